@@ -3,7 +3,7 @@
 use flashpager::Error;
 use flashpager::design::check_register;
 use flashpager::media::bus::Bus;
-use flashpager::media::operation::{Ask, What};
+use flashpager::media::operation::{OperationKind, OperationRequest};
 use flashpager::media::part::Part;
 use flashpager::replay::register::RegisterModel;
 use libfuzzer_sys::fuzz_target;
@@ -28,16 +28,16 @@ fuzz_target!(|data: &[u8]| {
 
 /// Every operation, possible or not, at the part's pace and at a bus's.
 fn compose(part: &Part) {
-    let composed = |what: What, bus: Option<Bus>| -> Result<(), Error> {
-        let ask = Ask { what, bytes: None, mode: None, bus, waits: false };
-        let ns = part.medium()?.operation(part, &ask)?.ns();
+    let composed = |kind: OperationKind, bus: Option<Bus>| -> Result<(), Error> {
+        let request = OperationRequest { kind, bytes: None, mode: None, bus, waits: false };
+        let ns = part.medium()?.operation(part, &request)?.ns();
         assert!(ns >= 0.0 && ns.is_finite());
-        assert!(part.medium()?.operation(part, &Ask { waits: true, ..ask })?.ns() >= ns);
+        assert!(part.medium()?.operation(part, &OperationRequest { waits: true, ..request })?.ns() >= ns);
         Ok(())
     };
-    for (_, what) in What::ALL {
+    for (_, kind) in OperationKind::ALL {
         for bus in [None, Some(BUS)] {
-            if let Err(error) = composed(what, bus) {
+            if let Err(error) = composed(kind, bus) {
                 flashpager_fuzz::check(&error);
             }
         }

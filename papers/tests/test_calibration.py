@@ -50,7 +50,10 @@ def test_a_source_is_left_out_indeed() -> None:
             with_it = one.on(nothing).range.assumed
             without = one.on(nothing, without=source).range.assumed
             spans = [
-                {each.what: (each.span.best, each.span.likely, each.span.worst) for each in all_of}
+                {
+                    each.parameter: (each.span.best, each.span.likely, each.span.worst)
+                    for each in all_of
+                }
                 for all_of in (with_it, without)
             ]
             moved = moved or spans[0]["operation"] != spans[1]["operation"]

@@ -260,7 +260,7 @@ class TestRange:
         assert found.range.width == 1
         free = estimate("W25Q128JV").range
         assert free.width == pytest.approx(free.high_ns / free.low_ns)
-        assert {one.what for one in free.assumed} >= {"clock", "lines", "operation"}
+        assert {one.parameter for one in free.assumed} >= {"clock", "lines", "operation"}
 
 
 class TestBoards:

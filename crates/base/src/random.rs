@@ -2,9 +2,9 @@
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     /// From a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -19,7 +19,7 @@ impl Random {
     }
 
     /// At least 0 and below 1.
-    pub fn share(&mut self) -> f64 {
+    pub fn unit_interval(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -29,9 +29,9 @@ impl Random {
     }
 
     /// A place of `sums`, ascending sums of weights, by its weight.
-    pub fn weighted(&mut self, sums: &[f64]) -> usize {
+    pub fn weighted_index(&mut self, sums: &[f64]) -> usize {
         let all = sums.last().copied().unwrap_or(0.0);
-        let drawn = self.share() * all;
+        let drawn = self.unit_interval() * all;
         sums.partition_point(|sum| *sum <= drawn).min(sums.len().saturating_sub(1))
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     /// The first numbers of the reference implementation in C, of the seed 1234567.
     #[test]
     fn as_the_reference() {
-        let mut random = Random::new(1_234_567);
+        let mut random = SplitMix64::new(1_234_567);
         let first = [(); 3].map(|()| random.next_u64());
         let reference =
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];

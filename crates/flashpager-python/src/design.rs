@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use flashpager::pager::Search;
+use flashpager::pager::VictimSearch;
 use flashpager::sizes;
 use flashpager::spec::{self, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
 use flashpager::{Error, board, cost, design};
@@ -582,7 +582,7 @@ impl Design {
     /// `downgrades` pages down, by every schedule.
     fn fault_times(&self, walks: Vec<u32>, downgrades: u32) -> PyResult<Vec<FaultTimes>> {
         let design = self.checked().map_err(raise)?;
-        let times = |walk| FaultTimes(design.handler(Search { walk, downgrades }));
+        let times = |walk| FaultTimes(design.handler(VictimSearch { walk, downgrades }));
         Ok(walks.into_iter().map(times).collect())
     }
 

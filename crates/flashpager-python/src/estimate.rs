@@ -1,15 +1,15 @@
 //! How fast a medium is on a host, and who eats the time.
 
 use flashpager::board::{self, BoardEstimate, BoardHost};
-use flashpager::estimate::{self as engine, Change, StageKind, Taker, Unknown};
-use flashpager::media::operation::{self, StepKind, What};
+use flashpager::estimate::{self as engine, CostSource, RemedyKind, StageKind, UnknownParameter};
+use flashpager::media::operation::{self, OperationKind, StepKind};
 use pyo3::prelude::*;
 
 use crate::driver::CopyLoop;
 use crate::host::{Dma, Host, Memory, Peripheral, Processor, Software};
 use crate::seam::{FlashpagerError, ToPyView, raise, view, views_by_name};
 
-views_by_name!(Change, StageKind, StepKind, Taker, Unknown, What);
+views_by_name!(RemedyKind, StageKind, StepKind, CostSource, UnknownParameter, OperationKind);
 
 view! {
     /// A layer in the direction of an operation.
@@ -81,7 +81,7 @@ view! {
 
 view! {
     /// A step of an operation.
-    OperationStep = operation::Step {
+    OperationStep = operation::OperationStep {
         /// What happens, as `command 30h`.
         name: String,
         /// How its time is composed, in the datasheet's names.
@@ -101,7 +101,7 @@ view! {
     /// An operation, composed of steps.
     Operation = operation::Operation {
         /// Which.
-        what: &'static str,
+        kind: &'static str,
         /// In which way data came over the bus, where there are several.
         mode: Option<String>,
         /// The steps, in order.
@@ -156,7 +156,7 @@ view! {
 
 view! {
     /// What an unknown may be.
-    ValueRange = engine::Extent {
+    ValueRange = engine::ValueRange {
         /// Where the operation is fastest.
         best: f64,
         /// The median of what was measured.
@@ -168,9 +168,9 @@ view! {
 
 view! {
     /// What was taken for something that nobody said.
-    AssumedValue = engine::Assumed {
+    AssumedValue = engine::AssumedValue {
         /// What: `clock`, `lines`, `operation`, `mover` or `array`.
-        what: &'static str,
+        parameter: &'static str,
         /// Its unit.
         unit: &'static str,
         /// What it may be.
@@ -178,7 +178,7 @@ view! {
         /// Where that is from.
         source: String,
         /// What to say, so that it is known.
-        say: String,
+        options: String,
         /// The ratio of the range's ends now over that if it were known to be as likely.
         narrows: f64,
     }
@@ -274,7 +274,7 @@ view! {
         /// What kind of memory it is, as `nand`.
         kind: &'static str,
         /// Which operation.
-        what: &'static str,
+        operation_kind: &'static str,
         /// What was asked.
         spec: EstimateSpec,
         /// The operation at the part's own speed.
@@ -395,5 +395,5 @@ pub fn estimate(
 /// All operations by name.
 #[pyfunction]
 pub fn all_operations() -> Vec<&'static str> {
-    What::ALL.iter().map(|(name, _)| *name).collect()
+    OperationKind::ALL.iter().map(|(name, _)| *name).collect()
 }

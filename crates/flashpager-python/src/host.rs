@@ -329,7 +329,7 @@ pub fn dividers() -> Vec<&'static str> {
 
 view! {
     /// What a controller's divider can do.
-    DividerRange = engine::Divides {
+    DividerRange = engine::DividerRange {
         /// By what kind of numbers.
         divider: &'static str,
         /// The least of them.
@@ -344,7 +344,7 @@ view! {
 /// All controllers whose divider is known, by name.
 #[pyfunction]
 pub fn controllers() -> Vec<(&'static str, DividerRange)> {
-    Controller::ALL.iter().map(|(name, it)| (*name, DividerRange(it.divides()))).collect()
+    Controller::ALL.iter().map(|(name, it)| (*name, DividerRange(it.divider_range()))).collect()
 }
 
 view! {
@@ -378,7 +378,7 @@ view! {
         /// Who moves the bytes, `dma` or `processor`, and the processor's clocks for one.
         #[getter]
         fn mover(&self) -> Option<(&'static str, Vec<f64>)> {
-            self.0.mover.map(|(mover, clocks)| (mover.name(), clocks.to_vec()))
+            self.0.transfer.map(|(engine, clocks)| (engine.name(), clocks.to_vec()))
         }
     }
 }

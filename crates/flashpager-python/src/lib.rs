@@ -74,7 +74,7 @@ mod _engine {
     use super::pin::{ColdCall, JointLayout, PinStep, Pinning, pin_in_ram};
     #[pymodule_export]
     use super::processor::{
-        CallTimes, Core, CoreJob, Spread, Stall, call_times, cores, find_core, worst_stall,
+        CallTimes, Core, FaultPathJob, Spread, Stall, call_times, cores, find_core, worst_stall,
     };
     #[pymodule_export]
     use super::record::{

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use flashpager::cost;
 use flashpager::media::bus::Bus;
-use flashpager::media::part::{self, EccPlace, Kind};
+use flashpager::media::part::{self, EccPlace, MemoryKind};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -12,8 +12,8 @@ use crate::seam::{ToPyView, raise, to_python, view, views_by_name};
 
 views_by_name!(EccPlace);
 
-impl ToPyView<Kind> for &'static str {
-    fn view_of(value: &Kind) -> Self {
+impl ToPyView<MemoryKind> for &'static str {
+    fn view_of(value: &MemoryKind) -> Self {
         value.word()
     }
 }
@@ -203,7 +203,7 @@ view! {
         /// The line, from 1.
         line: usize,
         /// What is wrong.
-        what: String,
+        message: String,
     }
 }
 
@@ -239,7 +239,7 @@ pub fn find_part(name: &str) -> PyResult<Part> {
 /// The kinds of memory, as parts' files name them.
 #[pyfunction]
 pub fn part_kinds() -> Vec<&'static str> {
-    Kind::ALL.iter().map(|(word, _)| *word).collect()
+    MemoryKind::ALL.iter().map(|(word, _)| *word).collect()
 }
 
 /// Read and check a part's file.

@@ -30,15 +30,15 @@ view! {
     methods {
         /// What the jobs of the fault path take.
         #[getter]
-        fn jobs(&self) -> PyResult<Vec<CoreJob>> {
-            Ok(self.0.jobs().map_err(raise)?.into_iter().map(CoreJob).collect())
+        fn jobs(&self) -> PyResult<Vec<FaultPathJob>> {
+            Ok(self.0.jobs().map_err(raise)?.into_iter().map(FaultPathJob).collect())
         }
     }
 }
 
 view! {
     /// What a job of the fault path takes on a core.
-    CoreJob = engine::Job {
+    FaultPathJob = engine::FaultPathJob {
         /// Its name, as a board's ``[handler]`` has it without the unit, or ``copy_byte``.
         name: &'static str,
         /// Clocks.

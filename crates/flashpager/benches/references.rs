@@ -20,8 +20,8 @@ use std::time::Instant;
 
 use flashpager::error::Result;
 use flashpager::pager::{
-    AllSizes, Block, Moment, NEVER, Outcome, Page, Parameter, Policy, PolicySpec, Shape,
-    SizesVisitor, Span, Visitor,
+    AllSizes, Moment, NEVER, Page, PageSpan, Policy, PolicyParameter, PolicySpec, PolicyVisitor,
+    ReferenceBlock, ReferenceOutcome, Shape, SizesVisitor,
 };
 use serde_json::json;
 
@@ -71,14 +71,17 @@ impl References<'_> {
     }
 }
 
-impl Visitor for References<'_> {
+impl PolicyVisitor for References<'_> {
     type Output = Measured;
 
     fn visit<P: Policy>(self, mut policy: P) -> Measured {
         let mut misses = 0;
         let (next_uses, next_use_seconds) = self.next_uses::<P>();
         let mut take = |page, next_use| {
-            misses += u64::from(matches!(policy.reference(page, next_use), Outcome::Miss { .. }));
+            misses += u64::from(matches!(
+                policy.reference(page, next_use),
+                ReferenceOutcome::Miss { .. }
+            ));
         };
         if P::NEEDS_NEXT_USE {
             self.pages.iter().zip(&next_uses).for_each(|(&page, &next)| take(page, next));
@@ -92,7 +95,7 @@ impl Visitor for References<'_> {
 impl SizesVisitor for References<'_> {
     type Output = Measured;
 
-    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Measured> {
+    fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Measured> {
         let mut caches = P::AllSizes::new(self.frames, self.ways, self.page_bound(), parameters)?;
         // With inclusion the sizes that miss are the first ones: counting where
         // they end is enough, and the sums come afterwards.
@@ -100,7 +103,7 @@ impl SizesVisitor for References<'_> {
         let (next_uses, next_use_seconds) = self.next_uses::<P>();
         for (block, pages) in self.pages.chunks(BLOCK).enumerate() {
             let next_uses = next_uses.chunks(BLOCK).nth(block).unwrap_or_default();
-            let block = Block { pages, next_uses, spans: &[] };
+            let block = ReferenceBlock { pages, next_uses, spans: &[] };
             caches.references(block, |_, sizes, outcome| {
                 count::<P>(&mut misses, sizes, outcome);
             });
@@ -111,8 +114,8 @@ impl SizesVisitor for References<'_> {
 
 /// Count a miss at some of the sizes.
 #[inline]
-fn count<P: Policy>(misses: &mut [u64], sizes: Range<usize>, outcome: Outcome) {
-    if !matches!(outcome, Outcome::Miss { .. }) {
+fn count<P: Policy>(misses: &mut [u64], sizes: Range<usize>, outcome: ReferenceOutcome) {
+    if !matches!(outcome, ReferenceOutcome::Miss { .. }) {
         return;
     }
     if P::AllSizes::INCLUSION {
@@ -137,7 +140,7 @@ fn summed<P: Policy>(mut misses: Vec<u64>) -> Vec<u64> {
 
 /// Spans through caches in sets.
 struct Spans<'a> {
-    spans: &'a [Span],
+    spans: &'a [PageSpan],
     frames: &'a [u32],
     ways: Option<u32>,
 }
@@ -145,7 +148,7 @@ struct Spans<'a> {
 impl SizesVisitor for Spans<'_> {
     type Output = (Vec<u64>, Vec<f64>);
 
-    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output> {
+    fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Self::Output> {
         assert!(P::AllSizes::TAKES_SPANS, "lru, fifo, random and plru take spans");
         let pages = self.spans.iter().map(|span| span.last + 1).max().unwrap_or(1);
         let mut caches = P::AllSizes::new(self.frames, self.ways, pages, parameters)?;
@@ -155,7 +158,7 @@ impl SizesVisitor for Spans<'_> {
             piece.clear();
             piece.extend_from_slice(spans);
             let start = Instant::now();
-            let block = Block { pages: &[], next_uses: &[], spans: &piece };
+            let block = ReferenceBlock { pages: &[], next_uses: &[], spans: &piece };
             caches.references(block, |_, sizes, outcome| {
                 count::<P>(&mut misses, sizes, outcome);
             });
@@ -191,8 +194,8 @@ fn main() {
     let frames = parse_sizes(sizes);
     let policy: PolicySpec = policy.parse().expect("a known policy");
     if what == "spans" {
-        let spans: Vec<Span> =
-            pages.chunks_exact(2).map(|both| Span { first: both[0], last: both[1] }).collect();
+        let spans: Vec<PageSpan> =
+            pages.chunks_exact(2).map(|both| PageSpan { first: both[0], last: both[1] }).collect();
         let spans = Spans { spans: &spans, frames: &frames, ways };
         let (misses, seconds) = policy.visit_sizes(true, spans).expect("a design that can be");
         println!("{}", json!({ "seconds": seconds, "misses": misses }));

@@ -23,7 +23,7 @@ use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use flashpager_base::random::Random;
+use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_replay::Counts;
 use flashpager_trace::{BlockCounts, MemoryTrace, Run, Trace, TraceFile, TraceWindows, WarmUp};
@@ -79,7 +79,7 @@ impl SamplePlan {
     /// The first runs of the windows of each replicate, ascending, in a trace of `runs` runs.
     fn starts(&self, runs: u64) -> Vec<Vec<u64>> {
         // The same windows every time.
-        let mut random = Random::new(runs);
+        let mut random = SplitMix64::new(runs);
         let strata = REPLICATES as u64 * self.windows;
         let mut starts = vec![Vec::new(); REPLICATES];
         for turn in 0..self.windows {

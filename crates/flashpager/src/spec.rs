@@ -12,7 +12,7 @@ use crate::cost::{FetchPrices, LineFetch, Ram};
 use flashpager_base::sizes::{below_4_gib, power_of_two};
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
-use flashpager_media::cores::Processor;
+use flashpager_media::cores::ClockedCore;
 use flashpager_media::estimate::Peripheral;
 use flashpager_media::part;
 use flashpager_replay::pager::{self, PolicySpec};
@@ -554,7 +554,7 @@ pub const AXES: &[Axis] = &[
                 .into()
         },
         all: None,
-        checked: parsed::<Processor>,
+        checked: parsed::<ClockedCore>,
         set: |design, value| value.text_or_none().map(|text| design.processor = text),
     },
 ];

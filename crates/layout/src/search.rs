@@ -4,7 +4,7 @@
 //! is given up as soon as it looks too bad, by more than a standard error. Windows are a sample,
 //! drawn anew for each epoch; in the end of each all windows say what the incumbent is worth.
 
-use flashpager_base::random::Random;
+use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, Result};
 use rayon::prelude::*;
 
@@ -212,7 +212,7 @@ impl<'a> Annealer<'a> {
 /// One chain of orders.
 struct AnnealingChain<'s, 'a> {
     search: &'s Annealer<'a>,
-    random: Random,
+    random: SplitMix64,
     /// The incumbent, where it puts units, and where pieces lie then.
     order: Vec<u32>,
     offsets: Vec<u32>,
@@ -240,8 +240,8 @@ struct AnnealingChain<'s, 'a> {
 
 impl<'s, 'a> AnnealingChain<'s, 'a> {
     fn new(search: &'s Annealer<'a>, start: &Order, seed: u64, number: usize) -> Result<Self> {
-        let mut random = Random::new(seed);
-        (0..=number).for_each(|_| random = Random::new(random.next_u64()));
+        let mut random = SplitMix64::new(seed);
+        (0..=number).for_each(|_| random = SplitMix64::new(random.next_u64()));
         let mut is_executed = vec![false; search.units.all().len()];
         search.executed.iter().for_each(|unit| is_executed[*unit as usize] = true);
         let order: Vec<u32> =
@@ -350,7 +350,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
                 }
             }
             let share = cooling.hot * (cooling.cold / cooling.hot).powf(used);
-            let threshold = -share * sampled * (1.0 - self.random.share()).ln();
+            let threshold = -share * sampled * (1.0 - self.random.unit_interval()).ln();
             self.propose();
             self.evaluations += 1;
             if self.race(threshold)? {
@@ -400,7 +400,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         let count = self.order.len();
         self.next_order.clone_from(&self.order);
         if count > 1 {
-            let unit = self.search.executed[self.random.weighted(&self.weights)];
+            let unit = self.search.executed[self.random.weighted_index(&self.weights)];
             let place = self.places[unit as usize] as usize;
             self.change(place, count);
         }
@@ -422,10 +422,10 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         let random = &mut self.random;
         let order = &mut self.next_order;
         let unit = order[place];
-        match random.share() {
+        match random.unit_interval() {
             share if share < 0.25 => {
                 // With another that misses.
-                let other = self.search.executed[random.weighted(&self.weights)];
+                let other = self.search.executed[random.weighted_index(&self.weights)];
                 order.swap(place, self.places[other as usize] as usize);
             }
             share if share < 0.45 => {
@@ -437,7 +437,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
                 let length = 1 + random.below(MAX_SEGMENT.min(count - 1));
                 let start = place.saturating_sub(random.below(length)).min(count - length);
                 let mut segment: Vec<u32> = order.drain(start..start + length).collect();
-                if random.share() < 0.5 {
+                if random.unit_interval() < 0.5 {
                     segment.reverse();
                 }
                 let to = random.below(order.len() + 1);
@@ -449,7 +449,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
                     order.swap(place, random.below(count));
                     return;
                 }
-                let partner = partners[random.weighted(sums)];
+                let partner = partners[random.weighted_index(sums)];
                 order.remove(place);
                 let beside = order.iter().position(|other| *other == partner).unwrap_or(0);
                 order.insert(beside + random.below(2), unit);
@@ -504,7 +504,7 @@ mod tests {
 
     /// Sixty functions that call each other in phases.
     fn program() -> (Units, MemoryTrace) {
-        let mut random = Random::new(7);
+        let mut random = SplitMix64::new(7);
         let mut offset = 0;
         let mut units = Vec::new();
         for number in 0..60 {

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use flashpager_base::Result;
-use flashpager_replay::pager::{NEVER, Outcome, Page, Parameter, Policy, PolicySpec, SizesVisitor};
+use flashpager_replay::pager::{
+    NEVER, Page, Policy, PolicyParameter, PolicySpec, ReferenceOutcome, SizesVisitor,
+};
 use flashpager_replay::register::{Register, RegisterDesign};
 use flashpager_replay::{CacheDesign, Counts, FaultClass, replay};
 use flashpager_trace::{MemoryTrace, Run};
@@ -265,7 +267,7 @@ struct WindowReplay<'s, 'a, W, F> {
 impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for WindowReplay<'_, '_, W, F> {
     type Output = Result<()>;
 
-    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Result<()>> {
+    fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Result<()>> {
         let Self { stream, table, windows, image_bytes, mut misses, mut take } = self;
         let LayoutTask { cache, register, weight, cost, needs_classes, .. } = stream.task;
         let page_bytes = cache.cache_page_bytes;
@@ -281,7 +283,7 @@ impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for WindowRe
                 let (first, last) = table[piece as usize];
                 let from = if first == previous { first + 1 } else { first };
                 for page in from..=last {
-                    if let Outcome::Miss { .. } = policy.reference(page, NEVER) {
+                    if let ReferenceOutcome::Miss { .. } = policy.reference(page, NEVER) {
                         register.request(page << stream.shift);
                     }
                 }
@@ -294,14 +296,14 @@ impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for WindowRe
                 for page in from..=last {
                     counts.references += 1;
                     match policy.reference(page, NEVER) {
-                        Outcome::Hit => {}
-                        Outcome::BitSet => counts.reference_bits_set += 1,
-                        Outcome::FalseFault { downgrades } => {
+                        ReferenceOutcome::Hit => {}
+                        ReferenceOutcome::BitSet => counts.reference_bits_set += 1,
+                        ReferenceOutcome::FalseFault { downgrades } => {
                             counts.false_faults += 1;
                             counts.downgrades += u64::from(downgrades);
                             counts.false_fault_downgrades += u64::from(downgrades);
                         }
-                        Outcome::Miss { search, .. } => {
+                        ReferenceOutcome::Miss { search, .. } => {
                             let access = register.request(page << stream.shift);
                             counts.misses += 1;
                             counts.walk += u64::from(search.walk);

@@ -99,7 +99,7 @@ pub struct JobCost {
 
 /// What a job of the fault path takes on a core, in clocks of that core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Job {
+pub struct FaultPathJob {
     /// Its name, as a board's `[handler]` has it without the unit, or `copy_byte`.
     pub name: &'static str,
     /// Clocks.
@@ -154,11 +154,11 @@ impl Core {
     ///
     /// # Errors
     /// A core that it is like and that is not known.
-    pub fn jobs(&self) -> Result<Vec<Job>> {
+    pub fn jobs(&self) -> Result<Vec<FaultPathJob>> {
         self.jobs_within(MAX_STEPS)
     }
 
-    fn jobs_within(&self, steps: usize) -> Result<Vec<Job>> {
+    fn jobs_within(&self, steps: usize) -> Result<Vec<FaultPathJob>> {
         let per_instruction = self.cycles_per_instruction.value;
         let borrowed = match (&self.fault_path_like, steps) {
             (None, _) => Vec::new(),
@@ -177,7 +177,7 @@ impl Core {
         };
         let of = |(name, own): (&'static str, Option<&JobCost>)| match own {
             None => borrowed.iter().find(|job| job.name == name).cloned(),
-            Some(own) => Some(Job {
+            Some(own) => Some(FaultPathJob {
                 name,
                 cycles: own
                     .cycles
@@ -241,7 +241,7 @@ pub fn find(name: &str) -> Result<Core> {
 /// A core at a clock, as `cortex-m3@64MHz`; with the clocks of an instruction, where they are
 /// known better, as `cortex-m3(1.25)@64MHz`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Processor {
+pub struct ClockedCore {
     /// The core.
     pub core: Core,
     /// As it was named.
@@ -252,7 +252,7 @@ pub struct Processor {
     own_cycles_per_instruction: Option<f64>,
 }
 
-impl Processor {
+impl ClockedCore {
     /// A core by its name or file, at a clock; with other clocks of an instruction, if any are given.
     ///
     /// # Errors
@@ -312,7 +312,7 @@ impl Processor {
     }
 }
 
-impl FromStr for Processor {
+impl FromStr for ClockedCore {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -337,7 +337,7 @@ impl FromStr for Processor {
     }
 }
 
-impl fmt::Display for Processor {
+impl fmt::Display for ClockedCore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.name)?;
         if let Some(cycles) = self.own_cycles_per_instruction {
@@ -386,19 +386,19 @@ mod tests {
 
     #[test]
     fn a_processor_is_spelled_in_one_way() {
-        for (given, spelled) in [
+        for (stated, spelled) in [
             ("cortex-m3@64MHz", "cortex-m3@64MHz"),
             ("Cortex-M3 @ 64", "cortex-m3@64MHz"),
             ("atmega128@7.3728MHz", "atmega128@7.3728MHz"),
             ("cortex-m3(1.25)@64MHz", "cortex-m3(1.25)@64MHz"),
         ] {
-            assert_eq!(given.parse::<Processor>().unwrap().to_string(), spelled);
+            assert_eq!(stated.parse::<ClockedCore>().unwrap().to_string(), spelled);
         }
-        let given: Processor = "cortex-m3(1.25)@50MHz".parse().unwrap();
-        assert_eq!(given.instruction_ns(), 25.0);
+        let stated: ClockedCore = "cortex-m3(1.25)@50MHz".parse().unwrap();
+        assert_eq!(stated.instruction_ns(), 25.0);
         // They are the program's: the software of a fault is another.
-        let usual: Processor = "cortex-m3@50MHz".parse().unwrap();
-        assert_eq!(given.core.jobs().unwrap(), usual.core.jobs().unwrap());
+        let usual: ClockedCore = "cortex-m3@50MHz".parse().unwrap();
+        assert_eq!(stated.core.jobs().unwrap(), usual.core.jobs().unwrap());
         for (wrong, why) in [
             ("64MHz", "is not of the form"),
             ("cortex-m3", "is not of the form"),
@@ -409,7 +409,7 @@ mod tests {
             ("cortex-m3@nanMHz", "is no clock"),
             ("cortex-m3(0)@64MHz", "cannot be"),
         ] {
-            let error = wrong.parse::<Processor>().unwrap_err().to_string();
+            let error = wrong.parse::<ClockedCore>().unwrap_err().to_string();
             assert!(error.contains(why), "{wrong}: {error}");
         }
     }

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::operation::{
-    Ask, Medium, Operation, Step, What, cannot, given, implausible, need, unknown_mode, words,
+    Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible, required,
+    stated, unknown_mode, unsupported, words,
 };
-use super::part::{Kind, Part, Sourced};
+use super::part::{MemoryKind, Part, Sourced};
 
 const ASYNC: &str = "async";
 const BURST: &str = "burst";
@@ -30,9 +31,9 @@ pub struct OneNand {
 }
 
 impl OneNand {
-    fn is_burst(&self, ask: &Ask<'_>) -> Result<bool> {
+    fn is_burst(&self, request: &OperationRequest<'_>) -> Result<bool> {
         let modes = self.modes();
-        match ask.mode {
+        match request.mode {
             None => Ok(self.burst_clock_mhz.is_some()),
             Some(mode) if modes.iter().any(|known| known == mode) => Ok(mode == BURST),
             Some(mode) => Err(unknown_mode(mode, &modes)),
@@ -40,55 +41,76 @@ impl OneNand {
     }
 
     /// Time of a word of the part and of the clock that the latency is counted in.
-    fn word_ns(&self, part: &Part, what: What, burst: bool) -> Result<f64> {
+    fn word_ns(&self, part: &Part, kind: OperationKind, burst: bool) -> Result<f64> {
         if burst {
-            let clock = need(self.burst_clock_mhz.as_ref(), "onenand.burst_clock_mhz", part, what)?;
+            let clock =
+                required(self.burst_clock_mhz.as_ref(), "onenand.burst_clock_mhz", part, kind)?;
             Ok(1e3 / clock)
         } else {
-            need(self.async_cycle_ns.as_ref(), "onenand.async_cycle_ns", part, what)
+            required(self.async_cycle_ns.as_ref(), "onenand.async_cycle_ns", part, kind)
         }
     }
 
     /// Writing the registers that start an operation, if that takes any.
-    fn setup(&self, part: &Part, what: What, access_ns: f64) -> Result<Option<Step>> {
+    fn setup(
+        &self,
+        part: &Part,
+        kind: OperationKind,
+        access_ns: f64,
+    ) -> Result<Option<OperationStep>> {
         let writes = self.command_writes.as_ref().map_or(0, |writes| writes.value);
         if writes == 0 {
             return Ok(None);
         }
-        let cycle = self.word_ns(part, what, false)?.max(access_ns);
+        let cycle = self.word_ns(part, kind, false)?.max(access_ns);
         let formula = format!("{writes} asynchronous writes");
-        Ok(Some(Step::command("registers", formula, f64::from(writes) * cycle)))
+        Ok(Some(OperationStep::command("registers", formula, f64::from(writes) * cycle)))
     }
 
-    fn data(&self, part: &Part, ask: &Ask<'_>, bytes: u64, name: &str) -> Result<Vec<Step>> {
-        let burst = self.is_burst(ask)? && !ask.what.writes();
-        let own = self.word_ns(part, ask.what, burst)?;
-        let access = ask.bus.map_or(0.0, Bus::access_ns);
-        let width_bits = ask.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
+    fn data(
+        &self,
+        part: &Part,
+        request: &OperationRequest<'_>,
+        bytes: u64,
+        name: &str,
+    ) -> Result<Vec<OperationStep>> {
+        let burst = self.is_burst(request)? && !request.kind.writes();
+        let own = self.word_ns(part, request.kind, burst)?;
+        let access = request.bus.map_or(0.0, Bus::access_ns);
+        let width_bits = request.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
         let words = words(bytes, width_bits);
         let word = own.max(access);
         let mut steps = Vec::new();
         let latency = self.burst_latency_clocks.as_ref().filter(|clocks| burst && clocks.value > 0);
         if let Some(clocks) = latency {
             let formula = format!("{} clocks", clocks.value);
-            steps.push(Step::command("burst latency", formula, f64::from(clocks.value) * word));
+            steps.push(OperationStep::command(
+                "burst latency",
+                formula,
+                f64::from(clocks.value) * word,
+            ));
         }
         let way = if burst { "burst clocks" } else { "asynchronous cycles" };
         let formula = format!("{words} {way}");
-        steps.push(Step::transfer(name, formula, words as f64 * word, bytes));
+        steps.push(OperationStep::transfer(name, formula, words as f64 * word, bytes));
         Ok(steps)
     }
 }
 
 impl Medium for OneNand {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Nand]
+    fn kinds(&self) -> &'static [MemoryKind] {
+        &[MemoryKind::Nand]
     }
 
-    fn operations(&self, _part: &Part) -> Vec<What> {
-        let mut can = vec![What::Read, What::Program, What::Erase, What::ChangeColumn];
+    fn operations(&self, _part: &Part) -> Vec<OperationKind> {
+        let mut can = vec![
+            OperationKind::Read,
+            OperationKind::Program,
+            OperationKind::Erase,
+            OperationKind::ChangeColumn,
+        ];
         if self.buffers.as_ref().is_some_and(|buffers| buffers.value > 1) {
-            can.push(What::CacheRead);
+            can.push(OperationKind::CacheRead);
         }
         can
     }
@@ -98,72 +120,81 @@ impl Medium for OneNand {
         has.iter().filter(|(_, has)| *has).map(|(mode, _)| (*mode).to_owned()).collect()
     }
 
-    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
-        let what = ask.what;
-        let bytes = ask.bytes.unwrap_or_else(|| part.whole_page_bytes());
-        let access = ask.bus.map_or(0.0, Bus::access_ns);
-        let load = || need(part.t_r_ns.as_ref(), "t_r_ns", part, what);
-        let setup = || self.setup(part, what, access).map(|step| step.into_iter());
-        let steps = match what {
-            What::Read => {
-                let mut steps: Vec<Step> = setup()?.collect();
-                steps.push(Step::busy("load into a buffer", "t_R", load()?));
-                steps.extend(self.data(part, ask, bytes, "buffer to host")?);
+    fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation> {
+        let kind = request.kind;
+        let bytes = request.bytes.unwrap_or_else(|| part.whole_page_bytes());
+        let access = request.bus.map_or(0.0, Bus::access_ns);
+        let load = || required(part.t_r_ns.as_ref(), "t_r_ns", part, kind);
+        let setup = || self.setup(part, kind, access).map(|step| step.into_iter());
+        let steps = match kind {
+            OperationKind::Read => {
+                let mut steps: Vec<OperationStep> = setup()?.collect();
+                steps.push(OperationStep::busy("load into a buffer", "t_R", load()?));
+                steps.extend(self.data(part, request, bytes, "buffer to host")?);
                 steps
             }
-            What::CacheRead if self.operations(part).contains(&what) => {
-                let mut steps: Vec<Step> = setup()?.collect();
-                steps.extend(self.data(part, ask, bytes, "buffer to host")?);
-                steps.push(Step::hidden("next page into the other buffer", "t_R", load()?));
+            OperationKind::CacheRead if self.operations(part).contains(&kind) => {
+                let mut steps: Vec<OperationStep> = setup()?.collect();
+                steps.extend(self.data(part, request, bytes, "buffer to host")?);
+                steps.push(OperationStep::hidden(
+                    "next page into the other buffer",
+                    "t_R",
+                    load()?,
+                ));
                 steps
             }
-            What::ChangeColumn => self.data(part, ask, bytes, "buffer to host")?,
-            What::Program => {
-                let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
-                let mut steps = self.data(part, ask, bytes, "host to buffer")?;
-                steps.extend(setup()?.chain([Step::busy("program", "t_PROG", t_prog)]));
+            OperationKind::ChangeColumn => self.data(part, request, bytes, "buffer to host")?,
+            OperationKind::Program => {
+                let t_prog = required(part.t_prog_ns.as_ref(), "t_prog_ns", part, kind)?;
+                let mut steps = self.data(part, request, bytes, "host to buffer")?;
+                steps.extend(setup()?.chain([OperationStep::busy("program", "t_PROG", t_prog)]));
                 steps
             }
-            What::Erase => {
-                let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
-                setup()?.chain([Step::busy("erase", "t_BERS", t_bers)]).collect()
+            OperationKind::Erase => {
+                let t_bers = required(part.t_bers_ns.as_ref(), "t_bers_ns", part, kind)?;
+                setup()?.chain([OperationStep::busy("erase", "t_BERS", t_bers)]).collect()
             }
-            _ => return Err(cannot(part, what, &self.operations(part))),
+            _ => return Err(unsupported(part, kind, &self.operations(part))),
         };
-        let mode = match what {
-            What::Erase => None,
-            _ if what.writes() => Some(ASYNC.to_owned()),
-            _ => Some(if self.is_burst(ask)? { BURST } else { ASYNC }.to_owned()),
+        let mode = match kind {
+            OperationKind::Erase => None,
+            _ if kind.writes() => Some(ASYNC.to_owned()),
+            _ => Some(if self.is_burst(request)? { BURST } else { ASYNC }.to_owned()),
         };
-        let data_bytes = match what {
-            What::Erase => 0,
+        let data_bytes = match kind {
+            OperationKind::Erase => 0,
             _ => bytes.min(u64::from(part.flash_page_bytes())),
         };
-        Ok(Operation { what, mode, steps, data_bytes, left_out: Vec::new() })
+        Ok(Operation { kind, mode, steps, data_bytes, left_out: Vec::new() })
     }
 
-    fn shortest_access_ns(&self, part: &Part, ask: &Ask<'_>) -> Result<f64> {
-        self.word_ns(part, ask.what, self.is_burst(ask)? && !ask.what.writes())
+    fn shortest_access_ns(&self, part: &Part, request: &OperationRequest<'_>) -> Result<f64> {
+        self.word_ns(part, request.kind, self.is_burst(request)? && !request.kind.writes())
     }
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
         let burst = self.burst_clock_mhz.is_some();
-        let word = self.word_ns(part, What::Read, burst)?.max(bus.access_ns());
+        let word = self.word_ns(part, OperationKind::Read, burst)?.max(bus.access_ns());
         Ok(8.0 * word / f64::from(bus.width_bits.min(part.width_bits.value)))
     }
 
     /// The buffer is RAM: any column is as near as the next, but for the latency of a burst.
     fn column_change_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let ask = Ask { what: What::ChangeColumn, ..Ask::read(Some(0), bus) };
-        self.operation(part, &ask).ok().map(|change| change.ns())
+        let request = OperationRequest {
+            kind: OperationKind::ChangeColumn,
+            ..OperationRequest::read(Some(0), bus)
+        };
+        self.operation(part, &request).ok().map(|change| change.ns())
     }
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        self.operation(part, &Ask::read(Some(0), bus)).ok().map(|read| read.ns() - read.busy_ns())
+        self.operation(part, &OperationRequest::read(Some(0), bus))
+            .ok()
+            .map(|read| read.ns() - read.busy_ns())
     }
 
     fn pace(&self) -> Vec<(&'static str, f64)> {
-        given(&[("burst_clock_mhz", self.burst_clock_mhz.as_ref())])
+        stated(&[("burst_clock_mhz", self.burst_clock_mhz.as_ref())])
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

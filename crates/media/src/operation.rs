@@ -4,12 +4,12 @@ use flashpager_base::{Error, Result, did_you_mean, named};
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::part::{Kind, Part, Sourced};
+use super::part::{MemoryKind, Part, Sourced};
 
 /// What can be asked of a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum OperationKind {
     /// Bring bytes from the array to the host.
     Read,
     /// Bring bytes into the array.
@@ -26,7 +26,7 @@ pub enum What {
     MultiPlaneProgram,
 }
 
-impl What {
+impl OperationKind {
     /// Whether bytes go from the host to the medium.
     pub fn writes(self) -> bool {
         matches!(self, Self::Program | Self::MultiPlaneProgram)
@@ -34,7 +34,7 @@ impl What {
 }
 
 named! {
-    What: "unknown operation",
+    OperationKind: "unknown operation",
     "read" => Read,
     "program" => Program,
     "erase" => Erase,
@@ -46,9 +46,9 @@ named! {
 
 /// An operation as asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask<'a> {
+pub struct OperationRequest<'a> {
     /// Which.
-    pub what: What,
+    pub kind: OperationKind,
     /// Bytes over the bus; what is usual for the medium if absent: a page with its
     /// spare, a cache line, a block.
     pub bytes: Option<u64>,
@@ -61,10 +61,10 @@ pub struct Ask<'a> {
     pub waits: bool,
 }
 
-impl Ask<'_> {
+impl OperationRequest<'_> {
     /// A read of `bytes` over `bus`.
     pub fn read(bytes: Option<u64>, bus: Bus) -> Self {
-        Self { what: What::Read, bytes, mode: None, bus: Some(bus), waits: false }
+        Self { kind: OperationKind::Read, bytes, mode: None, bus: Some(bus), waits: false }
     }
 }
 
@@ -95,7 +95,7 @@ named! {
 
 /// A step of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct OperationStep {
     /// What happens, as `command 30h`.
     pub name: String,
     /// How its time is composed, in the datasheet's names.
@@ -110,7 +110,7 @@ pub struct Step {
     pub longest_ns: Option<f64>,
 }
 
-impl Step {
+impl OperationStep {
     /// Cycles on the bus that move no data.
     pub fn command(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
         let (name, formula) = (name.into(), formula.into());
@@ -147,15 +147,16 @@ impl Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
     /// Which.
-    pub what: What,
+    #[serde(rename = "what")]
+    pub kind: OperationKind,
     /// In which way data came over the bus, where there are several.
     pub mode: Option<String>,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<OperationStep>,
     /// Bytes of user data among those moved: without a page's spare.
     pub data_bytes: u64,
-    /// Waits that the flash-media article does not count; see [`Ask::waits`].
-    pub left_out: Vec<Step>,
+    /// Waits that the flash-media article does not count; see [`OperationRequest::waits`].
+    pub left_out: Vec<OperationStep>,
 }
 
 impl Operation {
@@ -194,13 +195,14 @@ impl Operation {
 
     /// Time in which the bus is in use.
     pub fn bus_ns(&self) -> f64 {
-        let busy = |step: &&Step| matches!(step.kind, StepKind::Command | StepKind::Transfer);
+        let busy =
+            |step: &&OperationStep| matches!(step.kind, StepKind::Command | StepKind::Transfer);
         self.steps.iter().filter(busy).fold(0.0, |ns, step| ns + step.ns)
     }
 
     /// Time in which the array works, hidden or not.
     pub fn busy_ns(&self) -> f64 {
-        let busy = |step: &&Step| matches!(step.kind, StepKind::Busy | StepKind::Hidden);
+        let busy = |step: &&OperationStep| matches!(step.kind, StepKind::Busy | StepKind::Hidden);
         self.steps.iter().filter(busy).fold(0.0, |ns, step| ns + step.ns)
     }
 
@@ -216,10 +218,10 @@ impl Operation {
 /// How a part is spoken to: one file and one table of the part's TOML a medium.
 pub trait Medium {
     /// What kinds of memory are spoken to so.
-    fn kinds(&self) -> &'static [Kind];
+    fn kinds(&self) -> &'static [MemoryKind];
 
     /// What it can do; the first is what is asked for if nothing is.
-    fn operations(&self, part: &Part) -> Vec<What>;
+    fn operations(&self, part: &Part) -> Vec<OperationKind>;
 
     /// In which ways data can come over the bus; empty if there is one alone.
     fn modes(&self) -> Vec<String> {
@@ -227,7 +229,7 @@ pub trait Medium {
     }
 
     /// Of the modes those that need no other read before them.
-    fn modes_to_begin_with(&self) -> Vec<String> {
+    fn starting_modes(&self) -> Vec<String> {
         self.modes()
     }
 
@@ -235,13 +237,13 @@ pub trait Medium {
     ///
     /// # Errors
     /// What the medium cannot do, and numbers that the part does not give.
-    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation>;
+    fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation>;
 
     /// The fastest access that the part allows, in ns, as the host's bus sees it.
     ///
     /// # Errors
     /// Numbers that the part does not give.
-    fn shortest_access_ns(&self, part: &Part, ask: &Ask<'_>) -> Result<f64>;
+    fn shortest_access_ns(&self, part: &Part, request: &OperationRequest<'_>) -> Result<f64>;
 
     /// Time to bring one byte of many over `bus`.
     ///
@@ -284,7 +286,7 @@ pub(crate) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
 }
 
 /// A number with four digits behind the point at most.
-pub(crate) fn short(number: f64) -> String {
+pub(crate) fn four_decimals(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -293,7 +295,7 @@ pub(crate) fn short(number: f64) -> String {
 pub(super) const LINE_BYTES: u64 = 32;
 
 /// Those of `fields` that a part gives.
-pub(super) fn given(fields: &[(&'static str, Option<&Sourced<f64>>)]) -> Vec<(&'static str, f64)> {
+pub(super) fn stated(fields: &[(&'static str, Option<&Sourced<f64>>)]) -> Vec<(&'static str, f64)> {
     let value = |(name, number): &(&'static str, Option<&Sourced<f64>>)| {
         number.map(|number| (*name, number.value))
     };
@@ -301,11 +303,11 @@ pub(super) fn given(fields: &[(&'static str, Option<&Sourced<f64>>)]) -> Vec<(&'
 }
 
 /// The value of a number that an operation cannot do without.
-pub(super) fn need<T: Copy>(
+pub(super) fn required<T: Copy>(
     number: Option<&Sourced<T>>,
     field: &str,
     part: &Part,
-    what: What,
+    what: OperationKind,
 ) -> Result<T> {
     number.map(|number| number.value).ok_or_else(|| {
         Error::design(format!(
@@ -317,7 +319,7 @@ pub(super) fn need<T: Copy>(
 }
 
 /// That `part` cannot do `what`, and what it can.
-pub(super) fn cannot(part: &Part, what: What, can: &[What]) -> Error {
+pub(super) fn unsupported(part: &Part, what: OperationKind, can: &[OperationKind]) -> Error {
     let can: Vec<&str> = can.iter().map(|what| what.name()).collect();
     Error::design(format!("{} cannot {} (it can: {})", part.name, what.name(), can.join(", ")))
 }

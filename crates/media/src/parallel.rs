@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::operation::{
-    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, given, implausible, need, words,
+    LINE_BYTES, Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible,
+    required, stated, unsupported, words,
 };
-use super::part::{Kind, Part, Sourced};
+use super::part::{MemoryKind, Part, Sourced};
 
 /// The table `[parallel]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,40 +45,40 @@ impl Parallel {
     }
 
     /// The command of an operation that is done so many times.
-    fn commands(&self, access_ns: f64, times: u64) -> Step {
+    fn commands(&self, access_ns: f64, times: u64) -> OperationStep {
         let writes = self.command_writes.as_ref().map_or(COMMAND_WRITES, |writes| writes.value);
         let ns = times as f64 * f64::from(writes) * access_ns.max(self.t_acc_ns.value);
         let formula = match times {
             1 => format!("{writes} write cycles"),
             _ => format!("{times} × {writes} write cycles"),
         };
-        Step::command("command", formula, ns)
+        OperationStep::command("command", formula, ns)
     }
 }
 
 impl Medium for Parallel {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram]
+    fn kinds(&self) -> &'static [MemoryKind] {
+        &[MemoryKind::Nor, MemoryKind::Pcm, MemoryKind::Mram, MemoryKind::Fram]
     }
 
-    fn operations(&self, part: &Part) -> Vec<What> {
+    fn operations(&self, part: &Part) -> Vec<OperationKind> {
         if part.kind.is_written_in_place() {
-            return vec![What::Read, What::Program];
+            return vec![OperationKind::Read, OperationKind::Program];
         }
-        vec![What::Read, What::Program, What::Erase]
+        vec![OperationKind::Read, OperationKind::Program, OperationKind::Erase]
     }
 
-    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
-        let what = ask.what;
-        if !self.operations(part).contains(&what) {
-            return Err(cannot(part, what, &self.operations(part)));
+    fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation> {
+        let kind = request.kind;
+        if !self.operations(part).contains(&kind) {
+            return Err(unsupported(part, kind, &self.operations(part)));
         }
-        let access = ask.bus.map_or(0.0, Bus::access_ns);
-        let width_bits = ask.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
+        let access = request.bus.map_or(0.0, Bus::access_ns);
+        let width_bits = request.bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
         let mut data_bytes = 0;
-        let steps = match what {
-            What::Read => {
-                let bytes = ask.bytes.unwrap_or(LINE_BYTES);
+        let steps = match kind {
+            OperationKind::Read => {
+                let bytes = request.bytes.unwrap_or(LINE_BYTES);
                 data_bytes = bytes;
                 let (first, next) = self.words(bytes, width_bits);
                 let t_page = self.t_page_acc_ns.as_ref().map_or(0.0, |time| time.value);
@@ -87,47 +88,55 @@ impl Medium for Parallel {
                     0 => format!("{first} t_ACC"),
                     _ => format!("{first} t_ACC + {next} t_PAGE"),
                 };
-                vec![Step::transfer("words", formula, ns, bytes)]
+                vec![OperationStep::transfer("words", formula, ns, bytes)]
             }
-            What::Program => {
+            OperationKind::Program => {
                 let unit = u64::from(part.program_unit_bytes());
-                let bytes = ask.bytes.unwrap_or(unit.max(1));
+                let bytes = request.bytes.unwrap_or(unit.max(1));
                 data_bytes = bytes;
                 let words = words(bytes, width_bits);
                 let word = self.t_acc_ns.value.max(access);
-                let moved =
-                    Step::transfer("words", format!("{words} cycles"), words as f64 * word, bytes);
+                let moved = OperationStep::transfer(
+                    "words",
+                    format!("{words} cycles"),
+                    words as f64 * word,
+                    bytes,
+                );
                 if part.kind.is_written_in_place() {
                     vec![moved]
                 } else {
-                    let t_prog = need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what)?;
+                    let t_prog = required(part.t_prog_ns.as_ref(), "t_prog_ns", part, kind)?;
                     let times = bytes.div_ceil(unit.max(1));
                     let busy = times as f64 * t_prog;
-                    let busy = Step::busy("program", format!("{times} t_PROG"), busy);
+                    let busy = OperationStep::busy("program", format!("{times} t_PROG"), busy);
                     vec![self.commands(access, times), moved, busy]
                 }
             }
-            What::Erase => {
-                let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
-                vec![self.commands(access, 1), Step::busy("erase", "t_BERS", t_bers)]
+            OperationKind::Erase => {
+                let t_bers = required(part.t_bers_ns.as_ref(), "t_bers_ns", part, kind)?;
+                vec![self.commands(access, 1), OperationStep::busy("erase", "t_BERS", t_bers)]
             }
-            _ => return Err(cannot(part, what, &self.operations(part))),
+            _ => return Err(unsupported(part, kind, &self.operations(part))),
         };
-        Ok(Operation { what, mode: None, steps, data_bytes, left_out: Vec::new() })
+        Ok(Operation { kind, mode: None, steps, data_bytes, left_out: Vec::new() })
     }
 
-    fn shortest_access_ns(&self, _part: &Part, _ask: &Ask<'_>) -> Result<f64> {
+    fn shortest_access_ns(&self, _part: &Part, _ask: &OperationRequest<'_>) -> Result<f64> {
         // A host that is faster than the chip waits for it, word by word.
         Ok(0.0)
     }
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
         let bytes = self.read_page_bytes.as_ref().map_or(LINE_BYTES, |page| page.value.into());
-        Ok(self.operation(part, &Ask::read(Some(bytes), bus))?.ns() / bytes.max(1) as f64)
+        Ok(self.operation(part, &OperationRequest::read(Some(bytes), bus))?.ns()
+            / bytes.max(1) as f64)
     }
 
     fn pace(&self) -> Vec<(&'static str, f64)> {
-        given(&[("t_acc_ns", Some(&self.t_acc_ns)), ("t_page_acc_ns", self.t_page_acc_ns.as_ref())])
+        stated(&[
+            ("t_acc_ns", Some(&self.t_acc_ns)),
+            ("t_page_acc_ns", self.t_page_acc_ns.as_ref()),
+        ])
     }
 
     fn check(&self, _part: &Part) -> Vec<(String, String)> {

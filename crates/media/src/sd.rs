@@ -6,8 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, words};
-use super::part::{Kind, Part, Sourced};
+use super::operation::{
+    Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible, unsupported,
+    words,
+};
+use super::part::{MemoryKind, Part, Sourced};
 
 /// A command and its response, 48 bits each, and the clocks between them
 /// (SD Physical Layer Simplified Specification: N_CR is 2 to 64, 8 taken here).
@@ -21,7 +24,7 @@ const BUSY_NS: (f64, f64) = (50.0, 1e11);
 /// How long a card was seen busy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Busy {
+pub struct CardBusyTime {
     /// Mean.
     pub mean_ns: f64,
     /// 99 of 100 are no longer, where that was measured.
@@ -43,9 +46,9 @@ pub struct Sd {
     /// Clocks of a command and its response; 104 if absent.
     pub command_clocks: Option<Sourced<u32>>,
     /// Before the data of each block that is read.
-    pub read_busy: Option<Busy>,
+    pub read_busy: Option<CardBusyTime>,
     /// Behind the data of each block that is written.
-    pub write_busy: Option<Busy>,
+    pub write_busy: Option<CardBusyTime>,
 }
 
 impl Sd {
@@ -63,49 +66,57 @@ impl Sd {
 }
 
 impl Medium for Sd {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Card]
+    fn kinds(&self) -> &'static [MemoryKind] {
+        &[MemoryKind::Card]
     }
 
-    fn operations(&self, _part: &Part) -> Vec<What> {
-        vec![What::Read, What::Program]
+    fn operations(&self, _part: &Part) -> Vec<OperationKind> {
+        vec![OperationKind::Read, OperationKind::Program]
     }
 
-    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
-        let what = ask.what;
-        let (busy, busy_name) = match what {
-            What::Read => (&self.read_busy, "card finds the block"),
-            What::Program => (&self.write_busy, "card is busy"),
-            _ => return Err(cannot(part, what, &self.operations(part))),
+    fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation> {
+        let kind = request.kind;
+        let (busy, busy_name) = match kind {
+            OperationKind::Read => (&self.read_busy, "card finds the block"),
+            OperationKind::Program => (&self.write_busy, "card is busy"),
+            _ => return Err(unsupported(part, kind, &self.operations(part))),
         };
-        let clock = self.clock_ns(ask.bus);
-        let bytes = ask.bytes.unwrap_or_else(|| self.block());
+        let clock = self.clock_ns(request.bus);
+        let bytes = request.bytes.unwrap_or_else(|| self.block());
         let blocks = bytes.div_ceil(self.block());
         let command = self.command_clocks.as_ref().map_or(COMMAND_CLOCKS, |clocks| clocks.value);
         let frame = blocks.saturating_mul(FRAME_CLOCKS);
         // Nothing less than a block moves.
         let moved = blocks.saturating_mul(self.block());
-        let data = words(moved, self.lines(part, ask.bus));
+        let data = words(moved, self.lines(part, request.bus));
         let mut steps = vec![
-            Step::command("command", format!("{command} clocks"), f64::from(command) * clock),
-            Step::command("start, CRC, end", format!("{frame} clocks"), frame as f64 * clock),
-            Step::transfer("data", format!("{data} clocks"), data as f64 * clock, moved),
+            OperationStep::command(
+                "command",
+                format!("{command} clocks"),
+                f64::from(command) * clock,
+            ),
+            OperationStep::command(
+                "start, CRC, end",
+                format!("{frame} clocks"),
+                frame as f64 * clock,
+            ),
+            OperationStep::transfer("data", format!("{data} clocks"), data as f64 * clock, moved),
         ];
         if let Some(busy) = busy {
             let times = blocks as f64;
             let formula = format!("{blocks} × mean, measured");
             let longest = busy.max_ns.map(|ns| (times - 1.0) * busy.mean_ns + ns);
-            let step = Step {
+            let step = OperationStep {
                 longest_ns: longest,
-                ..Step::busy(busy_name, formula, times * busy.mean_ns)
+                ..OperationStep::busy(busy_name, formula, times * busy.mean_ns)
             };
-            let at = if what == What::Read { 1 } else { steps.len() };
+            let at = if kind == OperationKind::Read { 1 } else { steps.len() };
             steps.insert(at, step);
         }
-        Ok(Operation { what, mode: None, steps, data_bytes: bytes, left_out: Vec::new() })
+        Ok(Operation { kind, mode: None, steps, data_bytes: bytes, left_out: Vec::new() })
     }
 
-    fn shortest_access_ns(&self, _part: &Part, _ask: &Ask<'_>) -> Result<f64> {
+    fn shortest_access_ns(&self, _part: &Part, _ask: &OperationRequest<'_>) -> Result<f64> {
         Ok(1e3 / self.clock_mhz.value)
     }
 

@@ -9,8 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
-use super::operation::{Ask, Medium, Operation, Step, What, cannot, implausible, need};
-use super::part::{Kind, Part, Sourced};
+use super::operation::{
+    Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible, required,
+    unsupported,
+};
+use super::part::{MemoryKind, Part, Sourced};
 
 /// Waits and cycles that a chip can have, if it has them at all, least and most: others are
 /// in another unit.
@@ -129,23 +132,23 @@ parameters! {
 }
 
 /// Composes steps of one part on one bus.
-struct Cycles<'a> {
+struct CycleComposer<'a> {
     part: &'a Part,
     sdr: &'a Sdr,
-    what: What,
+    kind: OperationKind,
     /// The host cannot go faster.
     access_ns: f64,
     width_bytes: f64,
 }
 
-impl Cycles<'_> {
+impl CycleComposer<'_> {
     fn time(&self, name: &str) -> Result<f64> {
         self.sdr.get(name).ok_or_else(|| {
             Error::design(format!(
-                "{} has neither {name} nor a timing_mode in [sdr]: the operation {} cannot be \
+                "{} has neither {name} nor a timing_mode in [sdr]: the operation {} unsupported be \
                  composed; add one of them to the part's file",
                 self.part.name,
-                self.what.name()
+                self.kind.name()
             ))
         })
     }
@@ -159,53 +162,60 @@ impl Cycles<'_> {
         Ok(self.time(name)?.max(self.access_ns))
     }
 
-    fn command(&self, code: &str) -> Result<Step> {
+    fn command(&self, code: &str) -> Result<OperationStep> {
         let holds = self.longest(&["t_clh_ns", "t_ch_ns", "t_alh_ns", "t_dh_ns"])?;
         let ns = (self.time("t_wp_ns")? + holds).max(self.access_ns);
-        Ok(Step::command(format!("command {code}"), "t_WP + max(t_CLH, t_CH, t_ALH, t_DH)", ns))
+        Ok(OperationStep::command(
+            format!("command {code}"),
+            "t_WP + max(t_CLH, t_CH, t_ALH, t_DH)",
+            ns,
+        ))
     }
 
-    fn address(&self, cycles: u32) -> Result<Step> {
+    fn address(&self, cycles: u32) -> Result<OperationStep> {
         let setup = (self.time("t_cs_ns")? - self.time("t_wp_ns")?).max(0.0);
         let ns = f64::from(cycles) * self.cycle("t_wc_ns")? + setup;
-        Ok(Step::command("address", format!("{cycles} t_WC + (t_CS − t_WP)"), ns))
+        Ok(OperationStep::command("address", format!("{cycles} t_WC + (t_CS − t_WP)"), ns))
     }
 
     fn words(&self, bytes: u64) -> u64 {
         (bytes as f64 / self.width_bytes).ceil() as u64
     }
 
-    fn data_out(&self, bytes: u64) -> Result<Step> {
+    fn data_out(&self, bytes: u64) -> Result<OperationStep> {
         let words = self.words(bytes);
         let ns = words as f64 * self.cycle("t_rc_ns")? + self.time("t_rr_ns")?;
-        Ok(Step::transfer("data out", format!("{words} t_RC + t_RR"), ns, bytes))
+        Ok(OperationStep::transfer("data out", format!("{words} t_RC + t_RR"), ns, bytes))
     }
 
-    fn data_in(&self, bytes: u64) -> Result<Step> {
+    fn data_in(&self, bytes: u64) -> Result<OperationStep> {
         let words = self.words(bytes);
         let holds = self.longest(&["t_clh_ns", "t_ch_ns", "t_dh_ns"])?;
         let ns = words as f64 * self.cycle("t_wc_ns")? + holds;
         let formula = format!("{words} t_WC + max(t_CLH, t_CH, t_DH)");
-        Ok(Step::transfer("data in", formula, ns, bytes))
+        Ok(OperationStep::transfer("data in", formula, ns, bytes))
     }
 
-    fn status(&self) -> Result<[Step; 2]> {
+    fn status(&self) -> Result<[OperationStep; 2]> {
         let mut ns = 0.0;
         for name in ["t_cs_ns", "t_clh_ns", "t_clr_ns", "t_rp_ns", "t_rhz_ns"] {
             ns += self.time(name)?;
         }
         let formula = "t_CS + t_CLH + t_CLR + t_RP + t_RHZ";
-        Ok([self.command("70h")?, Step::command("read status", formula, ns.max(self.access_ns))])
+        Ok([
+            self.command("70h")?,
+            OperationStep::command("read status", formula, ns.max(self.access_ns)),
+        ])
     }
 
     fn load(&self) -> Result<f64> {
-        need(self.part.t_r_ns.as_ref(), "t_r_ns", self.part, self.what)
+        required(self.part.t_r_ns.as_ref(), "t_r_ns", self.part, self.kind)
     }
 
     /// From the command to the first byte, at another column of the register's page.
-    fn column_change(&self) -> Result<Step> {
+    fn column_change(&self) -> Result<OperationStep> {
         let ns = self.time("t_rhw_ns")? + 4.0 * self.cycle("t_wc_ns")? + self.time("t_ccs_ns")?;
-        Ok(Step::command("change column 05h–E0h", "t_RHW + 4 t_WC + t_CCS", ns))
+        Ok(OperationStep::command("change column 05h–E0h", "t_RHW + 4 t_WC + t_CCS", ns))
     }
 }
 
@@ -214,39 +224,44 @@ const BEFORE_BUSY: (&str, &str, &str) = ("WE# high to busy", "t_wb_ns", "t_WB");
 const BEFORE_DATA: (&str, &str, &str) = ("address to data", "t_adl_ns", "t_ADL");
 
 /// Steps in order, and beside them the waits that are not counted.
-struct Sequence<'a> {
+struct StepSequence<'a> {
     sdr: &'a Sdr,
     waits: bool,
-    steps: Vec<Step>,
-    left_out: Vec<Step>,
+    steps: Vec<OperationStep>,
+    left_out: Vec<OperationStep>,
 }
 
-impl Sequence<'_> {
-    fn push(&mut self, step: Step) {
+impl StepSequence<'_> {
+    fn push(&mut self, step: OperationStep) {
         self.steps.push(step);
     }
 
     fn wait(&mut self, (name, field, formula): (&str, &str, &str)) {
         if let Some(ns) = self.sdr.get(field) {
             let list = if self.waits { &mut self.steps } else { &mut self.left_out };
-            list.push(Step::wait(name, formula, ns));
+            list.push(OperationStep::wait(name, formula, ns));
         }
     }
 
     /// The array at work, after the wait before it.
     fn busy(&mut self, name: &str, formula: &str, ns: f64) {
         self.wait(BEFORE_BUSY);
-        self.push(Step::busy(name, formula, ns));
+        self.push(OperationStep::busy(name, formula, ns));
     }
 }
 
 impl Sdr {
-    fn cycles<'a>(&'a self, part: &'a Part, what: What, bus: Option<Bus>) -> Cycles<'a> {
+    fn cycles<'a>(
+        &'a self,
+        part: &'a Part,
+        kind: OperationKind,
+        bus: Option<Bus>,
+    ) -> CycleComposer<'a> {
         let width_bits = bus.map_or(32, |bus| bus.width_bits).min(part.width_bits.value);
-        Cycles {
+        CycleComposer {
             part,
             sdr: self,
-            what,
+            kind,
             access_ns: bus.map_or(0.0, Bus::access_ns),
             width_bytes: f64::from(width_bits) / 8.0,
         }
@@ -261,37 +276,41 @@ impl Sdr {
 }
 
 impl Medium for Sdr {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Nand]
+    fn kinds(&self) -> &'static [MemoryKind] {
+        &[MemoryKind::Nand]
     }
 
-    fn operations(&self, part: &Part) -> Vec<What> {
-        let mut can = vec![What::Read, What::Program, What::Erase];
+    fn operations(&self, part: &Part) -> Vec<OperationKind> {
+        let mut can = vec![OperationKind::Read, OperationKind::Program, OperationKind::Erase];
         if part.has_column_change() {
-            can.push(What::ChangeColumn);
-            can.push(What::CacheRead);
+            can.push(OperationKind::ChangeColumn);
+            can.push(OperationKind::CacheRead);
         }
         if self.planes.as_ref().is_some_and(|planes| planes.value > 1) {
-            can.push(What::MultiPlaneRead);
-            can.push(What::MultiPlaneProgram);
+            can.push(OperationKind::MultiPlaneRead);
+            can.push(OperationKind::MultiPlaneProgram);
         }
         can
     }
 
-    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
-        let what = ask.what;
-        let c = self.cycles(part, what, ask.bus);
-        let bytes = ask.bytes.unwrap_or_else(|| part.whole_page_bytes());
+    fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation> {
+        let kind = request.kind;
+        let c = self.cycles(part, kind, request.bus);
+        let bytes = request.bytes.unwrap_or_else(|| part.whole_page_bytes());
         let (address, row) = self.address_cycles(part);
         let large = part.has_column_change();
         let planes = u64::from(self.planes.as_ref().map_or(1, |planes| planes.value));
         let mut pages = 1;
-        let mut all =
-            Sequence { sdr: self, waits: ask.waits, steps: Vec::new(), left_out: Vec::new() };
-        let t_prog = || need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what);
-        let t_dbsy = || need(self.t_dbsy_ns.as_ref(), "sdr.t_dbsy_ns", part, what);
-        match what {
-            What::Read => {
+        let mut all = StepSequence {
+            sdr: self,
+            waits: request.waits,
+            steps: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let t_prog = || required(part.t_prog_ns.as_ref(), "t_prog_ns", part, kind);
+        let t_dbsy = || required(self.t_dbsy_ns.as_ref(), "sdr.t_dbsy_ns", part, kind);
+        match kind {
+            OperationKind::Read => {
                 // The area of a small page is chosen by the command: 00h, 01h or 50h.
                 all.push(c.command(if large { "00h" } else { "00h/01h/50h" })?);
                 all.push(c.address(address)?);
@@ -301,7 +320,7 @@ impl Medium for Sdr {
                 all.busy("array to register", "t_R", c.load()?);
                 all.push(c.data_out(bytes)?);
             }
-            What::Program => {
+            OperationKind::Program => {
                 if !large {
                     all.push(c.command("00h/01h/50h")?);
                 }
@@ -313,26 +332,26 @@ impl Medium for Sdr {
                 all.busy("program", "t_PROG", t_prog()?);
                 all.steps.extend(c.status()?);
             }
-            What::Erase => {
-                let t_bers = need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what)?;
+            OperationKind::Erase => {
+                let t_bers = required(part.t_bers_ns.as_ref(), "t_bers_ns", part, kind)?;
                 all.push(c.command("60h")?);
                 all.push(c.address(row)?);
                 all.push(c.command("D0h")?);
                 all.busy("erase", "t_BERS", t_bers);
                 all.steps.extend(c.status()?);
             }
-            What::ChangeColumn if large => {
+            OperationKind::ChangeColumn if large => {
                 all.push(c.column_change()?);
                 all.push(c.data_out(bytes)?);
             }
-            What::CacheRead if large => {
-                let t_rcbsy = need(self.t_rcbsy_ns.as_ref(), "sdr.t_rcbsy_ns", part, what)?;
+            OperationKind::CacheRead if large => {
+                let t_rcbsy = required(self.t_rcbsy_ns.as_ref(), "sdr.t_rcbsy_ns", part, kind)?;
                 all.push(c.command("31h")?);
                 all.busy("register to cache register", "t_RCBSY", t_rcbsy);
                 all.push(c.data_out(bytes)?);
-                all.push(Step::hidden("next page, array to register", "t_R", c.load()?));
+                all.push(OperationStep::hidden("next page, array to register", "t_R", c.load()?));
             }
-            What::MultiPlaneRead if planes > 1 => {
+            OperationKind::MultiPlaneRead if planes > 1 => {
                 pages = planes;
                 for plane in 1..=planes {
                     all.push(c.command("00h")?);
@@ -348,11 +367,11 @@ impl Medium for Sdr {
                     all.push(c.command("06h")?);
                     all.push(c.address(address)?);
                     all.push(c.command("E0h")?);
-                    all.push(Step::wait("plane selected", "t_CCS", c.time("t_ccs_ns")?));
+                    all.push(OperationStep::wait("plane selected", "t_CCS", c.time("t_ccs_ns")?));
                     all.push(c.data_out(bytes)?);
                 }
             }
-            What::MultiPlaneProgram if planes > 1 => {
+            OperationKind::MultiPlaneProgram if planes > 1 => {
                 pages = planes;
                 for plane in 1..=planes {
                     all.push(c.command("80h")?);
@@ -368,33 +387,35 @@ impl Medium for Sdr {
                 all.busy("program", "t_PROG", t_prog()?);
                 all.steps.extend(c.status()?);
             }
-            _ => return Err(cannot(part, what, &self.operations(part))),
+            _ => return Err(unsupported(part, kind, &self.operations(part))),
         }
-        let data_bytes = match what {
-            What::Erase => 0,
+        let data_bytes = match kind {
+            OperationKind::Erase => 0,
             _ => pages * bytes.min(u64::from(part.flash_page_bytes())),
         };
-        let Sequence { steps, left_out, .. } = all;
-        Ok(Operation { what, mode: None, steps, data_bytes, left_out })
+        let StepSequence { steps, left_out, .. } = all;
+        Ok(Operation { kind, mode: None, steps, data_bytes, left_out })
     }
 
-    fn shortest_access_ns(&self, part: &Part, ask: &Ask<'_>) -> Result<f64> {
-        let c = self.cycles(part, ask.what, None);
-        c.time(if ask.what.writes() { "t_wc_ns" } else { "t_rc_ns" })
+    fn shortest_access_ns(&self, part: &Part, request: &OperationRequest<'_>) -> Result<f64> {
+        let c = self.cycles(part, request.kind, None);
+        c.time(if request.kind.writes() { "t_wc_ns" } else { "t_rc_ns" })
     }
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
-        let c = self.cycles(part, What::Read, Some(bus));
+        let c = self.cycles(part, OperationKind::Read, Some(bus));
         Ok(c.cycle("t_rc_ns")? / c.width_bytes)
     }
 
     fn column_change_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let c = self.cycles(part, What::ChangeColumn, Some(bus));
+        let c = self.cycles(part, OperationKind::ChangeColumn, Some(bus));
         part.has_column_change().then(|| c.column_change().ok()).flatten().map(|step| step.ns)
     }
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        self.operation(part, &Ask::read(Some(0), bus)).ok().map(|read| read.ns() - read.busy_ns())
+        self.operation(part, &OperationRequest::read(Some(0), bus))
+            .ok()
+            .map(|read| read.ns() - read.busy_ns())
     }
 
     fn pace(&self) -> Vec<(&'static str, f64)> {

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::operation::{
-    Ask, LINE_BYTES, Medium, Operation, Step, What, cannot, need, unknown_mode, words,
+    LINE_BYTES, Medium, Operation, OperationKind, OperationRequest, OperationStep, required,
+    unknown_mode, unsupported, words,
 };
-use super::part::{Kind, Part, Sourced};
+use super::part::{MemoryKind, Part, Sourced};
 
 const COMMAND_BITS: u32 = 8;
 /// SPI NAND: the row of a page, the column within it, and a status register's number
@@ -23,7 +24,7 @@ const ADDRESS_BITS: u32 = 24;
 /// How a read of data is clocked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Mode {
+pub struct ReadMode {
     /// Lines of command, address and data, as `1-4-4`; command lines 0 where a
     /// continuous read needs no command. Behind them may stand the command, as `1-1-1-03h`,
     /// of a slower read than the usual one: it is taken only where it is named.
@@ -37,7 +38,7 @@ pub struct Mode {
     pub double_rate: bool,
 }
 
-impl Mode {
+impl ReadMode {
     /// Lines of command, address and data.
     fn lines(&self) -> Option<[u32; 3]> {
         let name = self.command().map_or(&*self.name, |(lines, _)| lines);
@@ -90,7 +91,7 @@ pub struct Spi {
     /// Bits of the address of memory read in place; 24 if absent.
     pub address_bits: Option<Sourced<u32>>,
     /// Ways to read data.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<ReadMode>,
     /// Data lines when programming; 1 if absent.
     pub program_lines: Option<Sourced<u32>>,
     /// SPI NAND: whole pages follow one another without a command, the next one being
@@ -100,39 +101,39 @@ pub struct Spi {
 }
 
 /// Composes steps at one clock.
-struct Clocks {
+struct ClockComposer {
     clock_mhz: f64,
 }
 
-impl Clocks {
+impl ClockComposer {
     fn ns(&self, clocks: f64) -> f64 {
         clocks * 1e3 / self.clock_mhz
     }
 
-    fn command(&self, name: &str, bits: u32) -> Step {
+    fn command(&self, name: &str, bits: u32) -> OperationStep {
         let clocks = COMMAND_BITS + bits;
-        Step::command(name, format!("{clocks} clocks"), self.ns(f64::from(clocks)))
+        OperationStep::command(name, format!("{clocks} clocks"), self.ns(f64::from(clocks)))
     }
 
-    fn data(&self, name: &str, clocks: f64, bytes: u64) -> Step {
-        Step::transfer(name, format!("{clocks} clocks"), self.ns(clocks), bytes)
+    fn data(&self, name: &str, clocks: f64, bytes: u64) -> OperationStep {
+        OperationStep::transfer(name, format!("{clocks} clocks"), self.ns(clocks), bytes)
     }
 
-    fn status(&self) -> Step {
+    fn status(&self) -> OperationStep {
         self.command("read status", STATUS_BITS)
     }
 }
 
 impl Spi {
-    fn mode_clock_mhz(&self, mode: &Mode) -> f64 {
+    fn mode_clock_mhz(&self, mode: &ReadMode) -> f64 {
         mode.clock_mhz.as_ref().unwrap_or(&self.clock_mhz).value
     }
 
     /// The mode asked for, else the fastest for which the bus has lines.
-    fn mode(&self, part: &Part, ask: &Ask<'_>) -> Result<&Mode> {
-        let bus_lines = ask.bus.map_or(u32::MAX, |bus| bus.width_bits);
+    fn mode(&self, part: &Part, request: &OperationRequest<'_>) -> Result<&ReadMode> {
+        let bus_lines = request.bus.map_or(u32::MAX, |bus| bus.width_bits);
         let lines = bus_lines.min(part.width_bits.value);
-        if let Some(name) = ask.mode {
+        if let Some(name) = request.mode {
             let found = self.modes.iter().find(|mode| mode.name == name);
             let mode = found.ok_or_else(|| unknown_mode(name, &self.modes()))?;
             let wanted = mode.lines().unwrap_or([1, 1, 1]).into_iter().max().unwrap_or(1);
@@ -144,19 +145,20 @@ impl Spi {
             return Ok(mode);
         }
         // As long as a page: what counts is the rate of the data, then the lead.
-        let ns = |mode: &Mode| {
-            let bytes = ask.bytes.unwrap_or_else(|| self.usual_bytes(part));
-            let lead = match ask.what {
+        let ns = |mode: &ReadMode| {
+            let bytes = request.bytes.unwrap_or_else(|| self.usual_bytes(part));
+            let lead = match request.kind {
                 // Goes on without another command.
-                What::CacheRead => 0.0,
+                OperationKind::CacheRead => 0.0,
                 _ => mode.lead_clocks(self.lead_bits(part)),
             };
-            self.clocks(Some(mode), ask.bus).ns(mode.data_clocks(bytes) + lead)
+            self.clocks(Some(mode), request.bus).ns(mode.data_clocks(bytes) + lead)
         };
         // Without a command it can only follow another read.
-        let starts = |mode: &&Mode| mode.lines().is_some_and(|lines| lines[0] > 0);
-        let is_usual = |mode: &&Mode| mode.command().is_none();
-        let fits = |mode: &&Mode| mode.lines().is_some_and(|all| all.iter().all(|l| *l <= lines));
+        let starts = |mode: &&ReadMode| mode.lines().is_some_and(|lines| lines[0] > 0);
+        let is_usual = |mode: &&ReadMode| mode.command().is_none();
+        let fits =
+            |mode: &&ReadMode| mode.lines().is_some_and(|all| all.iter().all(|l| *l <= lines));
         let fitting = || self.modes.iter().filter(starts).filter(fits);
         let best = fitting().filter(is_usual).min_by(|a, b| ns(a).total_cmp(&ns(b)));
         best.ok_or_else(|| {
@@ -179,38 +181,57 @@ impl Spi {
     }
 
     /// The clock of reads in `mode`, or of all else.
-    fn clocks(&self, mode: Option<&Mode>, bus: Option<Bus>) -> Clocks {
+    fn clocks(&self, mode: Option<&ReadMode>, bus: Option<Bus>) -> ClockComposer {
         let host = bus.map_or(f64::MAX, |bus| 1e3 / bus.access_ns());
         let own = mode.map_or(self.clock_mhz.value, |mode| self.mode_clock_mhz(mode));
-        Clocks { clock_mhz: own.min(host) }
+        ClockComposer { clock_mhz: own.min(host) }
     }
 
     fn lead_bits(&self, part: &Part) -> u32 {
         match part.kind {
-            Kind::Nand => COLUMN_BITS,
+            MemoryKind::Nand => COLUMN_BITS,
             _ => self.address_bits.as_ref().map_or(ADDRESS_BITS, |bits| bits.value),
         }
     }
 
     fn usual_bytes(&self, part: &Part) -> u64 {
-        if part.kind == Kind::Nand { part.whole_page_bytes() } else { LINE_BYTES }
+        if part.kind == MemoryKind::Nand { part.whole_page_bytes() } else { LINE_BYTES }
     }
 
     /// What goes before the data, in the mode whose time a byte [`Medium::byte_ns`] gives.
-    fn operation_of_no_bytes(&self, part: &Part, what: What, bus: Bus) -> Option<Operation> {
-        let mode = self.mode(part, &Ask::read(None, bus)).ok()?;
-        let ask = Ask { what, mode: Some(&mode.name), ..Ask::read(Some(0), bus) };
-        self.operation(part, &ask).ok()
+    fn operation_of_no_bytes(
+        &self,
+        part: &Part,
+        kind: OperationKind,
+        bus: Bus,
+    ) -> Option<Operation> {
+        let mode = self.mode(part, &OperationRequest::read(None, bus)).ok()?;
+        let request = OperationRequest {
+            kind,
+            mode: Some(&mode.name),
+            ..OperationRequest::read(Some(0), bus)
+        };
+        self.operation(part, &request).ok()
     }
 
-    fn lead(&self, clocks: &Clocks, mode: &Mode, part: &Part) -> Step {
+    fn lead(&self, clocks: &ClockComposer, mode: &ReadMode, part: &Part) -> OperationStep {
         let lead = mode.lead_clocks(self.lead_bits(part));
-        Step::command("command, address, dummies", format!("{lead} clocks"), clocks.ns(lead))
+        OperationStep::command(
+            "command, address, dummies",
+            format!("{lead} clocks"),
+            clocks.ns(lead),
+        )
     }
 
     /// As many lines as the part takes data from and the bus has; one if the bus has fewer
     /// than such a command needs, but never between.
-    fn program_data(&self, clocks: &Clocks, part: &Part, bus: Option<Bus>, bytes: u64) -> Step {
+    fn program_data(
+        &self,
+        clocks: &ClockComposer,
+        part: &Part,
+        bus: Option<Bus>,
+        bytes: u64,
+    ) -> OperationStep {
         let own = self.program_lines.as_ref().map_or(1, |lines| lines.value);
         let there = bus.map_or(u32::MAX, |bus| bus.width_bits).min(part.width_bits.value);
         let lines = if there < own { 1 } else { own };
@@ -219,22 +240,36 @@ impl Spi {
 }
 
 impl Medium for Spi {
-    fn kinds(&self) -> &'static [Kind] {
-        &[Kind::Nand, Kind::Nor, Kind::Pcm, Kind::Mram, Kind::Fram, Kind::Psram]
+    fn kinds(&self) -> &'static [MemoryKind] {
+        &[
+            MemoryKind::Nand,
+            MemoryKind::Nor,
+            MemoryKind::Pcm,
+            MemoryKind::Mram,
+            MemoryKind::Fram,
+            MemoryKind::Psram,
+        ]
     }
 
-    fn operations(&self, part: &Part) -> Vec<What> {
+    fn operations(&self, part: &Part) -> Vec<OperationKind> {
         match part.kind {
-            Kind::Nand => {
-                let mut can = vec![What::Read, What::Program, What::Erase, What::ChangeColumn];
+            MemoryKind::Nand => {
+                let mut can = vec![
+                    OperationKind::Read,
+                    OperationKind::Program,
+                    OperationKind::Erase,
+                    OperationKind::ChangeColumn,
+                ];
                 if self.continuous_read {
-                    can.push(What::CacheRead);
+                    can.push(OperationKind::CacheRead);
                 }
                 can
             }
             // Bytes are overwritten as they are.
-            Kind::Mram | Kind::Fram | Kind::Psram => vec![What::Read, What::Program],
-            _ => vec![What::Read, What::Program, What::Erase],
+            MemoryKind::Mram | MemoryKind::Fram | MemoryKind::Psram => {
+                vec![OperationKind::Read, OperationKind::Program]
+            }
+            _ => vec![OperationKind::Read, OperationKind::Program, OperationKind::Erase],
         }
     }
 
@@ -242,114 +277,114 @@ impl Medium for Spi {
         self.modes.iter().map(|mode| mode.name.clone()).collect()
     }
 
-    fn modes_to_begin_with(&self) -> Vec<String> {
-        let begins = |mode: &&Mode| mode.lines().is_some_and(|lines| lines[0] > 0);
+    fn starting_modes(&self) -> Vec<String> {
+        let begins = |mode: &&ReadMode| mode.lines().is_some_and(|lines| lines[0] > 0);
         self.modes.iter().filter(begins).map(|mode| mode.name.clone()).collect()
     }
 
-    fn operation(&self, part: &Part, ask: &Ask<'_>) -> Result<Operation> {
-        let what = ask.what;
-        if !self.operations(part).contains(&what) {
-            return Err(cannot(part, what, &self.operations(part)));
+    fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation> {
+        let kind = request.kind;
+        if !self.operations(part).contains(&kind) {
+            return Err(unsupported(part, kind, &self.operations(part)));
         }
-        let reads = what != What::Erase && !what.writes();
+        let reads = kind != OperationKind::Erase && !kind.writes();
         // Read modes are nothing to a program, nor is a clock that only one of them is bound to.
-        let mode = if reads { Some(self.mode(part, ask)?) } else { None };
-        let clocks = self.clocks(None, ask.bus);
-        let read_clocks = self.clocks(mode, ask.bus);
-        let nand = part.kind == Kind::Nand;
+        let mode = if reads { Some(self.mode(part, request)?) } else { None };
+        let clocks = self.clocks(None, request.bus);
+        let read_clocks = self.clocks(mode, request.bus);
+        let nand = part.kind == MemoryKind::Nand;
         let writes_at_once = part.kind.is_written_in_place();
         let enable = clocks.command("write enable", 0);
-        let load = || need(part.t_r_ns.as_ref(), "t_r_ns", part, what);
-        let prog = || need(part.t_prog_ns.as_ref(), "t_prog_ns", part, what);
-        let bers = || need(part.t_bers_ns.as_ref(), "t_bers_ns", part, what);
-        let usual = match what {
-            What::Program if !nand => u64::from(part.program_unit_bytes()),
+        let load = || required(part.t_r_ns.as_ref(), "t_r_ns", part, kind);
+        let prog = || required(part.t_prog_ns.as_ref(), "t_prog_ns", part, kind);
+        let bers = || required(part.t_bers_ns.as_ref(), "t_bers_ns", part, kind);
+        let usual = match kind {
+            OperationKind::Program if !nand => u64::from(part.program_unit_bytes()),
             _ => self.usual_bytes(part),
         };
-        let bytes = ask.bytes.unwrap_or(usual);
+        let bytes = request.bytes.unwrap_or(usual);
         let lead = || mode.map(|mode| self.lead(&read_clocks, mode, part));
         let out = || mode.map(|mode| read_clocks.data("data out", mode.data_clocks(bytes), bytes));
         let row_command = |name: &str| clocks.command(name, ROW_BITS);
-        let steps = match (what, nand) {
-            (What::Read, true) => {
+        let steps = match (kind, nand) {
+            (OperationKind::Read, true) => {
                 let mut steps = vec![
                     row_command("page read 13h"),
-                    Step::busy("array to register", "t_R", load()?),
+                    OperationStep::busy("array to register", "t_R", load()?),
                     clocks.status(),
                 ];
                 steps.extend(lead().into_iter().chain(out()));
                 steps
             }
-            (What::CacheRead, _) => {
-                let next = Step::hidden("next page, array to register", "t_R", load()?);
+            (OperationKind::CacheRead, _) => {
+                let next = OperationStep::hidden("next page, array to register", "t_R", load()?);
                 out().into_iter().chain([next]).collect()
             }
-            (What::Read, false) | (What::ChangeColumn, _) => {
+            (OperationKind::Read, false) | (OperationKind::ChangeColumn, _) => {
                 lead().into_iter().chain(out()).collect()
             }
-            (What::Program, true) => vec![
+            (OperationKind::Program, true) => vec![
                 enable,
                 clocks.command("program load", COLUMN_BITS),
-                self.program_data(&clocks, part, ask.bus, bytes),
+                self.program_data(&clocks, part, request.bus, bytes),
                 row_command("program execute 10h"),
-                Step::busy("program", "t_PROG", prog()?),
+                OperationStep::busy("program", "t_PROG", prog()?),
                 clocks.status(),
             ],
-            (What::Program, false) => {
+            (OperationKind::Program, false) => {
                 let unit = u64::from(part.program_unit_bytes()).max(1);
                 let times = if writes_at_once { 1 } else { bytes.div_ceil(unit).max(1) };
                 let lead = times as f64 * f64::from(2 * COMMAND_BITS + self.lead_bits(part));
                 let formula = format!("{times} × (write enable, command, address)");
                 let mut steps = vec![
-                    Step::command("commands", formula, clocks.ns(lead)),
-                    self.program_data(&clocks, part, ask.bus, bytes),
+                    OperationStep::command("commands", formula, clocks.ns(lead)),
+                    self.program_data(&clocks, part, request.bus, bytes),
                 ];
                 if !writes_at_once {
                     let busy = times as f64 * prog()?;
-                    steps.push(Step::busy("program", format!("{times} t_PROG"), busy));
+                    steps.push(OperationStep::busy("program", format!("{times} t_PROG"), busy));
                     let status = clocks.status();
                     let formula = format!("{times} × {}", status.formula);
-                    steps.push(Step { ns: times as f64 * status.ns, formula, ..status });
+                    steps.push(OperationStep { ns: times as f64 * status.ns, formula, ..status });
                 }
                 steps
             }
             _ => vec![
                 enable,
                 row_command("erase"),
-                Step::busy("erase", "t_BERS", bers()?),
+                OperationStep::busy("erase", "t_BERS", bers()?),
                 clocks.status(),
             ],
         };
-        let data_bytes = match what {
-            What::Erase => 0,
+        let data_bytes = match kind {
+            OperationKind::Erase => 0,
             _ if nand => bytes.min(u64::from(part.flash_page_bytes())),
             _ => bytes,
         };
         let mode = mode.map(|mode| mode.name.clone());
-        Ok(Operation { what, mode, steps, data_bytes, left_out: Vec::new() })
+        Ok(Operation { kind, mode, steps, data_bytes, left_out: Vec::new() })
     }
 
-    fn shortest_access_ns(&self, part: &Part, ask: &Ask<'_>) -> Result<f64> {
-        if ask.what == What::Erase || ask.what.writes() {
+    fn shortest_access_ns(&self, part: &Part, request: &OperationRequest<'_>) -> Result<f64> {
+        if request.kind == OperationKind::Erase || request.kind.writes() {
             return Ok(1e3 / self.clock_mhz.value);
         }
-        Ok(1e3 / self.mode_clock_mhz(self.mode(part, ask)?))
+        Ok(1e3 / self.mode_clock_mhz(self.mode(part, request)?))
     }
 
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64> {
-        let mode = self.mode(part, &Ask::read(None, bus))?;
+        let mode = self.mode(part, &OperationRequest::read(None, bus))?;
         let clocks_a_byte = 8.0 / f64::from(mode.data_lines()) / mode.rate();
         Ok(self.clocks(Some(mode), Some(bus)).ns(clocks_a_byte))
     }
 
     fn column_change_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let change = self.operation_of_no_bytes(part, What::ChangeColumn, bus);
-        change.filter(|_| part.kind == Kind::Nand).map(|change| change.ns())
+        let change = self.operation_of_no_bytes(part, OperationKind::ChangeColumn, bus);
+        change.filter(|_| part.kind == MemoryKind::Nand).map(|change| change.ns())
     }
 
     fn load_commands_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
-        let read = self.operation_of_no_bytes(part, What::Read, bus)?;
+        let read = self.operation_of_no_bytes(part, OperationKind::Read, bus)?;
         Some(read.ns() - read.busy_ns())
     }
 

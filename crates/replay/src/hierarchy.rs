@@ -16,7 +16,7 @@ use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace};
 
 use super::references::Collapser;
-use crate::pager::{Moment, Outcome, Page, Policy, Span};
+use crate::pager::{Moment, Page, PageSpan, Policy, ReferenceOutcome};
 
 /// Bytes of a word, which one fetch brings.
 pub const WORD_BYTES: u32 = 4;
@@ -131,13 +131,13 @@ impl ICacheShape {
 const NO_TAG: u32 = u32::MAX;
 
 /// Tags in sets, filled round robin.
-struct Tags {
+struct TagArray {
     tags: Vec<u32>,
     next_way: Vec<u8>,
     ways: usize,
 }
 
-impl Tags {
+impl TagArray {
     fn new(sets: u32, ways: u32) -> Self {
         let entries = sets as usize * ways as usize;
         Self { tags: vec![NO_TAG; entries], next_way: vec![0; sets as usize], ways: ways as usize }
@@ -176,7 +176,7 @@ impl Tags {
 
 /// The instruction cache at work.
 struct ICache {
-    tags: Tags,
+    tags: TagArray,
     line_shift: u32,
     /// The line fetched last, which is in the cache.
     last_line: u32,
@@ -187,7 +187,7 @@ struct ICache {
 impl ICache {
     fn new(shape: ICacheShape) -> Self {
         Self {
-            tags: Tags::new(shape.sets(), shape.ways),
+            tags: TagArray::new(shape.sets(), shape.ways),
             line_shift: shape.line_bytes.trailing_zeros(),
             last_line: NO_TAG,
             words: 0,
@@ -218,14 +218,14 @@ pub(super) fn words_before(run: Run, offset: u32) -> u32 {
 }
 
 /// What turns runs into references to pages.
-pub(super) struct Front {
+pub(super) struct ReferenceSource {
     collapser: Collapser,
     page_shift: u32,
     icache: Option<ICache>,
 }
 
 /// Something is needed of a page's frame.
-pub(super) struct Need {
+pub(super) struct PageNeed {
     pub page: Page,
     /// The first byte needed.
     pub offset: u32,
@@ -233,7 +233,7 @@ pub(super) struct Need {
     pub is_new: bool,
 }
 
-impl Front {
+impl ReferenceSource {
     pub(super) fn new(page_shift: u32, icache: Option<ICacheShape>) -> Self {
         Self { collapser: Collapser::new(page_shift), page_shift, icache: icache.map(ICache::new) }
     }
@@ -241,11 +241,11 @@ impl Front {
     /// Call `need` with every page that `run` comes to or, behind an instruction cache,
     /// with every refill.
     #[inline]
-    pub(super) fn needs(&mut self, run: Run, mut need: impl FnMut(Need)) {
+    pub(super) fn needs(&mut self, run: Run, mut need: impl FnMut(PageNeed)) {
         let shift = self.page_shift;
         let Some(icache) = &mut self.icache else {
             return self.collapser.references(run, |page| {
-                need(Need { page, offset: run.offset.max(page << shift), is_new: true });
+                need(PageNeed { page, offset: run.offset.max(page << shift), is_new: true });
             });
         };
         let line_shift = icache.line_shift;
@@ -253,7 +253,7 @@ impl Front {
         icache.fetch(run, |line| {
             let offset = run.offset.max(line << line_shift);
             let page = offset >> shift;
-            need(Need { page, offset, is_new: collapser.is_new(page) });
+            need(PageNeed { page, offset, is_new: collapser.is_new(page) });
         });
     }
 
@@ -276,7 +276,7 @@ impl Front {
 
     /// Append those of `runs` that are asked for to `spans`. Gives the number of references that
     /// they are, collapsed.
-    pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<Span>) -> u64 {
+    pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<PageSpan>) -> u64 {
         if self.icache.is_none() {
             return self.collapser.append_spans(runs, spans);
         }
@@ -284,7 +284,7 @@ impl Front {
         for &run in runs {
             self.needs(run, |need| {
                 if need.is_new {
-                    spans.push(Span { first: need.page, last: need.page });
+                    spans.push(PageSpan { first: need.page, last: need.page });
                 }
             });
         }
@@ -303,15 +303,15 @@ impl Front {
 }
 
 /// A page cache behind a TLB.
-pub(super) struct Translated<P> {
+pub(super) struct TlbCache<P> {
     policy: P,
-    tlb: Tags,
+    tlb: TagArray,
     misses: u64,
 }
 
-impl<P: Policy> Translated<P> {
+impl<P: Policy> TlbCache<P> {
     pub(super) fn new(policy: P, shape: TlbShape) -> Self {
-        Self { policy, tlb: Tags::new(shape.sets, shape.ways), misses: 0 }
+        Self { policy, tlb: TagArray::new(shape.sets, shape.ways), misses: 0 }
     }
 
     /// What became of a reference, if the TLB could not serve it.
@@ -319,7 +319,7 @@ impl<P: Policy> Translated<P> {
     /// A policy that knows the future is told of every reference, or it would not be at
     /// the right moment of it.
     #[inline]
-    pub(super) fn reference(&mut self, page: Page, next_use: Moment) -> Option<Outcome> {
+    pub(super) fn reference(&mut self, page: Page, next_use: Moment) -> Option<ReferenceOutcome> {
         let entry = self.tlb.position(page);
         if let Some(entry) = entry {
             if self.policy.would_hit(page) {

@@ -18,11 +18,11 @@ use serde::Serialize;
 
 pub use cell::Cell;
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
-pub use many::{passes, readings, replay_cells};
+pub use many::{passes, replay_cells, trace_reads};
 pub use single::{Events, RunSink, WordSink, replay};
 pub use sweep::sweep;
 
-use crate::pager::{Page, PolicySpec, Search, Shape};
+use crate::pager::{Page, PolicySpec, Shape, VictimSearch};
 use crate::register::{Access, RegisterCase};
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
@@ -255,7 +255,7 @@ pub struct Fault {
     /// What the register did.
     pub access: Access,
     /// What was done for a victim.
-    pub search: Search,
+    pub search: VictimSearch,
     /// What the host did since the fault before, or since the start.
     pub executed: Executed,
     /// What it did from this fault on until it first needed something of the page
@@ -330,12 +330,12 @@ pub struct FaultClass {
     pub bytes_fetched: u32,
     /// What was done for a victim.
     #[serde(flatten)]
-    pub search: Search,
+    pub search: VictimSearch,
 }
 
 impl FaultClass {
     /// The class of a fault.
-    pub fn of(access: &Access, search: Search) -> Self {
+    pub fn of(access: &Access, search: VictimSearch) -> Self {
         let Access { load, column_change, bytes_fetched, .. } = *access;
         Self { load, column_change, bytes_fetched, search }
     }

@@ -27,9 +27,9 @@ pub fn passes(cells: &[Cell], threads: usize) -> Vec<Vec<usize>> {
 }
 
 /// How often [`replay_cells`] reads the trace on `threads` cores.
-pub fn readings(cells: &[Cell], threads: usize) -> usize {
+pub fn trace_reads(cells: &[Cell], threads: usize) -> usize {
     let of_pass = |places: Vec<usize>| {
-        sweep::readings(&places.into_iter().map(|place| &cells[place]).collect::<Vec<_>>())
+        sweep::trace_reads(&places.into_iter().map(|place| &cells[place]).collect::<Vec<_>>())
     };
     passes(cells, threads).into_iter().map(of_pass).sum()
 }

@@ -3,7 +3,7 @@
 use flashpager_base::{Error, Result};
 use flashpager_trace::{Trace, for_runs};
 
-use super::hierarchy::{Front, ICacheShape};
+use super::hierarchy::{ICacheShape, ReferenceSource};
 use crate::pager::{Moment, NEVER};
 
 /// For each collapsed reference behind `icache` the moment of the next one to the
@@ -16,7 +16,7 @@ pub(super) fn next_uses(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<Moment>> {
     let mut moments: Vec<Moment> = Vec::new();
-    let mut front = Front::new(shift, icache);
+    let mut front = ReferenceSource::new(shift, icache);
     let mut filled = 0;
     for_runs(trace, go_on, |runs| {
         let more = runs.iter().map(|run| (run.length as usize >> shift) + 2).sum::<usize>();

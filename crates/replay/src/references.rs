@@ -2,7 +2,7 @@
 
 use flashpager_trace::Run;
 
-use crate::pager::{Page, Span};
+use crate::pager::{Page, PageSpan};
 
 /// Turns runs into page references, consecutive ones to one page into one.
 pub(super) struct Collapser {
@@ -56,13 +56,13 @@ impl Collapser {
     }
 
     /// Append `runs` to `spans`. Gives the number of references that they are, collapsed.
-    pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<Span>) -> u64 {
+    pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<PageSpan>) -> u64 {
         let (shift, mut previous, mut references) = (self.shift, self.previous, 0);
         spans.extend(runs.iter().map(|run| {
             let (first, last) = (run.offset >> shift, (run.end() - 1) >> shift);
             references += u64::from(last - first) + u64::from(first != previous);
             previous = last;
-            Span { first, last }
+            PageSpan { first, last }
         }));
         self.previous = previous;
         references

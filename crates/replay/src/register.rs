@@ -58,7 +58,7 @@ const MAX_PREFETCH_LINES: u32 = 1024;
 
 impl RegisterDesign {
     /// Whether what it does at a request depends on more than the request before.
-    pub fn is_followed(&self) -> bool {
+    pub fn is_tracked(&self) -> bool {
         self.model.has_two_buffers() || self.prefetch_lines > 0
     }
 

@@ -3,13 +3,14 @@
 use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace, for_runs};
 
-use super::hierarchy::{Front, Translated, WORD_BYTES, check_reads, words_before};
+use super::hierarchy::{ReferenceSource, TlbCache, WORD_BYTES, check_reads, words_before};
 use super::next_uses::next_uses;
 use super::references::Collapser;
 use super::requests::Requests;
 use super::{CacheDesign, Cell, Counts, Executed, Fault, image_pages, sweep};
 use crate::pager::{
-    AllSizes, Moment, NEVER, Outcome, Page, Parameter, Policy, Search, SizesVisitor, Visitor,
+    AllSizes, Moment, NEVER, Page, Policy, PolicyParameter, PolicyVisitor, ReferenceOutcome,
+    SizesVisitor, VictimSearch,
 };
 use crate::register::{Register, RegisterDesign};
 
@@ -64,7 +65,7 @@ pub fn replay(
         check_reads(trace)?;
     }
     let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
-    let replay = Replay { trace, pages, cache, registers, go_on, events };
+    let replay = SingleReplay { trace, pages, cache, registers, go_on, events };
     let counts_alone = replay.events.is_none() && cache.hierarchy.is_none();
     if counts_alone && cache.policy.visit_sizes(cache.ways.is_some(), TakesSpans)? {
         return replay.count_alone();
@@ -78,7 +79,7 @@ struct TakesSpans;
 impl SizesVisitor for TakesSpans {
     type Output = bool;
 
-    fn visit<P: Policy>(self, _: &[Parameter]) -> Result<bool> {
+    fn visit<P: Policy>(self, _: &[PolicyParameter]) -> Result<bool> {
         Ok(<P::AllSizes as AllSizes>::TAKES_SPANS)
     }
 }
@@ -105,7 +106,7 @@ fn check_words(cache: &CacheDesign) -> Result<()> {
     Ok(())
 }
 
-struct Replay<'a, 'e> {
+struct SingleReplay<'a, 'e> {
     trace: &'a dyn Trace,
     pages: u32,
     cache: &'a CacheDesign,
@@ -114,7 +115,7 @@ struct Replay<'a, 'e> {
     events: Option<Events<'e>>,
 }
 
-impl Visitor for Replay<'_, '_> {
+impl PolicyVisitor for SingleReplay<'_, '_> {
     type Output = Result<(Vec<Counts>, Executed)>;
 
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
@@ -124,14 +125,14 @@ impl Visitor for Replay<'_, '_> {
         match self.cache.hierarchy.and_then(|hierarchy| hierarchy.tlb) {
             None => self.run::<P>(|page, next_use| Some(policy.reference(page, next_use)), false),
             Some(tlb) => {
-                let mut cache = Translated::new(policy, tlb);
+                let mut cache = TlbCache::new(policy, tlb);
                 self.run::<P>(|page, next_use| cache.reference(page, next_use), true)
             }
         }
     }
 }
 
-impl Replay<'_, '_> {
+impl SingleReplay<'_, '_> {
     /// Nothing but count, as a sweep of one size.
     fn count_alone(self) -> Result<(Vec<Counts>, Executed)> {
         let Self { trace, cache, registers, go_on, .. } = self;
@@ -164,7 +165,7 @@ impl Replay<'_, '_> {
                     let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
                     moment += 1;
                     match policy.reference(page, next_use) {
-                        Outcome::Hit => {}
+                        ReferenceOutcome::Hit => {}
                         outcome => requests.add(0..1, page, outcome),
                     }
                 });
@@ -179,7 +180,7 @@ impl Replay<'_, '_> {
 
     fn run<P: Policy>(
         mut self,
-        mut reference: impl FnMut(Page, Moment) -> Option<Outcome>,
+        mut reference: impl FnMut(Page, Moment) -> Option<ReferenceOutcome>,
         has_tlb: bool,
     ) -> Result<(Vec<Counts>, Executed)> {
         let Self { trace, pages, registers, go_on, .. } = self;
@@ -193,11 +194,10 @@ impl Replay<'_, '_> {
         };
         let mut requests = Requests::new(cache_page_bytes, pages, 1, false, registers)?;
         let line_bytes = icache.map(|icache| icache.line_bytes);
-        let mut faults = self
-            .events
-            .take()
-            .map(|events| Faults::new(cache_page_bytes, pages, registers, events, line_bytes));
-        let mut front = Front::new(shift, icache);
+        let mut faults = self.events.take().map(|events| {
+            FaultRecorder::new(cache_page_bytes, pages, registers, events, line_bytes)
+        });
+        let mut front = ReferenceSource::new(shift, icache);
         let mut moment = 0;
         // Sums over all runs before, and over needs up to now.
         let mut sums = Executed::default();
@@ -233,9 +233,9 @@ impl Replay<'_, '_> {
                         requests.add(0..1, need.page, outcome);
                     }
                     match outcome {
-                        None | Some(Outcome::Hit | Outcome::Miss { .. }) => {}
-                        Some(Outcome::BitSet) => sums.reference_bits_set += 1,
-                        Some(Outcome::FalseFault { downgrades }) => {
+                        None | Some(ReferenceOutcome::Hit | ReferenceOutcome::Miss { .. }) => {}
+                        Some(ReferenceOutcome::BitSet) => sums.reference_bits_set += 1,
+                        Some(ReferenceOutcome::FalseFault { downgrades }) => {
                             sums.false_faults += 1;
                             sums.downgrades += u64::from(downgrades);
                         }
@@ -243,7 +243,7 @@ impl Replay<'_, '_> {
                     if let Some(faults) = &mut faults {
                         let now = |offset| at(&sums, offset);
                         match outcome {
-                            Some(Outcome::Miss { search, .. }) => {
+                            Some(ReferenceOutcome::Miss { search, .. }) => {
                                 faults.serve(need.offset, search, now(need.offset));
                             }
                             _ => faults.refilled(need.page, need.offset, now),
@@ -272,13 +272,13 @@ impl Replay<'_, '_> {
 }
 
 /// The registers at work behind one pager, for those who want to see each fault.
-struct Faults<'e> {
+struct FaultRecorder<'e> {
     registers: Vec<Register>,
     shift: u32,
     block_bytes: Option<u32>,
     by_lines: bool,
     /// The last fault, which is told when the next one comes.
-    pending: Option<Pending>,
+    pending: Option<PendingFault>,
     last: Executed,
     events: Events<'e>,
     /// Without an instruction cache, the first byte of the run that was not looked at.
@@ -290,14 +290,14 @@ struct Faults<'e> {
     first_words: Vec<u64>,
 }
 
-struct Pending {
+struct PendingFault {
     offset: u32,
-    search: Search,
+    search: VictimSearch,
     executed: Executed,
     left: Option<Executed>,
 }
 
-impl<'e> Faults<'e> {
+impl<'e> FaultRecorder<'e> {
     fn new(
         page_bytes: u32,
         pages: u32,
@@ -343,7 +343,7 @@ impl<'e> Faults<'e> {
     /// The line of `offset` is refilled from `page`, which is known or was asked for.
     #[inline]
     fn refilled(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
-        let of_last = |last: &Pending| last.offset >> self.shift == page;
+        let of_last = |last: &PendingFault| last.offset >> self.shift == page;
         if self.by_lines && self.pending.as_ref().is_some_and(of_last) {
             self.touch(offset, offset + 1, at);
         }
@@ -403,7 +403,7 @@ impl<'e> Faults<'e> {
     }
 
     /// Fetch the page of the byte at `offset`, before which `now` was done.
-    fn serve(&mut self, offset: u32, search: Search, now: Executed) {
+    fn serve(&mut self, offset: u32, search: VictimSearch, now: Executed) {
         self.tell();
         let executed = now - self.last;
         self.last = now;
@@ -413,14 +413,16 @@ impl<'e> Faults<'e> {
             self.needed = 1 << word;
             self.first_words[word as usize] += 1;
         }
-        self.pending = Some(Pending { offset, search, executed, left: None });
+        self.pending = Some(PendingFault { offset, search, executed, left: None });
         if self.block_bytes.is_none() {
             self.tell();
         }
     }
 
     fn tell(&mut self) {
-        let Some(Pending { offset, search, executed, left }) = self.pending.take() else { return };
+        let Some(PendingFault { offset, search, executed, left }) = self.pending.take() else {
+            return;
+        };
         let page = offset >> self.shift;
         for (index, register) in self.registers.iter_mut().enumerate() {
             let access = register.request(page << self.shift);

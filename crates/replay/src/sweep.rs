@@ -10,12 +10,13 @@ use flashpager_base::Result;
 use flashpager_trace::{Run, Trace, for_runs};
 
 use super::cell::Cell;
-use super::hierarchy::{Front, ICacheShape, Translated, check_reads};
+use super::hierarchy::{ICacheShape, ReferenceSource, TlbCache, check_reads};
 use super::next_uses::next_uses;
 use super::requests::Requests;
 use super::{Counts, image_pages};
 use crate::pager::{
-    AllSizes, Block, Moment, NEVER, Page, Parameter, Policy, Shape, SizesVisitor, Span,
+    AllSizes, Moment, NEVER, Page, PageSpan, Policy, PolicyParameter, ReferenceBlock, Shape,
+    SizesVisitor,
 };
 use crate::register::RegisterDesign;
 
@@ -54,18 +55,19 @@ pub(super) fn sweep_all(
     }
     let pages = image_pages(trace.image_bytes(), *cache_page_bytes)?;
     let shift = cache_page_bytes.trailing_zeros();
-    let mut streams: Vec<Stream> = Vec::new();
+    let mut streams: Vec<ReferenceStream> = Vec::new();
     let with_sizes = |(_, cell): &(usize, &&Cell)| !cell.cache_bytes.is_empty();
     for (place, cell) in cells.iter().enumerate().filter(with_sizes) {
         debug_assert_eq!(cell.cache_page_bytes, *cache_page_bytes);
         let icache = cell.hierarchy.map(|hierarchy| hierarchy.icache);
-        let caches = Caches::new(cell, pages)?;
+        let caches = CellCaches::new(cell, pages)?;
         let takes_spans = caches.replay.takes_spans();
-        let fits = |stream: &Stream| stream.icache == icache && stream.takes_spans == takes_spans;
+        let fits =
+            |stream: &ReferenceStream| stream.icache == icache && stream.takes_spans == takes_spans;
         let index = match streams.iter().position(fits) {
             Some(index) => index,
             None => {
-                streams.push(Stream::new(shift, icache, takes_spans));
+                streams.push(ReferenceStream::new(shift, icache, takes_spans));
                 streams.len() - 1
             }
         };
@@ -91,7 +93,7 @@ pub(super) fn sweep_all(
 
 /// How often [`sweep_all`] reads the trace for `cells`: once, and once more for each stream of
 /// references of which the future must be known.
-pub(super) fn readings(cells: &[&Cell]) -> usize {
+pub(super) fn trace_reads(cells: &[&Cell]) -> usize {
     let with_sizes = || cells.iter().filter(|cell| !cell.cache_bytes.is_empty());
     let future = with_sizes().filter(|cell| cell.policy.needs_next_use());
     let icache = |cell: &&Cell| cell.hierarchy.map(|hierarchy| hierarchy.icache);
@@ -100,31 +102,31 @@ pub(super) fn readings(cells: &[&Cell]) -> usize {
 }
 
 /// References behind an instruction cache, or without one, and the cells that take them.
-struct Stream {
+struct ReferenceStream {
     icache: Option<ICacheShape>,
     /// Of a cache page.
     shift: u32,
-    front: Front,
+    front: ReferenceSource,
     /// For each reference of the trace, if a cell asks for it.
     next_uses: Vec<Moment>,
     /// Whether a block is `spans`, or pages.
     takes_spans: bool,
-    spans: Vec<Span>,
+    spans: Vec<PageSpan>,
     /// Of this block the first `filled`.
     pages: Vec<Page>,
     /// Collapsed references of this block.
     filled: usize,
     /// Collapsed references of the blocks before.
     references: u64,
-    cells: Vec<(usize, Caches)>,
+    cells: Vec<(usize, CellCaches)>,
 }
 
-impl Stream {
+impl ReferenceStream {
     fn new(shift: u32, icache: Option<ICacheShape>, takes_spans: bool) -> Self {
         Self {
             icache,
             shift,
-            front: Front::new(shift, icache),
+            front: ReferenceSource::new(shift, icache),
             next_uses: Vec::new(),
             takes_spans,
             spans: Vec::new(),
@@ -187,8 +189,8 @@ impl Stream {
         let pages = if self.takes_spans { &[] } else { &self.pages[..self.filled] };
         let before = self.references as usize;
         let next_uses = self.next_uses.get(before..before + pages.len()).unwrap_or_default();
-        let block = Block { pages, next_uses, spans: &self.spans };
-        for (_, Caches { replay, .. }) in &mut self.cells {
+        let block = ReferenceBlock { pages, next_uses, spans: &self.spans };
+        for (_, CellCaches { replay, .. }) in &mut self.cells {
             replay.take(block)?;
         }
         self.references += self.filled as u64;
@@ -204,7 +206,7 @@ impl Stream {
     ) -> Result<()> {
         self.hand_over()?;
         let Self { front, references, cells, .. } = self;
-        for (place, Caches { replay, size_of }) in cells {
+        for (place, CellCaches { replay, size_of }) in cells {
             let mut counts = replay.finish(references, bytes_read);
             for counts in counts.iter_mut().flatten() {
                 counts.words = front.words();
@@ -217,13 +219,13 @@ impl Stream {
 }
 
 /// The caches of a cell.
-struct Caches {
-    replay: Box<dyn Replay>,
+struct CellCaches {
+    replay: Box<dyn SizesReplay>,
     /// For each size of the cell its place among the different ones, ascending.
     size_of: Vec<usize>,
 }
 
-impl Caches {
+impl CellCaches {
     fn new(cell: &Cell, pages: u32) -> Result<Self> {
         let usable = |cache_bytes: &u64| {
             let frames = cell.cache(*cache_bytes).frames().min(u64::from(u32::MAX)) as u32;
@@ -235,14 +237,15 @@ impl Caches {
         frames.dedup();
         let size_of = |frame: &u32| frames.partition_point(|smaller| smaller < frame);
         let size_of = frames_of.iter().map(size_of).collect();
-        let replay =
-            cell.policy.visit_sizes(cell.ways.is_some(), Build { cell, pages, frames: &frames })?;
+        let replay = cell
+            .policy
+            .visit_sizes(cell.ways.is_some(), BuildSizesReplay { cell, pages, frames: &frames })?;
         Ok(Self { replay, size_of })
     }
 }
 
 /// Caches at work.
-trait Replay {
+trait SizesReplay {
     /// Whether it takes spans, or pages.
     fn takes_spans(&self) -> bool;
 
@@ -250,22 +253,22 @@ trait Replay {
     ///
     /// # Errors
     /// Counts that grow beyond what memory should hold.
-    fn take(&mut self, block: Block<'_>) -> Result<()>;
+    fn take(&mut self, block: ReferenceBlock<'_>) -> Result<()>;
 
     /// The counts of each size with each register, after so many references.
     fn finish(self: Box<Self>, references: u64, bytes_read: u64) -> Vec<Vec<Counts>>;
 }
 
-struct Build<'a> {
+struct BuildSizesReplay<'a> {
     cell: &'a Cell,
     pages: u32,
     frames: &'a [u32],
 }
 
-impl SizesVisitor for Build<'_> {
-    type Output = Box<dyn Replay>;
+impl SizesVisitor for BuildSizesReplay<'_> {
+    type Output = Box<dyn SizesReplay>;
 
-    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Box<dyn Replay>> {
+    fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Box<dyn SizesReplay>> {
         let Self { cell, pages, frames } = self;
         let Cell { cache_page_bytes, registers, .. } = cell;
         let requests =
@@ -274,30 +277,30 @@ impl SizesVisitor for Build<'_> {
         let Some(tlb) = cell.tlb() else {
             let caches = P::AllSizes::new(frames, cell.ways, pages, parameters)?;
             let requests = requests(P::AllSizes::INCLUSION)?;
-            return Ok(Box::new(Plain { caches, requests, registers }));
+            return Ok(Box::new(DirectCaches { caches, requests, registers }));
         };
         let cache = |frames: &u32| {
             let policy = P::new(Shape { frames: *frames, pages, ways: cell.ways }, parameters)?;
-            Ok(Translated::new(policy, tlb))
+            Ok(TlbCache::new(policy, tlb))
         };
-        let caches = frames.iter().map(cache).collect::<Result<Vec<Translated<P>>>>()?;
-        Ok(Box::new(BehindTlbs { caches, requests: requests(false)?, registers }))
+        let caches = frames.iter().map(cache).collect::<Result<Vec<TlbCache<P>>>>()?;
+        Ok(Box::new(TlbCaches { caches, requests: requests(false)?, registers }))
     }
 }
 
 /// Caches that all see the same references.
-struct Plain<A> {
+struct DirectCaches<A> {
     caches: A,
     requests: Requests,
     registers: Vec<RegisterDesign>,
 }
 
-impl<A: AllSizes> Replay for Plain<A> {
+impl<A: AllSizes> SizesReplay for DirectCaches<A> {
     fn takes_spans(&self) -> bool {
         A::TAKES_SPANS
     }
 
-    fn take(&mut self, block: Block<'_>) -> Result<()> {
+    fn take(&mut self, block: ReferenceBlock<'_>) -> Result<()> {
         let Self { caches, requests, .. } = self;
         caches.references(block, |page, sizes, outcome| {
             requests.add(sizes, page, outcome);
@@ -312,18 +315,18 @@ impl<A: AllSizes> Replay for Plain<A> {
 }
 
 /// Caches each behind a TLB: what that lets through depends on the cache.
-struct BehindTlbs<P> {
-    caches: Vec<Translated<P>>,
+struct TlbCaches<P> {
+    caches: Vec<TlbCache<P>>,
     requests: Requests,
     registers: Vec<RegisterDesign>,
 }
 
-impl<P: Policy> Replay for BehindTlbs<P> {
+impl<P: Policy> SizesReplay for TlbCaches<P> {
     fn takes_spans(&self) -> bool {
         false
     }
 
-    fn take(&mut self, Block { pages, next_uses, .. }: Block<'_>) -> Result<()> {
+    fn take(&mut self, ReferenceBlock { pages, next_uses, .. }: ReferenceBlock<'_>) -> Result<()> {
         let Self { caches, requests, .. } = self;
         for (index, &page) in pages.iter().enumerate() {
             let next_use = if P::NEEDS_NEXT_USE { next_uses[index] } else { NEVER };
@@ -337,7 +340,7 @@ impl<P: Policy> Replay for BehindTlbs<P> {
     }
 
     fn finish(self: Box<Self>, _: u64, bytes_read: u64) -> Vec<Vec<Counts>> {
-        let references: Vec<u64> = self.caches.iter().map(Translated::misses).collect();
+        let references: Vec<u64> = self.caches.iter().map(TlbCache::misses).collect();
         let mut all = self.requests.finish(&references, bytes_read, &self.registers);
         for (counts, references) in all.iter_mut().zip(references) {
             counts.iter_mut().for_each(|counts| counts.tlb_misses = references);
@@ -358,12 +361,12 @@ mod tests {
     /// Keeps how many references each block has.
     struct Sizes(Rc<RefCell<Vec<u64>>>);
 
-    impl Replay for Sizes {
+    impl SizesReplay for Sizes {
         fn takes_spans(&self) -> bool {
             true
         }
 
-        fn take(&mut self, block: Block<'_>) -> Result<()> {
+        fn take(&mut self, block: ReferenceBlock<'_>) -> Result<()> {
             let references = block.spans.iter().map(|span| u64::from(span.last - span.first) + 1);
             self.0.borrow_mut().push(references.sum());
             Ok(())
@@ -383,12 +386,12 @@ mod tests {
             vec![Run { offset: 4, length: 40 }; 4096],
         ] {
             let sizes = Rc::default();
-            let mut stream = Stream::new(3, None, true);
+            let mut stream = ReferenceStream::new(3, None, true);
             let replay = Box::new(Sizes(Rc::clone(&sizes)));
-            stream.cells.push((0, Caches { replay, size_of: Vec::new() }));
+            stream.cells.push((0, CellCaches { replay, size_of: Vec::new() }));
             stream.take(&runs).unwrap();
             stream.hand_over().unwrap();
-            let whole = Front::new(3, None).append_spans(&runs, &mut Vec::new());
+            let whole = ReferenceSource::new(3, None).append_spans(&runs, &mut Vec::new());
             assert_eq!(stream.references, whole);
             assert!(sizes.borrow().iter().all(|size| *size <= 2 * BLOCK_REFERENCES as u64));
         }

@@ -2,8 +2,8 @@
 
 use flashpager_base::{Error, Result, did_you_mean};
 use flashpager_media::bus::Bus;
-use flashpager_media::operation::{Ask, What};
-use flashpager_media::part::{self, Kind, Part};
+use flashpager_media::operation::{OperationKind, OperationRequest};
+use flashpager_media::part::{self, MemoryKind, Part};
 use serde::{Deserialize, Serialize};
 
 use super::store::{Geometry, StoreCounters, StoreLayout};
@@ -97,7 +97,7 @@ fn bytes_of(text: &str, size: &str) -> Result<u64> {
 
 fn geometry(text: &str, part: Option<&Part>, bytes: u64) -> Result<Geometry> {
     let (program_bytes, block_bytes) = match part {
-        Some(part) if part.kind == Kind::Nand => {
+        Some(part) if part.kind == MemoryKind::Nand => {
             (part.flash_page_bytes(), u32::try_from(part.block_bytes()).unwrap_or(u32::MAX))
         }
         Some(part) if !rewrites_in_place(part.kind) => {
@@ -119,8 +119,8 @@ fn geometry(text: &str, part: Option<&Part>, bytes: u64) -> Result<Geometry> {
     Ok(Geometry { program_bytes, block_bytes, block_count: blocks as u32 })
 }
 
-fn rewrites_in_place(kind: Kind) -> bool {
-    kind == Kind::Pcm || kind.is_written_in_place()
+fn rewrites_in_place(kind: MemoryKind) -> bool {
+    kind == MemoryKind::Pcm || kind.is_written_in_place()
 }
 
 impl SwapMedium {
@@ -149,48 +149,48 @@ impl SwapMedium {
         };
         bus.map_or(Ok(()), |bus| part.check_bus(bus))?;
         let medium = part.medium()?;
-        let ns = |what, bytes| {
-            let ask = Ask { what, bytes, mode: None, bus, waits: false };
-            medium.operation(part, &ask).map(|operation| operation.ns()).map_err(|error| {
+        let ns = |kind, bytes| {
+            let request = OperationRequest { kind, bytes, mode: None, bus, waits: false };
+            medium.operation(part, &request).map(|operation| operation.ns()).map_err(|error| {
                 Error::design(format!(
                     "medium '{}': {error}; or take another part ('flashpager parts' lists them)",
                     self.name
                 ))
             })
         };
-        let byte_ns = |what, bytes: u32| {
+        let byte_ns = |kind, bytes: u32| {
             let bytes = u64::from(bytes.max(1));
-            Ok::<f64, Error>((ns(what, Some(bytes))? - ns(what, Some(0))?) / bytes as f64)
+            Ok::<f64, Error>((ns(kind, Some(bytes))? - ns(kind, Some(0))?) / bytes as f64)
         };
-        let prices = if part.kind == Kind::Nand {
+        let prices = if part.kind == MemoryKind::Nand {
             let page = part.flash_page_bytes();
             MediumPrices {
-                load_ns: ns(What::Read, Some(0))?,
+                load_ns: ns(OperationKind::Read, Some(0))?,
                 // A small page has no column change: it is loaded anew.
                 column_ns: match part.has_column_change() {
-                    true => ns(What::ChangeColumn, Some(0))?,
-                    false => ns(What::Read, Some(0))?,
+                    true => ns(OperationKind::ChangeColumn, Some(0))?,
+                    false => ns(OperationKind::Read, Some(0))?,
                 },
-                read_byte_ns: byte_ns(What::Read, page)?,
-                program_ns: ns(What::Program, None)?,
-                erase_ns: ns(What::Erase, None)?,
+                read_byte_ns: byte_ns(OperationKind::Read, page)?,
+                program_ns: ns(OperationKind::Program, None)?,
+                erase_ns: ns(OperationKind::Erase, None)?,
                 ..MediumPrices::default()
             }
         } else if part.kind.is_written_in_place() {
             MediumPrices {
-                read_ns: ns(What::Read, Some(0))?,
-                read_byte_ns: byte_ns(What::Read, IN_PLACE_BLOCK_BYTES)?,
-                program_ns: ns(What::Program, Some(0))?,
-                program_byte_ns: byte_ns(What::Program, IN_PLACE_BLOCK_BYTES)?,
+                read_ns: ns(OperationKind::Read, Some(0))?,
+                read_byte_ns: byte_ns(OperationKind::Read, IN_PLACE_BLOCK_BYTES)?,
+                program_ns: ns(OperationKind::Program, Some(0))?,
+                program_byte_ns: byte_ns(OperationKind::Program, IN_PLACE_BLOCK_BYTES)?,
                 ..MediumPrices::default()
             }
         } else {
             let unit = part.program_unit_bytes();
             MediumPrices {
-                read_ns: ns(What::Read, Some(0))?,
-                read_byte_ns: byte_ns(What::Read, IN_PLACE_BLOCK_BYTES)?,
+                read_ns: ns(OperationKind::Read, Some(0))?,
+                read_byte_ns: byte_ns(OperationKind::Read, IN_PLACE_BLOCK_BYTES)?,
                 program_unit_bytes: unit,
-                program_unit_ns: ns(What::Program, Some(unit.into()))?,
+                program_unit_ns: ns(OperationKind::Program, Some(unit.into()))?,
                 ..MediumPrices::default()
             }
         };

@@ -235,7 +235,7 @@ def _plot(found: Estimate, path: Path) -> None:
 
     names = [said(stage, found) for stage in found.stages]
     picture.write(waterfall.chart(found, names), path)
-    note(f"{path}: {found.name}, {found.what}")
+    note(f"{path}: {found.name}, {found.operation_kind}")
 
 
 def _sweep(
@@ -372,7 +372,9 @@ def _show(found: Estimate) -> None:
     of = f" of {counted(moved, 'byte')}" if moved else ""
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
     megabytes = "   (MB of 10^6 bytes)" if moved else ""
-    out.print(f"[bold]{escape(found.name)}[/bold]: {found.what}{of}{spare}{way}{megabytes}")
+    out.print(
+        f"[bold]{escape(found.name)}[/bold]: {found.operation_kind}{of}{spare}{way}{megabytes}"
+    )
     out.print(escape(f"{expected(found)}."), style="bold")
     where = "As is likely" if found.range.assumed else "As the host is"
     out.print(escape(f"{where}, {found.verdict}."))
@@ -415,7 +417,7 @@ def _show_unknowns(found: Estimate) -> None:
     for one in unknowns:
         span = one.span
         ends = (_quantity(value, one.unit) for value in (span.best, span.likely, span.worst))
-        cells = [_UNKNOWNS[one.what], *ends, one.source, one.say, f"{one.narrows:.2f}x"]
+        cells = [_UNKNOWNS[one.parameter], *ends, one.source, one.options, f"{one.narrows:.2f}x"]
         table.add_row(*map(escape, cells))
     out.print()
     print_whole(table)
@@ -543,7 +545,7 @@ def _show_byte(found: Estimate) -> None:
     sum_of = " + ".join(f"{name} {significant(ns, 4)}" for name, ns in parts if ns)
     line = f"each byte: {sum_of} = {significant(each, 4)} ns, at most {_megabytes(1e9 / each)}"
     lost = 1 - 1e9 / each / found.stages[0].bytes_per_s
-    if found.what == "read" and lost > 0:
+    if found.operation_kind == "read" and lost > 0:
         line += f", {percent(lost, 0)} less than the limit even if {_busy(found)} took no time"
     out.print(line)
 

@@ -37,9 +37,9 @@ def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
 
     """
     if not found.bytes:
-        message = f"{found.what} moves no bytes: there is no rate to draw"
+        message = f"{found.operation_kind} moves no bytes: there is no rate to draw"
         raise FlashpagerError(message)
-    title = f"{found.name}, {found.what}: {found.verdict}"
+    title = f"{found.name}, {found.operation_kind}: {found.verdict}"
     subtitle = f"{found.bytes:,} bytes at a time; {_MEGABYTES}"
     both: alt.VConcatChart = alt.VConcatChart(
         vconcat=[_stages(found, names), _takers(found)], spacing=28
@@ -117,7 +117,7 @@ def _takers(found: Estimate) -> alt.LayerChart:
     bars = base.mark_bar(size=_BAR).encode(
         x=alt.X(
             "start:Q",
-            title=f"who takes the {duration(1e3 * start)} of a {found.what} (µs)",
+            title=f"who takes the {duration(1e3 * start)} of a {found.operation_kind} (µs)",
             scale=alt.Scale(domain=[0, start], nice=False),
             axis=alt.Axis(grid=False, tickCount=6),
         ),
@@ -156,7 +156,7 @@ def sweep_chart(points: Sequence[SweepPoint], axes: Sequence[str]) -> alt.LayerC
     best = max(points, key=lambda point: point.estimate.through_host.bytes_per_s)
     rate = best.estimate.through_host.bytes_per_s / 1e6
     where = ", ".join(_said(axis, best.at[axis]) for axis in axes)
-    what = f"{best.estimate.name}, {best.estimate.what}"
+    what = f"{best.estimate.name}, {best.estimate.operation_kind}"
     title = f"{what}: {rate:.3g} MB/s at {where}, the most of those tried"
     names = list(dict.fromkeys(frame["line"]))
     palette = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY)

@@ -16,7 +16,7 @@ use flashpager_media::estimate::{
     Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, System,
     check_array_share, check_layers, check_operation_ns, estimate,
 };
-use flashpager_media::operation::What;
+use flashpager_media::operation::OperationKind;
 use flashpager_media::part::{self, Part};
 
 /// Tables of a board that describe its host; a design's prices do not need them.
@@ -280,7 +280,7 @@ pub fn estimate_on(
         Some(name) => name.parse()?,
         None => {
             let part = part::find(&spec.part)?;
-            part.medium()?.operations(&part).first().copied().unwrap_or(What::Read)
+            part.medium()?.operations(&part).first().copied().unwrap_or(OperationKind::Read)
         }
     };
     let counted = match counted {
@@ -468,7 +468,7 @@ impl BoardFile<'_> {
 ///
 /// # Errors
 /// A core without a clock, and numbers that cannot be.
-pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<cores::Processor>> {
+pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<cores::ClockedCore>> {
     let wrong = |what: String| Error::data(place, format!("[processor]: {what}"));
     if let Some(text) = given.as_str() {
         if text == NONE {
@@ -488,7 +488,7 @@ pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<cores
         given.get(name).map(|value| number(value).ok_or_else(|| refused(value))).transpose()
     };
     let clock_mhz = read("clock_mhz")?.ok_or_else(|| wrong("lacks clock_mhz".into()))?;
-    let processor = cores::Processor::new(core, clock_mhz, read("cycles_per_instruction")?);
+    let processor = cores::ClockedCore::new(core, clock_mhz, read("cycles_per_instruction")?);
     processor.map(Some).map_err(|error| wrong(error.to_string()))
 }
 

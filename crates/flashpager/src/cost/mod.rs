@@ -25,8 +25,8 @@ pub use run_time::{RunTime, Work, fault_path};
 
 use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
-use flashpager_media::operation::What;
-use flashpager_media::part::{EccPlace, Kind, Part, Power};
+use flashpager_media::operation::OperationKind;
+use flashpager_media::part::{EccPlace, MemoryKind, Part, Power};
 use flashpager_replay::{Counts, Executed, FaultClass, Tags};
 use handler::{BusyUntil, Jobs, Schedule, Timeline};
 
@@ -179,7 +179,7 @@ impl Prices {
             emulates_bit,
             tag: tags.map(|tags| TagPrices::new(&tags, &handler)),
             fetch,
-            power: part.power(What::Read),
+            power: part.power(OperationKind::Read),
         })
     }
 
@@ -310,7 +310,7 @@ pub struct ReadSettings<'a> {
 /// # Errors
 /// A part that loads no pages.
 pub fn t_r_ns(part: &Part) -> Result<f64> {
-    let t_r = part.t_r_ns.as_ref().filter(|_| part.kind == Kind::Nand);
+    let t_r = part.t_r_ns.as_ref().filter(|_| part.kind == MemoryKind::Nand);
     t_r.map(|t_r| t_r.value).ok_or_else(|| {
         Error::design(format!(
             "{} is no NAND part and is not read in place: code cannot be paged from it",
@@ -459,7 +459,7 @@ impl NorComparison {
         bus: Bus,
         execution_ns: f64,
     ) -> Result<Self> {
-        if nor.kind != Kind::Nor {
+        if nor.kind != MemoryKind::Nor {
             return Err(Error::design(format!("{} is no NOR part", nor.name)));
         }
         let t_nor_ns = nor.byte_time(bus)?;
@@ -495,7 +495,7 @@ impl RawBandwidth {
     pub fn of(part: &Part, bus: Bus) -> Result<Self> {
         let t_byte_ns = part.byte_time(bus)?;
         Ok(match (part.kind, &part.t_r_ns) {
-            (Kind::Nand, Some(t_r)) => {
+            (MemoryKind::Nand, Some(t_r)) => {
                 let page = f64::from(part.flash_page_bytes());
                 let page_fetch_ns = page * t_byte_ns;
                 let whole_ns = t_r.value + page_fetch_ns;

@@ -1,7 +1,7 @@
 //! What a program takes on a processor: out of RAM, and paged.
 
 use flashpager_base::{Error, Result};
-use flashpager_media::cores::Processor;
+use flashpager_media::cores::ClockedCore;
 use flashpager_trace::TraceInfo;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ impl Work {
     /// # Errors
     /// A trace that does not say how many instructions it holds, and one of bytecodes where nobody
     /// says how many clocks they take.
-    pub fn of(info: &TraceInfo, processor: &Processor) -> Result<Self> {
+    pub fn of(info: &TraceInfo, processor: &ClockedCore) -> Result<Self> {
         if !processor.knows_cycles_of(&info.architecture) {
             let core = &processor.core.name;
             let what = format!(
@@ -92,7 +92,7 @@ impl RunTime {
 ///
 /// # Errors
 /// A core whose file names another that is not known.
-pub fn fault_path(processor: &Processor) -> Result<(Handler, Ram)> {
+pub fn fault_path(processor: &ClockedCore) -> Result<(Handler, Ram)> {
     let (mut handler, mut ram) = (Handler::default(), Ram::default());
     for job in processor.core.jobs()? {
         let ns = job.cycles * processor.cycle_ns();

@@ -13,10 +13,10 @@ use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result, shown};
 use flashpager_binary::elf::LINKED_BASE;
 use flashpager_media::bus::Bus;
-use flashpager_media::cores::Processor;
-use flashpager_media::operation::Ask;
-use flashpager_media::part::{self, Kind, Part};
-use flashpager_replay::pager::{Metadata, PolicySpec, Search};
+use flashpager_media::cores::ClockedCore;
+use flashpager_media::operation::OperationRequest;
+use flashpager_media::part::{self, MemoryKind, Part};
+use flashpager_replay::pager::{PolicyMetadata, PolicySpec, VictimSearch};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
 use flashpager_replay::{CacheDesign, Counts, Events, Fault, FaultClass, Tags, WordSink, replay};
 use flashpager_trace::{Section, Trace, TraceInfo};
@@ -47,7 +47,7 @@ pub struct Design {
     line_fetch: LineFetch,
     prices: Prices,
     assumed: Vec<Assumption>,
-    processor: Option<Processor>,
+    processor: Option<ClockedCore>,
     /// What the processor executes, once that is known.
     work: Option<Work>,
     /// What does not fit between it and the trace.
@@ -89,7 +89,7 @@ pub struct Evaluation {
 pub struct HandlerTimes {
     /// What was done for a victim.
     #[serde(flatten)]
-    pub search: Search,
+    pub search: VictimSearch,
     /// What each job takes.
     pub jobs: Jobs,
     /// By [`Schedule::ALL`].
@@ -146,14 +146,14 @@ impl Design {
         let (spec, mut assumed) = spec.resolved_on(&part)?;
         let bus: Bus = said(&spec.bus).parse()?;
         let nor = spec.nor.as_deref().filter(|nor| *nor != NO_NOR).map(part::find).transpose()?;
-        if let Some(other) = nor.as_ref().filter(|nor| nor.kind != Kind::Nor) {
+        if let Some(other) = nor.as_ref().filter(|nor| nor.kind != MemoryKind::Nor) {
             return Err(Error::design(format!("{} is no NOR part to compare with", other.name)));
         }
         // A bus that follows from the part is no bus of the NOR's: it is read as fast as it can be.
         let own = nor.as_ref().filter(|_| !bus_is_said).and_then(|nor| nor.own_bus().ok());
         let nor_bus = own.unwrap_or(bus);
         let hierarchy = spec.hierarchy()?;
-        let processor = spec.processor.as_deref().map(str::parse::<Processor>).transpose()?;
+        let processor = spec.processor.as_deref().map(str::parse::<ClockedCore>).transpose()?;
         let software = software(&spec, processor.as_ref())?;
         assumed.extend(assumed_software(&spec, processor.as_ref(), &software));
         let prices = Prices::new(&part, bus, &software, &reading(&spec))?;
@@ -321,7 +321,7 @@ impl Design {
     }
 
     /// The processor, if one was named.
-    pub fn processor(&self) -> Option<&Processor> {
+    pub fn processor(&self) -> Option<&ClockedCore> {
         self.processor.as_ref()
     }
 
@@ -419,7 +419,7 @@ impl Design {
     /// Bytes of RAM that the policy keeps beside the frames, none of a cache in hardware; `None`
     /// where no device can run it.
     pub fn metadata_bytes(&self) -> Option<u64> {
-        let bytes = |metadata: Metadata| match self.cache.ways {
+        let bytes = |metadata: PolicyMetadata| match self.cache.ways {
             Some(_) => 0,
             None => metadata.bytes(self.frames()),
         };
@@ -478,7 +478,7 @@ impl Design {
     }
 
     /// What a fault takes that loads its flash page and needs `search`, by each schedule.
-    pub fn handler(&self, search: Search) -> HandlerTimes {
+    pub fn handler(&self, search: VictimSearch) -> HandlerTimes {
         let cache_page_bytes = self.cache.cache_page_bytes;
         let class = FaultClass {
             load: true,
@@ -594,7 +594,7 @@ fn reading(spec: &DesignSpec) -> ReadSettings<'_> {
 
 /// What the design says of the times of its software, or else the processor's fault path. A cache
 /// in hardware has none: a hit is as fast as RAM, and a line comes into it as it comes over the bus.
-fn software_times(spec: &DesignSpec, processor: Option<&Processor>) -> Result<(Handler, Ram)> {
+fn software_times(spec: &DesignSpec, processor: Option<&ClockedCore>) -> Result<(Handler, Ram)> {
     let (handler, ram) = if spec.ways.is_some() {
         (Handler::default(), Ram { t_read_ns: 0.0, t_write_ns: 0.0 })
     } else {
@@ -609,7 +609,7 @@ impl DesignSpec {
     /// # Errors
     /// A processor that is none.
     pub fn software_times(&self) -> Result<(Handler, Ram)> {
-        let processor = self.processor.as_deref().map(str::parse::<Processor>).transpose()?;
+        let processor = self.processor.as_deref().map(str::parse::<ClockedCore>).transpose()?;
         software_times(self, processor.as_ref())
     }
 }
@@ -631,7 +631,7 @@ fn tags(spec: &DesignSpec) -> Option<Tags> {
 }
 
 /// What a fault and the instruction fetch take of the host.
-fn software(spec: &DesignSpec, processor: Option<&Processor>) -> Result<SoftwareCosts> {
+fn software(spec: &DesignSpec, processor: Option<&ClockedCore>) -> Result<SoftwareCosts> {
     let (handler, ram) = software_times(spec, processor)?;
     Ok(SoftwareCosts {
         ram,
@@ -649,7 +649,7 @@ const COPY: &str = "copy_byte";
 /// What nobody said of processor and software.
 fn assumed_software(
     spec: &DesignSpec,
-    processor: Option<&Processor>,
+    processor: Option<&ClockedCore>,
     software: &SoftwareCosts,
 ) -> Vec<Assumption> {
     let mut assumed = Vec::new();
@@ -721,8 +721,9 @@ fn check_bus(
     spec: &DesignSpec,
     t_byte_ns: f64,
 ) -> Result<Option<Assumption>> {
-    let ask = Ask { mode: spec.read_mode.as_deref(), ..Ask::read(None, bus) };
-    let checked = part.check_lines(bus).and_then(|()| part.check_clock(bus, &ask));
+    let request =
+        OperationRequest { mode: spec.read_mode.as_deref(), ..OperationRequest::read(None, bus) };
+    let checked = part.check_lines(bus).and_then(|()| part.check_clock(bus, &request));
     let Err(refused) = checked else { return Ok(None) };
     if !spec.clip_bus || part.is_serial() || bus.width_bits < part.width_bits.value {
         return Err(refused);

@@ -98,7 +98,7 @@ pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
     let (_, cells) = cells_of(designs);
     let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_executed());
     let of_executed = |design: &Design| 1 + usize::from(design.cache.policy.needs_next_use());
-    flashpager_replay::readings(&cells, threads) + executed.map(of_executed).sum::<usize>()
+    flashpager_replay::trace_reads(&cells, threads) + executed.map(of_executed).sum::<usize>()
 }
 
 /// Told what a finished cell found, by the index of the design, and how many

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use flashpager::estimate::{
-    Change, Controller, Divider, Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral,
-    Processor, Range, Software, System, Unknown, estimate, hosts,
+    Controller, Divider, Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor,
+    Range, RemedyKind, Software, System, UnknownParameter, estimate, hosts,
 };
 use flashpager::media::bus::Bus;
 use flashpager::media::operation::StepKind;
@@ -96,7 +96,7 @@ fn board() -> Host {
 }
 
 fn loop_of(instructions: f64) -> Software {
-    Software::of(instructions, 1)
+    Software::new(instructions, 1)
 }
 
 /// Section 1.1, to the nanosecond and to the byte.
@@ -105,7 +105,7 @@ fn the_article_comes_out_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let part = part(&folder, &[]);
     let read = estimate(&spec(&part, "read", Host::default())).unwrap();
-    let times = |steps: &[flashpager::media::operation::Step]| -> Vec<f64> {
+    let times = |steps: &[flashpager::media::operation::OperationStep]| -> Vec<f64> {
         steps.iter().map(|step| step.ns).collect()
     };
     assert_eq!(times(&read.operation.steps), [17.0, 128.0, 17.0, 25_000.0, 52_820.0]);
@@ -153,14 +153,14 @@ fn the_articles_board_comes_out() {
 /// Section 2.2: a 40 MHz peripheral makes 20 MHz of the 24 that the card allows.
 #[test]
 fn a_divider_reaches_what_it_can() {
-    let clock = |divider| Peripheral { divider: Some(divider), ..Peripheral::of(40.0) };
+    let clock = |divider| Peripheral { divider: Some(divider), ..Peripheral::new(40.0) };
     assert_eq!(clock(Divider::Integer).clock_up_to(24.0).unwrap(), 20.0);
     assert_eq!(clock(Divider::Integer).clock_up_to(13.0).unwrap(), 10.0);
     assert_eq!(clock(Divider::Even).clock_up_to(40.0).unwrap(), 20.0);
     assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(13.0).unwrap(), 10.0);
     assert_eq!(clock(Divider::PowerOfTwo).clock_up_to(9.0).unwrap(), 5.0);
     assert_eq!(clock(Divider::Integer).clock_up_to(400.0).unwrap(), 40.0);
-    let exact = Peripheral::of(72.0);
+    let exact = Peripheral::new(72.0);
     assert_eq!(exact.clock_up_to(24.0).unwrap(), 24.0);
 }
 
@@ -250,7 +250,7 @@ fn a_bus_too_fast_for_one_mode_does_for_another() {
     let read = |host: Host| estimate(&spec("NP5Q128A", "read", host)).unwrap();
     let fast = read(Host { bus: Some(bus("66MHz-x4")), ..Host::default() });
     assert_eq!(fast.on_bus.mode.as_deref(), Some("1-1-2"));
-    let peripheral = Peripheral::of(66.0);
+    let peripheral = Peripheral::new(66.0);
     let divided = read(Host { peripheral: Some(peripheral), ..Host::default() });
     assert!(divided.on_bus.ns() <= fast.on_bus.ns());
     let too_fast = spec("NP5Q128A", "read", Host { bus: Some(bus("70MHz-x4")), ..Host::default() });
@@ -412,7 +412,7 @@ fn a_controller_runs_what_its_divider_can() {
     let port = |controller, clock_mhz: f64, asked_mhz| Peripheral {
         controller: Some(controller),
         asked_mhz: Some(asked_mhz),
-        ..Peripheral::of(clock_mhz)
+        ..Peripheral::new(clock_mhz)
     };
     for (controller, clock_mhz, asked, runs) in [
         (Controller::MediatekSpi, 208.0, 50.0, 208.0 / 6.0),
@@ -508,9 +508,10 @@ fn a_host_is_like_one_that_was_measured() {
     let mapped = Host { system: Some(System::InPlace), ..Host::default() };
     assert!(refused("W25N01GV", mapped.clone()).contains("in place"));
     let found = range_of("W25Q128JV", "read", mapped);
-    assert!(
-        found.assumed.iter().all(|one| !matches!(one.what, Unknown::Operation | Unknown::Mover))
-    );
+    assert!(found.assumed.iter().all(|one| !matches!(
+        one.parameter,
+        UnknownParameter::Operation | UnknownParameter::TransferEngine
+    )));
     let contradicts = Host { system: Some(System::Firmware), ..like("linux-mediatek-spi") };
     assert!(refused("W25N01GV", contradicts).contains("linux-mediatek-spi is linux, not firmware"));
     let copied = Host { copied: true, system: Some(System::Linux), ..Host::default() };
@@ -528,7 +529,7 @@ fn a_host_is_like_one_that_was_measured() {
     assert!(refused("MT29F8G08", like("linux-mediatek-spi")).contains("on serial memory"));
     assert!(refused("W25N01GV", like("stm32f7-qspi-dma")).contains("read in place"));
     assert!(refused("SD-8GB-2012", like("linux-rzn1-qspi")).contains("is a card"));
-    let port = Peripheral { controller: Some(Controller::Stm32Spi), ..Peripheral::of(100.0) };
+    let port = Peripheral { controller: Some(Controller::Stm32Spi), ..Peripheral::new(100.0) };
     let clocked = Host { peripheral: Some(port), ..Host::default() };
     assert!(refused("MT29F8G08", clocked).contains("is parallel"));
 }
@@ -537,7 +538,7 @@ fn a_host_is_like_one_that_was_measured() {
 #[test]
 fn what_a_clock_became_is_said() {
     let notes = |asked_mhz: Option<f64>, clock_mhz: f64| {
-        let peripheral = Some(Peripheral { asked_mhz, ..Peripheral::of(clock_mhz) });
+        let peripheral = Some(Peripheral { asked_mhz, ..Peripheral::new(clock_mhz) });
         let host = Host { bus: Some(bus("104MHz-x4")), peripheral, ..Host::default() };
         estimate(&spec("W25N01GV", "read", host)).unwrap().notes.join("\n")
     };
@@ -560,7 +561,8 @@ fn only_typical_array_times_get_longer() {
         ("MT29F8G08", "program", 500.0 / 220.0),
     ] {
         let found = range_of(part, operation, Host::default());
-        let array = found.assumed.iter().find(|one| one.what == Unknown::Array).unwrap();
+        let array =
+            found.assumed.iter().find(|one| one.parameter == UnknownParameter::Array).unwrap();
         assert_eq!(array.span.worst, worst, "{part} {operation}");
     }
 }
@@ -582,11 +584,12 @@ impl Said {
     /// The host with that said; `None` where it was said, or contradicts what was.
     fn on(&self, host: &Host, found: &Estimate) -> Option<Host> {
         let part = flashpager::media::part::find(&found.part).unwrap();
-        let assumed = |what: Unknown| found.range.assumed.iter().find(|one| one.what == what);
+        let assumed =
+            |what: UnknownParameter| found.range.assumed.iter().find(|one| one.parameter == what);
         let mut said = host.clone();
         match *self {
             Self::Clock(at) => {
-                let span = assumed(Unknown::Clock)?.span;
+                let span = assumed(UnknownParameter::Clock)?.span;
                 // Between the ends, over as many lines as are likely.
                 let clock_mhz = span.worst + at * (span.best - span.worst) * (1.0 - 1e-9);
                 let width_bits = part.width_bits.value;
@@ -598,41 +601,43 @@ impl Said {
                 if host.copied && system != System::Firmware {
                     return None;
                 }
-                if system == System::InPlace && part.kind == flashpager::media::part::Kind::Nand {
+                if system == System::InPlace
+                    && part.kind == flashpager::media::part::MemoryKind::Nand
+                {
                     return None;
                 }
             }
             Self::Operation(at) => {
                 host.like.is_none().then_some(())?;
-                let span = assumed(Unknown::Operation)?.span;
+                let span = assumed(UnknownParameter::Operation)?.span;
                 said.operation_ns = Some(span.best + at * (span.worst - span.best));
             }
             Self::Dma => {
-                assumed(Unknown::Mover)?;
+                assumed(UnknownParameter::TransferEngine)?;
                 (!host.copied && host.dma.is_none() && host.like.is_none()).then_some(())?;
                 said.dma = Some(Dma::default());
             }
             Self::Copied => {
-                assumed(Unknown::Mover)?;
+                assumed(UnknownParameter::TransferEngine)?;
                 (!host.copied && host.dma.is_none() && host.like.is_none()).then_some(())?;
                 said.copied = true;
             }
             Self::Processor(at) => {
-                assumed(Unknown::Mover)?;
+                assumed(UnknownParameter::TransferEngine)?;
                 host.processor.is_none().then_some(())?;
                 let clock_mhz = 4.0 + at * (1000.0 - 4.0);
                 said.processor = Some(Processor { clock_mhz, cycles_per_instruction: None });
             }
             Self::Array(at) => {
-                let span = assumed(Unknown::Array)?.span;
+                let span = assumed(UnknownParameter::Array)?.span;
                 said.array_share = Some(span.best + at * (span.worst - span.best));
             }
             Self::Like(index) => {
                 let like = &hosts()[index % hosts().len()];
-                let is_nand = part.kind == flashpager::media::part::Kind::Nand;
+                let is_nand = part.kind == flashpager::media::part::MemoryKind::Nand;
                 let free = host.system.is_none() && host.like.is_none();
                 (free
-                    && like.mover.is_none()
+                    && like.transfer.is_none()
                     && like.pages == is_nand
                     && like.serial == part.spi.is_some()
                     // A pace of its own is not reckoned in clocks of a processor.
@@ -715,17 +720,17 @@ proptest! {
             (host, found) = (narrower.clone(), asked(narrower));
         }
         let now = found.range.likely_ns;
-        let gain = |change: Change| found.remedies.iter().find(|it| it.change == change);
+        let gain = |change: RemedyKind| found.remedies.iter().find(|it| it.change == change);
         let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * one;
-        let share = found.range.assumed.iter().find(|one| one.what == Unknown::Array);
+        let share = found.range.assumed.iter().find(|one| one.parameter == UnknownParameter::Array);
         let share = share.map_or(host.array_share, |one| Some(one.span.likely)).unwrap_or(1.0);
         let with = |share| Host { array_share: Some(share), ..host.clone() };
         prop_assert!(near(asked(with(share)).range.likely_ns, now));
         let faster = asked(with(share / 2.0)).range.likely_ns;
-        prop_assert!(near(now / faster, gain(Change::Array).unwrap().speedup));
+        prop_assert!(near(now / faster, gain(RemedyKind::Array).unwrap().speedup));
         let moved = host.copied && found.bytes > 0;
-        prop_assert_eq!(moved, gain(Change::Dma).is_some());
-        if let Some(dma) = gain(Change::Dma) {
+        prop_assert_eq!(moved, gain(RemedyKind::Dma).is_some());
+        if let Some(dma) = gain(RemedyKind::Dma) {
             let by_dma = Host { copied: false, dma: Some(Dma::default()), ..host.clone() };
             let faster = asked(by_dma).range.likely_ns;
             prop_assert!(near(now / faster, dma.speedup));

@@ -1,6 +1,6 @@
 //! The examples of docs/model-policies.md, replayed by the engine and by the reference.
 
-use flashpager::pager::{Outcome, Page, Pager, Shape};
+use flashpager::pager::{Page, Pager, ReferenceOutcome, Shape};
 
 use crate::reference;
 
@@ -31,14 +31,14 @@ fn examples(text: &str) -> Vec<Example<'_>> {
 
 /// The table's row of a reference to `page`, by the engine; what is kept, which it does not
 /// tell, by the reference.
-fn row(page: Page, outcome: Outcome, kept: &[String]) -> String {
+fn row(page: Page, outcome: ReferenceOutcome, kept: &[String]) -> String {
     let outcome = match outcome {
-        Outcome::Hit => "hit".to_string(),
-        Outcome::Miss { victim: None, .. } => "miss".to_string(),
-        Outcome::Miss { victim: Some(victim), search } if search.walk == 0 => {
+        ReferenceOutcome::Hit => "hit".to_string(),
+        ReferenceOutcome::Miss { victim: None, .. } => "miss".to_string(),
+        ReferenceOutcome::Miss { victim: Some(victim), search } if search.walk == 0 => {
             format!("miss, {victim} goes")
         }
-        Outcome::Miss { victim: Some(victim), search } => {
+        ReferenceOutcome::Miss { victim: Some(victim), search } => {
             format!("miss, {victim} goes, walk {}", search.walk)
         }
         other => panic!("{other:?}"),
@@ -63,7 +63,7 @@ fn the_examples_are_right() {
         for &page in &pages {
             let outcome = pager.reference(page).unwrap();
             let step = cache(page, &[]);
-            misses += usize::from(matches!(outcome, Outcome::Miss { .. }));
+            misses += usize::from(matches!(outcome, ReferenceOutcome::Miss { .. }));
             for other in 0..shape.pages {
                 assert_eq!(pager.would_hit(other), step.cached.contains(&other), "{policy}");
             }

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use flashpager::pager::{
-    Moment, NEVER, Outcome, POLICIES, Page, Pager, Policy, PolicySpec, Shape, Visitor,
+    Moment, NEVER, POLICIES, Page, Pager, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome,
+    Shape,
 };
 use proptest::prelude::*;
 
@@ -23,8 +24,8 @@ fn next_uses(order: &[Page]) -> Vec<Moment> {
 /// Take all references and give what became of each.
 struct All<'a>(&'a [Page]);
 
-impl Visitor for All<'_> {
-    type Output = Vec<Outcome>;
+impl PolicyVisitor for All<'_> {
+    type Output = Vec<ReferenceOutcome>;
 
     fn visit<P: Policy>(self, mut policy: P) -> Self::Output {
         let next_uses = next_uses(self.0);
@@ -42,7 +43,7 @@ fn check_victims(policy: &str, order: &[Page], frames: usize, pages: u32) {
     for (at, (&page, outcome)) in order.iter().zip(outcomes).enumerate() {
         let was_cached = cached.contains(&page);
         match outcome {
-            Outcome::Miss { victim, .. } => {
+            ReferenceOutcome::Miss { victim, .. } => {
                 assert!(!was_cached, "{policy}: {page} is in a frame");
                 assert_eq!(victim.is_some(), cached.len() == frames, "{policy}");
                 if let Some(victim) = victim {
@@ -96,12 +97,13 @@ fn acts() -> impl Strategy<Value = Vec<(Act, Page)>> {
 }
 
 /// What the reference says, as the engine says it.
-fn same(outcome: Outcome, expected: reference::Outcome) -> bool {
+fn same(outcome: ReferenceOutcome, expected: reference::ModelOutcome) -> bool {
     match (outcome, expected) {
-        (Outcome::Hit, reference::Outcome::Hit) => true,
-        (Outcome::Miss { search, .. }, reference::Outcome::Miss { walk, downgrades }) => {
-            (search.walk, search.downgrades) == (walk, downgrades)
-        }
+        (ReferenceOutcome::Hit, reference::ModelOutcome::Hit) => true,
+        (
+            ReferenceOutcome::Miss { search, .. },
+            reference::ModelOutcome::Miss { walk, downgrades },
+        ) => (search.walk, search.downgrades) == (walk, downgrades),
         _ => false,
     }
 }
@@ -132,7 +134,7 @@ proptest! {
             let outcome = pager.reference(page).unwrap();
             let step = expected.reference(page);
             prop_assert!(same(outcome, step.outcome), "{outcome:?} is not {:?}", step.outcome);
-            if let Outcome::Miss { victim, .. } = outcome {
+            if let ReferenceOutcome::Miss { victim, .. } = outcome {
                 let gone = before.iter().find(|page| !step.cached.contains(page));
                 prop_assert_eq!(victim.as_ref(), gone);
             }
@@ -153,7 +155,7 @@ proptest! {
         let cflru = spec(&format!("cflru({window})")).visit(shape, All(&order)).unwrap();
         let lru = spec("lru").visit(shape, All(&order)).unwrap();
         for (mut cflru, lru) in cflru.into_iter().zip(lru) {
-            if let Outcome::Miss { search, victim } = &mut cflru {
+            if let ReferenceOutcome::Miss { search, victim } = &mut cflru {
                 prop_assert_eq!(search.walk, u32::from(victim.is_some()));
                 search.walk = 0;
             }
@@ -172,7 +174,7 @@ proptest! {
             for (at, (page, replayed)) in order.iter().zip(replayed).enumerate() {
                 let outcome = pager.reference(*page).unwrap();
                 prop_assert_eq!(outcome, replayed, "{}", policy);
-                prop_assert_eq!(pager.reference(*page).unwrap(), Outcome::Hit, "{}", policy);
+                prop_assert_eq!(pager.reference(*page).unwrap(), ReferenceOutcome::Hit, "{}", policy);
                 if !policy.starts_with("cflru") && writes >> (at % 64) & 1 == 1 {
                     pager.written(*page);
                 }
@@ -194,7 +196,7 @@ fn cflru_by_hand() {
         pager.written(2);
         cleaned.iter().for_each(|page| pager.cleaned(*page));
         match pager.reference(5).unwrap() {
-            Outcome::Miss { search, victim: Some(victim) } => (victim, search.walk),
+            ReferenceOutcome::Miss { search, victim: Some(victim) } => (victim, search.walk),
             outcome => panic!("{outcome:?}"),
         }
     };
@@ -251,7 +253,7 @@ fn pages_beyond_are_refused() {
             pager.cleaned(page);
             assert!(!pager.would_hit(page));
         }
-        assert_eq!(pager.reference(2).unwrap(), Outcome::Hit, "{policy}");
+        assert_eq!(pager.reference(2).unwrap(), ReferenceOutcome::Hit, "{policy}");
     }
     let mut nothing = Pager::new(&spec("lru"), Shape { frames: 2, pages: 0, ways: None }).unwrap();
     assert!(nothing.reference(0).is_err());

@@ -2,8 +2,8 @@
 //! article's chip to the nanosecond, and rules that hold for any part on any bus.
 
 use flashpager::media::bus::{Bus, WIDTHS};
-use flashpager::media::operation::{Ask, Operation, StepKind, What};
-use flashpager::media::part::{self, Complaint, Kind, Part};
+use flashpager::media::operation::{Operation, OperationKind, OperationRequest, StepKind};
+use flashpager::media::part::{self, Complaint, MemoryKind, Part};
 use proptest::prelude::*;
 
 fn found(name: &str) -> Part {
@@ -14,12 +14,12 @@ fn bus(text: &str) -> Bus {
     text.parse().unwrap()
 }
 
-fn ask(what: What) -> Ask<'static> {
-    Ask { what, bytes: None, mode: None, bus: None, waits: false }
+fn request(what: OperationKind) -> OperationRequest<'static> {
+    OperationRequest { kind: what, bytes: None, mode: None, bus: None, waits: false }
 }
 
-fn operation(part: &Part, ask: &Ask<'_>) -> flashpager::Result<Operation> {
-    part.medium()?.operation(part, ask)
+fn operation(part: &Part, request: &OperationRequest<'_>) -> flashpager::Result<Operation> {
+    part.medium()?.operation(part, request)
 }
 
 /// Of these no time a byte is known but on the paper's two buses.
@@ -45,7 +45,7 @@ fn every_part_says_how_it_is_spoken_to() {
         if let Ok(medium) = part.medium() {
             assert!(medium.kinds().contains(&part.kind), "{}", part.name);
         }
-        if part.kind == Kind::Nand {
+        if part.kind == MemoryKind::Nand {
             assert!(part.spare_bytes.is_some() && part.t_r_ns.is_some(), "{}", part.name);
         }
     }
@@ -70,11 +70,11 @@ fn every_operation_is_priced_or_names_what_is_not_known() {
         let modes = medium.modes();
         for what in medium.operations(part) {
             for mode in std::iter::once(None).chain(modes.iter().map(|mode| Some(mode.as_str()))) {
-                match operation(part, &Ask { mode, ..ask(what) }) {
+                match operation(part, &OperationRequest { mode, ..request(what) }) {
                     Ok(operation) => {
                         let place = format!("{} {} {mode:?}", part.name, what.name());
                         assert!(operation.ns().is_finite() && operation.ns() > 0.0, "{place}");
-                        assert_eq!(operation.bytes() == 0, what == What::Erase, "{place}");
+                        assert_eq!(operation.bytes() == 0, what == OperationKind::Erase, "{place}");
                         assert!(operation.data_bytes <= operation.bytes(), "{place}");
                     }
                     Err(error) => {
@@ -106,22 +106,23 @@ fn steps(operation: &Operation) -> Vec<f64> {
 fn the_articles_chip_to_the_nanosecond() {
     let chip = found("MT29F8G08");
     assert_eq!(chip.whole_page_bytes(), 2112);
-    let read = operation(&chip, &ask(What::Read)).unwrap();
+    let read = operation(&chip, &request(OperationKind::Read)).unwrap();
     assert_eq!(steps(&read), [17.0, 128.0, 17.0, 25_000.0, 52_820.0]);
     assert_eq!(read.ns(), 77_982.0);
     assert_eq!((read.bytes(), read.data_bytes), (2112, 2048));
-    let program = operation(&chip, &ask(What::Program)).unwrap();
+    let program = operation(&chip, &request(OperationKind::Program)).unwrap();
     assert_eq!(steps(&program), [17.0, 128.0, 52_805.0, 17.0, 220_000.0, 17.0, 142.0]);
     assert_eq!(program.ns(), 273_126.0);
     // 60h, three cycles of the row, D0h, t_BERS, and the status.
-    let erase = operation(&chip, &ask(What::Erase)).unwrap();
+    let erase = operation(&chip, &request(OperationKind::Erase)).unwrap();
     assert_eq!(steps(&erase), [17.0, 78.0, 17.0, 500_000.0, 17.0, 142.0]);
     // The waits that the article leaves out: t_WB, and t_ADL before data.
-    let waiting = |what| operation(&chip, &Ask { waits: true, ..ask(what) }).unwrap().ns();
-    assert_eq!(waiting(What::Read), 78_082.0);
-    assert_eq!(waiting(What::Program), 273_296.0);
+    let waiting =
+        |what| operation(&chip, &OperationRequest { waits: true, ..request(what) }).unwrap().ns();
+    assert_eq!(waiting(OperationKind::Read), 78_082.0);
+    assert_eq!(waiting(OperationKind::Program), 273_296.0);
     // The AT91SAM9263: 8 cycles of 120 MHz.
-    let slow = Ask { bus: Some(bus("120MHz/8-x8")), ..ask(What::Read) };
+    let slow = OperationRequest { bus: Some(bus("120MHz/8-x8")), ..request(OperationKind::Read) };
     let out = operation(&chip, &slow).unwrap().steps.pop().unwrap();
     assert!((out.ns - (2112.0 * 8e3 / 120.0 + 20.0)).abs() < 1e-6);
 }
@@ -147,10 +148,10 @@ fn a_column_change_by_timing_mode() {
 #[test]
 fn a_burst_of_onenand() {
     let chip = found("KFG1G16Q2M");
-    let what = What::ChangeColumn;
-    let burst = Ask { bytes: Some(2048), mode: Some("burst"), ..ask(what) };
+    let what = OperationKind::ChangeColumn;
+    let burst = OperationRequest { bytes: Some(2048), mode: Some("burst"), ..request(what) };
     assert_eq!(format!("{:.2}", operation(&chip, &burst).unwrap().ns() / 1e3), "18.96");
-    let slow = Ask { mode: Some("async"), ..burst };
+    let slow = OperationRequest { mode: Some("async"), ..burst };
     assert_eq!(operation(&chip, &slow).unwrap().ns(), 1024.0 * 76.0);
 }
 
@@ -160,7 +161,9 @@ fn a_burst_of_onenand() {
 fn a_continuous_read_of_serial_nor() {
     let chip = found("W25Q128JV");
     let clock_ns = 1e3 / 133.0;
-    let read = |mode| operation(&chip, &Ask { mode, ..ask(What::Read) }).unwrap();
+    let read = |mode| {
+        operation(&chip, &OperationRequest { mode, ..request(OperationKind::Read) }).unwrap()
+    };
     let continuous = read(Some("0-4-4"));
     assert!((continuous.steps[0].ns - 12.0 * clock_ns).abs() < 1e-9);
     assert!((continuous.steps[1].ns - 64.0 * clock_ns).abs() < 1e-9);
@@ -172,7 +175,11 @@ fn a_continuous_read_of_serial_nor() {
 fn a_page_of_spi_nand() {
     let chip = found("W25N01GV");
     let clocks = |mode, lead: f64, data: f64| {
-        let read = operation(&chip, &Ask { mode: Some(mode), ..ask(What::Read) }).unwrap();
+        let read = operation(
+            &chip,
+            &OperationRequest { mode: Some(mode), ..request(OperationKind::Read) },
+        )
+        .unwrap();
         let wanted = (32.0 + 24.0 + lead + data) * 1e3 / 104.0 + 60_000.0;
         assert!((read.ns() - wanted).abs() < 1e-6, "{mode}: {} is not {wanted}", read.ns());
     };
@@ -189,11 +196,11 @@ fn two_planes_share_the_array() {
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../parts/MT29F8G08.toml"));
     let planes = "[sdr]\nplanes = { value = 2, source = \"x\" }\nt_dbsy_ns = { value = 500, source = \"x\" }";
     let chip = Part::parse(&text.unwrap().replace("[sdr]", planes), "mine.toml").unwrap();
-    let read = operation(&chip, &ask(What::MultiPlaneRead)).unwrap();
+    let read = operation(&chip, &request(OperationKind::MultiPlaneRead)).unwrap();
     let load = 2.0 * (17.0 + 128.0 + 17.0) + 500.0 + 25_000.0;
     assert_eq!(read.ns(), load + 2.0 * (17.0 + 128.0 + 17.0 + 500.0 + 52_820.0));
     assert_eq!((read.bytes(), read.data_bytes), (4224, 4096));
-    let program = Ask { waits: true, ..ask(What::MultiPlaneProgram) };
+    let program = OperationRequest { waits: true, ..request(OperationKind::MultiPlaneProgram) };
     let program = operation(&chip, &program).unwrap();
     let plane = 17.0 + 128.0 + 70.0 + 52_805.0 + 17.0 + 100.0;
     assert_eq!(program.ns(), 2.0 * plane + 500.0 + 220_000.0 + 17.0 + 142.0);
@@ -205,21 +212,25 @@ fn two_planes_share_the_array() {
 #[test]
 fn cards_are_as_fast_as_measured() {
     for (name, what, kb_s) in [
-        ("SanDisk-Ultra-II-512MB", What::Read, 6554.0),
-        ("SanDisk-Ultra-II-512MB", What::Program, 5650.0),
-        ("SanDisk-2GB", What::Program, 3724.0),
+        ("SanDisk-Ultra-II-512MB", OperationKind::Read, 6554.0),
+        ("SanDisk-Ultra-II-512MB", OperationKind::Program, 5650.0),
+        ("SanDisk-2GB", OperationKind::Program, 3724.0),
     ] {
-        let blocks = Ask { bytes: Some(1 << 20), bus: Some(bus("20MHz-x4")), ..ask(what) };
+        let blocks =
+            OperationRequest { bytes: Some(1 << 20), bus: Some(bus("20MHz-x4")), ..request(what) };
         let rate = f64::from(1 << 20) * 1e6 / operation(&found(name), &blocks).unwrap().ns();
         assert!((rate / kb_s - 1.0).abs() < 1e-3, "{name}: {rate}");
     }
     let card = found("SD-8GB-2012");
-    for (what, measured) in [(What::Read, 107_000.0), (What::Program, 138_000.0)] {
-        let block = operation(&card, &ask(what)).unwrap().ns();
+    for (what, measured) in [(OperationKind::Read, 107_000.0), (OperationKind::Program, 138_000.0)]
+    {
+        let block = operation(&card, &request(what)).unwrap().ns();
         assert!((block - measured).abs() < 10.0, "{block}");
     }
     // Nothing less than a block moves.
-    let few = operation(&card, &Ask { bytes: Some(100), ..ask(What::Read) }).unwrap();
+    let few =
+        operation(&card, &OperationRequest { bytes: Some(100), ..request(OperationKind::Read) })
+            .unwrap();
     assert_eq!((few.bytes(), few.data_bytes), (512, 100));
 }
 
@@ -227,12 +238,12 @@ fn cards_are_as_fast_as_measured() {
 fn a_read_that_is_taken_by_its_name_alone_is_told() {
     let mut part = found("W25Q128JV");
     part.spi.as_mut().unwrap().modes.retain(|mode| mode.name == "1-1-1-03h");
-    let read = Ask { bus: Some(bus("50MHz-x4")), ..ask(What::Read) };
+    let read = OperationRequest { bus: Some(bus("50MHz-x4")), ..request(OperationKind::Read) };
     let unnamed = operation(&part, &read).unwrap_err().to_string();
     assert!(unnamed.contains("on 4 data lines by 1-1-1-03h alone"), "{unnamed}");
     assert!(unnamed.contains("name it as the read mode"), "{unnamed}");
     assert!(!unnamed.contains("no read mode"), "{unnamed}");
-    assert!(operation(&part, &Ask { mode: Some("1-1-1-03h"), ..read }).is_ok());
+    assert!(operation(&part, &OperationRequest { mode: Some("1-1-1-03h"), ..read }).is_ok());
 }
 
 const MINE: &str = r#"name = "MINE"
@@ -262,7 +273,7 @@ fn complaints(from: &str, to: &str) -> Vec<Complaint> {
     let (_, complaints) = Part::examine(&text);
     if let Some(first) = complaints.first() {
         let error = Part::parse(&text, "mine.toml").unwrap_err().to_string();
-        assert_eq!(error, format!("mine.toml, line {}: {}", first.line, first.what));
+        assert_eq!(error, format!("mine.toml, line {}: {}", first.line, first.message));
         assert_eq!(error.lines().count(), 1);
     }
     complaints
@@ -327,7 +338,7 @@ fn complaints_point_at_the_line() {
         let found = complaints(from, to);
         assert_eq!(found.len(), 1, "{to}: {found:?}");
         assert_eq!(found[0].line, line, "{to}: {found:?}");
-        assert!(found[0].what.contains(words), "{to}: {found:?}");
+        assert!(found[0].message.contains(words), "{to}: {found:?}");
     }
     // The table of another medium, instead.
     for (row, line, words) in [
@@ -351,7 +362,7 @@ fn complaints_point_at_the_line() {
         let (_, found) = Part::examine(text);
         assert_eq!(found.len(), 1, "{row}: {found:?}");
         assert_eq!(found[0].line, line, "{row}: {found:?}");
-        assert!(found[0].what.contains(words), "{row}: {found:?}");
+        assert!(found[0].message.contains(words), "{row}: {found:?}");
     }
 }
 
@@ -374,7 +385,7 @@ fn complaints_about_buses_and_odd_texts() {
     let (_, found) =
         Part::examine(&format!("{MINE}{times}\"33.3MHz-x8\" = {{ value = -1, source = 'x' }}\n"));
     assert_eq!((found[0].line, found.len()), (23, 1));
-    assert!(found[0].what.contains("t_byte_ns.33.3MHz-x8 = -1"), "{found:?}");
+    assert!(found[0].message.contains("t_byte_ns.33.3MHz-x8 = -1"), "{found:?}");
     let (_, found) = Part::examine(&MINE.replace('\n', "\r\n").replace("25000", "1"));
     assert_eq!(found[0].line, 7);
     let (_, found) = Part::examine("name = \"µ\"\n\u{feff}x");
@@ -442,11 +453,11 @@ fn any_bus() -> impl Strategy<Value = Bus> {
 }
 
 /// Every operation of the part on two buses, or two numbers of bytes, where both can be.
-fn pairs(part: &Part, one: (Bus, u64), other: (Bus, u64)) -> Vec<(What, f64, f64)> {
+fn pairs(part: &Part, one: (Bus, u64), other: (Bus, u64)) -> Vec<(OperationKind, f64, f64)> {
     let medium = part.medium().unwrap();
     let ns = |what, (bus, bytes)| {
-        let ask = Ask { what, ..Ask::read(Some(bytes), bus) };
-        Some(medium.operation(part, &ask).ok()?.ns())
+        let request = OperationRequest { kind: what, ..OperationRequest::read(Some(bytes), bus) };
+        Some(medium.operation(part, &request).ok()?.ns())
     };
     let can = medium.operations(part).into_iter();
     can.filter_map(|what| Some((what, ns(what, one)?, ns(what, other)?))).collect()
@@ -494,8 +505,8 @@ proptest! {
     fn time_is_the_sum_of_the_steps(part in any_part(), bus in any_bus(), bytes in 0..20_000u64, per_byte in 0.0..500.0f64) {
         let medium = part.medium().unwrap();
         for what in medium.operations(part) {
-            let ask = Ask { what, ..Ask::read(Some(bytes), bus) };
-            let Ok(operation) = medium.operation(part, &ask) else { continue };
+            let request = OperationRequest { kind: what, ..OperationRequest::read(Some(bytes), bus) };
+            let Ok(operation) = medium.operation(part, &request) else { continue };
             let (mut shown, mut transfer, mut hidden) = (0.0, 0.0, 0.0);
             for step in &operation.steps {
                 match step.kind {

@@ -1,7 +1,7 @@
 //! Balanced partitioning: recursive graph bisection of Dhulipala et al., KDD 2016, as LLVM's
 //! `BalancedPartitioning.cpp` applies it to functions. A query is a window of the trace.
 
-use flashpager_base::random::Random;
+use flashpager_base::random::SplitMix64;
 use rustc_hash::FxHashMap;
 
 use crate::PieceSequence;
@@ -34,7 +34,7 @@ pub(super) fn order(executed: &[u32], sequences: &[&PieceSequence], runs: usize)
         .map(|unit| Document { unit: *unit, queries: queries.remove(unit).unwrap_or_default() })
         .collect();
     let mut counts = vec![(0, 0); next as usize];
-    bisect(&mut documents, &mut counts, &mut Random::new(0));
+    bisect(&mut documents, &mut counts, &mut SplitMix64::new(0));
     documents.into_iter().map(|document| document.unit).collect()
 }
 
@@ -49,7 +49,7 @@ fn gain((here, there): (u32, u32)) -> f64 {
     cost(here, there) - cost(here - 1, there + 1)
 }
 
-fn bisect(documents: &mut [Document], counts: &mut [(u32, u32)], random: &mut Random) {
+fn bisect(documents: &mut [Document], counts: &mut [(u32, u32)], random: &mut SplitMix64) {
     if documents.len() < 2 {
         return;
     }
@@ -69,7 +69,7 @@ fn improve(
     documents: &mut [Document],
     middle: usize,
     counts: &mut [(u32, u32)],
-    random: &mut Random,
+    random: &mut SplitMix64,
 ) -> bool {
     for document in documents.iter() {
         document.queries.iter().for_each(|query| counts[*query as usize] = (0, 0));
@@ -98,7 +98,7 @@ fn improve(
             break;
         }
         is_better = true;
-        if random.share() >= SKIPPED {
+        if random.unit_interval() >= SKIPPED {
             std::mem::swap(&mut left[x], &mut right[y]);
         }
     }

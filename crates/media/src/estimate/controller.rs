@@ -3,7 +3,7 @@
 use flashpager_base::{Error, Result, named};
 
 use crate::bus::Bus;
-use crate::operation::short;
+use crate::operation::four_decimals;
 use serde::{Deserialize, Serialize};
 
 /// What a divider can do.
@@ -92,7 +92,7 @@ named! {
 
 /// What a controller's divider can do, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Divides {
+pub struct DividerRange {
     /// By what kind of numbers.
     pub divider: Divider,
     /// The least of them.
@@ -105,7 +105,7 @@ pub struct Divides {
 
 impl Controller {
     /// What its divider can do.
-    pub const fn divides(self) -> Divides {
+    pub const fn divider_range(self) -> DividerRange {
         let (divider, least, most, source) = match self {
             Self::Ath79Spi => (Divider::Even, 2.0, 128.0, "OpenWrt pull request 3251"),
             Self::AtmelQspi => (Divider::Integer, 1.0, 256.0, "Linux drivers/spi/atmel-quadspi.c"),
@@ -132,7 +132,7 @@ impl Controller {
             }
             Self::Sun6iSpi => (Divider::Even, 2.0, 512.0, "Linux drivers/spi/spi-sun6i.c (CDR2)"),
         };
-        Divides { divider, least, most, source }
+        DividerRange { divider, least, most, source }
     }
 }
 
@@ -159,13 +159,13 @@ pub struct Peripheral {
 
 impl Peripheral {
     /// A port that divides `clock_mhz` by any whole number.
-    pub const fn of(clock_mhz: f64) -> Self {
+    pub const fn new(clock_mhz: f64) -> Self {
         Self { clock_mhz, divider: None, controller: None, asked_mhz: None }
     }
 
     /// By what its clock can be divided.
     pub fn divider(self) -> Divider {
-        let own = self.controller.map(|controller| controller.divides().divider);
+        let own = self.controller.map(|controller| controller.divider_range().divider);
         self.divider.or(own).unwrap_or_default()
     }
 
@@ -179,12 +179,12 @@ impl Peripheral {
             super::host::positive("peripheral.asked_mhz", asked, 10_000.0)?;
         }
         if let (Some(controller), Some(divider)) = (self.controller, self.divider)
-            && controller.divides().divider != divider
+            && controller.divider_range().divider != divider
         {
             return Err(Error::design(format!(
-                "peripheral: {controller} divides by {} numbers, not by {divider} ones; give one \
+                "peripheral: {controller} divider_range by {} numbers, not by {divider} ones; give one \
                  of the two",
-                controller.divides().divider
+                controller.divider_range().divider
             )));
         }
         Ok(())
@@ -199,7 +199,7 @@ impl Peripheral {
         let wanted = self.wanted_mhz(most_mhz);
         // 24 MHz from 72: no rounding error may make it 18.
         let least = self.clock_mhz / wanted * (1.0 - 1e-9);
-        let own = self.controller.map(Controller::divides);
+        let own = self.controller.map(Controller::divider_range);
         let divisor = self.divider().from(least.max(own.map_or(1.0, |own| own.least)));
         if let (Some(controller), Some(own)) = (self.controller, own)
             && divisor > own.most
@@ -228,10 +228,10 @@ impl Peripheral {
         let who = self.controller.map_or_else(|| "the port".to_owned(), |who| who.to_string());
         let divisor = (clock_mhz / made).round();
         Err(Error::design(format!(
-            "the bus {bus}: {who} divides {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
+            "the bus {bus}: {who} divider_range {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
              {clock_mhz}MHz/{divisor}-x{}",
             self.divider(),
-            short(wanted),
+            four_decimals(wanted),
             bus.width_bits
         )))
     }

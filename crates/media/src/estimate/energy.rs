@@ -25,7 +25,7 @@ pub struct Energy {
 
 /// Array and bus energy in µJ.
 fn of(part: &Part, operation: &Operation) -> Option<(f64, f64)> {
-    let power = part.power(operation.what)?;
+    let power = part.power(operation.kind)?;
     // mW · ns are pJ.
     let uj = |mw: f64, ns: f64| mw * ns * 1e-6;
     Some((uj(power.array_mw, operation.busy_ns()), uj(power.io_mw, operation.bus_ns())))

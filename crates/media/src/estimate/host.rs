@@ -127,7 +127,7 @@ pub struct Software {
 
 impl Software {
     /// A loop of so many instructions that moves `bytes` by one access to the port and one to RAM.
-    pub fn of(instructions: f64, bytes: u32) -> Self {
+    pub fn new(instructions: f64, bytes: u32) -> Self {
         Self {
             instructions,
             bytes,
@@ -186,7 +186,7 @@ impl Software {
             || self.access_bytes() > MAX_ACCESS_BYTES
         {
             return Err(Error::design(format!(
-                "driver: {} bytes in {accesses} accesses to the data port cannot be: an access \
+                "driver: {} bytes in {accesses} accesses to the data port unsupported be: an access \
                  moves 1, 2, 4, 8 or 16 bytes",
                 self.bytes
             )));

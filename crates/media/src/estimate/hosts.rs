@@ -30,7 +30,7 @@ named! {
 /// Who carries the bytes from the controller to RAM, on a microcontroller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mover {
+pub enum TransferEngine {
     /// DMA, while the bus goes on: the slower of the two counts.
     Dma,
     /// The processor, between the bytes.
@@ -38,14 +38,14 @@ pub enum Mover {
 }
 
 named! {
-    Mover: "unknown mover",
+    TransferEngine: "unknown transfer engine",
     "dma" => Dma,
     "processor" => Processor,
 }
 
 /// What an unknown may be: at its best for speed, most likely, and at its worst.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Extent {
+pub struct ValueRange {
     /// Where the operation is fastest.
     pub best: f64,
     /// The median of what was measured.
@@ -68,7 +68,8 @@ pub struct MeasuredHost {
     /// What an operation takes besides part, bus and mover, in µs, each measurement by itself.
     pub operation_us: &'static [f64],
     /// Who moves the bytes, and the processor's clocks for one, each measurement by itself.
-    pub mover: Option<(Mover, &'static [f64])>,
+    #[serde(rename = "mover")]
+    pub transfer: Option<(TransferEngine, &'static [f64])>,
     /// The processor's clock: where the source does not state it, the fastest of the chip.
     pub processor_mhz: Option<f64>,
     /// The bus's clock over the fastest that the part allows, the mean of the measurements.
@@ -108,7 +109,7 @@ const fn driven(
         system,
         pages,
         operation_us,
-        mover: None,
+        transfer: None,
         processor_mhz,
         clock_share,
         serial: !pages,
@@ -119,7 +120,7 @@ const fn driven(
 const fn moved(
     name: &'static str,
     source: &'static str,
-    mover: Mover,
+    engine: TransferEngine,
     clocks: &'static [f64],
     processor_mhz: f64,
     clock_share: Option<f64>,
@@ -130,7 +131,7 @@ const fn moved(
         system: System::Firmware,
         pages: false,
         operation_us: &[],
-        mover: Some((mover, clocks)),
+        transfer: Some((engine, clocks)),
         processor_mhz: Some(processor_mhz),
         clock_share,
         serial: true,
@@ -253,17 +254,17 @@ pub const HOSTS: &[MeasuredHost] = &[
         None,
     )
     .with_byte_ns(631.0),
-    moved("stm32f7-qspi-dma", MBED_DMA, Mover::Dma, &[7.08], 216.0, Some(1.0)),
-    moved("stm32f4-qspi-dma", MBED_DMA, Mover::Dma, &[7.06], 180.0, Some(0.83)),
-    moved("stm32l4-qspi-dma", MBED_DMA, Mover::Dma, &[8.09], 80.0, Some(0.37)),
-    moved("stm32g4-qspi-dma", MBED_DMA, Mover::Dma, &[11.82], 170.0, Some(0.82)),
-    moved("stm32u5-ospi-dma", MBED_DMA, Mover::Dma, &[4.04], 160.0, Some(0.6)),
-    moved("nrf52-qspi-dma", ADAFRUIT, Mover::Dma, &[8.77], 64.0, Some(0.27)),
-    moved("samd21-spi", ADAFRUIT, Mover::Processor, &[66.0, 68.2], 48.0, None),
-    moved("samd51-spi", ADAFRUIT, Mover::Processor, &[52.3], 120.0, None),
-    moved("samd51-qspi", ADAFRUIT, Mover::Processor, &[9.0], 120.0, None),
-    moved("stm32f7-qspi", MBED_POLLED, Mover::Processor, &[39.7], 216.0, None),
-    moved("stm32f4-qspi", MBED_POLLED, Mover::Processor, &[65.5], 180.0, None),
+    moved("stm32f7-qspi-dma", MBED_DMA, TransferEngine::Dma, &[7.08], 216.0, Some(1.0)),
+    moved("stm32f4-qspi-dma", MBED_DMA, TransferEngine::Dma, &[7.06], 180.0, Some(0.83)),
+    moved("stm32l4-qspi-dma", MBED_DMA, TransferEngine::Dma, &[8.09], 80.0, Some(0.37)),
+    moved("stm32g4-qspi-dma", MBED_DMA, TransferEngine::Dma, &[11.82], 170.0, Some(0.82)),
+    moved("stm32u5-ospi-dma", MBED_DMA, TransferEngine::Dma, &[4.04], 160.0, Some(0.6)),
+    moved("nrf52-qspi-dma", ADAFRUIT, TransferEngine::Dma, &[8.77], 64.0, Some(0.27)),
+    moved("samd21-spi", ADAFRUIT, TransferEngine::Processor, &[66.0, 68.2], 48.0, None),
+    moved("samd51-spi", ADAFRUIT, TransferEngine::Processor, &[52.3], 120.0, None),
+    moved("samd51-qspi", ADAFRUIT, TransferEngine::Processor, &[9.0], 120.0, None),
+    moved("stm32f7-qspi", MBED_POLLED, TransferEngine::Processor, &[39.7], 216.0, None),
+    moved("stm32f4-qspi", MBED_POLLED, TransferEngine::Processor, &[65.5], 180.0, None),
 ];
 
 /// All hosts that were measured.
@@ -285,32 +286,32 @@ pub fn find(name: &str) -> Result<&'static MeasuredHost> {
 
 /// What a chip takes of the time that a datasheet states as the most for a page load: 50 µs of 60
 /// were measured of a W25N01GV.
-const READ_SHARE: Extent = Extent { best: 0.83, likely: 0.83, worst: 1.0 };
+const READ_SHARE: ValueRange = ValueRange { best: 0.83, likely: 0.83, worst: 1.0 };
 /// At its best a half: so much the quickest reads of `HOSTS` need, and they have one source.
 const QUICKEST_READ: (&str, f64) = (OPENWRT, 0.5);
 
 /// The share of a page load, as all sources but `without` let one expect.
-pub fn read_share(without: Option<&str>) -> Extent {
+pub fn read_share(without: Option<&str>) -> ValueRange {
     let (source, best) = QUICKEST_READ;
-    if without == Some(source) { READ_SHARE } else { Extent { best, ..READ_SHARE } }
+    if without == Some(source) { READ_SHARE } else { ValueRange { best, ..READ_SHARE } }
 }
 
 /// Of a typical t_PROG, to the longest: 220 and 500 µs in the flash-media article.
-pub const PROGRAM_SHARE: Extent = Extent { best: 0.5, likely: 1.0, worst: 500.0 / 220.0 };
+pub const PROGRAM_SHARE: ValueRange = ValueRange { best: 0.5, likely: 1.0, worst: 500.0 / 220.0 };
 /// Of a typical t_BERS, to the longest: 0.5 and 3 ms there.
-pub const ERASE_SHARE: Extent = Extent { best: 0.5, likely: 1.0, worst: 6.0 };
+pub const ERASE_SHARE: ValueRange = ValueRange { best: 0.5, likely: 1.0, worst: 6.0 };
 /// Processors of microcontrollers as they are sold, in MHz: the fastest and the slowest.
 pub const FASTEST_MHZ: f64 = 1000.0;
 /// A slower one lies outside of what is expected.
 pub const SLOWEST_MHZ: f64 = 4.0;
 
 /// Clocks of a microcontroller: as they are sold, and likely the median of those measured.
-pub fn processor_mhz(without: Option<&str>) -> Extent {
-    let moved = HOSTS.iter().filter(|it| it.mover.is_some() && Some(it.source) != without);
+pub fn processor_mhz(without: Option<&str>) -> ValueRange {
+    let moved = HOSTS.iter().filter(|it| it.transfer.is_some() && Some(it.source) != without);
     let mut clocks: Vec<f64> = moved.filter_map(|it| it.processor_mhz).collect();
     clocks.sort_by(f64::total_cmp);
     let likely = median(&clocks).unwrap_or(FASTEST_MHZ);
-    Extent { best: FASTEST_MHZ, likely, worst: SLOWEST_MHZ }
+    ValueRange { best: FASTEST_MHZ, likely, worst: SLOWEST_MHZ }
 }
 
 /// Whether somebody of `HOSTS` is of that source.
@@ -331,37 +332,39 @@ pub fn check_source(source: &str) -> Result<()> {
 
 /// Something of a host that is fitted to those that were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fitted {
+pub enum FittedQuantity {
     /// µs of an operation, on pages or in place.
     Operation {
         /// Pages through a data register.
         pages: bool,
     },
     /// The processor's clocks for a byte.
-    Move(Mover),
+    ByteClocks(TransferEngine),
     /// The bus's clock over the fastest that the part allows.
     Clock,
 }
 
 /// The kinds of which the spread is pooled: those of times.
-const POOLED: [Fitted; 4] = [
-    Fitted::Operation { pages: true },
-    Fitted::Operation { pages: false },
-    Fitted::Move(Mover::Dma),
-    Fitted::Move(Mover::Processor),
+const POOLED: [FittedQuantity; 4] = [
+    FittedQuantity::Operation { pages: true },
+    FittedQuantity::Operation { pages: false },
+    FittedQuantity::ByteClocks(TransferEngine::Dma),
+    FittedQuantity::ByteClocks(TransferEngine::Processor),
 ];
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-impl Fitted {
+impl FittedQuantity {
     /// What was measured of it on a host.
     fn of(self, host: &MeasuredHost) -> Option<&'static [f64]> {
         match self {
             Self::Operation { pages } if pages == host.pages => Some(host.operation_us),
             Self::Operation { .. } | Self::Clock => None,
-            Self::Move(mover) => host.mover.filter(|(own, _)| *own == mover).map(|(_, it)| it),
+            Self::ByteClocks(engine) => {
+                host.transfer.filter(|(own, _)| *own == engine).map(|(_, it)| it)
+            }
         }
     }
 
@@ -376,12 +379,12 @@ impl Fitted {
     }
 
     /// What one host that was measured leaves of it: from its best to its worst measurement.
-    pub fn on(self, host: &MeasuredHost) -> Option<Extent> {
+    pub fn on(self, host: &MeasuredHost) -> Option<ValueRange> {
         let values = self.of(host)?;
         let likely = mean(values)?;
         let best = values.iter().copied().fold(f64::INFINITY, f64::min);
         let worst = values.iter().copied().fold(0.0, f64::max);
-        Some(Extent { best, likely, worst })
+        Some(ValueRange { best, likely, worst })
     }
 
     /// What it may be on a host that nobody measured, and of how many hosts that is known.
@@ -390,15 +393,16 @@ impl Fitted {
     /// which one measurement of a further host lies with 95 %, by Student's t; the spread of hosts
     /// and that of measurements of one host are pooled over all kinds of times. It reaches as far
     /// as any host that was measured did. What is likely is the median.
-    pub fn expected(self, without: Option<&str>) -> (Extent, usize) {
+    pub fn expected(self, without: Option<&str>) -> (ValueRange, usize) {
         let mut values = self.values(without);
         let count = values.len();
         values.sort_by(f64::total_cmp);
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let (Some(centre), Some(likely)) = (mean(&logs), median(&values)) else {
-            return (Extent { best: 0.0, likely: 0.0, worst: 0.0 }, 0);
+            return (ValueRange { best: 0.0, likely: 0.0, worst: 0.0 }, 0);
         };
-        let groups: &[Fitted] = if self == Self::Clock { &[Fitted::Clock] } else { &POOLED };
+        let groups: &[FittedQuantity] =
+            if self == Self::Clock { &[FittedQuantity::Clock] } else { &POOLED };
         let (squares, degrees) = scatter(groups.iter().map(|group| group.values(without)));
         let between = squares / degrees.max(1) as f64;
         let own = if self == Self::Clock { 0.0 } else { variance_within(without) };
@@ -408,8 +412,8 @@ impl Fitted {
         let (least, most) = ((centre - reach).exp(), (centre + reach).exp());
         let span = match self {
             // A faster clock is the better one, and the part's own the fastest.
-            Self::Clock => Extent { best: 1.0, likely, worst: least.min(values[0]) },
-            _ => Extent {
+            Self::Clock => ValueRange { best: 1.0, likely, worst: least.min(values[0]) },
+            _ => ValueRange {
                 best: seen().fold(least, f64::min),
                 likely,
                 worst: seen().fold(most, f64::max),
@@ -428,9 +432,9 @@ impl Fitted {
 pub fn expected_of_linux(
     processor_mhz: Option<f64>,
     without: Option<&str>,
-) -> Option<(Extent, usize)> {
+) -> Option<(ValueRange, usize)> {
     const LEAST: usize = 4;
-    let fitted = Fitted::Operation { pages: true };
+    let fitted = FittedQuantity::Operation { pages: true };
     let (all, _) = fitted.expected(without);
     let rows = HOSTS
         .iter()
@@ -469,7 +473,7 @@ pub fn expected_of_linux(
     } else {
         median(&sorted.iter().map(|log| log.exp()).collect::<Vec<_>>())?
     };
-    let span = Extent {
+    let span = ValueRange {
         best: within((log - reach).exp()),
         likely: within(likely),
         worst: within((log + reach).exp()),
@@ -480,7 +484,8 @@ pub fn expected_of_linux(
 /// How the logarithms of several measurements of one host scatter, pooled over all hosts.
 fn variance_within(without: Option<&str>) -> f64 {
     let rows = HOSTS.iter().filter(|host| Some(host.source) != without);
-    let values = |host: &MeasuredHost| host.mover.map_or(host.operation_us, |(_, it)| it).to_vec();
+    let values =
+        |host: &MeasuredHost| host.transfer.map_or(host.operation_us, |(_, it)| it).to_vec();
     let (squares, degrees) = scatter(rows.map(values));
     squares / degrees.max(1) as f64
 }

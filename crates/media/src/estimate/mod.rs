@@ -15,20 +15,22 @@ mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-pub use controller::{Controller, Divider, Divides, Peripheral};
+pub use controller::{Controller, Divider, DividerRange, Peripheral};
 pub use energy::Energy;
 pub use host::{
     Dma, Host, Layer, Memory, Processor, Software, check_array_share, check_layers,
     check_operation_ns,
 };
-pub use hosts::{Extent, MeasuredHost, Mover, System, hosts};
-pub use range::{Assumed, Range, Unknown};
-pub use remedies::{Change, Remedy};
-pub use verdict::Taker;
+pub use hosts::{MeasuredHost, System, TransferEngine, ValueRange, hosts};
+pub use range::{AssumedValue, Range, UnknownParameter};
+pub use remedies::{Remedy, RemedyKind};
+pub use verdict::CostSource;
 
 use crate::bus::Bus;
-use crate::operation::{Ask, Operation, StepKind, What, short, unknown_mode};
-use crate::part::{self, Kind, Part};
+use crate::operation::{
+    Operation, OperationKind, OperationRequest, StepKind, four_decimals, unknown_mode,
+};
+use crate::part::{self, MemoryKind, Part};
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result, named};
 
@@ -136,9 +138,10 @@ pub struct Estimate {
     /// Its name.
     pub name: String,
     /// What kind of memory it is.
-    pub kind: Kind,
+    pub kind: MemoryKind,
     /// Which operation.
-    pub what: What,
+    #[serde(rename = "what")]
+    pub operation_kind: OperationKind,
     /// What was asked, with the operation that was taken.
     pub spec: EstimateSpec,
     /// The operation at the part's own speed.
@@ -170,16 +173,16 @@ pub struct Estimate {
 
 /// A part and a host, looked up and checked.
 #[derive(Clone, Debug)]
-struct Setting {
+struct EstimateSetting {
     part: Part,
-    what: What,
+    kind: OperationKind,
     bytes: Option<u64>,
     mode: Option<String>,
     waits: bool,
     host: Host,
 }
 
-impl Setting {
+impl EstimateSetting {
     fn new(spec: &EstimateSpec) -> Result<Self> {
         let mut part = part::find(&spec.part)?;
         spec.host.check()?;
@@ -192,9 +195,9 @@ impl Setting {
             set_width(&mut part, &mut host, bits)?;
         }
         let medium = part.medium()?;
-        let what = match &spec.operation {
+        let kind = match &spec.operation {
             Some(name) => name.parse()?,
-            None => medium.operations(&part).first().copied().unwrap_or(What::Read),
+            None => medium.operations(&part).first().copied().unwrap_or(OperationKind::Read),
         };
         if let Some(bytes) = spec.bytes {
             let most = match part.whole_page_bytes() {
@@ -217,7 +220,7 @@ impl Setting {
         check_likeness(&part, &host)?;
         let setting = Self {
             part,
-            what,
+            kind,
             bytes: spec.bytes,
             mode: spec.mode.clone(),
             waits: spec.waits,
@@ -227,9 +230,9 @@ impl Setting {
         setting.with_divided_clock()?.with_bus_that_fits()
     }
 
-    fn ask(&self, bus: Option<Bus>) -> Ask<'_> {
+    fn request(&self, bus: Option<Bus>) -> OperationRequest<'_> {
         let mode = self.mode.as_deref();
-        Ask { what: self.what, bytes: self.bytes, mode, bus, waits: self.waits }
+        OperationRequest { kind: self.kind, bytes: self.bytes, mode, bus, waits: self.waits }
     }
 
     /// A mode is one of reading, of a part that has several.
@@ -240,10 +243,10 @@ impl Setting {
         if modes.is_empty() {
             return Err(Error::design(format!("{name} has no modes, and so none called '{mode}'")));
         }
-        if self.what.writes() || self.what == What::Erase {
+        if self.kind.writes() || self.kind == OperationKind::Erase {
             return Err(Error::design(format!(
                 "mode {mode} is one of reading; {} has no choice",
-                self.what.name()
+                self.kind.name()
             )));
         }
         if modes.contains(mode) { Ok(()) } else { Err(unknown_mode(mode, &modes)) }
@@ -251,8 +254,8 @@ impl Setting {
 
     /// Ways to compose the operation if none is asked for.
     fn ways(&self) -> Result<Vec<Self>> {
-        let reads = !self.what.writes() && self.what != What::Erase;
-        let modes = self.part.medium()?.modes_to_begin_with();
+        let reads = !self.kind.writes() && self.kind != OperationKind::Erase;
+        let modes = self.part.medium()?.starting_modes();
         if self.mode.is_some() || !reads || modes.is_empty() {
             return Ok(vec![self.clone()]);
         }
@@ -283,7 +286,7 @@ impl Setting {
         let Some(peripheral) = self.host.peripheral else { return Ok(self) };
         let lines = self.host.bus.map_or(self.part.width_bits.value, |bus| bus.width_bits);
         let divided = |mut way: Self| -> Result<Self> {
-            let shortest = way.part.medium()?.shortest_access_ns(&way.part, &way.ask(None))?;
+            let shortest = way.part.medium()?.shortest_access_ns(&way.part, &way.request(None))?;
             if let Some(controller) = peripheral.controller
                 && way.part.spi.is_none()
                 && way.part.sd.is_none()
@@ -320,7 +323,7 @@ impl Setting {
     fn check_bus(&self) -> Result<()> {
         let Some(bus) = self.host.bus else { return Ok(()) };
         self.part.check_lines(bus)?;
-        self.part.check_clock(bus, &self.ask(Some(bus)))
+        self.part.check_clock(bus, &self.request(Some(bus)))
     }
 
     /// Fields that nobody checked and on which the operation's time or energy depends.
@@ -348,7 +351,7 @@ impl Setting {
     }
 
     fn compose(&self, bus: Option<Bus>) -> Result<Operation> {
-        self.part.medium()?.operation(&self.part, &self.ask(bus))
+        self.part.medium()?.operation(&self.part, &self.request(bus))
     }
 
     /// Bytes of one access to the data port.
@@ -402,10 +405,10 @@ impl Setting {
     /// Time of one more byte over a bus, in the mode in which `as_in` was composed.
     fn byte_ns(&self, bus: Option<Bus>, as_in: &Operation) -> Result<f64> {
         let mode = as_in.mode.as_deref();
-        let mode = mode.filter(|_| !as_in.what.writes() && as_in.what != What::Erase);
+        let mode = mode.filter(|_| !as_in.kind.writes() && as_in.kind != OperationKind::Erase);
         let moved = |bytes: u64| -> Result<(f64, u64)> {
-            let ask = Ask { bytes: Some(bytes), mode, ..self.ask(bus) };
-            let operation = self.part.medium()?.operation(&self.part, &ask)?;
+            let request = OperationRequest { bytes: Some(bytes), mode, ..self.request(bus) };
+            let operation = self.part.medium()?.operation(&self.part, &request)?;
             let moves = operation.steps.iter().filter(|step| step.kind == StepKind::Transfer);
             Ok((moves.map(|step| step.ns).sum(), operation.bytes()))
         };
@@ -418,7 +421,7 @@ impl Setting {
 
 /// A host that fetches in place has no pages to load, and a driver of pages has.
 fn check_likeness(part: &Part, host: &Host) -> Result<()> {
-    let pages = part.kind == Kind::Nand;
+    let pages = part.kind == MemoryKind::Nand;
     let how = if pages { "loads pages" } else { "is read in place or a card" };
     let like = host.like.as_deref().map(hosts::find).transpose()?;
     if let (Some(like), Some(system)) = (like, host.system)
@@ -431,7 +434,7 @@ fn check_likeness(part: &Part, host: &Host) -> Result<()> {
     }
     if let Some(like) = like {
         check_same_medium(part, like)?;
-        check_same_mover(host, like)?;
+        check_same_engine(host, like)?;
     }
     if let Some(like) = like
         && like.pages != pages
@@ -452,7 +455,7 @@ fn check_likeness(part: &Part, host: &Host) -> Result<()> {
         };
         return Err(Error::design(format!("{why}: leave out that the processor moves the data")));
     }
-    if host.system == Some(System::InPlace) && (pages || part.kind == Kind::Card) {
+    if host.system == Some(System::InPlace) && (pages || part.kind == MemoryKind::Card) {
         return Err(Error::design(format!(
             "{} cannot be fetched from in place: a driver is linux or firmware",
             part.name
@@ -463,14 +466,14 @@ fn check_likeness(part: &Part, host: &Host) -> Result<()> {
 
 /// A measured host tells of its own kind of medium.
 fn check_same_medium(part: &Part, like: &MeasuredHost) -> Result<()> {
-    if part.kind == Kind::Card {
+    if part.kind == MemoryKind::Card {
         return Err(Error::design(format!(
             "{} is a card, and no measured host has one: leave out that it is like {}",
             part.name, like.name
         )));
     }
     let serial = part.spi.is_some();
-    if like.pages == (part.kind == Kind::Nand) && like.serial != serial {
+    if like.pages == (part.kind == MemoryKind::Nand) && like.serial != serial {
         let bus = |serial: bool| if serial { "serial" } else { "parallel" };
         return Err(Error::design(format!(
             "{} was measured on {} memory, and {} is {}: like which other host?",
@@ -484,7 +487,7 @@ fn check_same_medium(part: &Part, like: &MeasuredHost) -> Result<()> {
 }
 
 /// What is said of the driver cannot be another than that of the host it is like.
-fn check_same_mover(host: &Host, like: &MeasuredHost) -> Result<()> {
+fn check_same_engine(host: &Host, like: &MeasuredHost) -> Result<()> {
     let contradicts = |what: &str| {
         Err(Error::design(format!("{what}: leave that out, or say a host that it is like")))
     };
@@ -494,11 +497,11 @@ fn check_same_mover(host: &Host, like: &MeasuredHost) -> Result<()> {
             like.name
         ));
     }
-    let by_dma = matches!(like.mover, Some((Mover::Dma, _)));
+    let by_dma = matches!(like.transfer, Some((TransferEngine::Dma, _)));
     if host.copied && (by_dma || like.byte_ns.is_some()) {
         return contradicts(&format!("the processor does not copy in {}", like.name));
     }
-    if host.dma.is_some() && matches!(like.mover, Some((Mover::Processor, _))) {
+    if host.dma.is_some() && matches!(like.transfer, Some((TransferEngine::Processor, _))) {
         return contradicts(&format!("{} has no DMA", like.name));
     }
     Ok(())
@@ -544,7 +547,7 @@ fn set_width(part: &mut Part, host: &mut Host, bits: u32) -> Result<()> {
 /// # Errors
 /// Unknown parts and operations, numbers that the part lacks, hosts that cannot be.
 pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
-    let setting = Setting::new(spec)?;
+    let setting = EstimateSetting::new(spec)?;
     let operation = setting.compose(None)?;
     let on_bus = setting.compose(setting.used_bus())?;
     let bytes = operation.bytes();
@@ -589,14 +592,14 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
             }
         }));
     }
-    let likely = range::Settled::likely(&setting, spec)?;
+    let likely = range::ResolvedSetting::likely(&setting, spec)?;
     let mut estimate = Estimate {
         verdict: String::new(),
         part: spec.part.clone(),
         name: setting.part.name.clone(),
         kind: setting.part.kind,
-        what: setting.what,
-        spec: EstimateSpec { operation: Some(setting.what.name().into()), ..spec.clone() },
+        operation_kind: setting.kind,
+        spec: EstimateSpec { operation: Some(setting.kind.name().into()), ..spec.clone() },
         energy: Energy::of(&setting.part, &on_bus, fault(&setting, spec)?.as_ref()),
         longest_ns: on_bus.longest_ns().map(|longest| driver_ns + longest - on_bus.ns()),
         remedies: remedies::all(&likely, spec)?,
@@ -604,18 +607,18 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         bus: setting.host.bus,
         unverified: setting.unverified(),
         operation,
-        range: range::of(&setting, spec)?,
+        range: range::estimate_range(&setting, spec)?,
         on_bus,
         bytes,
         stages,
         byte,
     };
-    estimate.verdict = verdict::of(&estimate, &likely)?;
+    estimate.verdict = verdict::verdict(&estimate, &likely)?;
     Ok(estimate)
 }
 
 /// The read that a page fault makes, if a cache page was named.
-fn fault(setting: &Setting, spec: &EstimateSpec) -> Result<Option<Operation>> {
+fn fault(setting: &EstimateSetting, spec: &EstimateSpec) -> Result<Option<Operation>> {
     let Some(bytes) = spec.cache_page_bytes else { return Ok(None) };
     power_of_two("cache page", bytes)?;
     let page = setting.part.flash_page_bytes();
@@ -624,46 +627,49 @@ fn fault(setting: &Setting, spec: &EstimateSpec) -> Result<Option<Operation>> {
             "a cache page of {bytes} bytes is larger than the flash page of {page}"
         )));
     }
-    let ask =
-        Ask { what: What::Read, bytes: Some(bytes.into()), ..setting.ask(setting.used_bus()) };
-    Ok(Some(setting.part.medium()?.operation(&setting.part, &ask)?))
+    let request = OperationRequest {
+        kind: OperationKind::Read,
+        bytes: Some(bytes.into()),
+        ..setting.request(setting.used_bus())
+    };
+    Ok(Some(setting.part.medium()?.operation(&setting.part, &request)?))
 }
 
 /// What a divider makes of the clock that is asked of it.
-fn divided(setting: &Setting) -> Option<String> {
+fn divided(setting: &EstimateSetting) -> Option<String> {
     let (peripheral, bus) = (setting.host.peripheral?, setting.host.bus?);
     let medium = setting.part.medium().ok()?;
-    let shortest = medium.shortest_access_ns(&setting.part, &setting.ask(Some(bus))).ok()?;
+    let shortest = medium.shortest_access_ns(&setting.part, &setting.request(Some(bus))).ok()?;
     let asked = peripheral.wanted_mhz(1e3 / shortest);
     let by = peripheral.controller.map_or_else(String::new, |controller| {
-        let source = controller.divides().source;
+        let source = controller.divider_range().source;
         format!(" ({controller}: {source})")
     });
     let slower = bus.access_ns() * asked / 1e3;
     if let Some(more) = peripheral.asked_mhz.filter(|mhz| *mhz > asked * (1.0 + 1e-9)) {
         return Some(format!(
             "{} MHz asked, {} MHz run: {} allows {} MHz here",
-            short(more),
-            short(bus.clock_mhz),
+            four_decimals(more),
+            four_decimals(bus.clock_mhz),
             setting.part.name,
-            short(asked)
+            four_decimals(asked)
         ));
     }
     let who = if peripheral.asked_mhz.is_some() { "asked" } else { "allowed by the part" };
     (slower > 1.0 + 1e-9).then(|| {
         format!(
             "{} MHz {who}, {} MHz run: the peripheral's clock of {} MHz, divided, gives {} by {} divisors{by}, {:.0} % less",
-            short(asked),
-            short(bus.clock_mhz),
-            short(peripheral.clock_mhz),
-            short(bus.clock_mhz),
+            four_decimals(asked),
+            four_decimals(bus.clock_mhz),
+            four_decimals(peripheral.clock_mhz),
+            four_decimals(bus.clock_mhz),
             peripheral.divider(),
             100.0 * (1.0 - 1.0 / slower)
         )
     })
 }
 
-fn notes(setting: &Setting, spec: &EstimateSpec) -> Vec<String> {
+fn notes(setting: &EstimateSetting, spec: &EstimateSpec) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(setting.part.note.clone());
     notes.extend(divided(setting));

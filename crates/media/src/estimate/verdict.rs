@@ -3,11 +3,11 @@
 use flashpager_base::{Result, named};
 use serde::Serialize;
 
-use super::range::Settled;
-use super::{Change, Estimate, NS_PER_S, Remedy, Stage, StageKind};
+use super::range::ResolvedSetting;
+use super::{Estimate, NS_PER_S, Remedy, RemedyKind, Stage, StageKind};
 use crate::bus::Bus;
 use crate::operation::{Operation, StepKind};
-use crate::part::Kind;
+use crate::part::MemoryKind;
 
 /// A remedy below this helps nobody.
 const NOTABLE: f64 = 1.05;
@@ -17,7 +17,7 @@ const NAMED: usize = 2;
 /// Who takes time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Taker {
+pub enum CostSource {
     /// The array, or a card's controller.
     Array,
     /// Command, address and status cycles, and waits.
@@ -33,7 +33,7 @@ pub enum Taker {
 }
 
 named! {
-    Taker: "unknown taker of time",
+    CostSource: "unknown cost source",
     "array" => Array,
     "commands" => Commands,
     "transfer" => Transfer,
@@ -56,51 +56,52 @@ impl Estimate {
     }
 
     /// The time of the operation through the host, as far as it is known, by who takes it, in ns.
-    pub fn shares(&self) -> Vec<(Taker, f64)> {
-        let taker = |stage: &Stage| match stage.kind {
-            StageKind::Bus => Some(Taker::Bus),
-            StageKind::Memory => Some(Taker::Memory),
-            StageKind::Software => Some(Taker::Software),
+    pub fn shares(&self) -> Vec<(CostSource, f64)> {
+        let source = |stage: &Stage| match stage.kind {
+            StageKind::Bus => Some(CostSource::Bus),
+            StageKind::Memory => Some(CostSource::Memory),
+            StageKind::Software => Some(CostSource::Software),
             StageKind::Part | StageKind::Layer => None,
         };
-        let upto = self.composed().iter().filter_map(|stage| Some((taker(stage)?, stage.ns)));
-        shares(&self.operation, upto)
+        let cumulative =
+            self.composed().iter().filter_map(|stage| Some((source(stage)?, stage.ns)));
+        shares(&self.operation, cumulative)
     }
 }
 
 /// The time of an operation by who takes it: of the part alone, and then of each that comes
-/// behind, `upto` which the time is given.
+/// behind, `cumulative` which the time is given.
 pub(super) fn shares(
     alone: &Operation,
-    upto: impl IntoIterator<Item = (Taker, f64)>,
-) -> Vec<(Taker, f64)> {
+    cumulative: impl IntoIterator<Item = (CostSource, f64)>,
+) -> Vec<(CostSource, f64)> {
     let of = |kind| alone.time_of(kind);
     let (transfer, hidden) = (of(StepKind::Transfer), of(StepKind::Hidden));
     // Of array and transfer at the same time the longer one is waited for.
     let hides = transfer >= hidden;
     let array = of(StepKind::Busy) + if hides { 0.0 } else { hidden };
     let mut shares = vec![
-        (Taker::Array, array),
-        (Taker::Commands, of(StepKind::Command) + of(StepKind::Wait)),
-        (Taker::Transfer, if hides { transfer } else { 0.0 }),
+        (CostSource::Array, array),
+        (CostSource::Commands, of(StepKind::Command) + of(StepKind::Wait)),
+        (CostSource::Transfer, if hides { transfer } else { 0.0 }),
     ];
     let mut below = alone.ns();
-    for (taker, ns) in upto {
-        shares.push((taker, ns - below));
+    for (source, ns) in cumulative {
+        shares.push((source, ns - below));
         below = ns;
     }
     shares
 }
 
 /// Who takes most of the time of an operation at its likely point, and what would change that.
-pub(super) fn of(found: &Estimate, likely: &Settled) -> Result<String> {
-    let mut words = vec![says_who(found, likely)?];
-    let dma = found.remedies.iter().find(|remedy| remedy.change == Change::Dma);
+pub(super) fn verdict(found: &Estimate, likely: &ResolvedSetting) -> Result<String> {
+    let mut words = vec![name_largest_cost(found, likely)?];
+    let dma = found.remedies.iter().find(|remedy| remedy.change == RemedyKind::Dma);
     let is_useless = found.bytes > 0 && dma.is_some_and(|dma| dma.speedup < NOTABLE);
     if is_useless {
         words.push("DMA would not help".into());
     }
-    words.extend(says_what_helps(&found.remedies, is_useless));
+    words.extend(suggest_remedies(&found.remedies, is_useless));
     let through = found.bytes as f64 * NS_PER_S / likely.ns()?;
     if let Some(top) = found.stages.last().filter(|stage| stage.kind == StageKind::Layer) {
         let shared = likely.setting.host.layers.last().and_then(|layer| layer.share);
@@ -119,7 +120,7 @@ pub(super) fn of(found: &Estimate, likely: &Settled) -> Result<String> {
     Ok(words.join("; "))
 }
 
-fn says_who(found: &Estimate, likely: &Settled) -> Result<String> {
+fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<String> {
     let (setting, through_ns) = (&likely.setting, likely.ns()?);
     let mut shares = likely.shares()?;
     let (part_ns, bus_ns) = if found.bytes == 0 {
@@ -130,47 +131,47 @@ fn says_who(found: &Estimate, likely: &Settled) -> Result<String> {
         (setting.byte_ns(None, &alone)?, setting.byte_ns(setting.used_bus(), &on_bus)?)
     };
     let is_slower = bus_ns >= NOTABLE * part_ns;
-    let transfer = shares.iter().position(|(taker, _)| *taker == Taker::Transfer);
-    let bus = shares.iter().position(|(taker, ns)| *taker == Taker::Bus && *ns != 0.0);
+    let transfer = shares.iter().position(|(source, _)| *source == CostSource::Transfer);
+    let bus = shares.iter().position(|(source, ns)| *source == CostSource::Bus && *ns != 0.0);
     if let (Some(bus), Some(transfer), true) = (bus, transfer, is_slower) {
         // A slower bus is all that data waits for.
         shares[bus].1 += shares[transfer].1;
         shares.remove(transfer);
     }
-    let mut most = (Taker::Array, f64::NEG_INFINITY);
+    let mut most = (CostSource::Array, f64::NEG_INFINITY);
     for share in shares {
         if share.1 > most.1 {
             most = share;
         }
     }
-    let (taker, ns) = most;
-    let who = name(taker, found, setting.host.bus);
+    let (source, ns) = most;
+    let who = cost_source_name(source, found, setting.host.bus);
     let mut says = format!("{who} takes {:.0} % of the time", 100.0 * ns / through_ns);
-    if taker == Taker::Bus {
+    if source == CostSource::Bus {
         let ratio = bus_ns / part_ns;
         says += &format!(", {ratio:.1}x what the part needs for a byte");
     }
     Ok(says)
 }
 
-fn name(taker: Taker, found: &Estimate, bus: Option<Bus>) -> String {
-    match (taker, bus, found.spec.host.memory) {
-        (Taker::Array, ..) if found.kind == Kind::Card => "the card itself".into(),
-        (Taker::Array, ..) => "the array".into(),
-        (Taker::Commands, ..) => "commanding the part".into(),
-        (Taker::Transfer, ..) => "the part's own bus".into(),
-        (Taker::Bus, Some(Bus { clock_mhz, cycles: 1, .. }), _) => {
+fn cost_source_name(source: CostSource, found: &Estimate, bus: Option<Bus>) -> String {
+    match (source, bus, found.spec.host.memory) {
+        (CostSource::Array, ..) if found.kind == MemoryKind::Card => "the card itself".into(),
+        (CostSource::Array, ..) => "the array".into(),
+        (CostSource::Commands, ..) => "commanding the part".into(),
+        (CostSource::Transfer, ..) => "the part's own bus".into(),
+        (CostSource::Bus, Some(Bus { clock_mhz, cycles: 1, .. }), _) => {
             format!("the bus of {} MHz", six_digits(clock_mhz))
         }
-        (Taker::Bus, Some(bus), _) => format!("the {}-cycle bus", bus.cycles),
-        (Taker::Bus, None, _) => "the bus".into(),
-        (Taker::Memory, _, Some(memory)) => format!("RAM on {}", memory.bus),
-        (Taker::Memory, _, None) => "RAM".into(),
-        (Taker::Software, ..) => "the driver".into(),
+        (CostSource::Bus, Some(bus), _) => format!("the {}-cycle bus", bus.cycles),
+        (CostSource::Bus, None, _) => "the bus".into(),
+        (CostSource::Memory, _, Some(memory)) => format!("RAM on {}", memory.bus),
+        (CostSource::Memory, _, None) => "RAM".into(),
+        (CostSource::Software, ..) => "the driver".into(),
     }
 }
 
-fn says_what_helps(remedies: &[Remedy], is_without_dma: bool) -> Option<String> {
+fn suggest_remedies(remedies: &[Remedy], is_without_dma: bool) -> Option<String> {
     let shown = |remedy: &Remedy| format!("{:.1}", remedy.speedup);
     let tenths = |remedy: &Remedy| shown(remedy).parse().unwrap_or(remedy.speedup);
     let mut helps: Vec<&Remedy> =
@@ -191,20 +192,20 @@ fn says_what_helps(remedies: &[Remedy], is_without_dma: bool) -> Option<String> 
     Some(says)
 }
 
-impl Change {
+impl RemedyKind {
     /// How much trouble the change is, compared with others: the easiest is 0.
     fn trouble(self) -> usize {
-        const EASIEST_FIRST: &[Change] = &[
-            Change::Dma,
-            Change::Mode,
-            Change::Lines,
-            Change::Bus,
-            Change::CacheRead,
-            Change::Processor,
-            Change::Memory,
-            Change::Wider,
-            Change::PartBus,
-            Change::Array,
+        const EASIEST_FIRST: &[RemedyKind] = &[
+            RemedyKind::Dma,
+            RemedyKind::Mode,
+            RemedyKind::Lines,
+            RemedyKind::Bus,
+            RemedyKind::CacheRead,
+            RemedyKind::Processor,
+            RemedyKind::Memory,
+            RemedyKind::Wider,
+            RemedyKind::PartBus,
+            RemedyKind::Array,
         ];
         let at = EASIEST_FIRST.iter().position(|change| *change == self);
         at.unwrap_or(EASIEST_FIRST.len())
@@ -217,16 +218,16 @@ impl Remedy {
         let to = self.to.map_or_else(String::new, six_digits);
         let mode = self.mode.as_deref().unwrap_or_default();
         match self.change {
-            Change::Dma => "DMA".into(),
-            Change::Mode => format!("mode {mode}"),
-            Change::Lines => format!("all {to} data lines of the part"),
-            Change::Bus => "a bus as fast as the part".into(),
-            Change::CacheRead => "cache read, in a long sequential read,".into(),
-            Change::Processor => format!("a processor of {to} MHz"),
-            Change::Memory => "RAM that costs nothing".into(),
-            Change::Wider => format!("a {to}-bit part"),
-            Change::PartBus => "a part whose bus is twice as fast".into(),
-            Change::Array => "an array twice as fast".into(),
+            RemedyKind::Dma => "DMA".into(),
+            RemedyKind::Mode => format!("mode {mode}"),
+            RemedyKind::Lines => format!("all {to} data lines of the part"),
+            RemedyKind::Bus => "a bus as fast as the part".into(),
+            RemedyKind::CacheRead => "cache read, in a long sequential read,".into(),
+            RemedyKind::Processor => format!("a processor of {to} MHz"),
+            RemedyKind::Memory => "RAM that costs nothing".into(),
+            RemedyKind::Wider => format!("a {to}-bit part"),
+            RemedyKind::PartBus => "a part whose bus is twice as fast".into(),
+            RemedyKind::Array => "an array twice as fast".into(),
         }
     }
 }

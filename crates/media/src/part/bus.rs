@@ -4,7 +4,7 @@ use flashpager_base::{Error, Result};
 
 use super::Part;
 use crate::bus::Bus;
-use crate::operation::{Ask, What, short};
+use crate::operation::{OperationKind, OperationRequest, four_decimals};
 
 /// Clocks are rounded down to so many a MHz, that a person can write them.
 const STEPS_A_MHZ: f64 = 100.0;
@@ -18,8 +18,14 @@ impl Part {
     /// A part that does not say how it is spoken to, and one on an address bus, which any clock
     /// may read.
     pub fn fastest_bus(&self) -> Result<Bus> {
-        let ask = Ask { what: What::Read, bytes: None, mode: None, bus: None, waits: false };
-        let shortest = self.medium()?.shortest_access_ns(self, &ask)?;
+        let request = OperationRequest {
+            kind: OperationKind::Read,
+            bytes: None,
+            mode: None,
+            bus: None,
+            waits: false,
+        };
+        let shortest = self.medium()?.shortest_access_ns(self, &request)?;
         if shortest <= 0.0 {
             return Err(Error::design(format!(
                 "{} is on an address bus, of which none is the fastest: give a bus",
@@ -74,7 +80,7 @@ impl Part {
         }
         let needs = if self.parallel.is_some() { "8 or more".into() } else { own.to_string() };
         let same_clock = Bus { width_bits: own, ..bus };
-        let take = match self.check_clock(same_clock, &Ask::read(None, same_clock)) {
+        let take = match self.check_clock(same_clock, &OperationRequest::read(None, same_clock)) {
             Ok(()) => Ok(same_clock),
             Err(_) => self.fastest_bus(),
         };
@@ -89,8 +95,8 @@ impl Part {
     ///
     /// # Errors
     /// A bus that is too fast.
-    pub fn check_clock(&self, bus: Bus, ask: &Ask<'_>) -> Result<()> {
-        let shortest = self.medium()?.shortest_access_ns(self, ask)?;
+    pub fn check_clock(&self, bus: Bus, request: &OperationRequest<'_>) -> Result<()> {
+        let shortest = self.medium()?.shortest_access_ns(self, request)?;
         if bus.access_ns() >= shortest * (1.0 - ROUNDING) {
             return Ok(());
         }
@@ -99,11 +105,11 @@ impl Part {
             "the bus {bus} is faster than {} allows: an access takes {} ns, and the part needs {}; \
              take {}MHz/{cycles}-x{} or a clock of at most {} MHz",
             self.name,
-            short(bus.access_ns()),
-            short(shortest),
+            four_decimals(bus.access_ns()),
+            four_decimals(shortest),
             bus.clock_mhz,
             bus.width_bits,
-            short(f64::from(bus.cycles) * 1e3 / shortest)
+            four_decimals(f64::from(bus.cycles) * 1e3 / shortest)
         )))
     }
 
@@ -113,6 +119,6 @@ impl Part {
     /// What [`Part::check_lines`] and [`Part::check_clock`] refuse.
     pub fn check_bus(&self, bus: Bus) -> Result<()> {
         self.check_lines(bus)?;
-        self.check_clock(bus, &Ask::read(None, bus))
+        self.check_clock(bus, &OperationRequest::read(None, bus))
     }
 }

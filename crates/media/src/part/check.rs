@@ -5,7 +5,7 @@ use flashpager_base::{Error, Result, shown};
 use serde::Serialize;
 use toml::de::{DeTable, DeValue};
 
-use super::{Kind, Part};
+use super::{MemoryKind, Part};
 use crate::bus::{Bus, WIDTHS};
 use crate::operation::implausible;
 
@@ -27,7 +27,8 @@ pub struct Complaint {
     /// The line, from 1.
     pub line: usize,
     /// What is wrong.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub message: String,
 }
 
 impl Part {
@@ -36,8 +37,8 @@ impl Part {
         let (part, complaints) = Self::examine(text);
         match (part, complaints.first()) {
             (Some(part), None) => Ok(part),
-            (_, Some(Complaint { line, what })) => {
-                Err(Error::data(format!("{place}, line {line}"), what))
+            (_, Some(Complaint { line, message })) => {
+                Err(Error::data(format!("{place}, line {line}"), message))
             }
             (None, None) => Err(Error::data(place, "holds no part")),
         }
@@ -54,12 +55,12 @@ impl Part {
             Ok(part) => part,
             Err(e) => {
                 let line = line_at(e.span().map_or(0, |span| span.start));
-                return (None, vec![Complaint { line, what: shown(e.message()) }]);
+                return (None, vec![Complaint { line, message: shown(e.message()) }]);
             }
         };
-        let complaint = |(field, what): (String, String)| Complaint {
+        let complaint = |(field, message): (String, String)| Complaint {
             line: line_at(position(text, &field)),
-            what,
+            message,
         };
         let mut complaints: Vec<Complaint> = part.check().into_iter().map(complaint).collect();
         complaints.sort_by_key(|complaint| complaint.line);
@@ -81,7 +82,7 @@ impl Part {
             }
         }
         let (t_prog, t_bers) = match self.kind {
-            Kind::Nand => (NAND_T_PROG_NS, NAND_T_BERS_NS),
+            MemoryKind::Nand => (NAND_T_PROG_NS, NAND_T_BERS_NS),
             _ => (T_PROG_NS, T_BERS_NS),
         };
         for (name, time, plausible) in [
@@ -163,13 +164,13 @@ impl Part {
     }
 
     fn check_sizes(&self, wrong: &mut Vec<(String, String)>) {
-        if self.kind == Kind::Nand {
+        if self.kind == MemoryKind::Nand {
             let needed = [
                 ("page_bytes", self.page_bytes.is_some()),
                 ("pages_per_block", self.pages_per_block.is_some()),
                 ("t_r_ns", self.t_r_ns.is_some()),
             ];
-            for (name, _) in needed.iter().filter(|(_, given)| !given) {
+            for (name, _) in needed.iter().filter(|(_, stated)| !stated) {
                 wrong.push(("kind".into(), format!("a NAND part needs {name}")));
             }
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bus::Bus;
 use super::onenand::OneNand;
-use super::operation::{Ask, Medium, What};
+use super::operation::{Medium, OperationKind, OperationRequest};
 use super::parallel::Parallel;
 use super::sd::Sd;
 use super::sdr::Sdr;
@@ -49,7 +49,7 @@ impl<T> Sourced<T> {
 /// What kind of memory a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum MemoryKind {
     /// Pages through a data register.
     Nand,
     /// Flash read byte by byte in place.
@@ -66,7 +66,7 @@ pub enum Kind {
     Card,
 }
 
-impl Kind {
+impl MemoryKind {
     /// All kinds, as a part's file names them.
     pub const ALL: &[(&str, Self)] = &[
         ("nand", Self::Nand),
@@ -151,7 +151,7 @@ pub struct Part {
     /// Who makes it.
     pub maker: String,
     /// What kind of memory it is.
-    pub kind: Kind,
+    pub kind: MemoryKind,
     /// What a reader should know before using its numbers.
     pub note: Option<String>,
     /// Bytes of a page without spare.
@@ -249,7 +249,7 @@ impl Part {
     }
 
     /// What an operation takes of the supply; `None` if the part gives no voltage or current.
-    pub fn power(&self, what: What) -> Option<Power> {
+    pub fn power(&self, what: OperationKind) -> Option<Power> {
         self.supply.as_ref().and_then(|supply| supply.power(what))
     }
 
@@ -320,8 +320,8 @@ impl Part {
     pub fn in_place_ns(&self, bus: Bus, mode: Option<&str>, bytes: u32) -> Result<(f64, f64)> {
         let Ok(medium) = self.medium() else { return Ok((0.0, self.byte_time(bus)?)) };
         let read = |bytes: u64| {
-            let ask = Ask { mode, ..Ask::read(Some(bytes), bus) };
-            medium.operation(self, &ask).map(|operation| operation.ns())
+            let request = OperationRequest { mode, ..OperationRequest::read(Some(bytes), bus) };
+            medium.operation(self, &request).map(|operation| operation.ns())
         };
         let bytes = u64::from(bytes.max(1));
         let whole_ns = read(bytes)?;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Sourced;
-use crate::operation::What;
+use crate::operation::OperationKind;
 
 /// The table `[supply]`: what a part takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,15 +35,15 @@ pub struct Power {
 
 impl Supply {
     /// The power of an operation; `None` without voltage or current.
-    pub fn power(&self, what: What) -> Option<Power> {
+    pub fn power(&self, what: OperationKind) -> Option<Power> {
         fn value(number: &Option<Sourced<f64>>) -> Option<f64> {
             number.as_ref().map(|number| number.value)
         }
         let read = value(&self.read_ma);
         let program = value(&self.program_ma).or(read);
         let array = match what {
-            What::Program | What::MultiPlaneProgram => program,
-            What::Erase => value(&self.erase_ma).or(program),
+            OperationKind::Program | OperationKind::MultiPlaneProgram => program,
+            OperationKind::Erase => value(&self.erase_ma).or(program),
             _ => read,
         };
         let volts = value(&self.volts)?;

@@ -27,7 +27,8 @@ use flashpager_base::Result;
 
 use super::lists::{Lists, Slots};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const T1: usize = 0;
@@ -93,15 +94,15 @@ impl Arc {
 impl Policy for Arc {
     /// Two links and a bit a frame; a page number, two links and a bit for each
     /// ghost, as many as frames; four lists' ends and lengths, and p.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 5.0 * INDEX_BYTES as f64 + 0.25,
         fixed_bytes: 9 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             lists: Lists::new(),
@@ -111,16 +112,16 @@ impl Policy for Arc {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         let Some(slot) = self.slots.slot_of(page) else {
             let victim = self.make_room();
             let slot = self.slots.add(page);
             self.lists.push(T1, slot);
-            return Outcome::miss(0, victim);
+            return ReferenceOutcome::miss(0, victim);
         };
         let outcome = match self.lists.list_of(slot) {
-            Some(list @ (B1 | B2)) => Outcome::miss(0, self.take_ghost(list == B2)),
-            _ => Outcome::Hit,
+            Some(list @ (B1 | B2)) => ReferenceOutcome::miss(0, self.take_ghost(list == B2)),
+            _ => ReferenceOutcome::Hit,
         };
         self.lists.renew(T2, slot);
         outcome

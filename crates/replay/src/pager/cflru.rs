@@ -19,7 +19,8 @@ use flashpager_base::{Error, Result};
 
 use super::lists::{Lists, Slot, Slots};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const USED: usize = 0;
@@ -34,16 +35,16 @@ pub struct Cflru {
     window: usize,
 }
 
-fn window_of(frames: u32, parameters: &[Parameter]) -> Result<u64> {
+fn window_of(frames: u32, parameters: &[PolicyParameter]) -> Result<u64> {
     match parameters.first() {
-        Some(Parameter::Number(0)) => {
+        Some(PolicyParameter::Number(0)) => {
             Err(Error::design("cflru(0): the window takes at least 1 frame"))
         }
-        Some(Parameter::Number(window)) => Ok(*window),
-        Some(Parameter::Percent(share)) if !(1..=100).contains(share) => Err(Error::design(
+        Some(PolicyParameter::Number(window)) => Ok(*window),
+        Some(PolicyParameter::Percent(share)) if !(1..=100).contains(share) => Err(Error::design(
             format!("cflru({share}%): the window takes 1 to 100 % of the frames"),
         )),
-        Some(Parameter::Percent(share)) => Ok((u64::from(frames) * share / 100).max(1)),
+        Some(PolicyParameter::Percent(share)) => Ok((u64::from(frames) * share / 100).max(1)),
         None => Err(Error::design("cflru needs its window")),
     }
 }
@@ -70,15 +71,15 @@ impl Cflru {
 
 impl Policy for Cflru {
     /// Two links and a dirty bit a frame, and the newest one.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             slots: Slots::new(shape),
@@ -90,10 +91,10 @@ impl Policy for Cflru {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if let Some(slot) = self.slots.slot_of(page) {
             self.order.renew(USED, slot);
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         let (mut walk, mut victim) = (0, None);
         if self.order.len(USED) == self.capacity
@@ -109,7 +110,7 @@ impl Policy for Cflru {
         }
         self.dirty[slot as usize] = false;
         self.order.push(USED, slot);
-        Outcome::miss(walk, victim)
+        ReferenceOutcome::miss(walk, victim)
     }
 
     fn written(&mut self, page: Page) {

@@ -8,8 +8,8 @@ use super::ring::Ring;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
 use super::{
-    AllSizes, Block, EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy,
-    Shape,
+    AllSizes, INDEX_BYTES, Moment, Page, PerSet, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceBlock, ReferenceOutcome, Shape,
 };
 
 /// Of a hand that looks on until it finds a victim.
@@ -41,21 +41,21 @@ impl Policy for Clock {
     const SEES_HITS: bool = false;
 
     /// A bit a frame, and the hand.
-    const METADATA: Option<Metadata> =
-        Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
+    const METADATA: Option<PolicyMetadata> =
+        Some(PolicyMetadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
 
     type AllSizes = ClockSizes;
-    type InSets = EachSet<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self::with_budget(shape, NO_BUDGET))
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if let Some(frame) = self.table.frame_of(page) {
             let was_set = std::mem::replace(&mut self.ring.frame_mut(frame).referenced, true);
-            return if was_set { Outcome::Hit } else { Outcome::BitSet };
+            return if was_set { ReferenceOutcome::Hit } else { ReferenceOutcome::BitSet };
         }
         let mut walk = 0;
         while let Some(frame) = self.ring.under_hand() {
@@ -72,7 +72,7 @@ impl Policy for Clock {
             self.table.remove(victim);
         }
         self.table.insert(page, frame);
-        Outcome::miss(walk, victim)
+        ReferenceOutcome::miss(walk, victim)
     }
 
     #[inline]
@@ -119,11 +119,15 @@ impl AllSizes for ClockSizes {
         sizes.div_ceil(MASK_SIZES) * size_of::<Bits>()
     }
 
-    fn new(frames: &[u32], _: Option<u32>, pages: u32, _: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self::with_budget(frames, pages, NO_BUDGET))
     }
 
-    fn references(&mut self, block: Block<'_>, mut tell: impl FnMut(Page, Range<usize>, Outcome)) {
+    fn references(
+        &mut self,
+        block: ReferenceBlock<'_>,
+        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    ) {
         for &page in block.pages {
             for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
                 let bits = &mut pages[page as usize];
@@ -133,7 +137,7 @@ impl AllSizes for ClockSizes {
                 while clear != 0 {
                     let size = *first_size + clear.trailing_zeros() as usize;
                     clear &= clear - 1;
-                    tell(page, size..size + 1, Outcome::BitSet);
+                    tell(page, size..size + 1, ReferenceOutcome::BitSet);
                 }
                 while missing != 0 {
                     let size = missing.trailing_zeros() as usize;
@@ -153,7 +157,7 @@ impl AllSizes for ClockSizes {
                     }
                     ring.fill(page);
                     let size = *first_size + size;
-                    tell(page, size..size + 1, Outcome::miss(walk, None));
+                    tell(page, size..size + 1, ReferenceOutcome::miss(walk, None));
                 }
             }
         }

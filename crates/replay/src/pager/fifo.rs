@@ -9,7 +9,8 @@ use super::sets::InOrder;
 use super::sizes::MASK_SIZES;
 use super::table::PageTable;
 use super::{
-    AllSizes, Block, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape,
+    AllSizes, INDEX_BYTES, Moment, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceBlock,
+    ReferenceOutcome, Shape,
 };
 
 /// FIFO over a ring of frames: under the hand is always the oldest.
@@ -22,27 +23,27 @@ impl Policy for Fifo {
     const SEES_HITS: bool = false;
 
     /// The oldest frame.
-    const METADATA: Option<Metadata> =
-        Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
+    const METADATA: Option<PolicyMetadata> =
+        Some(PolicyMetadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
     type AllSizes = FifoSizes;
     type InSets = InOrder<false>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self { table: PageTable::new(shape), ring: Ring::new(shape.usable_frames()) })
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if self.table.frame_of(page).is_some() {
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         let (frame, victim) = self.ring.fill(page);
         if let Some(victim) = victim {
             self.table.remove(victim);
         }
         self.table.insert(page, frame);
-        Outcome::miss(0, victim)
+        ReferenceOutcome::miss(0, victim)
     }
 
     #[inline]
@@ -70,7 +71,7 @@ impl AllSizes for FifoSizes {
         sizes.div_ceil(MASK_SIZES) * size_of::<u64>()
     }
 
-    fn new(frames: &[u32], _: Option<u32>, pages: u32, _: &[Parameter]) -> Result<Self> {
+    fn new(frames: &[u32], _: Option<u32>, pages: u32, _: &[PolicyParameter]) -> Result<Self> {
         let group = |(index, frames): (usize, &[u32])| FifoGroup {
             first_size: index * MASK_SIZES,
             all: u64::MAX >> (MASK_SIZES - frames.len()),
@@ -82,8 +83,8 @@ impl AllSizes for FifoSizes {
 
     fn references(
         &mut self,
-        Block { pages, .. }: Block<'_>,
-        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+        ReferenceBlock { pages, .. }: ReferenceBlock<'_>,
+        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         for &page in pages {
             for group in &mut self.groups {
@@ -97,7 +98,7 @@ impl AllSizes for FifoSizes {
                         group.cached_in[victim as usize] &= !(1 << size);
                     }
                     let size = group.first_size + size;
-                    tell(page, size..size + 1, Outcome::miss(0, None));
+                    tell(page, size..size + 1, ReferenceOutcome::miss(0, None));
                 }
             }
         }

@@ -17,8 +17,11 @@
 use flashpager_base::{Error, Result};
 
 use super::lists::{Lists, Slots};
-use super::{EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Search};
-use super::{Shape, SideBySide};
+use super::{
+    INDEX_BYTES, Moment, Page, PerSet, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome,
+    VictimSearch,
+};
+use super::{PerSize, Shape};
 
 const VALID: usize = 0;
 const INVALID: usize = 1;
@@ -36,15 +39,15 @@ pub struct SecondChance<const DEFERS: bool> {
 }
 
 /// How many pages *valid* may hold.
-fn most_valid(name: &str, frames: u32, parameters: &[Parameter]) -> Result<u32> {
+fn most_valid(name: &str, frames: u32, parameters: &[PolicyParameter]) -> Result<u32> {
     let (valid, written) = match parameters.first() {
-        Some(Parameter::Number(valid)) => (*valid, valid.to_string()),
-        Some(Parameter::Percent(share)) if *share >= 100 || *share == 0 => {
+        Some(PolicyParameter::Number(valid)) => (*valid, valid.to_string()),
+        Some(PolicyParameter::Percent(share)) if *share >= 100 || *share == 0 => {
             return Err(Error::design(format!(
                 "{name}({share}%): the valid list takes 1 to 99 % of the frames"
             )));
         }
-        Some(Parameter::Percent(share)) => {
+        Some(PolicyParameter::Percent(share)) => {
             ((u64::from(frames) * share / 100).max(1), format!("{share}%"))
         }
         None => return Err(Error::design(format!("{name} needs the length of its valid list"))),
@@ -81,15 +84,15 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
 
     /// Two links a frame and a bit that tells the lists apart; the ends of both and
     /// the length of *valid*.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 5 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             lists: Lists::new(),
@@ -99,14 +102,14 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if let Some(slot) = self.slots.slot_of(page) {
             if self.lists.list_of(slot) == Some(VALID) {
-                return Outcome::Hit;
+                return ReferenceOutcome::Hit;
             }
             self.lists.renew(VALID, slot);
             let downgrades = if DEFERS { 0 } else { self.move_down() };
-            return Outcome::FalseFault { downgrades };
+            return ReferenceOutcome::FalseFault { downgrades };
         }
         let mut downgrades = if DEFERS { self.move_down() } else { 0 };
         let full = self.lists.len(VALID) + self.lists.len(INVALID) == self.frames;
@@ -115,7 +118,7 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
         let slot = self.slots.add(page);
         self.lists.push(VALID, slot);
         downgrades += self.move_down();
-        Outcome::Miss { search: Search { walk: 0, downgrades }, victim }
+        ReferenceOutcome::Miss { search: VictimSearch { walk: 0, downgrades }, victim }
     }
 
     #[inline]

@@ -31,7 +31,8 @@ use flashpager_base::Result;
 
 use super::lists::{Lists, Slot, Slots};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const STACK: usize = 0;
@@ -137,15 +138,15 @@ impl Policy for Lirs {
     /// twice as many as frames; a page number in *resident* for one frame in 100 and
     /// one for the rounding; the end of the stack, and how many ghosts, LIR and
     /// resident HIR pages there are.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 8.0 * INDEX_BYTES as f64 + 0.25 + 0.01 * INDEX_BYTES as f64,
         fixed_bytes: 5 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             slots: Slots::new(shape),
@@ -158,15 +159,15 @@ impl Policy for Lirs {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         let known = self.slots.slot_of(page);
         let ghost = known.filter(|slot| self.queues.list_of(*slot) == Some(GHOSTS));
         let outcome = match (known, ghost) {
             (Some(slot), None) => {
                 self.hit(slot);
-                Outcome::Hit
+                ReferenceOutcome::Hit
             }
-            _ => Outcome::miss(0, self.fault(page, ghost)),
+            _ => ReferenceOutcome::miss(0, self.fault(page, ghost)),
         };
         self.prune();
         outcome

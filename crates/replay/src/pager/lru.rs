@@ -4,7 +4,9 @@ use flashpager_base::Result;
 
 use super::sets::InOrder;
 use super::stack::LruStack;
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    INDEX_BYTES, Moment, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
+};
 
 /// References to note for each frame before those that are out of date are dropped.
 const NOTES_PER_FRAME: usize = 8;
@@ -62,13 +64,15 @@ impl Lru {
 
 impl Policy for Lru {
     /// Two links a frame and the newest one: how a device does it.
-    const METADATA: Option<Metadata> =
-        Some(Metadata { bytes_per_frame: 2.0 * INDEX_BYTES as f64, fixed_bytes: INDEX_BYTES });
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
+        bytes_per_frame: 2.0 * INDEX_BYTES as f64,
+        fixed_bytes: INDEX_BYTES,
+    });
 
     type AllSizes = LruStack;
     type InSets = InOrder<true>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             last: vec![0; shape.pages as usize],
@@ -81,7 +85,7 @@ impl Policy for Lru {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if self.end == self.notes.len() {
             self.close_up();
         }
@@ -89,13 +93,13 @@ impl Policy for Lru {
         self.end += 1;
         let before = std::mem::replace(&mut self.last[page as usize], self.end as u32);
         if before > 0 {
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         if self.cached < self.capacity {
             self.cached += 1;
-            return Outcome::miss(0, None);
+            return ReferenceOutcome::miss(0, None);
         }
-        Outcome::miss(0, Some(self.evict()))
+        ReferenceOutcome::miss(0, Some(self.evict()))
     }
 
     #[inline]

@@ -25,7 +25,8 @@ use flashpager_base::Result;
 
 use super::lists::{Lists, Slot, Slots};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const GHOSTS: usize = 0;
@@ -72,15 +73,15 @@ impl Policy for Lru2 {
     /// Two reference numbers of 4 bytes a frame; a page number and a reference number
     /// for each ghost, as many as frames; the count of references, and the place and
     /// number of ghosts in their ring.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 12.0 + INDEX_BYTES as f64,
         fixed_bytes: 4 + 2 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             uses: Vec::new(),
@@ -92,14 +93,14 @@ impl Policy for Lru2 {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         self.references += 1;
         let known = self.slots.slot_of(page);
         if let Some(slot) = known {
             let uses = &mut self.uses[slot as usize];
             *uses = (uses.1, self.references);
             if self.ghosts.list_of(slot).is_none() {
-                return Outcome::Hit;
+                return ReferenceOutcome::Hit;
             }
             self.ghosts.remove(slot);
         }
@@ -117,7 +118,7 @@ impl Policy for Lru2 {
             slot
         });
         self.heap.push(Reverse((self.uses[slot as usize], slot)));
-        Outcome::miss(walk, victim)
+        ReferenceOutcome::miss(walk, victim)
     }
 
     #[inline]

@@ -7,7 +7,9 @@ use flashpager_base::Result;
 
 use super::stack::MinStack;
 use super::table::{Frame, PageTable};
-use super::{EachSet, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    Moment, Page, PerSet, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
+};
 
 /// MIN with the frames' next uses in blocks, of which each knows its farthest.
 ///
@@ -49,20 +51,20 @@ impl Min {
 
     /// Take one collapsed reference.
     #[inline(always)]
-    pub(super) fn take(&mut self, page: Page, next_use: Moment) -> Taken {
+    pub(super) fn take(&mut self, page: Page, next_use: Moment) -> MinOutcome {
         if let Some(frame) = self.table.frame_of(page) {
             self.set(frame, next_use);
-            return Taken::Hit;
+            return MinOutcome::Hit;
         }
         let (frame, taken) = if self.pages.len() < self.capacity {
             self.pages.push(page);
             self.next_uses.push(0);
-            (self.pages.len() as Frame - 1, Taken::Free)
+            (self.pages.len() as Frame - 1, MinOutcome::Free)
         } else {
             let (frame, next_use) = self.evict();
             let page = std::mem::replace(&mut self.pages[frame as usize], page);
             self.table.remove(page);
-            (frame, Taken::Evicted { page, next_use })
+            (frame, MinOutcome::Evicted { page, next_use })
         };
         self.table.insert(page, frame);
         self.set(frame, next_use);
@@ -71,7 +73,7 @@ impl Min {
 }
 
 /// What became of a reference.
-pub(super) enum Taken {
+pub(super) enum MinOutcome {
     /// The page was in a frame.
     Hit,
     /// It has got a free one.
@@ -88,12 +90,12 @@ fn place_of_max(moments: &[Moment]) -> usize {
 
 impl Policy for Min {
     const NEEDS_NEXT_USE: bool = true;
-    const METADATA: Option<Metadata> = None;
+    const METADATA: Option<PolicyMetadata> = None;
 
     type AllSizes = MinStack;
-    type InSets = EachSet<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         // As many blocks as frames in a block, about.
         let block_shift = capacity.ilog2().div_ceil(2).max(5);
@@ -108,11 +110,11 @@ impl Policy for Min {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome {
         match self.take(page, next_use) {
-            Taken::Hit => Outcome::Hit,
-            Taken::Free => Outcome::miss(0, None),
-            Taken::Evicted { page, .. } => Outcome::miss(0, Some(page)),
+            MinOutcome::Hit => ReferenceOutcome::Hit,
+            MinOutcome::Free => ReferenceOutcome::miss(0, None),
+            MinOutcome::Evicted { page, .. } => ReferenceOutcome::miss(0, Some(page)),
         }
     }
 

@@ -10,7 +10,7 @@
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
 //! together; where it knows no better way, side by side. And as [`Policy::InSets`] how it acts in a
-//! cache of sets; where it knows no better way, in [`EachSet`] by itself.
+//! cache of sets; where it knows no better way, in [`PerSet`] by itself.
 
 mod arc;
 mod cflru;
@@ -22,6 +22,7 @@ mod lists;
 mod lru;
 mod lru_2;
 mod min;
+mod no_op_hits;
 mod pa_clock;
 mod pa_fifo_sc;
 mod plru;
@@ -29,7 +30,6 @@ mod random;
 mod ring;
 mod s3_fifo;
 mod sets;
-mod settled;
 mod sieve;
 mod sizes;
 mod stack;
@@ -37,8 +37,8 @@ mod stepped;
 mod table;
 mod two_q;
 
-pub use sets::EachSet;
-pub use sizes::{AllSizes, Block, SideBySide, Span};
+pub use sets::PerSet;
+pub use sizes::{AllSizes, PageSpan, PerSize, ReferenceBlock};
 pub use stepped::Pager;
 
 use serde::Serialize;
@@ -64,14 +64,14 @@ pub const INDEX_BYTES: u32 = 2;
 /// Not in it is what every cache needs: the way from a page to its frame, and
 /// each frame's page.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Metadata {
+pub struct PolicyMetadata {
     /// For each frame; a bit is 0.125.
     pub bytes_per_frame: f64,
     /// However many frames there are.
     pub fixed_bytes: u32,
 }
 
-impl Metadata {
+impl PolicyMetadata {
     /// Nothing at all.
     pub const NONE: Self = Self { bytes_per_frame: 0.0, fixed_bytes: 0 };
 
@@ -83,7 +83,7 @@ impl Metadata {
 
 /// What became of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReferenceOutcome {
     /// The page was in a frame and usable at once.
     Hit,
     /// As a hit, and the page's reference bit, which the hand had cleared, is set
@@ -97,7 +97,7 @@ pub enum Outcome {
     /// The page was not in a frame: it has been given one.
     Miss {
         /// What it took.
-        search: Search,
+        search: VictimSearch,
         /// Whose frame it was; `None` if a frame was free.
         victim: Option<Page>,
     },
@@ -105,7 +105,7 @@ pub enum Outcome {
 
 /// What a true fault took beside the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct Search {
+pub struct VictimSearch {
     /// Frames looked at to find the victim, itself included; 0 where a policy does
     /// not search or a frame was free.
     pub walk: u32,
@@ -113,11 +113,11 @@ pub struct Search {
     pub downgrades: u32,
 }
 
-impl Outcome {
+impl ReferenceOutcome {
     /// A miss whose victim was found after `walk` frames.
     #[inline]
     fn miss(walk: u32, victim: Option<Page>) -> Self {
-        Self::Miss { search: Search { walk, downgrades: 0 }, victim }
+        Self::Miss { search: VictimSearch { walk, downgrades: 0 }, victim }
     }
 }
 
@@ -135,25 +135,25 @@ pub trait Policy: Sized + Send + Sync + 'static {
     const COUNTS_SPARE_FRAMES: bool = false;
 
     /// What a device must keep for it; `None` where no device can run it.
-    const METADATA: Option<Metadata>;
+    const METADATA: Option<PolicyMetadata>;
 
-    /// The policy in caches of several sizes at once; [`SideBySide`] where
+    /// The policy in caches of several sizes at once; [`PerSize`] where
     /// there is no better way.
     type AllSizes: AllSizes;
 
-    /// The policy in a cache of sets ([`Shape::ways`]); [`EachSet`] where there is no better way.
+    /// The policy in a cache of sets ([`Shape::ways`]); [`PerSet`] where there is no better way.
     type InSets: Policy;
 
     /// An empty cache. `parameters` are as many as [`POLICIES`] says.
     ///
     /// # Errors
     /// Parameters that do not fit the shape.
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self>;
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self>;
 
     /// Take one collapsed reference. `next_use` is the time of the page's
     /// next reference, [`NEVER`] if there is none or if the policy does not
     /// ask for it.
-    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome;
+    fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome;
 
     /// `page`, which is in a frame, was written to: it is dirty, and whoever evicts it
     /// must write it back. Comes after the reference; a page in no frame is ignored.
@@ -164,20 +164,20 @@ pub trait Policy: Sized + Send + Sync + 'static {
     fn cleaned(&mut self, _page: Page) {}
 
     /// Whether a TLB may know `page`: whether a reference to it would be a
-    /// [`Outcome::Hit`] now that sets no bit.
+    /// [`ReferenceOutcome::Hit`] now that sets no bit.
     fn would_hit(&self, page: Page) -> bool;
 }
 
 /// A policy's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Parameter {
+pub enum PolicyParameter {
     /// As it is.
     Number(u64),
     /// Of the frames, in percent.
     Percent(u64),
 }
 
-impl Parameter {
+impl PolicyParameter {
     /// The number, where a share makes no sense.
     fn number(self, what: &str) -> Result<u64> {
         match self {
@@ -187,7 +187,7 @@ impl Parameter {
     }
 }
 
-impl std::fmt::Display for Parameter {
+impl std::fmt::Display for PolicyParameter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -229,7 +229,7 @@ impl Shape {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PolicySpec {
     name: &'static str,
-    parameters: Vec<Parameter>,
+    parameters: Vec<PolicyParameter>,
 }
 
 impl PolicySpec {
@@ -245,14 +245,14 @@ impl PolicySpec {
     /// PA-Clock without a budget gets this one; everything else stays as it is.
     pub fn with_budget(self, budget: u32) -> Self {
         if self.parameters.is_empty() && self.name == pa_clock::NAME {
-            return Self { parameters: vec![Parameter::Number(budget.into())], ..self };
+            return Self { parameters: vec![PolicyParameter::Number(budget.into())], ..self };
         }
         self
     }
 }
 
 /// What to do with a policy whose type is only known once its name is read.
-pub trait Visitor {
+pub trait PolicyVisitor {
     /// What the visit gives.
     type Output;
     /// Called with the policy, empty and ready.
@@ -264,7 +264,7 @@ pub trait SizesVisitor {
     /// What the visit gives.
     type Output;
     /// Called with the parameters that the policy is built with.
-    fn visit<P: Policy>(self, parameters: &[Parameter]) -> Result<Self::Output>;
+    fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Self::Output>;
 }
 
 macro_rules! policies {
@@ -282,7 +282,7 @@ macro_rules! policies {
             }
 
             /// Build the policy for a cache and hand it to `visitor`.
-            pub fn visit<V: Visitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
+            pub fn visit<V: PolicyVisitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
                 let parameters = &self.parameters;
                 match (self.name, shape.ways) {
                     $(($name, None) => Ok(visitor.visit(<$type>::new(shape, parameters)?)),
@@ -351,7 +351,7 @@ macro_rules! policies {
             }
 
             /// What a device must keep for the policy; `None` where none can run it.
-            pub fn metadata(&self) -> Option<Metadata> {
+            pub fn metadata(&self) -> Option<PolicyMetadata> {
                 match self.name {
                     $($name => <$type as Policy>::METADATA,)*
                     _ => None,
@@ -411,10 +411,11 @@ impl std::str::FromStr for PolicySpec {
             _ => arguments,
         };
         let parameter = |written: &str| {
-            let (number, parameter): (_, fn(u64) -> Parameter) = match written.strip_suffix('%') {
-                Some(percent) => (percent, Parameter::Percent),
-                None => (written, Parameter::Number),
-            };
+            let (number, parameter): (_, fn(u64) -> PolicyParameter) =
+                match written.strip_suffix('%') {
+                    Some(percent) => (percent, PolicyParameter::Percent),
+                    None => (written, PolicyParameter::Number),
+                };
             let number = number.trim().parse().map_err(|_| {
                 Error::design(format!(
                     "policy '{text}': '{written}' is not a whole number below 2^64"
@@ -441,7 +442,8 @@ impl std::fmt::Display for PolicySpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)?;
         if !self.parameters.is_empty() {
-            let numbers: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
+            let numbers: Vec<String> =
+                self.parameters.iter().map(PolicyParameter::to_string).collect();
             write!(f, "({})", numbers.join(","))?;
         }
         Ok(())

@@ -11,14 +11,17 @@ use std::ops::Range;
 use flashpager_base::{Error, Result};
 
 use super::clock::{Clock, ClockSizes};
-use super::{AllSizes, Block, EachSet, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    AllSizes, Moment, Page, PerSet, Policy, PolicyMetadata, PolicyParameter, ReferenceBlock,
+    ReferenceOutcome, Shape,
+};
 
 pub(super) const NAME: &str = "pa-clock";
 
 /// Clock with a budget.
 pub struct PaClock(Clock);
 
-fn budget_of(parameters: &[Parameter]) -> Result<u32> {
+fn budget_of(parameters: &[PolicyParameter]) -> Result<u32> {
     let Some(budget) = parameters.first() else {
         return Err(Error::design(
             "pa-clock without a handler's times needs its budget: pa-clock(N) looks at N frames",
@@ -32,17 +35,17 @@ fn budget_of(parameters: &[Parameter]) -> Result<u32> {
 
 impl Policy for PaClock {
     const SEES_HITS: bool = false;
-    const METADATA: Option<Metadata> = Clock::METADATA;
+    const METADATA: Option<PolicyMetadata> = Clock::METADATA;
 
     type AllSizes = PaClockSizes;
-    type InSets = EachSet<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         Ok(Self(Clock::with_budget(shape, budget_of(parameters)?)))
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome {
         self.0.reference(page, next_use)
     }
 
@@ -60,11 +63,20 @@ impl AllSizes for PaClockSizes {
         ClockSizes::bytes_per_page(sizes)
     }
 
-    fn new(frames: &[u32], _: Option<u32>, pages: u32, parameters: &[Parameter]) -> Result<Self> {
+    fn new(
+        frames: &[u32],
+        _: Option<u32>,
+        pages: u32,
+        parameters: &[PolicyParameter],
+    ) -> Result<Self> {
         Ok(Self(ClockSizes::with_budget(frames, pages, budget_of(parameters)?)))
     }
 
-    fn references(&mut self, block: Block<'_>, tell: impl FnMut(Page, Range<usize>, Outcome)) {
+    fn references(
+        &mut self,
+        block: ReferenceBlock<'_>,
+        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    ) {
         self.0.references(block, tell);
     }
 }

@@ -3,10 +3,12 @@
 
 use flashpager_base::{Error, Result};
 
+use super::no_op_hits::{NoOpHitSizes, NoOpHits};
 use super::sets::Ways;
-use super::settled::{SettledSizes, Settles};
 use super::table::Frame;
-use super::{Metadata, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    Moment, NEVER, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
+};
 
 /// Ways and, for each set, its tree.
 pub struct Plru {
@@ -53,12 +55,13 @@ impl Policy for Plru {
     const COUNTS_SPARE_FRAMES: bool = true;
 
     /// A bit for each node, of which there is one less than ways.
-    const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.125, fixed_bytes: 0 });
+    const METADATA: Option<PolicyMetadata> =
+        Some(PolicyMetadata { bytes_per_frame: 0.125, fixed_bytes: 0 });
 
-    type AllSizes = SettledSizes<Self>;
+    type AllSizes = NoOpHitSizes<Self>;
     type InSets = Self;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         let ways = shape.ways();
         if !ways.is_power_of_two() {
             return Err(Error::design(format!(
@@ -72,19 +75,19 @@ impl Policy for Plru {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         let first = self.ways.first_frame(page);
         if let Some(frame) = self.ways.frame_of(page) {
             self.used(first, frame);
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         if let Some(frame) = self.ways.take_free(page) {
             self.used(first, frame);
-            return Outcome::miss(0, None);
+            return ReferenceOutcome::miss(0, None);
         }
         let frame = self.victim(first);
         self.used(first, frame);
-        Outcome::miss(0, self.ways.replace(frame, page))
+        ReferenceOutcome::miss(0, self.ways.replace(frame, page))
     }
 
     #[inline]
@@ -93,11 +96,11 @@ impl Policy for Plru {
     }
 }
 
-impl Settles for Plru {
+impl NoOpHits for Plru {
     const NESTS: bool = false;
 
     #[inline]
-    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
         let newest = self.newest(self.ways.first_frame(page));
         let newest = self.ways.page_in(newest);
         (self.reference(page, NEVER), newest)

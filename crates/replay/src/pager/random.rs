@@ -10,10 +10,12 @@
 
 use flashpager_base::{Error, Result};
 
+use super::no_op_hits::{NoOpHitSizes, NoOpHits};
 use super::sets::Ways;
-use super::settled::{SettledSizes, Settles};
 use super::table::Frame;
-use super::{Metadata, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
+use super::{
+    Moment, NEVER, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
+};
 
 const INSTEAD_OF_0: u32 = 2_463_534_242;
 
@@ -38,12 +40,13 @@ impl Policy for Random {
     const SEES_HITS: bool = false;
 
     /// The generator's state.
-    const METADATA: Option<Metadata> = Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: 4 });
+    const METADATA: Option<PolicyMetadata> =
+        Some(PolicyMetadata { bytes_per_frame: 0.0, fixed_bytes: 4 });
 
-    type AllSizes = SettledSizes<Self>;
+    type AllSizes = NoOpHitSizes<Self>;
     type InSets = Self;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         let seed = parameters[0].number("the seed of random")?;
         let state = match u32::try_from(seed) {
             Ok(0) => INSTEAD_OF_0,
@@ -59,15 +62,15 @@ impl Policy for Random {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if self.ways.frame_of(page).is_some() {
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         if self.ways.take_free(page).is_some() {
-            return Outcome::miss(0, None);
+            return ReferenceOutcome::miss(0, None);
         }
         let frame = self.victim(page);
-        Outcome::miss(0, self.ways.replace(frame, page))
+        ReferenceOutcome::miss(0, self.ways.replace(frame, page))
     }
 
     #[inline]
@@ -76,13 +79,13 @@ impl Policy for Random {
     }
 }
 
-impl Settles for Random {
+impl NoOpHits for Random {
     const NESTS: bool = false;
 
     #[inline]
-    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
         let outcome = self.reference(page, NEVER);
-        let Outcome::Miss { victim, .. } = outcome else { return (outcome, None) };
+        let ReferenceOutcome::Miss { victim, .. } = outcome else { return (outcome, None) };
         (outcome, victim)
     }
 }

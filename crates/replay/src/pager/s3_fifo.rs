@@ -27,7 +27,8 @@ use flashpager_base::Result;
 
 use super::lists::{Lists, Slots};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const SMALL: usize = 0;
@@ -82,15 +83,15 @@ impl Policy for S3Fifo {
     /// A link and a two-bit counter a frame; a page number for each ghost, 0.9 a
     /// frame and one for the rounding; both queues' ends, the length of *small*,
     /// and the place and number of ghosts in their ring.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: INDEX_BYTES as f64 + 0.25 + 0.9 * INDEX_BYTES as f64,
         fixed_bytes: 6 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         let capacity = shape.usable_frames() as usize;
         Ok(Self {
             slots: Slots::new(shape),
@@ -102,13 +103,13 @@ impl Policy for S3Fifo {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         let known = self.slots.slot_of(page);
         let ghost = known.filter(|slot| self.lists.list_of(*slot) == Some(GHOSTS));
         if let (Some(slot), None) = (known, ghost) {
             let counter = &mut self.counters[slot as usize];
             *counter = (*counter + 1).min(MOST_COUNTED);
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         if let Some(slot) = ghost {
             self.lists.remove(slot);
@@ -125,7 +126,7 @@ impl Policy for S3Fifo {
         }
         self.counters[slot as usize] = 0;
         self.lists.push(if ghost.is_some() { MAIN } else { SMALL }, slot);
-        Outcome::miss(walk, victim)
+        ReferenceOutcome::miss(walk, victim)
     }
 
     #[inline]

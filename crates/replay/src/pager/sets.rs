@@ -1,43 +1,46 @@
 //! Caches in sets, as hardware has them: page p can only be in set p mod sets.
 //!
-//! Each set is a small cache by itself, so that any policy can act in one ([`EachSet`]). Those
+//! Each set is a small cache by itself, so that any policy can act in one ([`PerSet`]). Those
 //! that hardware has are laid out as it does it: a few words a set, side by side.
 
 use std::ops::Range;
 
 use flashpager_base::Result;
 
-use super::settled::{SettledSizes, Settles};
+use super::no_op_hits::{NoOpHitSizes, NoOpHits};
 use super::table::{Frame, PageTable};
-use super::{INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide};
+use super::{
+    INDEX_BYTES, Moment, Page, PerSize, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome,
+    Shape,
+};
 
 /// A way that holds nothing.
 const NO_PAGE: Page = Page::MAX;
 
 /// A cache of its own for each set.
-pub struct EachSet<P> {
+pub struct PerSet<P> {
     sets: Vec<P>,
     /// Bits of a page's number that choose the set.
     set_bits: u32,
 }
 
-impl<P> EachSet<P> {
+impl<P> PerSet<P> {
     #[inline]
     fn place(&self, page: Page) -> (usize, Page) {
         (page as usize & (self.sets.len() - 1), page >> self.set_bits)
     }
 }
 
-impl<P: Policy> Policy for EachSet<P> {
+impl<P: Policy> Policy for PerSet<P> {
     const NEEDS_NEXT_USE: bool = P::NEEDS_NEXT_USE;
     const SEES_HITS: bool = P::SEES_HITS;
     const COUNTS_SPARE_FRAMES: bool = true;
-    const METADATA: Option<Metadata> = P::METADATA;
+    const METADATA: Option<PolicyMetadata> = P::METADATA;
 
-    type AllSizes = SideBySide<Self>;
+    type AllSizes = PerSize<Self>;
     type InSets = Self;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         let sets = shape.sets();
         let of_set =
             Shape { frames: shape.ways(), pages: shape.pages.div_ceil(sets).max(1), ways: None };
@@ -46,12 +49,12 @@ impl<P: Policy> Policy for EachSet<P> {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome {
         let (set, in_set) = self.place(page);
         match self.sets[set].reference(in_set, next_use) {
-            Outcome::Miss { search, victim: Some(victim) } => {
+            ReferenceOutcome::Miss { search, victim: Some(victim) } => {
                 let victim = Some(victim << self.set_bits | set as Page);
-                Outcome::Miss { search, victim }
+                ReferenceOutcome::Miss { search, victim }
             }
             outcome => outcome,
         }
@@ -85,7 +88,7 @@ pub struct InOrder<const MOVES: bool> {
 
 /// What a reference found in its set.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum SetLookup {
     /// Its page, and in front: nothing has changed.
     Newest,
     /// Its page.
@@ -102,53 +105,55 @@ impl<const MOVES: bool> InOrder<MOVES> {
     }
 
     #[inline]
-    fn take(&mut self, page: Page) -> Found {
+    fn take(&mut self, page: Page) -> SetLookup {
         let set = self.set(page);
         let set = &mut self.pages[set];
         if set[0] == page {
-            return Found::Newest;
+            return SetLookup::Newest;
         }
         if let [first, second] = set {
             let is_there = *second == page;
             if MOVES || !is_there {
                 let gone = std::mem::replace(second, std::mem::replace(first, page));
-                return if is_there { Found::There } else { Found::Gone(gone) };
+                return if is_there { SetLookup::There } else { SetLookup::Gone(gone) };
             }
-            return Found::There;
+            return SetLookup::There;
         }
         let place = set.iter().position(|known| *known == page);
         if place.is_some() && !MOVES {
-            return Found::There;
+            return SetLookup::There;
         }
         // What stands before it goes back by one.
         let mut newer = page;
         for known in &mut set[..=place.unwrap_or(self.ways - 1)] {
             std::mem::swap(known, &mut newer);
         }
-        if place.is_some() { Found::There } else { Found::Gone(newer) }
+        if place.is_some() { SetLookup::There } else { SetLookup::Gone(newer) }
     }
 }
 
 impl<const MOVES: bool> Policy for InOrder<MOVES> {
     const SEES_HITS: bool = MOVES;
     const COUNTS_SPARE_FRAMES: bool = true;
-    const METADATA: Option<Metadata> =
-        Some(Metadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
+    const METADATA: Option<PolicyMetadata> =
+        Some(PolicyMetadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
-    type AllSizes = SettledSizes<Self>;
+    type AllSizes = NoOpHitSizes<Self>;
     type InSets = Self;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         let (sets, ways) = (shape.sets(), shape.ways() as usize);
         let frames = sets as usize * ways;
         Ok(Self { pages: vec![NO_PAGE; frames], ways, set_mask: sets - 1 })
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         match self.take(page) {
-            Found::Newest | Found::There => Outcome::Hit,
-            Found::Gone(victim) => Outcome::miss(0, (victim != NO_PAGE).then_some(victim)),
+            SetLookup::Newest | SetLookup::There => ReferenceOutcome::Hit,
+            SetLookup::Gone(victim) => {
+                ReferenceOutcome::miss(0, (victim != NO_PAGE).then_some(victim))
+            }
         }
     }
 
@@ -158,17 +163,19 @@ impl<const MOVES: bool> Policy for InOrder<MOVES> {
     }
 }
 
-impl<const MOVES: bool> Settles for InOrder<MOVES> {
+impl<const MOVES: bool> NoOpHits for InOrder<MOVES> {
     const NESTS: bool = MOVES;
 
     #[inline]
-    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
+    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
         let newest = self.pages[self.set(page).start];
         let (outcome, unsettled) = match self.take(page) {
-            Found::Newest => (Outcome::Hit, NO_PAGE),
+            SetLookup::Newest => (ReferenceOutcome::Hit, NO_PAGE),
             // Of FIFO nothing has changed.
-            Found::There => (Outcome::Hit, if MOVES { newest } else { NO_PAGE }),
-            Found::Gone(victim) => (Outcome::miss(0, None), if MOVES { newest } else { victim }),
+            SetLookup::There => (ReferenceOutcome::Hit, if MOVES { newest } else { NO_PAGE }),
+            SetLookup::Gone(victim) => {
+                (ReferenceOutcome::miss(0, None), if MOVES { newest } else { victim })
+            }
         };
         (outcome, (unsettled != NO_PAGE).then_some(unsettled))
     }

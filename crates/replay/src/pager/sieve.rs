@@ -16,7 +16,8 @@ use flashpager_base::Result;
 
 use super::table::{Frame, PageTable};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const NONE: Frame = Frame::MAX;
@@ -71,15 +72,15 @@ impl Sieve {
 
 impl Policy for Sieve {
     /// A link and a bit a frame; the oldest, the newest and the one behind the hand.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 3 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self {
             table: PageTable::new(shape),
             frames: Vec::new(),
@@ -91,10 +92,10 @@ impl Policy for Sieve {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         if let Some(frame) = self.table.frame_of(page) {
             self.frames[frame as usize].visited = true;
-            return Outcome::Hit;
+            return ReferenceOutcome::Hit;
         }
         let newcomer = SieveFrame { page, newer: NONE, visited: false };
         let (frame, walk, victim) = if self.frames.len() < self.capacity {
@@ -111,7 +112,7 @@ impl Policy for Sieve {
         }
         self.newest = frame;
         self.table.insert(page, frame);
-        Outcome::miss(walk, victim)
+        ReferenceOutcome::miss(walk, victim)
     }
 
     #[inline]

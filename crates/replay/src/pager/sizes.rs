@@ -5,11 +5,11 @@ use std::ops::Range;
 use flashpager_base::Result;
 
 use super::table::Frame;
-use super::{Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
+use super::{Moment, NEVER, Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
 /// Pages `first` to `last`, referenced one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct PageSpan {
     /// The first.
     pub first: Page,
     /// The last, not before the first.
@@ -18,13 +18,13 @@ pub struct Span {
 
 /// Some references, in order.
 #[derive(Clone, Copy, Debug)]
-pub struct Block<'a> {
+pub struct ReferenceBlock<'a> {
     /// Collapsed; for caches that take no spans.
     pub pages: &'a [Page],
     /// The next use of each of them, for a policy that asks for it.
     pub next_uses: &'a [Moment],
     /// Not collapsed; for caches that [take them](AllSizes::TAKES_SPANS).
-    pub spans: &'a [Span],
+    pub spans: &'a [PageSpan],
 }
 
 /// Caches of one policy that differ only in size, all empty at first.
@@ -44,23 +44,31 @@ pub trait AllSizes: Sized {
     ///
     /// # Errors
     /// Parameters that do not fit one of the sizes.
-    fn new(frames: &[u32], ways: Option<u32>, pages: u32, parameters: &[Parameter])
-    -> Result<Self>;
+    fn new(
+        frames: &[u32],
+        ways: Option<u32>,
+        pages: u32,
+        parameters: &[PolicyParameter],
+    ) -> Result<Self>;
 
     /// Take references, as [`Policy::reference`] does one by one. `tell` is called with a page,
     /// the indices of sizes and what became of it there, unless that is a hit; for each
     /// reference with each size at most once and for each size in order, with inclusion all at
     /// once and from size 0 on. A miss need not tell its victim.
-    fn references(&mut self, block: Block<'_>, tell: impl FnMut(Page, Range<usize>, Outcome));
+    fn references(
+        &mut self,
+        block: ReferenceBlock<'_>,
+        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    );
 }
 
 /// Sizes that have a bit each in a mask.
 pub(super) const MASK_SIZES: usize = u64::BITS as usize;
 
 /// Each size by itself: right for every policy.
-pub struct SideBySide<P>(Vec<P>);
+pub struct PerSize<P>(Vec<P>);
 
-impl<P: Policy> AllSizes for SideBySide<P> {
+impl<P: Policy> AllSizes for PerSize<P> {
     fn bytes_per_page(sizes: usize) -> usize {
         sizes * size_of::<Frame>()
     }
@@ -69,7 +77,7 @@ impl<P: Policy> AllSizes for SideBySide<P> {
         frames: &[u32],
         ways: Option<u32>,
         pages: u32,
-        parameters: &[Parameter],
+        parameters: &[PolicyParameter],
     ) -> Result<Self> {
         let build = |&frames| P::new(Shape { frames, pages, ways }, parameters);
         frames.iter().map(build).collect::<Result<_>>().map(Self)
@@ -77,14 +85,14 @@ impl<P: Policy> AllSizes for SideBySide<P> {
 
     fn references(
         &mut self,
-        Block { pages, next_uses, .. }: Block<'_>,
-        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+        ReferenceBlock { pages, next_uses, .. }: ReferenceBlock<'_>,
+        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         for (index, &page) in pages.iter().enumerate() {
             let next_use = if P::NEEDS_NEXT_USE { next_uses[index] } else { NEVER };
             for (size, policy) in self.0.iter_mut().enumerate() {
                 match policy.reference(page, next_use) {
-                    Outcome::Hit => {}
+                    ReferenceOutcome::Hit => {}
                     outcome => tell(page, size..size + 1, outcome),
                 }
             }

@@ -3,7 +3,7 @@
 
 use flashpager_base::{Error, Result};
 
-use super::{NEVER, Outcome, Page, Policy, PolicySpec, Shape, Visitor};
+use super::{NEVER, Page, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome, Shape};
 
 /// A cache of frames under a policy whose name is only known at run time, one reference
 /// at a time.
@@ -11,22 +11,22 @@ use super::{NEVER, Outcome, Page, Policy, PolicySpec, Shape, Visitor};
 /// As in a replay, references to one page that follow each other are one reference. The
 /// memory it takes grows with the number of pages, 4 bytes each as they are used.
 pub struct Pager {
-    cache: Box<dyn Cache>,
+    cache: Box<dyn ErasedPolicy>,
     pages: u32,
     /// The page of the last reference.
     last: Option<Page>,
 }
 
 /// [`Policy`] without its type.
-trait Cache: Send + Sync {
-    fn take(&mut self, page: Page) -> Outcome;
+trait ErasedPolicy: Send + Sync {
+    fn take(&mut self, page: Page) -> ReferenceOutcome;
     fn soil(&mut self, page: Page);
     fn clean(&mut self, page: Page);
     fn knows(&self, page: Page) -> bool;
 }
 
-impl<P: Policy> Cache for P {
-    fn take(&mut self, page: Page) -> Outcome {
+impl<P: Policy> ErasedPolicy for P {
+    fn take(&mut self, page: Page) -> ReferenceOutcome {
         self.reference(page, NEVER)
     }
 
@@ -43,10 +43,10 @@ impl<P: Policy> Cache for P {
     }
 }
 
-struct Forget;
+struct BoxPolicy;
 
-impl Visitor for Forget {
-    type Output = Box<dyn Cache>;
+impl PolicyVisitor for BoxPolicy {
+    type Output = Box<dyn ErasedPolicy>;
 
     fn visit<P: Policy>(self, policy: P) -> Self::Output {
         Box::new(policy)
@@ -68,7 +68,7 @@ impl Pager {
         if shape.frames == 0 {
             return Err(Error::design(format!("policy '{policy}': 0 frames hold no page")));
         }
-        Ok(Self { cache: policy.visit(shape, Forget)?, pages: shape.pages, last: None })
+        Ok(Self { cache: policy.visit(shape, BoxPolicy)?, pages: shape.pages, last: None })
     }
 
     /// Take a reference to `page`. On a miss with no free frame the outcome names the
@@ -76,7 +76,7 @@ impl Pager {
     ///
     /// # Errors
     /// A page at or beyond `shape.pages`; nothing has changed then.
-    pub fn reference(&mut self, page: Page) -> Result<Outcome> {
+    pub fn reference(&mut self, page: Page) -> Result<ReferenceOutcome> {
         if page >= self.pages {
             return Err(Error::design(format!(
                 "page {page} is beyond the {} pages that the pager was made for",
@@ -84,7 +84,7 @@ impl Pager {
             )));
         }
         if self.last.replace(page) == Some(page) {
-            return Ok(Outcome::Hit);
+            return Ok(ReferenceOutcome::Hit);
         }
         Ok(self.cache.take(page))
     }

@@ -24,7 +24,8 @@ use flashpager_base::Result;
 
 use super::lists::{Lists, Slots};
 use super::{
-    EachSet, INDEX_BYTES, Metadata, Moment, Outcome, Page, Parameter, Policy, Shape, SideBySide,
+    INDEX_BYTES, Moment, Page, PerSet, PerSize, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceOutcome, Shape,
 };
 
 const A1_IN: usize = 0;
@@ -66,15 +67,15 @@ impl Policy for TwoQ {
     /// Two links and a bit a frame; a page number for each ghost, half as many as
     /// frames; the ends of *A1in* and *Am*, the length of *A1in*, and the place and
     /// number of ghosts in their ring.
-    const METADATA: Option<Metadata> = Some(Metadata {
+    const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.5 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 5 * INDEX_BYTES,
     });
 
-    type AllSizes = SideBySide<Self>;
-    type InSets = EachSet<Self>;
+    type AllSizes = PerSize<Self>;
+    type InSets = PerSet<Self>;
 
-    fn new(shape: Shape, _: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, _: &[PolicyParameter]) -> Result<Self> {
         Ok(Self {
             slots: Slots::new(shape),
             lists: Lists::new(),
@@ -83,25 +84,25 @@ impl Policy for TwoQ {
     }
 
     #[inline]
-    fn reference(&mut self, page: Page, _: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, _: Moment) -> ReferenceOutcome {
         let Some(slot) = self.slots.slot_of(page) else {
             let victim = self.reclaim();
             let slot = self.slots.add(page);
             self.lists.push(A1_IN, slot);
-            return Outcome::miss(0, victim);
+            return ReferenceOutcome::miss(0, victim);
         };
         match self.lists.list_of(slot) {
             Some(AM) => {
                 self.lists.renew(AM, slot);
-                Outcome::Hit
+                ReferenceOutcome::Hit
             }
             Some(A1_OUT) => {
                 self.lists.remove(slot);
                 let victim = self.reclaim();
                 self.lists.push(AM, slot);
-                Outcome::miss(0, victim)
+                ReferenceOutcome::miss(0, victim)
             }
-            _ => Outcome::Hit,
+            _ => ReferenceOutcome::Hit,
         }
     }
 

@@ -9,8 +9,8 @@
 //! earlier one, how far, and in which of the flash page sizes both share a page.
 //! Only two buffers and a prefetch buffer remember more; they are followed one by one.
 
-mod followed;
-mod view;
+mod pairs;
+mod tracked;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use std::ops::Range;
 use flashpager_base::{Error, Result};
 
 use crate::Counts;
-use crate::pager::{Outcome, Page, Search};
+use crate::pager::{Page, ReferenceOutcome, VictimSearch};
 use crate::register::{Register, RegisterDesign};
-use followed::Followed;
-use view::View;
+use pairs::RequestPairs;
+use tracked::TrackedRegister;
 
 /// Most memory for the counts of one view.
 const MAX_BYTES: u64 = 4 << 30;
@@ -35,9 +35,9 @@ pub(super) struct Requests {
     pagers: Vec<PagerCounts>,
     last: LastBlocks,
     /// Blocks as the cache fetches them first, then codewords, by their size.
-    views: Vec<View>,
+    pairs: Vec<RequestPairs>,
     /// Registers that remember more than one request, each at every size.
-    followed: Vec<(RegisterDesign, Vec<Followed>)>,
+    tracked: Vec<(RegisterDesign, Vec<TrackedRegister>)>,
 }
 
 /// What does not depend on the register.
@@ -71,9 +71,9 @@ impl Requests {
         registers: &[RegisterDesign],
     ) -> Result<Self> {
         let (units, flash_pages) = units_and_pages(block_bytes, registers);
-        let views = units
+        let pairs = units
             .into_iter()
-            .map(|unit| View::new(block_bytes, unit, &flash_pages, pages, sizes, inclusion))
+            .map(|unit| RequestPairs::new(block_bytes, unit, &flash_pages, pages, sizes, inclusion))
             .collect::<Result<_>>()?;
         let last = if inclusion {
             LastBlocks::Shared(vec![(sizes, NO_BLOCK)])
@@ -81,15 +81,15 @@ impl Requests {
             LastBlocks::OfEach(vec![NO_BLOCK; sizes])
         };
         let mut alone: Vec<RegisterDesign> =
-            registers.iter().copied().filter(|register| register.is_followed()).collect();
+            registers.iter().copied().filter(|register| register.is_tracked()).collect();
         alone.sort_unstable();
         alone.dedup();
         let follow = |design: RegisterDesign| {
-            (design, vec![Followed::new(Register::new(design, block_bytes, pages)); sizes])
+            (design, vec![TrackedRegister::new(Register::new(design, block_bytes, pages)); sizes])
         };
-        let followed = alone.into_iter().map(follow).collect();
+        let tracked = alone.into_iter().map(follow).collect();
         let pagers = vec![PagerCounts::default(); sizes];
-        Ok(Self { block_bytes, pagers, last, views, followed })
+        Ok(Self { block_bytes, pagers, last, pairs, tracked })
     }
 
     /// How many sizes there are.
@@ -99,29 +99,29 @@ impl Requests {
 
     /// What became of a reference to `block` in `sizes`, if it was no hit.
     #[inline]
-    pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, outcome: Outcome) {
+    pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, outcome: ReferenceOutcome) {
         match outcome {
-            Outcome::Hit => {}
-            Outcome::BitSet => {
+            ReferenceOutcome::Hit => {}
+            ReferenceOutcome::BitSet => {
                 self.pagers[sizes].iter_mut().for_each(|pager| pager.bits_set += 1);
             }
-            Outcome::FalseFault { downgrades } => {
+            ReferenceOutcome::FalseFault { downgrades } => {
                 for pager in &mut self.pagers[sizes] {
                     pager.false_faults += 1;
                     pager.downgrades += u64::from(downgrades);
                     pager.false_fault_downgrades += u64::from(downgrades);
                 }
             }
-            Outcome::Miss { search, .. } => self.miss(sizes, block, search),
+            ReferenceOutcome::Miss { search, .. } => self.miss(sizes, block, search),
         }
     }
 
     /// `block` is missing in `sizes`.
     #[inline]
-    fn miss(&mut self, sizes: Range<usize>, block: Page, search: Search) {
-        for (_, at_sizes) in &mut self.followed {
-            for followed in &mut at_sizes[sizes.clone()] {
-                followed.request(block * self.block_bytes, search);
+    fn miss(&mut self, sizes: Range<usize>, block: Page, search: VictimSearch) {
+        for (_, at_sizes) in &mut self.tracked {
+            for tracked in &mut at_sizes[sizes.clone()] {
+                tracked.request(block * self.block_bytes, search);
             }
         }
         match &mut self.last {
@@ -133,8 +133,8 @@ impl Requests {
                     pager.downgrades += u64::from(search.downgrades);
                     pager.walk += u64::from(search.walk);
                     pager.max_walk = pager.max_walk.max(search.walk);
-                    for view in &mut self.views {
-                        view.add(size..size + 1, before, block, search);
+                    for pairs in &mut self.pairs {
+                        pairs.add(size..size + 1, before, block, search);
                     }
                 }
             }
@@ -144,8 +144,8 @@ impl Requests {
                 let mut start = 0;
                 while let Some(&(end, before)) = last.last() {
                     let here = start..end.min(sizes.end);
-                    for view in &mut self.views {
-                        view.add(here.clone(), before, block, Search::default());
+                    for pairs in &mut self.pairs {
+                        pairs.add(here.clone(), before, block, VictimSearch::default());
                     }
                     if end > sizes.end {
                         break;
@@ -164,7 +164,7 @@ impl Requests {
     /// Whether the counts have grown beyond what memory should hold; then they
     /// are no longer right.
     pub(super) fn check_memory(&self) -> Result<()> {
-        if self.views.iter().any(|view| view.is_full) {
+        if self.pairs.iter().any(|pairs| pairs.is_full) {
             return Err(Error::design(format!(
                 "counting {} cache sizes with cache pages of {} bytes takes over {} GiB: ask for \
                  fewer cache sizes at once, or larger cache pages",
@@ -188,7 +188,7 @@ impl Requests {
             for size in (1..self.pagers.len()).rev() {
                 self.pagers[size - 1].misses += self.pagers[size].misses;
             }
-            self.views.iter_mut().for_each(View::sum_differences);
+            self.pairs.iter_mut().for_each(RequestPairs::sum_differences);
         }
         let counts = |(size, pager): (usize, &PagerCounts)| {
             let common = Counts {
@@ -213,17 +213,17 @@ impl Requests {
     fn counts_of(&self, size: usize, register: &RegisterDesign, common: &Counts) -> Counts {
         let unit = unit_bytes(register, self.block_bytes);
         let mut counts = common.clone();
-        if let Some((_, at_sizes)) = self.followed.iter().find(|(design, _)| design == register) {
+        if let Some((_, at_sizes)) = self.tracked.iter().find(|(design, _)| design == register) {
             at_sizes[size].tell(&mut counts);
             return counts;
         }
-        for view in &self.views {
-            let Some(page) = view.page_index(register.flash_page_bytes) else { continue };
-            if view.unit_bytes == unit {
-                view.tell(size, page, register.model, &mut counts);
+        for pairs in &self.pairs {
+            let Some(page) = pairs.page_index(register.flash_page_bytes) else { continue };
+            if pairs.unit_bytes == unit {
+                pairs.tell(size, page, register.model, &mut counts);
             }
-            if view.unit_bytes == self.block_bytes {
-                counts.distance_histogram = view.distances(size, page);
+            if pairs.unit_bytes == self.block_bytes {
+                counts.distance_histogram = pairs.distances(size, page);
             }
         }
         counts
@@ -233,7 +233,7 @@ impl Requests {
 /// What is to be counted for `registers`: sizes of units fetched whole, and of
 /// flash pages, both ascending. Nothing is for registers that are followed.
 fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
-    let counted = || registers.iter().filter(|register| !register.is_followed());
+    let counted = || registers.iter().filter(|register| !register.is_tracked());
     let units: BTreeSet<u32> =
         counted().flat_map(|register| [block_bytes, unit_bytes(register, block_bytes)]).collect();
     let pages: BTreeSet<u32> = counted().map(|register| register.flash_page_bytes).collect();
@@ -258,10 +258,10 @@ pub(super) fn requests_bytes(
         by_unit.min(2 * MAX_BYTES) + 16 * classes * sizes * places
     };
     // Followed registers count loads by flash page, distances and classes.
-    let followed = registers.iter().filter(|register| register.is_followed()).count();
-    let followed = (64 * sizes * followed as u64).saturating_mul(touched + 1);
+    let tracked = registers.iter().filter(|register| register.is_tracked()).count();
+    let tracked = (64 * sizes * tracked as u64).saturating_mul(touched + 1);
     let finished = sizes * registers.len() as u64 * 16;
-    units.into_iter().map(of_unit).fold(followed, u64::saturating_add).saturating_add(
+    units.into_iter().map(of_unit).fold(tracked, u64::saturating_add).saturating_add(
         finished.saturating_mul(touched + 3 * largest.div_ceil(u64::from(block_bytes.max(1)))),
     )
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flashpager_base::{Error, Result};
-use flashpager_replay::pager::{Outcome, Pager, Shape};
+use flashpager_replay::pager::{Pager, ReferenceOutcome, Shape};
 
 use super::link::PagerLink;
 use super::{Live, LiveCounts};
@@ -139,7 +139,7 @@ impl<'a> Server<'a> {
         let PageFault { page, write, protected } = fault;
         match (protected, self.states[page as usize]) {
             (true, PageState::Clean | PageState::Zero | PageState::Alone) => {
-                if let Outcome::Miss { .. } = self.pager.reference(page)? {
+                if let ReferenceOutcome::Miss { .. } = self.pager.reference(page)? {
                     return Err(out_of_step(page));
                 }
                 let asked = self.store.counters();
@@ -158,7 +158,7 @@ impl<'a> Server<'a> {
 
     fn bring_in(&mut self, page: u32, write: bool) -> std::result::Result<(), PagerFailure> {
         let asked = self.store.counters();
-        let Outcome::Miss { victim, .. } = self.pager.reference(page)? else {
+        let ReferenceOutcome::Miss { victim, .. } = self.pager.reference(page)? else {
             return Err(out_of_step(page));
         };
         if let Some(victim) = victim {

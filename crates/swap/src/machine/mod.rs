@@ -8,7 +8,7 @@ mod report;
 mod tests;
 
 use flashpager_base::{Error, Result};
-use flashpager_replay::pager::{Outcome, Page, Pager};
+use flashpager_replay::pager::{Page, Pager, ReferenceOutcome};
 
 use super::spec::SwapSystem;
 use super::store::{Statistics, Store, StoreError};
@@ -102,9 +102,9 @@ impl<'a> Machine<'a> {
 
     fn touch(&mut self, page: Page) -> std::result::Result<(), StepFailure> {
         match self.pager.reference(page)? {
-            Outcome::Hit | Outcome::BitSet => return Ok(()),
-            Outcome::FalseFault { .. } => self.counts.false_faults += 1,
-            Outcome::Miss { victim, .. } => {
+            ReferenceOutcome::Hit | ReferenceOutcome::BitSet => return Ok(()),
+            ReferenceOutcome::FalseFault { .. } => self.counts.false_faults += 1,
+            ReferenceOutcome::Miss { victim, .. } => {
                 self.counts.faults += 1;
                 if let Some(victim) = victim {
                     self.evict(victim)?;

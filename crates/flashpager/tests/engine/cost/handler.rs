@@ -89,7 +89,7 @@ fn the_papers_walk_budget() {
 #[test]
 fn false_faults_have_prices() {
     // Three false faults; of five pages moved down two were in true faults.
-    let search = Search { walk: 0, downgrades: 2 };
+    let search = VictimSearch { walk: 0, downgrades: 2 };
     let class = FaultClass { search, ..class(true, false, 8, 0) };
     let counts = Counts {
         references: 10,

@@ -16,7 +16,7 @@ use flashpager::cost::{
 use flashpager::design::{Design, cells, memory_bytes, simulate};
 use flashpager::media::bus::Bus;
 use flashpager::media::part::{self, Part};
-use flashpager::pager::Search;
+use flashpager::pager::VictimSearch;
 use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{
     CacheDesign, Counts, Events, Executed, Fault, FaultClass, HierarchyDesign, ICacheShape,
@@ -106,7 +106,7 @@ fn prices() -> Prices {
 }
 
 fn class(load: bool, column_change: bool, bytes_fetched: u32, walk: u32) -> FaultClass {
-    let search = Search { walk, downgrades: 0 };
+    let search = VictimSearch { walk, downgrades: 0 };
     FaultClass { load, column_change, bytes_fetched, search }
 }
 

@@ -6,10 +6,10 @@ use super::*;
 type Frame = (Page, bool);
 
 /// Where the page is, its bit is set; tells whether it was clear.
-fn touch(ring: &mut [Frame], page: Page) -> Option<Outcome> {
+fn touch(ring: &mut [Frame], page: Page) -> Option<ModelOutcome> {
     let frame = ring.iter_mut().find(|(cached, _)| *cached == page)?;
     let was_set = std::mem::replace(&mut frame.1, true);
-    Some(if was_set { Outcome::Hit } else { Outcome::BitSet })
+    Some(if was_set { ModelOutcome::Hit } else { ModelOutcome::BitSet })
 }
 
 /// The pages whose bit is set.
@@ -44,9 +44,9 @@ pub fn clock(frames: usize, _: &[u64]) -> Cache {
                     ring[here].1 = false;
                 }
             }
-            Outcome::Miss { walk, downgrades: 0 }
+            ModelOutcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring), kept: Vec::new() }
+        ModelStep { outcome, cached: pages_of(&ring), usable: with_bit(&ring), kept: Vec::new() }
     })
 }
 
@@ -73,11 +73,11 @@ pub fn pa_clock(frames: usize, parameters: &[u64]) -> Cache {
                 }
                 ring[place] = (page, true);
                 hand = (place + 1) % frames;
-                break 'outcome Outcome::Miss { walk: looked_at as u32, downgrades: 0 };
+                break 'outcome ModelOutcome::Miss { walk: looked_at as u32, downgrades: 0 };
             }
             panic!("a budget of {budget}")
         };
-        Step { outcome, cached: pages_of(&ring), usable: with_bit(&ring), kept: Vec::new() }
+        ModelStep { outcome, cached: pages_of(&ring), usable: with_bit(&ring), kept: Vec::new() }
     })
 }
 
@@ -89,7 +89,7 @@ pub fn sieve(frames: usize, _: &[u64]) -> Cache {
         let outcome = 'outcome: {
             if let Some(here) = cached.iter().position(|(known, _)| *known == page) {
                 cached[here].1 = true;
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             let mut walk = 0;
             if cached.len() == frames {
@@ -105,8 +105,13 @@ pub fn sieve(frames: usize, _: &[u64]) -> Cache {
                 }
             }
             cached.push((page, false));
-            Outcome::Miss { walk, downgrades: 0 }
+            ModelOutcome::Miss { walk, downgrades: 0 }
         };
-        Step { outcome, cached: pages_of(&cached), usable: with_bit(&cached), kept: Vec::new() }
+        ModelStep {
+            outcome,
+            cached: pages_of(&cached),
+            usable: with_bit(&cached),
+            kept: Vec::new(),
+        }
     })
 }

@@ -14,7 +14,7 @@ pub fn s3_fifo(frames: usize, _: &[u64]) -> Cache {
                 small.iter_mut().chain(&mut main).find(|(cached, _)| *cached == page)
             {
                 *counter = std::cmp::min(3, *counter + 1);
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             let was_ghost = ghosts.contains(&page);
             ghosts.retain(|ghost| *ghost != page);
@@ -43,14 +43,14 @@ pub fn s3_fifo(frames: usize, _: &[u64]) -> Cache {
             } else {
                 small.push((page, 0));
             }
-            Outcome::Miss { walk, downgrades: 0 }
+            ModelOutcome::Miss { walk, downgrades: 0 }
         };
         let cached = small.iter().chain(&main).map(|(page, _)| *page).collect();
         let counted = |queue: &[(Page, u32)]| {
             written(queue.iter().map(|(page, counter)| format!("{page}({counter})")))
         };
         let kept = [counted(&small), counted(&main), written(&ghosts)];
-        Step::all_usable(outcome, cached).keeping(kept)
+        ModelStep::all_usable(outcome, cached).keeping(kept)
     })
 }
 
@@ -112,10 +112,10 @@ pub fn arc(frames: usize, _: &[u64]) -> Cache {
             }
             assert!(all.t1.len() + all.t2.len() <= frames);
             assert!(all.b1.len() + all.b2.len() <= frames);
-            if hit { Outcome::Hit } else { MISS }
+            if hit { ModelOutcome::Hit } else { MISS }
         };
         let [t1, t2, b1, b2] = [&all.t1, &all.t2, &all.b1, &all.b2].map(written);
-        let step = Step::all_usable(outcome, [&all.t1[..], &all.t2[..]].concat());
+        let step = ModelStep::all_usable(outcome, [&all.t1[..], &all.t2[..]].concat());
         step.keeping([t1, t2, b1, b2, all.p.to_string()])
     })
 }
@@ -129,10 +129,10 @@ pub fn two_q(frames: usize, _: &[u64]) -> Cache {
             if am.contains(&page) {
                 am.retain(|known| *known != page);
                 am.push(page);
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             if a1_in.contains(&page) {
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             let missed_before = a1_out.contains(&page);
             a1_out.retain(|known| *known != page);
@@ -153,6 +153,6 @@ pub fn two_q(frames: usize, _: &[u64]) -> Cache {
             }
             MISS
         };
-        Step::all_usable(outcome, [&a1_in[..], &am[..]].concat())
+        ModelStep::all_usable(outcome, [&a1_in[..], &am[..]].concat())
     })
 }

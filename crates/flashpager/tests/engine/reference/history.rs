@@ -39,7 +39,7 @@ pub fn lirs(frames: usize, _: &[u64]) -> Cache {
             while stack.first().is_some_and(|bottom| !lir.contains(bottom)) {
                 stack.remove(0);
             }
-            if hit { Outcome::Hit } else { MISS }
+            if hit { ModelOutcome::Hit } else { MISS }
         };
         let kind = |page: &Page| match (lir.contains(page), resident.contains(page)) {
             (true, _) => format!("{page}(LIR)"),
@@ -47,7 +47,7 @@ pub fn lirs(frames: usize, _: &[u64]) -> Cache {
             (false, false) => page.to_string(),
         };
         let kept = [written(stack.iter().map(kind)), written(&resident)];
-        Step::all_usable(outcome, [&lir[..], &resident[..]].concat()).keeping(kept)
+        ModelStep::all_usable(outcome, [&lir[..], &resident[..]].concat()).keeping(kept)
     })
 }
 
@@ -62,7 +62,7 @@ pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
         let outcome = 'outcome: {
             if let Some((_, times)) = cached.iter_mut().find(|(known, _)| *known == page) {
                 times.push(now);
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             let mut times: Vec<usize> =
                 evicted.iter().filter(|(ghost, _)| *ghost == page).map(|(_, last)| *last).collect();
@@ -84,7 +84,7 @@ pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
                 evicted.remove(0);
             }
             cached.push((page, times));
-            Outcome::Miss { walk, downgrades: 0 }
+            ModelOutcome::Miss { walk, downgrades: 0 }
         };
         let numbers = |(page, times): &(Page, Vec<usize>)| {
             let last_but_one = if times.len() < 2 { 0 } else { times[times.len() - 2] };
@@ -99,6 +99,6 @@ pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
             written(evicted.iter().map(|(page, last)| format!("{page}({last})"))),
         ];
         let pages = cached.iter().map(|(page, _)| *page).collect();
-        Step::all_usable(outcome, pages).keeping(kept)
+        ModelStep::all_usable(outcome, pages).keeping(kept)
     })
 }

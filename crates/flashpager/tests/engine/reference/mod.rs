@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use flashpager::pager::{Page, Search};
+use flashpager::pager::{Page, VictimSearch};
 use flashpager::replay::register::{Access, RegisterCase, RegisterDesign, RegisterModel};
 use flashpager::replay::{
     Counts, Executed, Fault, FaultClass, HierarchyDesign, ICacheShape, TlbShape,
@@ -38,7 +38,7 @@ pub use replay::{Replayed, Setup, replay, with_sums};
 
 /// What became of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ModelOutcome {
     /// The page was there.
     Hit,
     /// The page was there, and its bit is set again.
@@ -49,12 +49,12 @@ pub enum Outcome {
     Miss { walk: u32, downgrades: u32 },
 }
 
-const MISS: Outcome = Outcome::Miss { walk: 0, downgrades: 0 };
+const MISS: ModelOutcome = ModelOutcome::Miss { walk: 0, downgrades: 0 };
 
 /// One reference taken.
-pub struct Step {
+pub struct ModelStep {
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ModelOutcome,
     /// All pages in frames now.
     pub cached: Vec<Page>,
     /// Those that a reference would hit now, and set no bit.
@@ -64,9 +64,9 @@ pub struct Step {
     pub kept: Vec<String>,
 }
 
-impl Step {
+impl ModelStep {
     /// Where every page in a frame may be hit.
-    fn all_usable(outcome: Outcome, cached: Vec<Page>) -> Self {
+    fn all_usable(outcome: ModelOutcome, cached: Vec<Page>) -> Self {
         Self { outcome, usable: cached.clone(), cached, kept: Vec::new() }
     }
 
@@ -82,7 +82,7 @@ fn written<T: std::fmt::Display>(list: impl IntoIterator<Item = T>) -> String {
 }
 
 /// A cache at work. It is told the page, and all that are needed after it.
-pub type Cache = Box<dyn FnMut(Page, &[Page]) -> Step>;
+pub type Cache = Box<dyn FnMut(Page, &[Page]) -> ModelStep>;
 
 /// Frames and parameters to an empty cache.
 pub type Policy = fn(usize, &[u64]) -> Cache;

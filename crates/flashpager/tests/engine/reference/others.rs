@@ -31,10 +31,10 @@ impl CleanFirst {
     }
 
     /// A reference.
-    pub fn reference(&mut self, page: Page) -> Step {
+    pub fn reference(&mut self, page: Page) -> ModelStep {
         let outcome = if self.cached.contains(&page) {
             self.history.push((Done::Used, page));
-            Outcome::Hit
+            ModelOutcome::Hit
         } else {
             let mut walk = 0;
             if self.cached.len() == self.frames {
@@ -48,9 +48,9 @@ impl CleanFirst {
             }
             self.cached.push(page);
             self.history.push((Done::CameIn, page));
-            Outcome::Miss { walk, downgrades: 0 }
+            ModelOutcome::Miss { walk, downgrades: 0 }
         };
-        Step::all_usable(outcome, self.cached.clone())
+        ModelStep::all_usable(outcome, self.cached.clone())
     }
 
     /// The page was written to.
@@ -96,7 +96,7 @@ pub fn random(frames: usize, parameters: &[u64]) -> Cache {
     Box::new(move |page, _| {
         let outcome = 'outcome: {
             if cached.contains(&page) {
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             if cached.len() < frames {
                 cached.push(page);
@@ -105,6 +105,6 @@ pub fn random(frames: usize, parameters: &[u64]) -> Cache {
             }
             MISS
         };
-        Step::all_usable(outcome, cached.clone())
+        ModelStep::all_usable(outcome, cached.clone())
     })
 }

@@ -16,11 +16,11 @@ pub fn lru(frames: usize, _: &[u64]) -> Cache {
             }
         }
         history.push(page);
-        let outcome = if latest.contains(&page) { Outcome::Hit } else { MISS };
+        let outcome = if latest.contains(&page) { ModelOutcome::Hit } else { MISS };
         latest.retain(|known| *known != page);
         latest.insert(0, page);
         latest.truncate(frames);
-        Step::all_usable(outcome, latest)
+        ModelStep::all_usable(outcome, latest)
     })
 }
 
@@ -33,7 +33,7 @@ pub fn fifo(frames: usize, _: &[u64]) -> Cache {
             missed.push(page);
         }
         let cached = missed.iter().rev().take(frames).copied().collect();
-        Step::all_usable(if hit { Outcome::Hit } else { MISS }, cached)
+        ModelStep::all_usable(if hit { ModelOutcome::Hit } else { MISS }, cached)
     })
 }
 
@@ -43,7 +43,7 @@ pub fn min(frames: usize, _: &[u64]) -> Cache {
     Box::new(move |page, future| {
         let outcome = 'outcome: {
             if cached.contains(&page) {
-                break 'outcome Outcome::Hit;
+                break 'outcome ModelOutcome::Hit;
             }
             if cached.len() == frames {
                 let next_use = |page: Page| {
@@ -55,6 +55,6 @@ pub fn min(frames: usize, _: &[u64]) -> Cache {
             cached.push(page);
             MISS
         };
-        Step::all_usable(outcome, cached.clone())
+        ModelStep::all_usable(outcome, cached.clone())
     })
 }

@@ -7,7 +7,7 @@ use super::*;
 struct Missed {
     page: Page,
     offset: u32,
-    search: Search,
+    search: VictimSearch,
     executed: Executed,
     left: Option<Executed>,
 }
@@ -47,7 +47,7 @@ fn paged(setup: &Setup<'_>) -> Paged {
         if is_reference {
             now.references += 1;
             now.tlb_misses += u64::from(tlb.is_some());
-            let Step { outcome, usable, .. } = cache(need.page, &pages[index + 1..]);
+            let ModelStep { outcome, usable, .. } = cache(need.page, &pages[index + 1..]);
             assert!(usable.len() <= frames);
             if let Some(tlb) = &mut tlb {
                 tlb.keep_only(&usable);
@@ -56,22 +56,22 @@ fn paged(setup: &Setup<'_>) -> Paged {
                 }
             }
             match outcome {
-                Outcome::Hit => counts.hits += 1,
-                Outcome::BitSet => {
+                ModelOutcome::Hit => counts.hits += 1,
+                ModelOutcome::BitSet => {
                     counts.hits += 1;
                     now.reference_bits_set += 1;
                 }
-                Outcome::FalseFault { downgrades } => {
+                ModelOutcome::FalseFault { downgrades } => {
                     counts.downgrades += u64::from(downgrades);
                     counts.false_fault_downgrades += u64::from(downgrades);
                     now.false_faults += 1;
                     now.downgrades += u64::from(downgrades);
                 }
-                Outcome::Miss { walk, downgrades } => {
+                ModelOutcome::Miss { walk, downgrades } => {
                     counts.downgrades += u64::from(downgrades);
                     is_fault = true;
                     let (page, offset) = (need.page, need.offset);
-                    let search = Search { walk, downgrades };
+                    let search = VictimSearch { walk, downgrades };
                     let executed = now - at_fault;
                     missed.push(Missed { page, offset, search, executed, left: None });
                     at_fault = now;

@@ -27,12 +27,12 @@ fn two_lists(frames: usize, most_valid: usize, at_once: bool) -> Cache {
     };
     Box::new(move |page, _| {
         let outcome = if valid.contains(&page) {
-            Outcome::Hit
+            ModelOutcome::Hit
         } else if invalid.contains(&page) {
             invalid.retain(|known| *known != page);
             valid.push(page);
             let downgrades = if at_once { move_down(&mut valid, &mut invalid) } else { 0 };
-            Outcome::FalseFault { downgrades }
+            ModelOutcome::FalseFault { downgrades }
         } else {
             let mut downgrades = move_down(&mut valid, &mut invalid);
             if valid.len() + invalid.len() == frames {
@@ -40,7 +40,7 @@ fn two_lists(frames: usize, most_valid: usize, at_once: bool) -> Cache {
             }
             valid.push(page);
             downgrades += move_down(&mut valid, &mut invalid);
-            Outcome::Miss { walk: 0, downgrades }
+            ModelOutcome::Miss { walk: 0, downgrades }
         };
         if !seen.contains(&page) {
             seen.push(page);
@@ -48,7 +48,7 @@ fn two_lists(frames: usize, most_valid: usize, at_once: bool) -> Cache {
         // No frame is lost, and no page is in two.
         assert_eq!(valid.len() + invalid.len(), frames.min(seen.len()));
         assert!(valid.iter().all(|page| !invalid.contains(page)));
-        Step {
+        ModelStep {
             outcome,
             cached: [&valid[..], &invalid[..]].concat(),
             usable: valid.clone(),

@@ -15,11 +15,11 @@ pub fn in_sets(policy: &str, frames: usize, ways: usize) -> Cache {
         let set = set_of(page);
         let own_future: Vec<Page> =
             future.iter().copied().filter(|page| set_of(*page) == set).collect();
-        let Step { outcome, cached, usable, .. } = caches[set](page, &own_future);
+        let ModelStep { outcome, cached, usable, .. } = caches[set](page, &own_future);
         last[set] = (cached, usable);
         let cached = last.iter().flat_map(|(cached, _)| cached.clone()).collect();
         let usable = last.iter().flat_map(|(_, usable)| usable.clone()).collect();
-        Step { outcome, cached, usable, kept: Vec::new() }
+        ModelStep { outcome, cached, usable, kept: Vec::new() }
     })
 }
 
@@ -31,7 +31,7 @@ fn random_sets(sets: usize, ways: usize, seed: u64) -> Vec<Cache> {
         let mut cached: Vec<Page> = Vec::new();
         Box::new(move |page, _| {
             let outcome = if cached.contains(&page) {
-                Outcome::Hit
+                ModelOutcome::Hit
             } else if cached.len() < ways {
                 cached.push(page);
                 MISS
@@ -40,7 +40,7 @@ fn random_sets(sets: usize, ways: usize, seed: u64) -> Vec<Cache> {
                 cached[(x * ways as u128 / (1 << 32)) as usize] = page;
                 MISS
             };
-            Step::all_usable(outcome, cached.clone())
+            ModelStep::all_usable(outcome, cached.clone())
         })
     };
     (0..sets).map(set).collect()
@@ -72,7 +72,7 @@ pub fn plru(frames: usize, _: &[u64]) -> Cache {
         for length in 0..path.len() {
             bits.insert(path[..length].to_vec(), !path[length]);
         }
-        let outcome = if there.is_some() { Outcome::Hit } else { MISS };
-        Step::all_usable(outcome, ways.iter().flatten().copied().collect())
+        let outcome = if there.is_some() { ModelOutcome::Hit } else { MISS };
+        ModelStep::all_usable(outcome, ways.iter().flatten().copied().collect())
     })
 }

@@ -5,7 +5,7 @@ use pulp::NullaryFnOnce;
 use super::NOT_FOUND;
 #[cfg(target_arch = "x86_64")]
 use super::rows::{Avx2Of32, Avx512Of32};
-use super::rows::{FallingRow, Plain32, Processor};
+use super::rows::{FallingRow, Plain32, VectorUnit};
 use crate::pager::{Moment, NEVER};
 
 /// The most lanes of a row.
@@ -14,7 +14,7 @@ const MOST_LANES: usize = 16;
 /// Next uses in the order of MIN's stack. A place that is free holds [`NEVER`], as does a page
 /// that will not be used again: no cache is ever asked for it.
 pub struct NextUses {
-    processor: Processor,
+    processor: VectorUnit,
     entries: Vec<Moment>,
     /// Most entries, in whole rows.
     room: usize,
@@ -22,7 +22,7 @@ pub struct NextUses {
 
 impl NextUses {
     /// For depths below `deepest`.
-    pub fn new(deepest: usize, processor: Processor) -> Self {
+    pub fn new(deepest: usize, processor: VectorUnit) -> Self {
         let room = deepest.max(1).next_multiple_of(MOST_LANES);
         Self { processor, entries: vec![NEVER; MOST_LANES], room }
     }
@@ -36,21 +36,21 @@ impl NextUses {
         let Self { processor, entries, room } = self;
         macro_rules! sink {
             ($row:expr) => {
-                Sink { row: $row, entries, room: *room, wanted, falling, depths }
+                SinkPass { row: $row, entries, room: *room, wanted, falling, depths }
             };
         }
         match processor {
             #[cfg(target_arch = "x86_64")]
-            Processor::Avx512(simd) => simd.vectorize(sink!(Avx512Of32(*simd))),
+            VectorUnit::Avx512(simd) => simd.vectorize(sink!(Avx512Of32(*simd))),
             #[cfg(target_arch = "x86_64")]
-            Processor::Avx2(simd) => simd.vectorize(sink!(Avx2Of32(*simd))),
-            Processor::Any => sink!(Plain32).call(),
+            VectorUnit::Avx2(simd) => simd.vectorize(sink!(Avx2Of32(*simd))),
+            VectorUnit::Any => sink!(Plain32).call(),
         }
     }
 }
 
 /// A block of what [`NextUses::sink`] does, with the first row in a register.
-struct Sink<'a, R> {
+struct SinkPass<'a, R> {
     row: R,
     entries: &'a mut Vec<Moment>,
     room: usize,
@@ -59,7 +59,7 @@ struct Sink<'a, R> {
     depths: &'a mut [u32],
 }
 
-impl<R: FallingRow> NullaryFnOnce for Sink<'_, R> {
+impl<R: FallingRow> NullaryFnOnce for SinkPass<'_, R> {
     type Output = ();
 
     #[inline(always)]

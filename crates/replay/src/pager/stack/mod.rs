@@ -19,11 +19,13 @@ use falling::NextUses;
 use flashpager_base::Result;
 use order::UseOrder;
 use pulp::NullaryFnOnce;
-use rows::Processor;
+use rows::VectorUnit;
 
 use super::lru::Lru;
-use super::min::{Min, Taken};
-use super::{AllSizes, Block, Moment, NEVER, Outcome, Page, Parameter, Policy, Shape};
+use super::min::{Min, MinOutcome};
+use super::{
+    AllSizes, Moment, NEVER, Page, Policy, PolicyParameter, ReferenceBlock, ReferenceOutcome, Shape,
+};
 
 /// The depth of what is not in the stack.
 const NOT_FOUND: u32 = u32::MAX;
@@ -55,16 +57,21 @@ impl MissesByDepth {
 
     /// Tell which sizes miss a page at `depth`, if any does.
     #[inline]
-    fn tell(&self, page: Page, depth: usize, tell: &mut impl FnMut(Page, Range<usize>, Outcome)) {
+    fn tell(
+        &self,
+        page: Page,
+        depth: usize,
+        tell: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    ) {
         let misses = self.at(depth);
         if misses > 0 {
-            tell(page, 0..misses, Outcome::miss(0, None));
+            tell(page, 0..misses, ReferenceOutcome::miss(0, None));
         }
     }
 }
 
 /// What a reference does at the top of the stack.
-enum Top {
+enum TopOutcome {
     Hit,
     /// The page has come in, and nothing has gone.
     Free,
@@ -82,7 +89,7 @@ fn top_and_rest(frames: &[u32]) -> (u32, usize) {
 
 /// The references of a block that go below the top, side by side.
 #[derive(Default)]
-struct Below {
+struct BelowTop {
     pages: Vec<Page>,
     /// How they are known below.
     wanted: Vec<u32>,
@@ -92,7 +99,7 @@ struct Below {
     depths: Vec<u32>,
 }
 
-impl Below {
+impl BelowTop {
     fn clear(&mut self) {
         self.pages.clear();
         self.wanted.clear();
@@ -107,20 +114,20 @@ impl Below {
 }
 
 /// A stack: its top, the sizes, and what becomes of a block of references.
-struct Stack {
-    processor: Processor,
+struct SizeStack {
+    processor: VectorUnit,
     misses: MissesByDepth,
     top_frames: u32,
-    below: Below,
+    below: BelowTop,
 }
 
-impl Stack {
+impl SizeStack {
     fn new(frames: &[u32]) -> Self {
         Self {
-            processor: Processor::here(),
+            processor: VectorUnit::here(),
             misses: MissesByDepth::new(frames),
             top_frames: top_and_rest(frames).0,
-            below: Below::default(),
+            below: BelowTop::default(),
         }
     }
 
@@ -129,15 +136,15 @@ impl Stack {
     fn through_cache(
         &mut self,
         pages: &[Page],
-        top: impl FnMut(usize, Page) -> (Top, u32),
-        rest: impl FnOnce(&mut Below),
-        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+        top: impl FnMut(usize, Page) -> (TopOutcome, u32),
+        rest: impl FnOnce(&mut BelowTop),
+        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         let Self { processor, misses, top_frames, below } = self;
         below.clear();
         // Before the top is full nothing goes below, so that what is told stays in order.
         let free = |page| misses.tell(page, usize::MAX, &mut tell);
-        processor.run(Descend { pages, top, below, free });
+        processor.run(TopPass { pages, top, below, free });
         rest(below);
         for (&page, &depth) in below.pages.iter().zip(&below.depths) {
             misses.tell(page, below_top(*top_frames, depth), &mut tell);
@@ -152,8 +159,8 @@ impl Stack {
         pages: &[Page],
         known: &[u32],
         last: &mut Option<u32>,
-        rest: impl FnOnce(Range<usize>, &mut Below),
-        mut tell: impl FnMut(Page, Range<usize>, Outcome),
+        rest: impl FnOnce(Range<usize>, &mut BelowTop),
+        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         let Self { misses, top_frames, below, .. } = self;
         let [before @ .., newest] = known else { return };
@@ -177,24 +184,26 @@ fn below_top(top_frames: u32, depth: u32) -> usize {
 }
 
 /// A block of references at the top of a stack.
-struct Descend<'a, T, F> {
+struct TopPass<'a, T, F> {
     pages: &'a [Page],
     top: T,
-    below: &'a mut Below,
+    below: &'a mut BelowTop,
     /// Told of pages that found room at the top.
     free: F,
 }
 
-impl<T: FnMut(usize, Page) -> (Top, u32), F: FnMut(Page)> NullaryFnOnce for Descend<'_, T, F> {
+impl<T: FnMut(usize, Page) -> (TopOutcome, u32), F: FnMut(Page)> NullaryFnOnce
+    for TopPass<'_, T, F>
+{
     type Output = ();
 
     #[inline(always)]
     fn call(mut self) {
         for (index, &page) in self.pages.iter().enumerate() {
             match (self.top)(index, page) {
-                (Top::Hit, _) => {}
-                (Top::Evicted(evicted), wanted) => self.below.push(page, wanted, evicted),
-                (Top::Free, _) => (self.free)(page),
+                (TopOutcome::Hit, _) => {}
+                (TopOutcome::Evicted(evicted), wanted) => self.below.push(page, wanted, evicted),
+                (TopOutcome::Free, _) => (self.free)(page),
             }
         }
     }
@@ -202,7 +211,7 @@ impl<T: FnMut(usize, Page) -> (Top, u32), F: FnMut(Page)> NullaryFnOnce for Desc
 
 /// LRU: the stack is the order of last use.
 pub struct LruStack {
-    stack: Stack,
+    stack: SizeStack,
     /// At the top the page used last, or a cache.
     last: Option<Page>,
     cache: Option<Lru>,
@@ -216,33 +225,40 @@ impl AllSizes for LruStack {
         2 * size_of::<u32>()
     }
 
-    fn new(frames: &[u32], _: Option<u32>, pages: u32, parameters: &[Parameter]) -> Result<Self> {
+    fn new(
+        frames: &[u32],
+        _: Option<u32>,
+        pages: u32,
+        parameters: &[PolicyParameter],
+    ) -> Result<Self> {
         let (top, rest) = top_and_rest(frames);
         let cache =
             (top > 1).then(|| Lru::new(Shape { frames: top, pages, ways: None }, parameters));
-        let stack = Stack::new(frames);
+        let stack = SizeStack::new(frames);
         let rest = UseOrder::new(rest, pages, stack.processor);
         Ok(Self { stack, last: None, cache: cache.transpose()?, rest })
     }
 
     fn references(
         &mut self,
-        Block { pages, .. }: Block<'_>,
-        tell: impl FnMut(Page, Range<usize>, Outcome),
+        ReferenceBlock { pages, .. }: ReferenceBlock<'_>,
+        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         let Self { stack, last, cache, rest } = self;
         let Some(cache) = cache else {
-            let rest = |here: Range<usize>, below: &mut Below| {
+            let rest = |here: Range<usize>, below: &mut BelowTop| {
                 rest.exchange(&pages[here], &below.evicted, &mut below.depths);
             };
             return stack.behind_last(pages, pages, last, rest, tell);
         };
         let top = |_, page| match cache.reference(page, NEVER) {
-            Outcome::Miss { victim: Some(victim), .. } => (Top::Evicted(victim), page),
-            Outcome::Miss { victim: None, .. } => (Top::Free, page),
-            _ => (Top::Hit, page),
+            ReferenceOutcome::Miss { victim: Some(victim), .. } => {
+                (TopOutcome::Evicted(victim), page)
+            }
+            ReferenceOutcome::Miss { victim: None, .. } => (TopOutcome::Free, page),
+            _ => (TopOutcome::Hit, page),
         };
-        let rest = |below: &mut Below| {
+        let rest = |below: &mut BelowTop| {
             rest.exchange(&below.wanted, &below.evicted, &mut below.depths);
         };
         stack.through_cache(pages, top, rest, tell);
@@ -256,7 +272,7 @@ impl AllSizes for LruStack {
 /// Which of several pages that are never used again is evicted first is of no
 /// consequence: none of them is ever missed.
 pub struct MinStack {
-    stack: Stack,
+    stack: SizeStack,
     now: Moment,
     /// At the top the next use of the page used last, or a cache.
     last: Option<Moment>,
@@ -271,25 +287,30 @@ impl AllSizes for MinStack {
         size_of::<u32>()
     }
 
-    fn new(frames: &[u32], _: Option<u32>, pages: u32, parameters: &[Parameter]) -> Result<Self> {
+    fn new(
+        frames: &[u32],
+        _: Option<u32>,
+        pages: u32,
+        parameters: &[PolicyParameter],
+    ) -> Result<Self> {
         let (top, rest) = top_and_rest(frames);
         let cache =
             (top > 1).then(|| Min::new(Shape { frames: top, pages, ways: None }, parameters));
-        let stack = Stack::new(frames);
+        let stack = SizeStack::new(frames);
         let rest = NextUses::new(rest, stack.processor);
         Ok(Self { stack, now: 0, last: None, cache: cache.transpose()?, rest })
     }
 
     fn references(
         &mut self,
-        Block { pages, next_uses, .. }: Block<'_>,
-        tell: impl FnMut(Page, Range<usize>, Outcome),
+        ReferenceBlock { pages, next_uses, .. }: ReferenceBlock<'_>,
+        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         let Self { stack, now, last, cache, rest } = self;
         let start = *now;
         *now += pages.len() as Moment;
         let Some(cache) = cache else {
-            let rest = |here: Range<usize>, below: &mut Below| {
+            let rest = |here: Range<usize>, below: &mut BelowTop| {
                 let moment = |index: usize| start + index as Moment;
                 below.wanted.extend(moment(here.start)..moment(here.end));
                 rest.sink(&below.wanted, &below.evicted, &mut below.depths);
@@ -298,13 +319,13 @@ impl AllSizes for MinStack {
         };
         let top = |index: usize, page| {
             let top = match cache.take(page, next_uses[index]) {
-                Taken::Hit => Top::Hit,
-                Taken::Free => Top::Free,
-                Taken::Evicted { next_use, .. } => Top::Evicted(next_use),
+                MinOutcome::Hit => TopOutcome::Hit,
+                MinOutcome::Free => TopOutcome::Free,
+                MinOutcome::Evicted { next_use, .. } => TopOutcome::Evicted(next_use),
             };
             (top, start + index as Moment)
         };
-        let rest = |below: &mut Below| {
+        let rest = |below: &mut BelowTop| {
             rest.sink(&below.wanted, &below.evicted, &mut below.depths);
         };
         stack.through_cache(pages, top, rest, tell);

@@ -5,7 +5,7 @@ use pulp::NullaryFnOnce;
 use super::NOT_FOUND;
 #[cfg(target_arch = "x86_64")]
 use super::rows::{Avx2Of16, Avx2Of32, Avx512Of16, Avx512Of32};
-use super::rows::{OrderRow, Plain16, Plain32, Processor};
+use super::rows::{OrderRow, Plain16, Plain32, VectorUnit};
 use crate::pager::Page;
 
 /// Entries kept in order; pages below are found by counting.
@@ -15,12 +15,12 @@ const MOST_LANES: usize = 32;
 
 /// Pages in order of use, of which the one used last comes first.
 pub struct UseOrder {
-    processor: Processor,
-    near: Near,
-    far: Far,
+    processor: VectorUnit,
+    near: NearEntries,
+    far: FarPages,
 }
 
-enum Near {
+enum NearEntries {
     /// Page numbers below 2¹⁶ − 1.
     Short(Entries<u16>),
     Long(Entries<u32>),
@@ -70,14 +70,14 @@ impl Entry for u32 {
 
 impl UseOrder {
     /// For depths below `deepest` and pages below `pages`.
-    pub fn new(deepest: usize, pages: u32, processor: Processor) -> Self {
+    pub fn new(deepest: usize, pages: u32, processor: VectorUnit) -> Self {
         let room = deepest.clamp(1, NEAR).next_multiple_of(2 * MOST_LANES);
         let near = if pages <= u32::from(u16::NONE) {
-            Near::Short(Entries { entries: vec![u16::NONE; room], length: 0 })
+            NearEntries::Short(Entries { entries: vec![u16::NONE; room], length: 0 })
         } else {
-            Near::Long(Entries { entries: vec![u32::NONE; room], length: 0 })
+            NearEntries::Long(Entries { entries: vec![u32::NONE; room], length: 0 })
         };
-        Self { processor, near, far: Far::new(pages, deepest > room) }
+        Self { processor, near, far: FarPages::new(pages, deepest > room) }
     }
 
     /// For each of `wanted` take it out, and let the one beside it of `inserted` come first.
@@ -89,43 +89,43 @@ impl UseOrder {
         let Self { processor, near, far } = self;
         macro_rules! exchange {
             ($near:expr, $row:expr, $head:literal) => {
-                Exchange::<_, $head> { row: $row, near: $near, far, wanted, inserted, depths }
+                ExchangePass::<_, $head> { row: $row, near: $near, far, wanted, inserted, depths }
             };
         }
         match (processor, near) {
             #[cfg(target_arch = "x86_64")]
-            (Processor::Avx512(simd), Near::Short(near)) => {
+            (VectorUnit::Avx512(simd), NearEntries::Short(near)) => {
                 simd.vectorize(exchange!(near, Avx512Of16(*simd), 2));
             }
             #[cfg(target_arch = "x86_64")]
-            (Processor::Avx512(simd), Near::Long(near)) => {
+            (VectorUnit::Avx512(simd), NearEntries::Long(near)) => {
                 simd.vectorize(exchange!(near, Avx512Of32(*simd), 4));
             }
             #[cfg(target_arch = "x86_64")]
-            (Processor::Avx2(simd), Near::Short(near)) => {
+            (VectorUnit::Avx2(simd), NearEntries::Short(near)) => {
                 simd.vectorize(exchange!(near, Avx2Of16(*simd), 4));
             }
             #[cfg(target_arch = "x86_64")]
-            (Processor::Avx2(simd), Near::Long(near)) => {
+            (VectorUnit::Avx2(simd), NearEntries::Long(near)) => {
                 simd.vectorize(exchange!(near, Avx2Of32(*simd), 4));
             }
-            (Processor::Any, Near::Short(near)) => exchange!(near, Plain16, 2).call(),
-            (Processor::Any, Near::Long(near)) => exchange!(near, Plain32, 2).call(),
+            (VectorUnit::Any, NearEntries::Short(near)) => exchange!(near, Plain16, 2).call(),
+            (VectorUnit::Any, NearEntries::Long(near)) => exchange!(near, Plain32, 2).call(),
         }
     }
 }
 
 /// A block of exchanges, with the first `HEAD` rows in registers.
-struct Exchange<'a, R: OrderRow<Entry: Entry>, const HEAD: usize> {
+struct ExchangePass<'a, R: OrderRow<Entry: Entry>, const HEAD: usize> {
     row: R,
     near: &'a mut Entries<R::Entry>,
-    far: &'a mut Far,
+    far: &'a mut FarPages,
     wanted: &'a [Page],
     inserted: &'a [Page],
     depths: &'a mut [u32],
 }
 
-impl<R: OrderRow<Entry: Entry>, const HEAD: usize> NullaryFnOnce for Exchange<'_, R, HEAD> {
+impl<R: OrderRow<Entry: Entry>, const HEAD: usize> NullaryFnOnce for ExchangePass<'_, R, HEAD> {
     type Output = ();
 
     #[inline(always)]
@@ -168,7 +168,7 @@ impl<R: OrderRow<Entry: Entry>, const HEAD: usize> NullaryFnOnce for Exchange<'_
 fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
     row: R,
     near: &mut Entries<R::Entry>,
-    far: &mut Far,
+    far: &mut FarPages,
     mut above: R::Vector,
     wanted: Page,
 ) -> u32 {
@@ -200,7 +200,7 @@ fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
 
 /// Pages that are not among the nearest, in the order in which they left those:
 /// a bit for each moment at which one came that has not been taken since.
-struct Far {
+struct FarPages {
     /// By page: 0 for one that is not here, or the moment it came + 1.
     place: Vec<u32>,
     /// Whether ranks are wanted; else pages that leave are forgotten.
@@ -213,7 +213,7 @@ struct Far {
     count: usize,
 }
 
-impl Far {
+impl FarPages {
     const WORDS_OF_BLOCK: usize = 64;
     /// Moments to let pass before it is worth closing up.
     const SPARE: usize = 1 << 15;

@@ -10,7 +10,7 @@ use wide::{CmpEq, i16x16, i32x8};
 
 /// What is used of the processor.
 #[derive(Clone, Copy, Debug)]
-pub enum Processor {
+pub enum VectorUnit {
     /// AVX-512 with BW, DQ and VL (x86-64-v4).
     #[cfg(target_arch = "x86_64")]
     Avx512(V4),
@@ -21,7 +21,7 @@ pub enum Processor {
     Any,
 }
 
-impl Processor {
+impl VectorUnit {
     /// All that can be used here, the widest first.
     pub fn usable() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
@@ -50,7 +50,7 @@ impl Processor {
 }
 
 /// Some entries of a stack, side by side.
-pub trait Row: Copy {
+pub trait VectorRow: Copy {
     /// One of them.
     type Entry: Copy;
     /// A row of them.
@@ -58,7 +58,7 @@ pub trait Row: Copy {
     /// How many a row has.
     const LANES: usize;
 
-    /// The first [`Row::LANES`] of `entries`.
+    /// The first [`VectorRow::LANES`] of `entries`.
     fn load(self, entries: &[Self::Entry]) -> Self::Vector;
     /// Write them back.
     fn store(self, row: Self::Vector, entries: &mut [Self::Entry]);
@@ -67,7 +67,7 @@ pub trait Row: Copy {
 }
 
 /// Rows in which one entry is looked for, and others move on by one place.
-pub trait OrderRow: Row {
+pub trait OrderRow: VectorRow {
     /// A bit for each entry of `row` that equals that of `wanted`.
     fn matches(self, row: Self::Vector, wanted: Self::Vector) -> u64;
     /// `row` moved on by one place, behind the last of `above`.
@@ -77,7 +77,7 @@ pub trait OrderRow: Row {
 }
 
 /// Rows of unsigned numbers through which a number falls.
-pub trait FallingRow: Row<Entry = u32> {
+pub trait FallingRow: VectorRow<Entry = u32> {
     /// Take the entry that equals `wanted` out of `row`, and let `falling` (all lanes alike)
     /// fall: at each place the smaller number stays and the larger one goes on; the place
     /// that became free holds `u32::MAX`, so that there it comes to rest. Gives the
@@ -96,7 +96,7 @@ pub trait FallingRow: Row<Entry = u32> {
 #[derive(Clone, Copy)]
 pub struct Plain16;
 
-impl Row for Plain16 {
+impl VectorRow for Plain16 {
     type Entry = u16;
     type Vector = [u16; 16];
     const LANES: usize = 16;
@@ -139,7 +139,7 @@ impl OrderRow for Plain16 {
 #[derive(Clone, Copy)]
 pub struct Plain32;
 
-impl Row for Plain32 {
+impl VectorRow for Plain32 {
     type Entry = u32;
     type Vector = [u32; 8];
     const LANES: usize = 8;
@@ -219,7 +219,7 @@ mod x86 {
     use pulp::cast;
     use pulp::x86::{V3, V4};
 
-    use super::{FallingRow, OrderRow, Row};
+    use super::{FallingRow, OrderRow, VectorRow};
 
     /// For each place of a row the one before it, of two rows one behind the other.
     const BEFORE: [u16; 32] = {
@@ -238,7 +238,7 @@ mod x86 {
             #[derive(Clone, Copy)]
             pub struct $name(pub $simd);
 
-            impl Row for $name {
+            impl VectorRow for $name {
                 type Entry = $entry;
                 type Vector = $vector;
                 const LANES: usize = $lanes;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::falling::NextUses;
 use super::order::UseOrder;
-use super::rows::Processor;
+use super::rows::VectorUnit;
 use super::{NOT_FOUND, top_and_rest};
 use crate::pager::{Moment, NEVER, Page};
 
@@ -51,7 +51,7 @@ fn check_order(references: &[Page], deepest: usize, block: usize) {
             depth
         })
         .collect();
-    for processor in Processor::usable() {
+    for processor in VectorUnit::usable() {
         let mut order = UseOrder::new(deepest, pages, processor);
         let depths = in_blocks(&pairs, block, |wanted, inserted, depths| {
             order.exchange(wanted, inserted, depths);
@@ -96,7 +96,7 @@ fn check_falling(references: &[Page], deepest: usize, block: usize) {
             depth
         })
         .collect();
-    for processor in Processor::usable() {
+    for processor in VectorUnit::usable() {
         let mut rest = NextUses::new(deepest, processor);
         let depths = in_blocks(&pairs, block, |wanted, falling, depths| {
             rest.sink(wanted, falling, depths);

@@ -9,11 +9,11 @@ use std::ops::Range;
 
 use flashpager_base::Result;
 
-use super::sizes::{AllSizes, Block, Span};
-use super::{Outcome, Page, Parameter, Policy, Shape};
+use super::sizes::{AllSizes, PageSpan, ReferenceBlock};
+use super::{Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
 /// A policy in sets that knows which of its pages are settled.
-pub trait Settles: Policy {
+pub trait NoOpHits: Policy {
     /// Whether a page that is settled in a cache is settled in each of more sets of as many ways,
     /// and cached there if it is cached here: so it is with LRU, as the set of a page in the larger
     /// cache sees fewer other pages (Hill & Smith 1989).
@@ -21,19 +21,19 @@ pub trait Settles: Policy {
 
     /// Take a reference to `page`, which is settled then. Gives what became of it, a victim left
     /// out, and the page that is no longer settled.
-    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>);
+    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>);
 }
 
 /// Most pages that are looked at together: from any bit of a byte on they lie in 8 bytes.
 const MOST_TOGETHER: u32 = u64::BITS - 7;
 
 /// For each page whether it is settled.
-struct Settled {
+struct NoOpPages {
     /// Bit by bit, and as many more that 8 can be read from each of them on.
     bytes: Vec<u8>,
 }
 
-impl Settled {
+impl NoOpPages {
     fn new(pages: u32) -> Self {
         Self { bytes: vec![0; (pages / u8::BITS) as usize + size_of::<u64>() + 1] }
     }
@@ -47,7 +47,7 @@ impl Settled {
         !(u64::from_le_bytes(bytes) >> (first % u8::BITS)) & (u64::MAX >> (u64::BITS - pages))
     }
 
-    /// Do as [`Settled::unsettled`], and note that all of them are settled.
+    /// Do as [`NoOpPages::unsettled`], and note that all of them are settled.
     #[inline]
     fn settle_all(&mut self, first: Page, pages: u32) -> u64 {
         let unsettled = self.unsettled(first, pages);
@@ -75,13 +75,13 @@ impl Settled {
 }
 
 /// Caches of as many ways and more and more sets.
-pub struct SettledSizes<P> {
-    caches: Vec<(P, Settled)>,
+pub struct NoOpHitSizes<P> {
+    caches: Vec<(P, NoOpPages)>,
     /// As many neighbouring pages lie in different sets, and none unsettles another.
     together: u32,
 }
 
-impl<P: Settles> AllSizes for SettledSizes<P> {
+impl<P: NoOpHits> AllSizes for NoOpHitSizes<P> {
     const INCLUSION: bool = P::NESTS;
     const TAKES_SPANS: bool = true;
 
@@ -93,10 +93,10 @@ impl<P: Settles> AllSizes for SettledSizes<P> {
         frames: &[u32],
         ways: Option<u32>,
         pages: u32,
-        parameters: &[Parameter],
+        parameters: &[PolicyParameter],
     ) -> Result<Self> {
         let shape = |&frames: &u32| Shape { frames, pages, ways };
-        let cache = |frames| Ok((P::new(shape(frames), parameters)?, Settled::new(pages)));
+        let cache = |frames| Ok((P::new(shape(frames), parameters)?, NoOpPages::new(pages)));
         let smallest = frames.iter().map(|frames| shape(frames).sets()).min();
         Ok(Self {
             caches: frames.iter().map(cache).collect::<Result<_>>()?,
@@ -105,7 +105,11 @@ impl<P: Settles> AllSizes for SettledSizes<P> {
     }
 
     #[inline]
-    fn references(&mut self, block: Block<'_>, mut tell: impl FnMut(Page, Range<usize>, Outcome)) {
+    fn references(
+        &mut self,
+        block: ReferenceBlock<'_>,
+        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    ) {
         let Self { caches, together } = self;
         if P::NESTS {
             return take(caches, 0, *together, block.spans, &mut tell);
@@ -118,14 +122,14 @@ impl<P: Settles> AllSizes for SettledSizes<P> {
 
 /// Take `spans` through caches that nest, of which the first has the index `size`.
 #[inline]
-fn take<P: Settles>(
-    caches: &mut [(P, Settled)],
+fn take<P: NoOpHits>(
+    caches: &mut [(P, NoOpPages)],
     size: usize,
     together: u32,
-    spans: &[Span],
-    tell: &mut impl FnMut(Page, Range<usize>, Outcome),
+    spans: &[PageSpan],
+    tell: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
 ) {
-    for &Span { first, last } in spans {
+    for &PageSpan { first, last } in spans {
         let Some((_, settled)) = caches.first() else { return };
         if last - first < MOST_TOGETHER && settled.unsettled(first, last - first + 1) == 0 {
             continue;
@@ -136,12 +140,12 @@ fn take<P: Settles>(
 
 /// Take the references to `pages`, some of which are not settled.
 #[inline(never)]
-fn take_span<P: Settles>(
-    caches: &mut [(P, Settled)],
+fn take_span<P: NoOpHits>(
+    caches: &mut [(P, NoOpPages)],
     size: usize,
     together: u32,
     pages: Range<Page>,
-    tell: &mut impl FnMut(Page, Range<usize>, Outcome),
+    tell: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
 ) {
     let Some((smallest, larger)) = caches.split_first_mut() else { return };
     let mut first = pages.start;
@@ -161,7 +165,7 @@ fn take_span<P: Settles>(
                 }
             }
             if misses > 0 {
-                tell(page, size..size + misses, Outcome::miss(0, None));
+                tell(page, size..size + misses, ReferenceOutcome::miss(0, None));
             }
         }
         first += together;
@@ -171,12 +175,12 @@ fn take_span<P: Settles>(
 /// Take a reference to `page`, which was not settled and is noted to be. Gives whether it was
 /// missing.
 #[inline]
-fn is_miss<P: Settles>((cache, settled): &mut (P, Settled), page: Page) -> bool {
-    let (outcome, unsettled) = cache.settle(page);
+fn is_miss<P: NoOpHits>((cache, settled): &mut (P, NoOpPages), page: Page) -> bool {
+    let (outcome, unsettled) = cache.reference_settling(page);
     if let Some(unsettled) = unsettled {
         settled.clear(unsettled);
     }
-    matches!(outcome, Outcome::Miss { .. })
+    matches!(outcome, ReferenceOutcome::Miss { .. })
 }
 
 #[cfg(test)]

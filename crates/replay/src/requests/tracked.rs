@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::pager::Search;
+use crate::pager::VictimSearch;
 use crate::register::Register;
 use crate::{Counts, FaultClass};
 
 /// A register whose every request is made.
 #[derive(Clone)]
-pub struct Followed {
+pub struct TrackedRegister {
     register: Register,
     sums: Counts,
     classes: FxHashMap<FaultClass, u64>,
@@ -16,7 +16,7 @@ pub struct Followed {
     distances: FxHashMap<i32, u64>,
 }
 
-impl Followed {
+impl TrackedRegister {
     /// With nothing requested yet.
     pub fn new(register: Register) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Followed {
     }
 
     /// Make a request.
-    pub fn request(&mut self, offset: u32, search: Search) {
+    pub fn request(&mut self, offset: u32, search: VictimSearch) {
         let access = self.register.request(offset);
         self.sums.add_access(&access);
         *self.classes.entry(FaultClass::of(&access, search)).or_default() += 1;

@@ -7,7 +7,7 @@ use proptest::sample::subsequence;
 use super::super::plru::Plru;
 use super::super::random::Random;
 use super::super::sets::InOrder;
-use super::super::{Metadata, Moment, NEVER};
+use super::super::{Moment, NEVER, PolicyMetadata};
 use super::*;
 
 /// Missing pages, of each size in order.
@@ -15,42 +15,42 @@ type Misses = Vec<Vec<Page>>;
 
 /// Caches of as many ways and the spans that they take.
 #[derive(Clone, Debug)]
-struct Case {
+struct SpanCase {
     ways: u32,
     sets: Vec<u32>,
-    spans: Vec<Span>,
+    spans: Vec<PageSpan>,
     pages: u32,
     block: usize,
 }
 
 /// Some spans again and again, short ones and such that are longer than a cache.
-fn cases() -> impl Strategy<Value = Case> {
+fn cases() -> impl Strategy<Value = SpanCase> {
     let length = prop_oneof![8 => 0..6u32, 3 => 0..70u32, 1 => 0..400u32];
     let span =
-        (0..1500u32, length).prop_map(|(first, length)| Span { first, last: first + length });
+        (0..1500u32, length).prop_map(|(first, length)| PageSpan { first, last: first + length });
     let program = vec(span, 1..12).prop_flat_map(|spans| vec(prop::sample::select(spans), 1..120));
     let sets = subsequence((0..9).map(|bits| 1 << bits).collect::<Vec<u32>>(), 1..6);
     (1..6u32, sets, program, 1..80usize).prop_map(|(ways, sets, spans, block)| {
         let pages = spans.iter().map(|span| span.last + 1).max().unwrap_or(1);
-        Case { ways, sets, spans, pages, block }
+        SpanCase { ways, sets, spans, pages, block }
     })
 }
 
-impl Case {
+impl SpanCase {
     fn frames(&self) -> Vec<u32> {
         self.sets.iter().map(|sets| sets * self.ways).collect()
     }
 
     /// Through all sizes at once.
-    fn by_spans<P: Settles>(&self, parameters: &[Parameter]) -> Misses {
+    fn by_spans<P: NoOpHits>(&self, parameters: &[PolicyParameter]) -> Misses {
         let mut misses = vec![Vec::new(); self.sets.len()];
         let caches =
-            SettledSizes::<P>::new(&self.frames(), Some(self.ways), self.pages, parameters);
+            NoOpHitSizes::<P>::new(&self.frames(), Some(self.ways), self.pages, parameters);
         let mut caches = caches.unwrap();
         for spans in self.spans.chunks(self.block) {
-            let block = Block { pages: &[], next_uses: &[], spans };
+            let block = ReferenceBlock { pages: &[], next_uses: &[], spans };
             caches.references(block, |page, sizes, outcome| {
-                assert!(matches!(outcome, Outcome::Miss { .. }));
+                assert!(matches!(outcome, ReferenceOutcome::Miss { .. }));
                 misses[sizes].iter_mut().for_each(|of_size| of_size.push(page));
             });
         }
@@ -58,19 +58,20 @@ impl Case {
     }
 
     /// Size by size, page by page.
-    fn by_pages<P: Policy>(&self, parameters: &[Parameter]) -> Misses {
+    fn by_pages<P: Policy>(&self, parameters: &[PolicyParameter]) -> Misses {
         let of_size = |frames: u32| {
             let shape = Shape { frames, pages: self.pages, ways: Some(self.ways) };
             let mut policy = P::new(shape, parameters).unwrap();
             let pages = self.spans.iter().flat_map(|span| span.first..=span.last);
-            let is_miss =
-                |page: &Page| matches!(policy.reference(*page, NEVER), Outcome::Miss { .. });
+            let is_miss = |page: &Page| {
+                matches!(policy.reference(*page, NEVER), ReferenceOutcome::Miss { .. })
+            };
             pages.filter(is_miss).collect()
         };
         self.frames().into_iter().map(of_size).collect()
     }
 
-    fn agrees<P: Settles>(&self, parameters: &[Parameter]) {
+    fn agrees<P: NoOpHits>(&self, parameters: &[PolicyParameter]) {
         assert_eq!(self.by_spans::<P>(parameters), self.by_pages::<P>(parameters));
     }
 }
@@ -82,9 +83,9 @@ proptest! {
     fn spans_are_their_pages(case in cases(), seed in 0..1000u64) {
         case.agrees::<InOrder<true>>(&[]);
         case.agrees::<InOrder<false>>(&[]);
-        case.agrees::<Random>(&[Parameter::Number(seed)]);
+        case.agrees::<Random>(&[PolicyParameter::Number(seed)]);
         let ways = case.ways.next_power_of_two();
-        Case { ways, ..case }.agrees::<Plru>(&[]);
+        SpanCase { ways, ..case }.agrees::<Plru>(&[]);
     }
 }
 
@@ -92,15 +93,15 @@ proptest! {
 struct Forgets<P>(P);
 
 impl<P: Policy> Policy for Forgets<P> {
-    const METADATA: Option<Metadata> = P::METADATA;
+    const METADATA: Option<PolicyMetadata> = P::METADATA;
     type AllSizes = P::AllSizes;
     type InSets = P::InSets;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         P::new(shape, parameters).map(Self)
     }
 
-    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome {
         self.0.reference(page, next_use)
     }
 
@@ -109,11 +110,11 @@ impl<P: Policy> Policy for Forgets<P> {
     }
 }
 
-impl<P: Settles> Settles for Forgets<P> {
+impl<P: NoOpHits> NoOpHits for Forgets<P> {
     const NESTS: bool = P::NESTS;
 
-    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
-        (self.0.settle(page).0, None)
+    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+        (self.0.reference_settling(page).0, None)
     }
 }
 
@@ -121,15 +122,15 @@ impl<P: Settles> Settles for Forgets<P> {
 struct Nests(InOrder<false>);
 
 impl Policy for Nests {
-    const METADATA: Option<Metadata> = None;
-    type AllSizes = SettledSizes<Self>;
+    const METADATA: Option<PolicyMetadata> = None;
+    type AllSizes = NoOpHitSizes<Self>;
     type InSets = Self;
 
-    fn new(shape: Shape, parameters: &[Parameter]) -> Result<Self> {
+    fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self> {
         InOrder::new(shape, parameters).map(Self)
     }
 
-    fn reference(&mut self, page: Page, next_use: Moment) -> Outcome {
+    fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome {
         self.0.reference(page, next_use)
     }
 
@@ -138,21 +139,21 @@ impl Policy for Nests {
     }
 }
 
-impl Settles for Nests {
+impl NoOpHits for Nests {
     const NESTS: bool = true;
 
-    fn settle(&mut self, page: Page) -> (Outcome, Option<Page>) {
-        self.0.settle(page)
+    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+        self.0.reference_settling(page)
     }
 }
 
 /// What the property above would find.
 #[test]
 fn wrong_policies_are_found() {
-    let two_in_turns = |ways: u32, sets: &[u32], firsts: &[u32]| Case {
+    let two_in_turns = |ways: u32, sets: &[u32], firsts: &[u32]| SpanCase {
         ways,
         sets: sets.to_vec(),
-        spans: firsts.iter().map(|&first| Span { first, last: first + 2 }).collect(),
+        spans: firsts.iter().map(|&first| PageSpan { first, last: first + 2 }).collect(),
         pages: 1000,
         block: 4,
     };

@@ -8,7 +8,7 @@ use flashpager_base::{Error, Result};
 use rustc_hash::FxHashMap;
 
 use super::{MAX_BYTES, NO_BLOCK};
-use crate::pager::{Page, Search};
+use crate::pager::{Page, VictimSearch};
 use crate::register::RegisterModel;
 use crate::{Counts, FaultClass};
 
@@ -17,7 +17,7 @@ use crate::{Counts, FaultClass};
 /// A pair is of class c when both units share a flash page of the c-th size and
 /// all larger ones, but of no smaller one; the last class shares none. Its kind
 /// is twice the class, one more when the later unit lies behind the earlier one.
-pub struct View {
+pub struct RequestPairs {
     /// Bytes of a unit.
     pub unit_bytes: u32,
     /// From blocks to units.
@@ -36,7 +36,7 @@ pub struct View {
     /// By class, distance in units and size.
     by_distance: Vec<u64>,
     /// By size, requests after a search: those of `by_unit` once more.
-    searched: Vec<FxHashMap<Searched, u64>>,
+    searched: Vec<FxHashMap<SearchedPair, u64>>,
     inclusion: bool,
     /// Whether [`MAX_BYTES`] were not enough.
     pub is_full: bool,
@@ -46,21 +46,21 @@ pub struct View {
 /// the search, and kind, column in the largest flash page and distance, in order,
 /// of units. The last two are below [`MAX_UNITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Searched {
-    search: Search,
+struct SearchedPair {
+    search: VictimSearch,
     request: u64,
 }
 
 /// Most units in a flash page, which are of a byte at least.
 const MAX_UNITS: u64 = MAX_FLASH_PAGE_BYTES as u64;
 
-impl Searched {
+impl SearchedPair {
     /// Nothing counted yet.
     ///
     /// # Errors
     /// More than memory can count.
     #[inline]
-    pub fn new(search: Search, kind: usize, column: u32, distance: u32) -> Self {
+    pub fn new(search: VictimSearch, kind: usize, column: u32, distance: u32) -> Self {
         let request = (kind as u64 * MAX_UNITS + u64::from(column)) * MAX_UNITS;
         Self { search, request: request + u64::from(distance) }
     }
@@ -73,7 +73,7 @@ impl Searched {
     }
 }
 
-impl View {
+impl RequestPairs {
     /// Nothing counted yet.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl View {
 
     /// Count a request of `block` after one of `before`, by the caches of `sizes`.
     #[inline]
-    pub fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, search: Search) {
+    pub fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, search: VictimSearch) {
         let (unit, previous) = (block >> self.shift, before >> self.shift);
         let mut class = self.classes();
         if before != NO_BLOCK {
@@ -152,10 +152,10 @@ impl View {
             let at = (class * 2 * self.reach() + distance) * self.sizes;
             Self::count(&mut self.by_distance[at..at + self.sizes], &sizes, self.inclusion);
         }
-        if search != Search::default() {
+        if search != VictimSearch::default() {
             let column = unit & (self.reach() as u32 - 1);
             let distance = if kind % 2 == 1 { unit - previous } else { 0 };
-            let searched = Searched::new(search, kind, column, distance);
+            let searched = SearchedPair::new(search, kind, column, distance);
             *self.searched[sizes.start].entry(searched).or_default() += 1;
         }
     }
@@ -257,11 +257,13 @@ impl View {
         counts.backward = backward.iter().sum();
         counts.forward = forward.iter().sum();
         let mut classes: BTreeMap<FaultClass, u64> = BTreeMap::new();
-        for (case, requests) in
-            [(Case::OtherPage, &other), (Case::Backward, &backward), (Case::Forward, &forward)]
-        {
+        for (case, requests) in [
+            (PairCase::OtherPage, &other),
+            (PairCase::Backward, &backward),
+            (PairCase::Forward, &forward),
+        ] {
             for (place, &count) in requests.iter().enumerate().filter(|(_, count)| **count > 0) {
-                let class = self.class(model, case, place as u32, Search::default());
+                let class = self.class(model, case, place as u32, VictimSearch::default());
                 counts.loads += if class.load { count } else { 0 };
                 counts.column_changes += if class.column_change { count } else { 0 };
                 counts.bytes_fetched += count * u64::from(class.bytes_fetched);
@@ -273,13 +275,13 @@ impl View {
             let (kind, column, distance) = searched.unpacked();
             let column = column & (units - 1);
             let (case, place) = if kind / 2 > page {
-                (Case::OtherPage, column)
+                (PairCase::OtherPage, column)
             } else if kind % 2 == 0 {
-                (Case::Backward, column)
+                (PairCase::Backward, column)
             } else {
-                (Case::Forward, distance)
+                (PairCase::Forward, distance)
             };
-            let at_once = self.class(model, case, place, Search::default());
+            let at_once = self.class(model, case, place, VictimSearch::default());
             if let Some(at_once) = classes.get_mut(&at_once) {
                 *at_once -= count;
             }
@@ -291,18 +293,24 @@ impl View {
     }
 
     /// What one request costs. `place` is the column in the flash page, for
-    /// [`Case::Forward`] the distance, both in units.
-    fn class(&self, model: RegisterModel, case: Case, place: u32, search: Search) -> FaultClass {
+    /// [`PairCase::Forward`] the distance, both in units.
+    fn class(
+        &self,
+        model: RegisterModel,
+        case: PairCase,
+        place: u32,
+        search: VictimSearch,
+    ) -> FaultClass {
         use RegisterModel::{
             DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
         };
         let (load, column_change, skipped) = match (model, case) {
-            (Sequential, Case::OtherPage | Case::Backward) => (true, false, place),
-            (StartColumn, Case::OtherPage | Case::Backward) => (true, false, 0),
-            (Sequential | StartColumn, Case::Forward) => (false, false, place - 1),
-            (RandomColumn, Case::OtherPage) => (true, false, 0),
-            (RandomColumn, Case::Backward) => (false, true, 0),
-            (RandomColumn, Case::Forward) => (false, place != 1, 0),
+            (Sequential, PairCase::OtherPage | PairCase::Backward) => (true, false, place),
+            (StartColumn, PairCase::OtherPage | PairCase::Backward) => (true, false, 0),
+            (Sequential | StartColumn, PairCase::Forward) => (false, false, place - 1),
+            (RandomColumn, PairCase::OtherPage) => (true, false, 0),
+            (RandomColumn, PairCase::Backward) => (false, true, 0),
+            (RandomColumn, PairCase::Forward) => (false, place != 1, 0),
             // Followed one by one.
             (DoubleBuffer | DoubleBufferPrefetch, _) => (false, false, 0),
         };
@@ -311,7 +319,7 @@ impl View {
 }
 
 #[derive(Clone, Copy)]
-enum Case {
+enum PairCase {
     OtherPage,
     Backward,
     Forward,
