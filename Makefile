@@ -3,7 +3,7 @@
 #   make            builds everything into .venv and target/
 #   make demo       builds, replays a recorded program, writes report.html
 #   make test       C, Rust and Python tests; ends with what was left out, and why
-#   make lint       rustfmt, clippy, ruff, mypy
+#   make lint       rustfmt, clippy, ruff, typos, mypy
 #   make format     lets them mend what they can
 #   make bench      recording and replay rates (docs/performance.md)
 #   make soak       what takes long: more cases, more seeds, fuzzing; SOAK_SECONDS a fuzz target,
@@ -56,7 +56,7 @@ demo: build
 	$(BIN)/flashpager report $(DEMO_TRACE) --board smartcard \
 	    -o report.html --plots plots
 
-test: build
+test: build $(BIN)/.dev
 	@MAKE="$(MAKE)" $(BIN)/python -m tests.stages test-c test-rust test-python
 
 test-c:
@@ -65,10 +65,10 @@ test-c:
 test-rust:
 	cargo test --workspace $(CARGO_FLAGS) -- $(RUST_TESTS)
 
-test-python: build
+test-python: build $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
-lint: build
+lint: build $(BIN)/.dev
 	@for source in recorders/*/*.c $(PAGED); do \
 	    $(CC) -O2 -std=c11 -Wall -Wextra -Werror -pedantic -c -o /dev/null $$source || exit; \
 	done
@@ -76,15 +76,16 @@ lint: build
 	cargo clippy --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
 	$(BIN)/ruff format --check python papers tests benches examples runtime
 	$(BIN)/ruff check python papers tests benches examples runtime
+	$(BIN)/typos
 	$(BIN)/mypy
 	$(BIN)/stubtest flashpager._engine --allowlist tests/stubtest-allowlist.txt
 
-format: build
+format: build $(BIN)/.dev
 	cargo fmt --all
 	$(BIN)/ruff format python papers tests benches examples runtime
 	$(BIN)/ruff check --fix python papers tests benches examples runtime
 
-bench: build
+bench: build $(BIN)/.dev
 	$(BIN)/python benches/recording.py
 	$(BIN)/python benches/java.py
 	$(BIN)/python benches/sweep.py
@@ -106,7 +107,7 @@ dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
 	$(BIN)/maturin sdist --out dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./papers
 
-test-dist: build dist
+test-dist: build $(BIN)/.dev dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
 soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
@@ -123,26 +124,26 @@ soak-torture:
 	    --seed 1000000 --cuts $(SOAK_CUTS) --threads $(CORES)
 
 # Errors made in the log and in the pager on purpose; one that is not found is an error.
-soak-mutants: build
+soak-mutants: build $(BIN)/.dev
 	$(BIN)/python runtime/tests/mutants.py
 	$(BIN)/python runtime/tests/pager_mutants.py
 
 # Programs drawn by seed, recorded; a failure says which seed repeats it.
-soak-python: build
+soak-python: build $(BIN)/.dev
 	FLASHPAGER_TEST_ROUNDS=$(SOAK_PROGRAMS) $(BIN)/python -m pytest -n $(CORES) \
 	    tests/process/test_generated.py tests/process/test_outline.py
 
 # Native code behind an MMU: all programs, policies and sizes.
-soak-paged: build
+soak-paged: build $(BIN)/.dev
 	FLASHPAGER_TEST_ROUNDS=1000 $(BIN)/python -m pytest -n $(CORES) \
 	    tests/process/test_verify_paged.py
 
 # On a kernel of the other architecture; CONTRIBUTING.md says how to get one.
-soak-step: build
+soak-step: build $(BIN)/.dev
 	$(BIN)/python -m pytest -rs tests/process/test_step_aarch64.py
 
 # Machines with a kernel that swap to a log, killed; a failure says which seed repeats it.
-soak-kills: build
+soak-kills: build $(BIN)/.dev
 	@if [ -z "$$FLASHPAGER_KERNEL" ]; then \
 	    echo "soak-kills: left out, no kernel (runtime/linux/vm/packages DIR, FLASHPAGER_KERNEL=DIR)"; \
 	    exit 0; \
@@ -150,7 +151,7 @@ soak-kills: build
 	$(BIN)/python -m tests.process.killed_vms $(SOAK_KILLS)
 
 # Machines with a kernel that looks for errors of the swap module: KASAN, lockdep, UBSan, kmemleak.
-soak-debug: build
+soak-debug: build $(BIN)/.dev
 	@if [ -z "$$FLASHPAGER_DEBUG_KERNEL" ]; then \
 	    echo "soak-debug: left out, no kernel (runtime/linux/vm/debug-kernel DIR," \
 	        "FLASHPAGER_DEBUG_KERNEL=DIR)"; \
@@ -184,9 +185,17 @@ $(BIN)/python:
 $(BIN)/maturin: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'maturin>=1.12,<2'
 
-# Builds the engine and installs it, what it needs and what its tests need.
+# Builds the engine and installs it with what it needs.
 $(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
-	$(BIN)/maturin develop $(CARGO_FLAGS) --extras dev
+	$(BIN)/maturin develop $(CARGO_FLAGS)
+	@touch $@
+
+# Installs what tests, linters and benches need beside.
+DEV_PACKAGES := import tomllib; \
+    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+    print(*project["optional-dependencies"]["dev"], sep="\n")
+$(BIN)/.dev: $(BIN)/.built pyproject.toml
+	$(BIN)/python -c '$(DEV_PACKAGES)' | xargs -d '\n' $(BIN)/python -m pip install --quiet
 	@touch $@
 
 # The reproduction of papers, which `flashpager reproduce` finds where it is installed.
