@@ -145,7 +145,7 @@ impl CycleComposer<'_> {
     fn time(&self, name: &str) -> Result<f64> {
         self.sdr.get(name).ok_or_else(|| {
             Error::design(format!(
-                "{} has neither {name} nor a timing_mode in [sdr]: the operation {} unsupported be \
+                "{} has neither {name} nor a timing_mode in [sdr]: the operation {} cannot be \
                  composed; add one of them to the part's file",
                 self.part.name,
                 self.kind.name()

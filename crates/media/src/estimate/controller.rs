@@ -182,7 +182,7 @@ impl Peripheral {
             && controller.divider_range().divider != divider
         {
             return Err(Error::design(format!(
-                "peripheral: {controller} divider_range by {} numbers, not by {divider} ones; give one \
+                "peripheral: {controller} divides by {} numbers, not by {divider} ones; give one \
                  of the two",
                 controller.divider_range().divider
             )));
@@ -228,7 +228,7 @@ impl Peripheral {
         let who = self.controller.map_or_else(|| "the port".to_owned(), |who| who.to_string());
         let divisor = (clock_mhz / made).round();
         Err(Error::design(format!(
-            "the bus {bus}: {who} divider_range {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
+            "the bus {bus}: {who} divides {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
              {clock_mhz}MHz/{divisor}-x{}",
             self.divider(),
             four_decimals(wanted),

@@ -186,7 +186,7 @@ impl Software {
             || self.access_bytes() > MAX_ACCESS_BYTES
         {
             return Err(Error::design(format!(
-                "driver: {} bytes in {accesses} accesses to the data port unsupported be: an access \
+                "driver: {} bytes in {accesses} accesses to the data port cannot be: an access \
                  moves 1, 2, 4, 8 or 16 bytes",
                 self.bytes
             )));
