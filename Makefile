@@ -28,7 +28,8 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 CARGO_FLAGS := --release --locked
 # The store in C is compiled in, and the recorders in C are built beside.
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores runtime/medium \
-    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
+    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step \
+    recorders/stream -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 # Of x86-64 alone.
 PAGED := $(if $(filter x86_64,$(shell uname -m)),$(wildcard runtime/pager/linux/*.c))
 DEMO_TRACE := examples/traces/card-firmware.trace

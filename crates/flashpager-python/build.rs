@@ -13,6 +13,9 @@ const STEPPED: [&str; 2] = ["x86_64", "aarch64"];
 /// The examples that are installed.
 const EXAMPLES: [&str; 4] = ["traces", "pages", "spaces", "exploring.ipynb"];
 
+/// The header with which the recorders in C write the stream.
+const STREAM: &str = "recorders/stream";
+
 /// A program or library, of all C files of its folder.
 struct Native {
     folder: &'static str,
@@ -95,6 +98,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 fn build(native: &Native) {
     let folder = Path::new("../..").join(native.folder);
     println!("cargo::rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-changed=../../{STREAM}");
     let mut sources: Vec<_> = fs::read_dir(&folder)
         .into_iter()
         .flatten()
