@@ -1,12 +1,12 @@
-//! Real pages: the anonymous memory of a running process (Linux).
+//! Captures the anonymous memory of a running process (Linux).
 //!
-//! Anonymous is what only swap can hold: heap, stacks, anonymous mappings, and those
-//! pages of private file mappings that the process has changed. Pages of files and
-//! shared memory are not. Swapped-out pages are captured as resident ones are.
+//! Anonymous memory is what only swap can hold: heap, stacks, anonymous mappings, and pages of
+//! private file mappings that the process has changed. Pages of files and shared memory are not
+//! anonymous. Swapped-out pages are captured like resident ones.
 //!
-//! A page that was only ever read is the kernel's one page of zeros and takes no
-//! memory; where `/proc/PID/pagemap` does not tell (no page of its own, and all
-//! zeros), it is not counted.
+//! A page that was only ever read is the kernel's shared page of zeros and takes no memory. If
+//! `/proc/PID/pagemap` cannot distinguish it, a page of zeros that is not the process's own is left
+//! out.
 
 use std::fs::File;
 use std::io;
@@ -20,23 +20,23 @@ use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryPageFlags, PageI
 
 use super::pages::{CapturedProcess, PageOrigin, PagesInfo, PagesWriter};
 
-/// AnonymousPage table entries that are read at a time.
+/// Page table entries read at a time.
 const ENTRIES: u64 = 1 << 16;
 
-/// How long a thread may take to stop. One that waits for a disk in the kernel stops
-/// later, and executes nothing until then.
+/// How long a thread may take to stop. A thread that waits for a disk in the kernel stops later,
+/// and executes nothing until then.
 const STOPPING: Duration = Duration::from_secs(1);
 
-/// What is captured.
+/// Options of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// At most so many pages, sampled evenly over all; `None` for all.
+    /// Most pages, sampled evenly over all. `None` captures all.
     pub limit: Option<u64>,
-    /// Processes that the process started, and those that they did, too.
+    /// Also capture processes that the process started, and their descendants.
     pub children: bool,
-    /// Keep pages full of zeros, as a swap does; else they are only counted.
+    /// Keep pages full of zeros, as a swap does. Otherwise they are only counted.
     pub zero_pages: bool,
-    /// Stop the processes while their pages are read, so that these are of one moment.
+    /// Stop the processes while their pages are read, so that all pages are of one moment.
     pub stop: bool,
 }
 
@@ -46,14 +46,14 @@ impl Default for CaptureOptions {
     }
 }
 
-/// Capture pages of the process `pid` into the file `output`.
+/// Captures pages of the process `pid` into the file `output`.
 ///
-/// A stopped process goes on when the pages are read, and also if this process dies
-/// meanwhile: it is stopped as a debugger does it.
+/// A stopped process goes on when its pages have been read, and also if this process dies
+/// meanwhile: it is stopped as a debugger stops it.
 ///
 /// # Errors
-/// No such process, no permission, another debugger, a process without anonymous
-/// memory, or a file that cannot be written.
+/// Fails if there is no such process, without permission, if another debugger holds the process, if
+/// it has no anonymous memory, or if the file cannot be written.
 pub fn capture(pid: i32, options: &CaptureOptions, output: &Path) -> Result<PagesInfo> {
     if options.limit == Some(0) {
         return Err(Error::design("a capture of 0 pages; take at least 1"));
@@ -72,7 +72,7 @@ pub fn capture(pid: i32, options: &CaptureOptions, output: &Path) -> Result<Page
                 targets.push(target);
                 stopped.extend(stop);
             }
-            // A child that has ended since.
+            // A child that has ended meanwhile.
             Err(CaptureFailure::Ended(_)) if !targets.is_empty() => {}
             Err(failure) => return Err(failure.into()),
         }
@@ -104,8 +104,8 @@ pub fn capture(pid: i32, options: &CaptureOptions, output: &Path) -> Result<Page
     })
 }
 
-/// How many of `limit` each gets of those that have `counts`: the same share of each.
-/// Without a limit, all that it has by then.
+/// Splits `limit` over processes with `counts` pages, each the same share of its pages. Without a
+/// limit each gets all that it will have.
 fn shares(counts: &[u64], limit: Option<u64>) -> Vec<u64> {
     let all: u64 = counts.iter().sum();
     let Some(limit) = limit.filter(|limit| *limit < all) else {
@@ -123,8 +123,8 @@ fn shares(counts: &[u64], limit: Option<u64>) -> Vec<u64> {
         .collect()
 }
 
-/// The process, and with `children` all that come from it but ourselves, parents first, then by
-/// number.
+/// Returns the process, and with `children` its descendants except this process: parents first,
+/// then by number.
 fn family(pid: i32, children: bool) -> Result<Vec<i32>> {
     let mut found = vec![pid];
     if children {
@@ -137,13 +137,13 @@ fn family(pid: i32, children: bool) -> Result<Vec<i32>> {
             found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
             at += 1;
         }
-        // A shell's family has us in it.
+        // This process is in the family of the shell that started it.
         found.retain(|found| *found == pid || *found != std::process::id().cast_signed());
     }
     Ok(found)
 }
 
-/// Why a process cannot be captured.
+/// Reasons why a process cannot be captured.
 enum CaptureFailure {
     Ended(Error),
     Refused(Error),
@@ -182,7 +182,7 @@ fn from_io(pid: i32, error: io::Error) -> CaptureFailure {
     }
 }
 
-/// What to do when the memory of a process may not be read.
+/// The error for memory that may not be read, with what to do.
 fn forbidden(pid: i32) -> Error {
     let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let what = match yama.trim() {
@@ -197,8 +197,8 @@ fn forbidden(pid: i32) -> Error {
     Error::data(format!("process {pid}"), format!("its memory may not be read: {what}"))
 }
 
-/// A process whose files in /proc are open: it stays the same one, whatever its number
-/// may stand for later.
+/// A process whose files in /proc are open. They stay those of this process even if its number is
+/// reused.
 struct OpenProcess {
     pid: i32,
     process: procfs::process::Process,
@@ -206,7 +206,7 @@ struct OpenProcess {
     memory: File,
 }
 
-/// A page of a process, and the number of its mapping.
+/// An anonymous page of a process.
 #[derive(Clone, Copy)]
 struct AnonymousPage {
     mapping: u32,
@@ -222,7 +222,7 @@ impl OpenProcess {
         Ok(Self { pid, process, program, memory })
     }
 
-    /// Its mappings that can have anonymous pages.
+    /// Returns the mappings that can have anonymous pages.
     fn mappings(&self) -> Result<Vec<MemoryMap>> {
         let all = self.process.maps().map_err(|e| trouble(self.pid, e))?;
         let wanted = |map: &MemoryMap| {
@@ -237,7 +237,7 @@ impl OpenProcess {
         Ok(all.into_iter().filter(wanted).collect())
     }
 
-    /// Its anonymous pages, by address.
+    /// Returns the anonymous pages, by address.
     fn anonymous(&self) -> Result<Vec<AnonymousPage>> {
         let page_bytes = procfs::page_size();
         let mut entries = self.process.pagemap().map_err(|e| trouble(self.pid, e))?;
@@ -271,12 +271,12 @@ impl OpenProcess {
         Ok(pages)
     }
 
-    /// Read a page; false if it is no longer there, or is not to be read by anybody.
+    /// Reads a page. Returns false if it is gone or cannot be read by anybody.
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<bool> {
         match self.memory.read_exact_at(bytes, address) {
             Ok(()) => Ok(true),
             Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(false),
-            // What an address space that has ended reads as.
+            // The address space has ended.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 Err(Error::data(format!("process {}", self.pid), "ended while it was captured"))
             }
@@ -284,7 +284,7 @@ impl OpenProcess {
         }
     }
 
-    /// Write `share` of its pages, evenly taken.
+    /// Writes `share` of the pages, sampled evenly.
     fn capture(
         &self,
         number: u32,
@@ -337,7 +337,7 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// A mapping as `/proc/PID/maps` names it.
+/// Returns the name of a mapping, as in `/proc/PID/maps`.
 fn name(map: &MemoryMap) -> String {
     match &map.pathname {
         MMapPath::Path(path) => path.to_string_lossy().into_owned(),
@@ -349,8 +349,8 @@ fn name(map: &MemoryMap) -> String {
     }
 }
 
-/// A process whose threads are stopped, as by a debugger; dropped, it goes on. The
-/// kernel lets it go, too, when the thread that made this ends, however it does.
+/// A process whose threads are stopped, as by a debugger. It goes on when this is dropped; the
+/// kernel also lets it go when the thread that made this ends.
 struct StoppedProcess {
     threads: Vec<libc::pid_t>,
 }
@@ -358,7 +358,7 @@ struct StoppedProcess {
 impl StoppedProcess {
     fn stop(pid: i32) -> std::result::Result<Self, CaptureFailure> {
         let mut stopped = Self { threads: Vec::new() };
-        // Threads that run may start others meanwhile.
+        // Threads that are not stopped yet may start others.
         loop {
             let mut new = 0;
             for thread in threads(pid)? {
@@ -380,7 +380,7 @@ impl StoppedProcess {
         Ok(stopped)
     }
 
-    /// Stop a thread; false if it has ended.
+    /// Stops a thread. Returns false if it has ended.
     fn seize(&self, thread: libc::pid_t) -> io::Result<bool> {
         let none = std::ptr::null_mut::<libc::c_void>();
         for request in [libc::PTRACE_SEIZE, libc::PTRACE_INTERRUPT] {

@@ -1,31 +1,31 @@
-//! What happened on a simulated machine.
+//! Counts of a simulated machine.
 
 use serde::{Deserialize, Serialize};
 
 use super::store::StoreCounters;
 
-/// What happened.
+/// Counts of a run, or of a part of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineCounts {
     /// Bytes that the program read.
     pub bytes_read: u64,
-    /// Bytes that it wrote.
+    /// Bytes that the program wrote.
     pub bytes_written: u64,
-    /// Pages that were in no frame: touched for the first time, or swapped out.
+    /// Faults on pages in no frame: touched for the first time, or swapped out.
     pub faults: u64,
-    /// Pages that the policy had marked invalid.
+    /// Faults on pages in a frame that the policy had marked invalid.
     pub false_faults: u64,
-    /// Of the faults those on pages never touched before.
+    /// Faults on pages never touched before.
     pub first_touches: u64,
-    /// Pages that came from the store.
+    /// Pages read from the store.
     pub pages_in: u64,
-    /// Victims that went to the store.
+    /// Victims written to the store.
     pub pages_out: u64,
     /// Victims that were clean, with a copy in their slot.
     pub pages_dropped: u64,
     /// Copies given up: their page was written to, or the medium was too full to keep them.
     pub copies_freed: u64,
-    /// What was asked of medium and compressor.
+    /// Operations of the medium and the compressor.
     pub store: StoreCounters,
 }
 

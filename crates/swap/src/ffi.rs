@@ -1,8 +1,8 @@
-//! `runtime/swap/flashpager_swap.h` and `runtime/medium/emulated.h` in Rust's words.
+//! Declarations of `runtime/swap/flashpager_swap.h` and `runtime/medium/emulated.h`.
 
 use std::ffi::{c_char, c_int, c_void};
 
-// Linked for the compressors.
+// The C compressors call these libraries.
 use libz_sys as _;
 use lz4_sys as _;
 use zstd_sys as _;
@@ -34,7 +34,7 @@ pub struct FpCompressor {
     pub decompress: Option<DecompressFn>,
 }
 
-/// `struct fp_swap_layout`, of which the binding knows the address alone.
+/// `struct fp_swap_layout`, opaque to the binding.
 #[repr(C)]
 pub struct FpSwapLayout {
     _opaque: [u8; 0],
@@ -114,7 +114,7 @@ pub struct FpEmulatedCounters {
     pub erases: u64,
 }
 
-/// `struct fp_emulated`.
+/// `struct fp_emulated`, opaque to the binding.
 #[repr(C)]
 pub struct FpEmulated {
     _opaque: [u8; 0],
@@ -189,7 +189,7 @@ unsafe extern "C" {
 mod tests {
     use super::*;
 
-    /// A field that the header has more, or in another width, shows in the size.
+    /// Each struct has the size of its C original, so a field more or of another width fails.
     #[test]
     fn structs_are_as_large_as_in_c() {
         let here = [

@@ -1,8 +1,9 @@
 //! Compressed swap: pages that leave RAM go, compressed, to flash, PCM or RAM.
 //!
-//! The store itself is C (`runtime/swap/`): what runs here is what a device links. With
-//! the feature `host` pages of this machine are captured and really paged (Linux), which
-//! takes its kernel and its clock; all the rest only counts and prices.
+//! The store itself is the C code of `runtime/swap/`, which a device links too. The feature
+//! `host` (Linux) captures pages of this machine and pages a program for real, with the
+//! kernel and its clock. Everything else only counts and prices.
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub mod capture;

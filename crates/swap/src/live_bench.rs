@@ -1,5 +1,4 @@
-//! The benchmark program in memory that is really paged, and what came of it, in the terms of a
-//! simulated run.
+//! The benchmark program in memory that is really paged, reported like a simulated run.
 
 use flashpager_base::{Error, Result, named};
 use serde::Serialize;
@@ -8,20 +7,20 @@ use super::machine::SystemReport;
 use super::spec::SwapSpec;
 use super::store::{Statistics, StoreCounters, Wear};
 
-/// What the pager did.
+/// Counts of the live pager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LiveCounts {
-    /// Faults of missing pages.
+    /// Faults on missing pages.
     pub faults: u64,
-    /// Of them of pages never written to: filled with zeros.
+    /// Faults on pages never written to, which were filled with zeros.
     pub zero_fills: u64,
-    /// Of them of pages that the store held.
+    /// Faults on pages that the store held.
     pub swap_ins: u64,
-    /// Faults of the first write to a page that came in by reading.
+    /// Faults by the first write to a page that a read had brought in.
     pub write_faults: u64,
-    /// Pages that went to the store.
+    /// Pages written to the store.
     pub swap_outs: u64,
-    /// Pages that went and needed no writing.
+    /// Pages let go without writing, as they were clean.
     pub dropped: u64,
 }
 
@@ -40,22 +39,22 @@ impl std::ops::Sub for LiveCounts {
     }
 }
 
-/// A point of the chart: what was measured after a chunk.
+/// A measurement after a chunk was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LiveMeasurement {
-    /// Bytes allocated until then.
+    /// Bytes allocated at that time.
     pub allocated_bytes: u64,
     /// Bytes read since the chunk was full.
     pub read_bytes: u64,
-    /// What that took, in wall time.
+    /// Wall time of the reading.
     pub time_ns: u64,
-    /// The two as bandwidth: 2²⁰ bytes a second.
+    /// Read bandwidth, in 2²⁰ bytes a second.
     pub mib_s: f64,
-    /// What the pager did for it.
+    /// Counts of the pager during the reading.
     pub counts: LiveCounts,
 }
 
-/// How a run ended.
+/// How a live run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LiveEnding {
@@ -71,33 +70,33 @@ named! {
     "out-of-memory" => OutOfMemory,
 }
 
-/// What a point of a simulated run counts, as far as a live one can.
+/// The counts of a simulated measurement that a live one has, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveReadCounts {
     /// Bytes that the program read.
     pub bytes_read: u64,
-    /// Pages that came from the store.
+    /// Pages read from the store.
     pub pages_in: u64,
 }
 
-/// The reading that was measured.
+/// The measured reading, in the form of a simulated run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveRead {
-    /// What happened.
+    /// Counts of the reading.
     pub counts: LiveReadCounts,
 }
 
-/// A point of the chart, beside the speed of RAM.
+/// A measurement, compared with RAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LivePoint {
-    /// What was measured.
+    /// The measurement.
     #[serde(flatten)]
     pub measured: LiveMeasurement,
-    /// How fast the program read, in 2²⁰ bytes a second, by the name that simulated runs have.
+    /// Read bandwidth, in 2²⁰ bytes a second, under the name that simulated runs use.
     pub speed_mib_s: f64,
-    /// As a share of RAM's speed.
+    /// Bandwidth as a share of RAM's.
     pub share_of_ram: f64,
-    /// The reading.
+    /// The measured reading.
     pub read: LiveRead,
 }
 
@@ -118,62 +117,63 @@ impl LivePoint {
     }
 }
 
-/// What the store did, at the end of a live run.
+/// State of the store at the end of a live run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LiveStore {
-    /// Statistics.
+    /// The store's statistics.
     pub statistics: Statistics,
-    /// What was asked of medium and compressor.
+    /// Operations of the medium and the compressor.
     pub counters: StoreCounters,
-    /// How the medium is worn.
+    /// Wear of the medium.
     pub wear: Wear,
-    /// Bytes programmed over compressed bytes written; absent where nothing was.
+    /// Bytes programmed over compressed bytes written. `None` if nothing was written.
     pub write_amplification: Option<f64>,
 }
 
-/// What [`live_bench`] gives.
+/// The result of [`live_bench`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveReport {
-    /// The system; RAM's speed is that of this machine under these reads.
+    /// The system. RAM's speed is that of this machine under these reads.
     #[serde(flatten)]
     pub system: SystemReport,
     /// How the run ended.
     pub ending: LiveEnding,
-    /// Bytes that the program had filled by then, and could read back.
+    /// Bytes that the program had filled at the end and could read back.
     pub allocated_bytes: u64,
-    /// The chart.
+    /// The measurements, one after each chunk.
     pub points: Vec<LivePoint>,
-    /// All that the pager did.
+    /// Counts of the pager over the whole run.
     pub counts: LiveCounts,
-    /// The most pages that were in RAM at once.
+    /// Most pages that were in RAM at the same time.
     pub most_resident_pages: u32,
     /// Minor faults of the program's thread, as getrusage(2) counts them.
     pub minor_faults: u64,
-    /// Major ones.
+    /// Major faults of the program's thread.
     pub major_faults: u64,
-    /// Of the store, at the end.
+    /// The store's statistics at the end.
     pub statistics: Statistics,
-    /// What was asked of its medium.
+    /// Operations of the store's medium.
     pub counters: StoreCounters,
-    /// How worn the medium is.
+    /// Wear of the medium.
     pub wear: Wear,
-    /// What a reader should know.
+    /// Notes on how to read the results.
     pub notes: Vec<String>,
-    /// The mean of the points' speeds as shares of RAM's; absent without points.
+    /// Mean over the measurements of the share of RAM's speed. `None` without measurements.
     pub mean_share_of_ram: Option<f64>,
-    /// Bytes allocated when the medium was full; absent if it never was.
+    /// Bytes allocated when the medium was full. `None` if it never was.
     pub out_of_memory_at_bytes: Option<u64>,
-    /// The store in the end.
+    /// State of the store at the end.
     pub store: LiveStore,
 }
 
-/// Run the benchmark program in memory that is paged through the store. The medium takes its
-/// time as it is priced; RAM is as fast as it is. `progress` is told the bytes allocated so far,
-/// and those at most.
+/// Runs the benchmark program in memory that is paged through the store.
+///
+/// Operations of the medium take the time of its prices; RAM is as fast as this machine's.
+/// `progress` is called with the bytes allocated so far and the most there can be.
 ///
 /// # Errors
-/// A system that cannot be, userfaultfd not permitted, a store that lost a page, a wrong byte,
-/// or `go_on` saying no.
+/// Fails on a system that cannot exist, without permission for userfaultfd, if the store loses a
+/// page or gives wrong bytes, or if `go_on` returns false.
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub fn live_bench(
     spec: SwapSpec,
@@ -216,10 +216,10 @@ pub fn live_bench(
     })
 }
 
-/// Not here.
+/// Live paging needs Linux and the feature `host`.
 ///
 /// # Errors
-/// Always.
+/// Always fails.
 #[cfg(not(all(feature = "host", target_os = "linux")))]
 pub fn live_bench(
     _spec: SwapSpec,
@@ -265,8 +265,8 @@ mod linux {
         Ok((system.report(), found))
     }
 
-    /// RAM's speed where every point of a run took pages from the medium: a chunk is read again
-    /// in RAM that has room for it.
+    /// Measures RAM's speed if every measurement of a run read pages from the medium: reads one
+    /// chunk again, in RAM with room for it.
     pub(super) fn ram_mib_s(
         spec: SwapSpec,
         ram_bytes: u64,

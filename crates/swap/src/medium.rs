@@ -1,4 +1,4 @@
-//! Media for a swap store, as people write them: `ram:12M`, `pcm:16M`, `MT29F2G08AAC:64M`.
+//! Media for a swap store, by name and size: `ram:12M`, `pcm:16M`, `MT29F2G08AAC:64M`.
 
 use flashpager_base::{Error, Result, did_you_mean};
 use flashpager_media::bus::Bus;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::{Geometry, StoreCounters, StoreLayout};
 
-/// Kinds of media, and the parts of the catalog that stand for them; RAM is no part.
+/// Kinds of media, each with the catalog part that represents it. RAM is not a part.
 pub const KINDS: [(&str, Option<&str>); 5] = [
     ("ram", None),
     ("pcm", Some("NP8P128A")),
@@ -17,22 +17,22 @@ pub const KINDS: [(&str, Option<&str>); 5] = [
     ("nand", Some("MT29F2G08AAC")),
 ];
 
-/// Bytes of a medium that is written without a size.
+/// Bytes of a medium that is given without a size.
 pub const DEFAULT_BYTES: u64 = 16 << 20;
 
-/// Bytes by which the wear of media that rewrite in place is counted.
+/// Bytes of a block for which wear is counted on media that rewrite in place.
 const IN_PLACE_BLOCK_BYTES: u32 = 4096;
 
-/// A medium, looked up.
+/// A medium, looked up by name.
 #[derive(Clone, Debug)]
 pub struct SwapMedium {
-    /// As it was written.
+    /// The name, with the size.
     pub name: String,
-    /// The part; `None` for RAM.
+    /// The part. `None` for RAM.
     pub part: Option<Part>,
-    /// Its shape.
+    /// The medium's shape.
     pub geometry: Geometry,
-    /// Whether nobody said how large it is.
+    /// Whether the size is [`DEFAULT_BYTES`] because none was given.
     pub size_is_assumed: bool,
 }
 
@@ -40,7 +40,7 @@ impl std::str::FromStr for SwapMedium {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // A part may also be a TOML file, whose path may have a colon in it.
+        // A part may also be a TOML file, and its path may contain a colon.
         let (name, size) = match text.rsplit_once(':') {
             Some((name, size)) if !name.is_empty() => (name, Some(size)),
             _ => (text, None),
@@ -54,7 +54,7 @@ impl std::str::FromStr for SwapMedium {
             None => Some(known_part(name)?),
         };
         let geometry = geometry(text, part.as_ref(), bytes)?;
-        // With its size, so that whoever reads the name knows what was taken.
+        // With the size, so that the name shows the size that was assumed.
         let name = match size {
             Some(_) => text.to_owned(),
             None => format!("{text}:{}M", DEFAULT_BYTES >> 20),
@@ -124,21 +124,21 @@ fn rewrites_in_place(kind: MemoryKind) -> bool {
 }
 
 impl SwapMedium {
-    /// Whether it takes its bytes from the RAM that pages lie in.
+    /// Whether the medium is in the same RAM as the program's pages.
     pub fn is_ram(&self) -> bool {
         self.part.is_none()
     }
 
-    /// What is usual on it.
+    /// The usual layout on this medium.
     pub fn layout(&self) -> StoreLayout {
         if self.geometry.program_bytes > 1 { StoreLayout::Log } else { StoreLayout::Fragments }
     }
 
-    /// What its operations take, over `bus`, or one as fast as the part; bytes of RAM take
-    /// `ram_ns_per_byte`.
+    /// Times of the medium's operations over `bus`, or over the fastest bus of the part. RAM as a
+    /// medium takes `ram_ns_per_byte` for each byte.
     ///
     /// # Errors
-    /// Numbers that the part does not give, and a bus that it cannot take.
+    /// Fails if the part lacks a time that is needed, or cannot use the bus.
     pub fn prices(&self, bus: Option<Bus>, ram_ns_per_byte: f64) -> Result<MediumPrices> {
         let Some(part) = &self.part else {
             return Ok(MediumPrices {
@@ -166,7 +166,7 @@ impl SwapMedium {
             let page = part.flash_page_bytes();
             MediumPrices {
                 load_ns: ns(OperationKind::Read, Some(0))?,
-                // A small page has no column change: it is loaded anew.
+                // A small-page part has no column change: it loads the page again.
                 column_ns: match part.has_column_change() {
                     true => ns(OperationKind::ChangeColumn, Some(0))?,
                     false => ns(OperationKind::Read, Some(0))?,
@@ -197,7 +197,8 @@ impl SwapMedium {
         Ok(prices)
     }
 
-    /// Fields that nobody checked and on which prices or life depend.
+    /// Fields of the part that were never checked against a datasheet and that prices or life
+    /// depend on.
     pub fn unverified(&self, bus: Option<Bus>) -> Vec<String> {
         let Some(part) = &self.part else { return Vec::new() };
         part.unverified_in(|part| {
@@ -208,30 +209,31 @@ impl SwapMedium {
     }
 }
 
-/// What the operations of a medium take.
+/// Times of a medium's operations, in nanoseconds. An operation that the medium does not have takes
+/// 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumPrices {
-    /// A read, without its bytes.
+    /// A read, without the transfer of its bytes.
     pub read_ns: f64,
-    /// A flash page into the data register: commands, address and t_R.
+    /// A load of a flash page into the data register: commands, address and t_R.
     pub load_ns: f64,
-    /// A change of the column within it.
+    /// A change of the column within the register.
     pub column_ns: f64,
-    /// A byte that is read.
+    /// The transfer of one byte that is read.
     pub read_byte_ns: f64,
-    /// A program, without its bytes; of NAND a whole flash page with all its bytes.
+    /// A program, without the transfer of its bytes. For NAND, a whole flash page with its bytes.
     pub program_ns: f64,
-    /// A byte that is programmed in place.
+    /// One byte that is programmed in place.
     pub program_byte_ns: f64,
-    /// Bytes that are programmed together in place; 0 where each goes alone.
+    /// Bytes that are programmed together in place; 0 if each byte is programmed by itself.
     pub program_unit_bytes: u32,
-    /// Such a unit, with its bytes.
+    /// One such unit, with the transfer of its bytes.
     pub program_unit_ns: f64,
-    /// An erasure.
+    /// An erasure of a block.
     pub erase_ns: f64,
 }
 
-/// Time at the medium.
+/// Time at the medium, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumTime {
     /// Reads.
@@ -243,10 +245,10 @@ pub struct MediumTime {
 }
 
 impl MediumPrices {
-    /// What was asked of the medium takes.
+    /// Returns the time of a medium's operations.
     ///
-    /// Bytes programmed in place begin anywhere within a unit: a program of n bytes touches
-    /// (n + unit − 1) / unit units on average.
+    /// Bytes programmed in place begin anywhere within a unit, so a program of n bytes touches (n +
+    /// unit − 1) / unit units on average.
     pub fn time(&self, counters: &StoreCounters) -> MediumTime {
         let n = |count: u64| count as f64;
         let units = match self.program_unit_bytes {
@@ -306,9 +308,9 @@ mod tests {
         }
     }
 
-    /// By hand from MT29F2G08AAC: t_R 25 µs, t_PROG 300 µs, t_BERS 2 ms, t_RC 30 ns, and
-    /// mode 3: t_WC 30, t_WP 15, holds 5, t_CS 25, t_CLR 10, t_RP 15, t_RHZ 100, t_RR 20,
-    /// t_RHW 100, t_CCS 500.
+    /// Computed by hand from MT29F2G08AAC: t_R 25 µs, t_PROG 300 µs, t_BERS 2 ms, t_RC 30 ns, and
+    /// mode 3: t_WC 30, t_WP 15, holds 5, t_CS 25, t_CLR 10, t_RP 15, t_RHZ 100, t_RR 20, t_RHW
+    /// 100, t_CCS 500.
     #[test]
     fn nand_costs_what_its_datasheet_says() {
         let prices = medium("nand:64M").prices(None, 1.0).unwrap();
@@ -337,8 +339,8 @@ mod tests {
         close(time.erase_ns, prices.erase_ns);
     }
 
-    /// By hand from NP8P128A: 16 bytes are read in 115 + 7 · 25 ns; 64 are written by three
-    /// command cycles and 32 words of 115 ns, then 120 µs.
+    /// Computed by hand from NP8P128A: 16 bytes are read in 115 + 7 · 25 ns; 64 are written by
+    /// three command cycles and 32 words of 115 ns, then 120 µs.
     #[test]
     fn pcm_costs_what_its_datasheet_says() {
         let prices = medium("pcm:16M").prices(None, 1.0).unwrap();

@@ -1,4 +1,4 @@
-//! What a swap system's counts cost.
+//! The time that a swap system's counts take.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use super::store::Compressor;
 
 /// Instructions that a compressor executes for each byte of a page.
 ///
-/// Counted on x86-64 by callgrind in the C code as it is linked here (gcc -O2), on pages of
-/// `synthetic(25%)`: see `benches/swap.rs` for the command.
+/// Counted on x86-64 with callgrind in the C code that is linked here (gcc -O2), on pages of
+/// `synthetic(25%)`. `benches/swap.rs` has the command.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompressorSpeed {
-    /// For each byte of the page that goes out.
+    /// Instructions for each byte of a page that is compressed.
     pub compress_instructions_per_byte: f64,
-    /// For each byte of the page that comes back.
+    /// Instructions for each byte of a page that is decompressed.
     pub decompress_instructions_per_byte: f64,
 }
 
 impl CompressorSpeed {
-    /// As it was counted.
+    /// Returns the counted speed of a compressor.
     pub fn of(compressor: Compressor) -> Self {
         let (compress, decompress) = match compressor {
             Compressor::None => (0.0, 0.0),
@@ -35,40 +35,40 @@ impl CompressorSpeed {
     }
 }
 
-/// What things take.
+/// Times of a swap system's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwapPrices {
-    /// A byte of RAM that the program reads or writes.
+    /// Nanoseconds for each byte of RAM that the program reads or writes.
     pub ram_ns_per_byte: f64,
-    /// A page fault, without store and medium.
+    /// Nanoseconds of a page fault, without store and medium.
     pub fault_ns: f64,
-    /// Compressing a page.
+    /// Nanoseconds to compress a page.
     pub compress_page_ns: f64,
-    /// Decompressing one.
+    /// Nanoseconds to decompress a page.
     pub decompress_page_ns: f64,
-    /// The medium's operations.
+    /// Times of the medium's operations.
     pub medium: MediumPrices,
 }
 
-/// Where time goes.
+/// Time of a run, by what takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SwapTime {
-    /// The program reads and writes RAM.
+    /// The program's reads and writes of RAM.
     pub ram_ns: f64,
-    /// Page faults.
+    /// Page faults, false ones included.
     pub fault_ns: f64,
-    /// Pages on their way out.
+    /// Compression.
     pub compress_ns: f64,
-    /// Pages on their way back.
+    /// Decompression.
     pub decompress_ns: f64,
-    /// The medium.
+    /// Operations of the medium.
     pub medium: MediumTime,
-    /// All of it.
+    /// The sum of all.
     pub total_ns: f64,
 }
 
 impl SwapPrices {
-    /// What `counts` take.
+    /// Returns the time that `counts` take.
     pub fn time(&self, counts: &MachineCounts) -> SwapTime {
         let n = |count: u64| count as f64;
         let medium = self.medium.time(&counts.store);

@@ -1,4 +1,4 @@
-//! What compressors, and a store behind them, make of captured pages.
+//! Compression ratios of captured pages, by compressor, with and without a store's overhead.
 
 use flashpager_base::{Error, Result};
 use serde::Serialize;
@@ -6,40 +6,40 @@ use serde::Serialize;
 use super::pages::Pages;
 use super::store::{Compressor, Geometry, MediumFaults, Statistics, Store, StoreLayout, StoreSpec};
 
-/// Bytes by which the medium of the store is cut.
+/// Bytes of a block of the store's medium.
 const BLOCK_BYTES: u32 = 4096;
 
-/// What became of some pages.
+/// Compression ratios of a set of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct PagesRatio {
-    /// Pages.
+    /// Pages in the set.
     pub pages: u64,
-    /// Of them filled with one word: no data.
+    /// Pages filled with one repeated word. A store keeps only the word.
     pub same_pages: u64,
-    /// Of them incompressible: stored as they are.
+    /// Incompressible pages, stored as they are.
     pub huge_pages: u64,
-    /// Compressed over original bytes of those that are not filled with one word; absent
-    /// without any.
+    /// Compressed over original bytes of pages that are not same-filled; `None` without any.
     pub compression_ratio: Option<f64>,
-    /// As above, of all pages, those that are filled with one word taking nothing.
+    /// Compressed over original bytes of all pages; same-filled ones count as 0 compressed
+    /// bytes. `None` without pages.
     pub compression_ratio_of_all: Option<f64>,
-    /// Bytes that a store in place (fragments) takes of its medium, headers and all, over
-    /// original bytes, of pages that are not filled with one word.
+    /// Bytes of the medium that a store with the layout `fragments` uses, headers included,
+    /// over original bytes of pages that are not same-filled; `None` without any.
     pub used_ratio: Option<f64>,
 }
 
-/// What a compressor makes of a file of pages.
+/// Compression ratios of a file of pages under one compressor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CompressorRatios {
-    /// Its name.
+    /// Name of the compressor.
     pub compressor: &'static str,
-    /// Of all pages.
+    /// Ratios of all pages.
     pub all: PagesRatio,
-    /// Of the pages of each process of the file.
+    /// Ratios of each process's pages, in the file's order.
     pub processes: Vec<PagesRatio>,
 }
 
-/// Sums of what a store said.
+/// Totals of a store's statistics.
 #[derive(Clone, Copy, Default)]
 struct StoreTotals {
     pages: u64,
@@ -84,10 +84,10 @@ impl StoreTotals {
     }
 }
 
-/// Put all pages into a store under every compressor.
+/// Writes all pages to a store, under each compressor in turn.
 ///
 /// # Errors
-/// Pages of a size that no store takes, and `go_on` saying no.
+/// Fails if no store takes pages of this size, or if `go_on` returns false.
 pub fn ratios(pages: &Pages, go_on: &dyn Fn() -> bool) -> Result<Vec<CompressorRatios>> {
     Compressor::ALL.iter().map(|(_, compressor)| ratios_of(pages, *compressor, go_on)).collect()
 }
@@ -99,7 +99,7 @@ fn ratios_of(
 ) -> Result<CompressorRatios> {
     let info = pages.info();
     let page_bytes = info.page_bytes;
-    // Room for all pages as they are, and their headers.
+    // Enough for all pages uncompressed, with their headers.
     let bytes = info.pages * u64::from(page_bytes) * 5 / 4;
     let mut store = Store::format(&StoreSpec {
         layout: StoreLayout::Fragments,

@@ -1,4 +1,5 @@
-//! A swap system as a person asks for it, with all defaults, and looked up.
+//! Swap systems: the settings a user gives ([`SwapSpec`]), and the same looked up and checked
+//! ([`SwapSystem`]).
 
 use std::path::{Path, PathBuf};
 
@@ -12,80 +13,81 @@ use super::price::{CompressorSpeed, SwapPrices};
 use super::store::{Compressor, MediumFaults, StoreLayout, StoreSpec};
 use super::workload::{AccessPattern, Contents, Synthetic, Workload};
 
-/// What `most_bytes` is by default: RAM, and so many times the medium.
+/// Default of `most_bytes`: RAM plus this many times the medium.
 const MEDIUM_HOLDS_TIMES: u64 = 5;
 
-/// A swap system, and what runs on it.
+/// The settings of a swap system and of the program that runs on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SwapSpec {
     /// Bytes of RAM.
     pub ram_bytes: u64,
-    /// Bytes of it that are neither for the program's pages nor the store's.
+    /// Bytes of RAM that neither the program's pages nor the store can use.
     pub reserved_bytes: u64,
     /// Bytes of a page of memory.
     pub page_bytes: u32,
-    /// The medium, as `pcm:16M` ([`SwapMedium`]).
+    /// The medium, as `pcm:16M` ([`SwapMedium`] lists the forms).
     pub medium: String,
-    /// How pages lie on it; what is usual on the medium if absent.
+    /// How pages lie on the medium ([`StoreLayout`]). `None` takes the usual layout for the medium.
     pub layout: Option<String>,
-    /// What makes pages smaller.
+    /// Name of the compressor ([`Compressor`]).
     pub compressor: String,
-    /// Whether each page that was compressed is decompressed and compared; one that differs is
-    /// stored as it is.
+    /// Decompress and compare each compressed page. A page that differs is stored uncompressed.
     pub verify: bool,
-    /// Who goes out.
+    /// Name of the replacement policy, which chooses the page that leaves RAM.
     pub policy: String,
-    /// Percent of the medium's room up to which a page that came back keeps its copy there;
-    /// beyond, its slot is freed and it is dirty. Linux has 50.
+    /// How full the medium may be, in percent, while a page that came back keeps its copy there.
+    /// Above it the slot is freed and the page is dirty. Linux has 50.
     pub keep_copies_percent: u32,
-    /// Contents of pages: `synthetic(25%)`, or a file of captured pages.
+    /// Contents of pages: `synthetic(25%)`, or the path of a file of captured pages.
     pub pages: String,
-    /// Of all that is random.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Blocks that a log leaves free; 0: as few as it can.
+    /// Blocks that a log leaves free; 0 for the fewest it can.
     pub reserve_blocks: u32,
-    /// The file that holds the medium; memory if absent.
+    /// File that holds the medium. `None` keeps it in memory.
     pub file: Option<PathBuf>,
-    /// What fails on the medium.
+    /// Faults of the emulated medium.
     pub faults: MediumFaults,
 
-    /// What the program reads after each chunk: `random`, `fixed`, `last`.
+    /// The program's access pattern after each chunk: `random`, `fixed` or `last`
+    /// ([`AccessPattern`]).
     pub reading: String,
-    /// Bytes that it allocates at a time.
+    /// Bytes that the program allocates at a time.
     pub chunk_bytes: u64,
     /// How often `fixed` and `last` read their chunk.
     pub reads: u32,
-    /// How many pages `random` reads after each chunk.
+    /// Pages that `random` reads after each chunk.
     pub random_pages: u32,
-    /// Bytes that it allocates at most; RAM and five times the medium if absent.
+    /// Most bytes that the program allocates. `None` takes RAM plus five times the medium.
     pub most_bytes: Option<u64>,
 
-    /// Churn: percent of the store's room that is filled before.
+    /// Churn: percent of the store's space that is filled first.
     pub fill_percent: u32,
-    /// Churn: how often the store's room is then overwritten.
+    /// Churn: how often the store's space is then overwritten.
     pub turnovers: f64,
 
-    /// The medium's bus, as `33MHz-x8`; one as fast and wide as the part's if absent.
+    /// The medium's bus, as `33MHz-x8`. `None` takes the fastest and widest that the part allows.
     pub bus: Option<String>,
-    /// A byte of RAM that the program reads or writes; of RAM as a medium, too.
+    /// Nanoseconds per byte of RAM that the program reads or writes. Also the price of RAM as a
+    /// medium.
     pub ram_ns_per_byte: f64,
-    /// A page fault, without store and medium.
+    /// Nanoseconds of a page fault, without store and medium.
     pub fault_ns: f64,
-    /// Clock of the processor.
+    /// Clock of the processor, in MHz.
     pub clock_mhz: f64,
-    /// Its cycles for an instruction.
+    /// Processor cycles per instruction.
     pub cycles_per_instruction: f64,
-    /// Instructions for each byte of a page to be compressed; the compressor's as it was
-    /// counted ([`CompressorSpeed`]) if absent.
+    /// Instructions per byte of a page to compress it. `None` takes the compressor's counted speed
+    /// ([`CompressorSpeed`]).
     pub compress_instructions_per_byte: Option<f64>,
-    /// As above, for each byte of a page that was decompressed.
+    /// Instructions per byte of a page to decompress it. `None` as above.
     pub decompress_instructions_per_byte: Option<f64>,
 }
 
 impl Default for SwapSpec {
-    /// MTDCOMPR's board: 32 MB of RAM and an XScale PXA271, with swap on PCM. What the paper
-    /// does not say of the board is a guess: 416 MHz, 1.5 cycles an instruction, 100 MB/s of
-    /// RAM, 20 µs for a fault.
+    /// The board of MTDCOMPR: 32 MB of RAM and an XScale PXA271, with swap on PCM. The paper leaves
+    /// the following open, and these are guesses: 416 MHz, 1.5 cycles per instruction, 100 MB/s of
+    /// RAM, 20 µs per fault.
     fn default() -> Self {
         Self {
             ram_bytes: 32 << 20,
@@ -122,29 +124,30 @@ impl Default for SwapSpec {
 
 /// A [`SwapSpec`], looked up and checked.
 pub struct SwapSystem {
-    /// The spec, with what was absent filled in.
+    /// The settings, with every `None` that has a default replaced by it.
     pub spec: SwapSpec,
     /// The medium.
     pub medium: SwapMedium,
-    /// Who goes out.
+    /// The replacement policy.
     pub policy: PolicySpec,
-    /// The program.
+    /// The program that runs.
     pub workload: Workload,
-    /// The store.
+    /// The store's specification.
     pub store: StoreSpec,
-    /// What things take.
+    /// Times of all operations.
     pub prices: SwapPrices,
-    /// Fields of the medium's part that nobody checked.
+    /// Fields of the medium's part that were never checked against a datasheet.
     pub unverified: Vec<String>,
-    /// What nobody said and is no part of [`SwapSpec::default`], each with the reason.
+    /// Values that were assumed and are not in [`SwapSpec::default`], each with its reason.
     pub assumed: Vec<String>,
 }
 
 impl SwapSystem {
-    /// Look up and check everything that `spec` names.
+    /// Looks up and checks everything that `spec` names.
     ///
     /// # Errors
-    /// Unknown media, layouts, compressors, policies; sizes and numbers that cannot be.
+    /// Fails on unknown media, layouts, compressors and policies, and on sizes or numbers out of
+    /// range.
     pub fn new(mut spec: SwapSpec) -> Result<Self> {
         let medium: SwapMedium = spec.medium.parse()?;
         let layout = match &spec.layout {
@@ -232,7 +235,7 @@ impl SwapSystem {
             seed: spec.seed,
         };
         let unverified = medium.unverified(bus);
-        // A budget comes from the times of a fault handler, which a swap system has not.
+        // A budget derives from the times of a fault handler, which a swap system does not have.
         policy = policy.with_budget(u32::MAX);
         let assumed = match medium.size_is_assumed {
             true => vec![format!(
@@ -251,8 +254,8 @@ impl SwapSystem {
         Ok(Self { spec, medium, policy, workload, store, prices, unverified, assumed })
     }
 
-    /// Bytes of RAM that are not for the program's pages: what is reserved, what the store
-    /// takes, and the medium if that is RAM.
+    /// Bytes of RAM that the program's pages cannot use: the reserved ones, the store's, and the
+    /// medium if it is RAM.
     pub fn taken_bytes(&self) -> u64 {
         let medium = if self.medium.is_ram() { self.medium.geometry.bytes() } else { 0 };
         self.spec.reserved_bytes.saturating_add(self.store.memory_bytes()).saturating_add(medium)
@@ -261,7 +264,7 @@ impl SwapSystem {
     /// Frames for the program's pages.
     ///
     /// # Errors
-    /// RAM without room for one.
+    /// Fails if RAM has no room for a single frame.
     pub fn frames(&self) -> Result<u32> {
         let left = self.spec.ram_bytes.saturating_sub(self.taken_bytes());
         let frames = left / u64::from(self.spec.page_bytes);
@@ -278,15 +281,15 @@ impl SwapSystem {
         Ok(frames.min(u32::MAX.into()) as u32)
     }
 
-    /// The cache of frames as a policy sees it.
+    /// The shape of the cache of frames, for a policy.
     pub(super) fn shape(&self) -> Result<Shape> {
         Ok(Shape { frames: self.frames()?, pages: self.workload.pages(), ways: None })
     }
 
-    /// Open the contents of pages.
+    /// Opens the contents of pages.
     ///
     /// # Errors
-    /// A file that is none of pages.
+    /// Fails if the file is not a file of pages.
     pub fn contents(&self) -> Result<Box<dyn Contents>> {
         let text = &self.spec.pages;
         let synthetic = text.trim().strip_prefix("synthetic").map(str::trim);

@@ -1,20 +1,19 @@
-//! MTDCOMPR's benchmark program ("Performance measurement technique"), step by step:
-//! it allocates memory chunk by chunk, fills each chunk with data, and after each reads
-//! some of what it has so far, measuring how fast.
+//! The benchmark program of MTDCOMPR ("Performance measurement technique").
 //!
-//! The simulated machine and the live process take the same steps; the same spec gives
-//! the same steps always.
+//! The program allocates memory chunk by chunk and fills each chunk with data. After each chunk it
+//! reads some of its memory and measures how fast. The simulated machine and the live process take
+//! the same steps, and the same settings always give the same steps.
 
 use flashpager_base::{Error, Result, named};
 use serde::{Deserialize, Serialize};
 
-/// What the program reads after each chunk.
+/// Which memory the program reads after each chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessPattern {
-    /// Each time another page at random, of all so far.
+    /// A random page of all so far, each time another one.
     Random,
-    /// One chunk picked at random, several times.
+    /// One chunk, chosen at random, several times.
     Fixed,
     /// The last chunk, several times.
     Last,
@@ -27,44 +26,44 @@ named! {
     "last" => Last,
 }
 
-/// The program's parameters.
+/// The benchmark program's parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
-    /// What is read after each chunk.
+    /// Which memory it reads after each chunk.
     pub reading: AccessPattern,
     /// Bytes of a page of memory.
     pub page_bytes: u32,
-    /// Bytes of a chunk: a multiple of the page.
+    /// Bytes of a chunk, a multiple of the page.
     pub chunk_bytes: u64,
     /// How often `fixed` and `last` read their chunk.
     pub reads: u32,
-    /// How many pages `random` reads after each chunk.
+    /// Pages that `random` reads after each chunk.
     pub random_pages: u32,
-    /// The program ends when it has allocated so many bytes, in whole chunks.
+    /// Bytes after which the program ends, rounded down to whole chunks.
     pub most_bytes: u64,
-    /// Of all that is random.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What the program does next.
+/// A step of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadStep {
-    /// It writes all of `page`, for the first time. Pages are numbered from 0 in the order
+    /// The program writes all of `page`, for the first time. Pages are numbered from 0 in the order
     /// in which they are filled.
     Fill {
-        /// Which page.
+        /// Number of the page.
         page: u32,
-        /// Number of its content ([`Contents`]).
+        /// Number of the page's content ([`Contents`]).
         content: u64,
     },
-    /// The chunk is full; what is read from here on is measured.
+    /// The chunk is full. The reads that follow are measured.
     Begin,
-    /// It reads all of `page`.
+    /// The program reads all of `page`.
     Read {
-        /// Which page.
+        /// Number of the page.
         page: u32,
     },
-    /// It stops measuring: a point of the chart.
+    /// The measurement ends.
     End {
         /// Bytes allocated so far.
         allocated_bytes: u64,
@@ -72,10 +71,11 @@ pub enum WorkloadStep {
 }
 
 impl Workload {
-    /// Check the sizes.
+    /// Checks the sizes.
     ///
     /// # Errors
-    /// Sizes that fit no whole pages or chunks, or nothing to read.
+    /// Fails if chunks are not whole pages, if there are too many pages, or if nothing would be
+    /// read.
     pub fn check(&self) -> Result<()> {
         let page = u64::from(self.page_bytes);
         if page == 0 || self.chunk_bytes == 0 || !self.chunk_bytes.is_multiple_of(page) {
@@ -100,12 +100,12 @@ impl Workload {
         Ok(())
     }
 
-    /// Chunks that the program allocates if nothing stops it.
+    /// Chunks that the program allocates, unless memory runs out before.
     pub fn chunks(&self) -> u64 {
         self.most_bytes / self.chunk_bytes.max(1)
     }
 
-    /// Pages that it allocates if nothing stops it.
+    /// Pages that the program allocates, unless memory runs out before.
     pub fn pages(&self) -> u32 {
         (self.chunks() * u64::from(self.chunk_pages())).min(u32::MAX.into()) as u32
     }
@@ -114,8 +114,8 @@ impl Workload {
         (self.chunk_bytes / u64::from(self.page_bytes.max(1))) as u32
     }
 
-    /// The steps, from the first chunk to the last. The workload must be in order
-    /// ([`Workload::check`]).
+    /// Returns the program's steps, from the first chunk to the last. The workload must pass
+    /// [`Workload::check`].
     pub fn steps(&self) -> WorkloadSteps<'_> {
         WorkloadSteps {
             workload: self,
@@ -127,13 +127,13 @@ impl Workload {
 }
 
 enum ChunkProgress {
-    /// Pages of the chunk that are full.
+    /// Filling the chunk: pages filled so far.
     Fill(u32),
-    /// Pages read, and the first page of the chunk that is read.
+    /// Reading: pages read so far, and the first page of the chunk that is read.
     Read(u64, u32),
 }
 
-/// See [`Workload::steps`].
+/// The steps of a program ([`Workload::steps`]).
 pub struct WorkloadSteps<'a> {
     workload: &'a Workload,
     random: SplitMix,
@@ -187,20 +187,20 @@ impl Iterator for WorkloadSteps<'_> {
     }
 }
 
-/// Where the contents of pages come from: captured pages, or made ones.
+/// A source of page contents: captured or generated pages.
 pub trait Contents: Sync {
-    /// Put content number `content` into `page`; the same number and length give the same
-    /// bytes always.
+    /// Fills `page` with content number `content`. The same number and page size always give the
+    /// same bytes.
     fn fill(&self, content: u64, page: &mut [u8]);
 }
 
-/// Pages that compress to about a share of their size, as `synthetic(25%)`: lines of 64
-/// bytes of which that share is random and the rest repeats the line before.
+/// Generated pages that compress to about `percent` of their size, as `synthetic(25%)`. In lines of
+/// 64 bytes, that share is random and the others repeat the line before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Synthetic {
-    /// The share, in percent: 0 to 100.
+    /// Share of random lines, in percent: 0 to 100.
     pub percent: u32,
-    /// Of all that is random.
+    /// Seed of the lines.
     pub seed: u64,
 }
 
@@ -221,7 +221,7 @@ impl Contents for Synthetic {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): small, and the same everywhere.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): small, and the same on every machine.
 #[derive(Clone, Debug)]
 pub(crate) struct SplitMix(u64);
 
@@ -238,7 +238,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
