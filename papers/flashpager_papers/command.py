@@ -13,7 +13,7 @@ from flashpager import _engine
 from flashpager.base.installed import example
 from flashpager.cli import options
 from flashpager.cli.console import counting, natural_width, note, out, print_json, print_whole
-from flashpager_papers import flash_media, measurements
+from flashpager_papers import flash_media, measurements, page
 from flashpager_papers.cardis import claims as cardis
 from flashpager_papers.claim import Claim, Verdict, summary
 from flashpager_papers.mtdcompr import board
@@ -67,6 +67,14 @@ def reproduce(
             "--pages", metavar="DIR", help="mtdcompr: captured pages, else examples/pages."
         ),
     ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE",
+            help="Also write the tables there as Markdown, as papers/claims.md has them.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Print each claim of a paper with our figure beside it, its kind and a verdict.
@@ -91,11 +99,15 @@ def reproduce(
         if traces is not None:
             message = f"{paper} replays no traces: leave --traces out"
             raise _engine.FlashpagerError(message)
-        _reproduce_mtdcompr(pages or example("pages", "give --pages DIR"), plots, json=json)
+        _reproduce_mtdcompr(
+            pages or example("pages", "give --pages DIR"), plots, markdown, json=json
+        )
         return
     if paper in _OF_TRACES:
         folder = traces or example(_OF_TRACES[paper], "give --traces DIR")
-        (_reproduce_swl if paper == "swl" else _reproduce_cardis)(folder, plots, json=json)
+        (_reproduce_swl if paper == "swl" else _reproduce_cardis)(
+            folder, plots, markdown, json=json
+        )
         return
     for given, option, missing in (
         (plots, "--plots", "has no pictures here"),
@@ -105,14 +117,19 @@ def reproduce(
             message = f"{paper} {missing}: leave {option} out"
             raise _engine.FlashpagerError(message)
     claims = _OF_PARTS[paper]()
+    figures = _FIGURES.get(paper, ("paper", "ours"))
+    if markdown is not None:
+        page.write(markdown, claims, [_table(claims, *figures, with_why=True)])
     if json:
         print_json({"version": _engine.version(), "claims": [claim.as_dict() for claim in claims]})
         return
-    _show(claims, *_FIGURES.get(paper, ("paper", "ours")))
+    _show(claims, *figures)
     _sum_up(claims, _SUMMARIES.get(paper, summary))
 
 
-def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
+def _reproduce_cardis(
+    traces: Path, plots: Path | None, markdown: Path | None, *, json: bool
+) -> None:
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
         from flashpager.plots import picture  # noqa: PLC0415
@@ -124,6 +141,8 @@ def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
     if plots is not None:
         written = picture.write_all(pictures(found.programs), plots)
         note(f"{plots}: {', '.join(path.name for path in written)}")
+    if markdown is not None:
+        page.write(markdown, found.claims, [_table(found.claims, "paper", "ours", with_why=True)])
     if json:
         every = found.programs.every
         print_json(
@@ -140,7 +159,7 @@ def _reproduce_cardis(traces: Path, plots: Path | None, *, json: bool) -> None:
     _sum_up(found.claims)
 
 
-def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
+def _reproduce_swl(traces: Path, plots: Path | None, markdown: Path | None, *, json: bool) -> None:
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
         from flashpager.plots import picture  # noqa: PLC0415
@@ -152,6 +171,9 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
     if plots is not None:
         written = picture.write_all(pictures(found), plots)
         note(f"{plots}: {', '.join(path.name for path in written)}")
+    if markdown is not None:
+        tables = [_table(found.claims, "paper", "ours", with_why=True), _beyond(found.beyond)]
+        page.write(markdown, found.claims, tables)
     if json:
         replays = [row for program in found.programs for row in program.table()]
         print_json(
@@ -165,14 +187,16 @@ def _reproduce_swl(traces: Path, plots: Path | None, *, json: bool) -> None:
         return
     _show(found.claims, "paper", "ours")
     out.print()
-    _show_beyond(found.beyond)
+    print_whole(_beyond(found.beyond))
     out.print()
     for line in machine.about(found.handler.machine):
         out.print(escape(line))
     _sum_up(found.claims)
 
 
-def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
+def _reproduce_mtdcompr(
+    pages: Path, plots: Path | None, markdown: Path | None, *, json: bool
+) -> None:
     if plots is not None:
         # Altair takes its time to load; most runs do without it.
         from flashpager.plots import picture  # noqa: PLC0415
@@ -184,6 +208,13 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
     if plots is not None:
         written = picture.write_all(pictures(found), plots)
         note(f"{plots}: {', '.join(path.name for path in written)}")
+    if markdown is not None:
+        tables = [
+            _table(found.claims, "paper", "ours", with_why=True),
+            _assumed(),
+            _in_kernel(found),
+        ]
+        page.write(markdown, found.claims, tables)
     if json:
         print_json(
             {
@@ -205,19 +236,24 @@ def _reproduce_mtdcompr(pages: Path, plots: Path | None, *, json: bool) -> None:
         return
     _show(found.claims, "paper", "ours")
     out.print()
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("the board")
-    table.add_column("where it is from")
-    for what, why in board.ASSUMED:
-        table.add_row(escape(what), escape(why))
-    out.print(table)
+    out.print(_assumed())
     out.print()
     _show_in_kernel(found)
     _sum_up(found.claims)
 
 
-def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
-    """Print ratios of the program in a Linux kernel beside those of the simulated board."""
+def _assumed() -> Table:
+    """Return the table of the numbers of the board, and their sources."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("the board")
+    table.add_column("where it is from")
+    for what, why in board.ASSUMED:
+        table.add_row(escape(what), escape(why))
+    return table
+
+
+def _in_kernel(found: mtdcompr.MtdcomprResults) -> Table:
+    """Return the table of ratios of the program in a Linux kernel and on the simulated board."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("in one run", max_width=40)
     for title in ("paper", "simulated", "in a kernel"):
@@ -225,7 +261,12 @@ def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
     table.add_column("of both, the kernel first", max_width=60)
     for row in found.in_kernel:
         table.add_row(*map(escape, (row.what, row.paper, row.simulated, row.measured, row.why)))
-    print_whole(table)
+    return table
+
+
+def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
+    """Print the ratios in a Linux kernel, and how they were measured."""
+    print_whole(_in_kernel(found))
     machine = f"Linux {found.measured.kernel} in QEMU, measured by: {found.command}"
     out.print(f"[dim]{escape(machine)}[/dim]")
 
@@ -236,8 +277,8 @@ def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary
         note(line)
 
 
-def _show_beyond(rows: list[swl.UnpublishedCase]) -> None:
-    """Print what the paper leaves out, a column a program."""
+def _beyond(rows: list[swl.UnpublishedCase]) -> Table:
+    """Return the table of what the paper leaves out, a column a program."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("beyond the paper")
     table.add_column("design")
@@ -256,7 +297,7 @@ def _show_beyond(rows: list[swl.UnpublishedCase]) -> None:
     for (what, design), cells in designs.items():
         table.add_row("" if what == last else what, design, *cells)
         last = what
-    print_whole(table)
+    return table
 
 
 def _show(claims: list[Claim], theirs: str, ours: str) -> None:

@@ -1,14 +1,16 @@
 """Each paper is reproduced from the shipped examples, with its pictures."""
 
-from collections import Counter
+import os
 from pathlib import Path
 
 import pytest
 from tests.reproduced import reproduced
 
-from flashpager_papers.claim import Kind, Verdict
-from tests.conftest import ROOT, flashpager
+from flashpager_papers import page
+from tests.conftest import ROOT
 
+#: The page with their tables.
+PAGE = ROOT / "papers" / "claims.md"
 #: The papers, and whether pictures belong to them.
 PAPERS = {
     "cardis": True,
@@ -29,56 +31,20 @@ def test_it_runs(paper: str, shared: Path) -> None:
     assert bool([*found.plots.glob("*")]) is PAPERS[paper]
 
 
-def counts_of_the_page() -> dict[str, dict[tuple[str, str], int]]:
-    """Give the counts of papers/claims.md by paper, then by kind and verdict."""
-    text = (ROOT / "papers" / "claims.md").read_text(encoding="utf-8")
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text.splitlines()
-        if line.startswith("|")
-    ]
-    (header,) = [row for row in rows if row[:3] == ["paper", "command", "kind"]]
-    found: dict[str, dict[tuple[str, str], int]] = {}
-    paper = ""
-    for row in rows:
-        if len(row) == len(header) and row[2] in {*Kind}:
-            paper = row[1].strip("`").removeprefix("reproduce ") or paper
-            cells = zip(header[3:], row[3:], strict=True)
-            counted = {(row[2], verdict): int(count) for verdict, count in cells if count}
-            found.setdefault(paper, {}).update(counted)
-    return found
-
-
 @pytest.mark.parametrize("paper", PAPERS)
-def test_the_page_counts_as_the_command(paper: str, shared: Path) -> None:
-    """papers/claims.md has the counts of the shipped programs, kind by kind."""
-    if paper == "measurements":
-        claims = flashpager("reproduce", paper, "--json").json["claims"]
-        counted = dict(Counter((claim["kind"], claim["verdict"]) for claim in claims))
-    else:
-        counted = {
-            (kind, verdict): int(number)
-            for line in reproduced(paper, shared).err.splitlines()
-            for kind, _, counts in [line.partition(": ")]
-            if kind in {*Kind}
-            for number, _, verdict in [count.partition(" ") for count in counts.split(", ")]
-        }
-    assert counted
-    assert {verdict for _, verdict in counted} <= {*Verdict}
-    assert counts_of_the_page()[paper] == counted
+def test_the_page_has_what_the_command_prints(paper: str, shared: Path) -> None:
+    """papers/claims.md has the tables of the shipped programs.
+
+    ``FLASHPAGER_UPDATE_CLAIMS=1`` puts them there.
+    """
+    tables = reproduced(paper, shared).tables.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    if os.environ.get("FLASHPAGER_UPDATE_CLAIMS"):
+        PAGE.write_text(page.renewed(text, paper, tables), encoding="utf-8")
+        return
+    assert page.block(text, paper)["tables"] == tables
 
 
-def test_the_page_has_what_a_kernel_measured(shared: Path) -> None:
-    """The ratios of papers/claims.md, simulated and in a kernel, are those that are printed."""
-    text = (ROOT / "papers" / "claims.md").read_text(encoding="utf-8")
-    section = text.partition("| in one run | paper | simulated | in a kernel |")[2]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in section.partition("\n\n")[0].splitlines()
-        if not line.startswith(("|---", " "))
-    ]
-    rows = [row for row in rows if len(row) > 1]
-    printed = " ".join(reproduced("mtdcompr", shared).out.split())
-    assert len(rows) == 14
-    for _, paper, simulated, measured, *_ in rows:
-        assert f"{paper} {simulated} {measured}" in printed
+def test_the_page_has_all_papers() -> None:
+    """Each paper of the command has its tables in the page."""
+    assert page.papers(PAGE.read_text(encoding="utf-8")) == [*PAPERS]
