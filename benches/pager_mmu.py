@@ -1,6 +1,6 @@
 """What the pager behind an MMU takes of an ARM926EJ-S: code in both states, and RAM a frame.
 
-    .venv/bin/python benches/pager_mmu.py
+    .venv/bin/python benches/pager_mmu.py [POLICY ...]
 
 Prints the table of docs/pager-mmu.md: the pager with the port for the ARM926, and with it both
 aborts, compiled with -Os for 48 frames of 1 KB before an image of 109 KB. RAM a frame is beside
@@ -10,6 +10,7 @@ the page table and the frame itself, for an image of up to 126 pages; and for th
 
 import re
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,10 +96,10 @@ def sizes_of(policy: str) -> Sizes:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, for the policies given or for all."""
     print("| policy | ARM | Thumb | Thumb, checked | RAM a frame | of many |")
     print("|---|--:|--:|--:|--:|--:|")
-    for policy in _POLICIES:
+    for policy in sys.argv[1:] or _POLICIES:
         print(sizes_of(policy).row())
 
 

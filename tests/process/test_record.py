@@ -2,8 +2,8 @@
 
 import os
 import shutil
+import signal
 import subprocess
-import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -348,17 +348,23 @@ int main(int argc, char **argv)
         """A daemon left behind does not keep the recording from ending."""
         need("qemu-x86_64")
         source = """
+#include <stdio.h>
 #include <unistd.h>
-int main(void)
+int main(int count, char **arguments)
 {
-    if (fork() == 0) { for (int fd = 0; fd < 3; fd++) close(fd); sleep(20); _exit(0); }
+    int daemon = fork();
+    if (daemon == 0) { for (int fd = 0; fd < 3; fd++) close(fd); sleep(600); _exit(0); }
+    FILE *file = fopen(arguments[count - 1], "w");
+    fprintf(file, "%d", daemon);
+    fclose(file);
     return 0;
 }
 """
         program = compile_with("gcc", tmp_path, "daemon", source, *KINDS["pie"])
-        start = time.monotonic()
-        flashpager("record", "-o", tmp_path / "t.trace", "--", program)
-        assert time.monotonic() - start < 15
+        daemon = tmp_path / "daemon.pid"
+        flashpager("record", "-o", tmp_path / "t.trace", "--", program, daemon)
+        # It still runs, so the recording did not wait for it.
+        os.kill(int(daemon.read_text(encoding="ascii")), signal.SIGKILL)
 
     def test_spawned_programs(self, tmp_path: Path) -> None:
         """What a shell command executes is not the program's."""

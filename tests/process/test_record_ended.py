@@ -1,7 +1,6 @@
 """What is said of threads, and of a program that is ended when its part is recorded."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ __attribute__((noinline, noclone)) void request(void) { __asm__ volatile(""); }
 int main(int count, char **arguments)
 {
     for (int i = 0; i < 3; i++) request();
-    sleep(60);
+    sleep(600);
     fclose(fopen(arguments[count - 1], "w"));
     return 7;
 }
@@ -65,10 +64,8 @@ def test_a_program_that_waits_is_ended(tmp_path: Path, recorder: str) -> None:
     need(*TOOLS[recorder])
     program = compile_with("gcc", tmp_path, "waits", WAITS, *kind_for(recorder))
     trace, file = tmp_path / "t.trace", tmp_path / "file"
-    began = time.monotonic()
     options = ("--recorder", recorder, "--call", "request:2", "-o", trace)
     said = flashpager("record", *options, "--", program, file).err
-    assert time.monotonic() - began < 60
     assert not file.exists()
     assert "the program was ended" in said
     info = info_of(trace)
