@@ -72,7 +72,7 @@ def _on_avr(done: Finished) -> Finished:
 
 
 def test_the_mac_is_that_of_rfc_4493() -> None:
-    """Its examples, section 4; and the block of FIPS 197, appendix B."""
+    """Its examples, section 4."""
     message = bytes.fromhex(
         "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
         "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
@@ -86,8 +86,6 @@ def test_the_mac_is_that_of_rfc_4493() -> None:
     ):
         assert mac.tag(message[:size]).hex() == tag
         assert mac.tag(message[:size], 5).hex() == tag[:10]
-    block = bytes.fromhex("3243f6a8885a308d313198a2e0370734")
-    assert mac.encrypt(block).hex() == "3925841d02dc09fbdc118597196a0b32"
 
 
 def test_deploy(card: _Card, tmp_path: Path) -> None:
