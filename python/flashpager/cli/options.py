@@ -3,9 +3,9 @@
 import functools
 import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, overload
+from typing import Annotated, Any, TypeVar, get_type_hints, overload
 
 import typer
 from typer.models import OptionInfo
@@ -317,44 +317,100 @@ def _typed(given: object) -> str | None:
     return None if given is None else str(given)
 
 
+#: A dataclass whose fields are options.
+Group = TypeVar("Group")
+
+
+def takes(group: type[Group]) -> Callable[[Command], Command]:
+    """Return a decorator that makes one parameter of a command out of many options.
+
+    The parameter of type ``group`` becomes an option for each field, with the field's annotation
+    and default.
+
+    Args:
+        group: a dataclass whose fields are annotated as parameters of a command are.
+
+    """
+    hints = get_type_hints(group, include_extras=True)
+    options = {
+        each.name: inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=hints[each.name],
+        )
+        for each in fields(group)  # type: ignore[arg-type]
+    }
+
+    def decorated(command: Command) -> Command:
+        signature = inspect.signature(command)
+        name = _of_type(signature, group)
+
+        @functools.wraps(command)
+        def with_group(*args: object, **given: Any) -> None:  # noqa: ANN401  (options' values)
+            values = {option: given.pop(option) for option in options}
+            command(*args, **{name: group(**values)}, **given)
+
+        result: Command = _with_options(with_group, signature, name, list(options.values()))
+        return result
+
+    return decorated
+
+
 def takes_designs(
     *, axes: tuple[str, ...] = tuple(AXES), board: object = Board
 ) -> Callable[[Command], Command]:
-    """Give a command the flags of a design; it says so by one parameter, ``flags``.
+    """Return a decorator that gives a command the flags of a design.
 
-    That parameter, of type :class:`DesignFlags`, becomes ``--board``, an option for each axis, and
-    ``--nor``.
+    The command's parameter of type :class:`DesignFlags` becomes ``--board``, an option
+    for each axis, and ``--nor``.
 
     Args:
-        axes: those that the command lets vary.
+        axes: the axes that the command lets vary.
         board: the annotation of ``--board``.
 
     """
     of_axes = {name: Annotated[str | None, axis_option(name)] for name in axes}
-    shared = {"board": board, **of_axes, "nor": Nor}
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in {"board": board, **of_axes, "nor": Nor}.items()
+    ]
 
-    def flattened(command: Command) -> Command:
-        @functools.wraps(command)
-        def with_flags(*args: object, **options: object) -> None:
-            board, nor = (_typed(options.pop(name)) for name in ("board", "nor"))
-            given = {name: _typed(options.pop(name)) for name in axes}
-            typed = {name: text for name, text in given.items() if text is not None}
-            flags = DesignFlags(board, typed, nor)
-            command(*args, flags=flags, **options)
-
+    def decorated(command: Command) -> Command:
         signature = inspect.signature(command)
-        parameters = []
-        for parameter in signature.parameters.values():
-            if parameter.name == "flags":
-                parameters += [
-                    parameter.replace(name=name, default=None, annotation=annotation)
-                    for name, annotation in shared.items()
-                ]
-            else:
-                parameters.append(parameter)
-        # Typer reads both.
-        vars(with_flags)["__signature__"] = signature.replace(parameters=parameters)
-        with_flags.__annotations__ = {each.name: each.annotation for each in parameters}
-        return with_flags  # type: ignore[return-value]
+        parameter = _of_type(signature, DesignFlags)
 
-    return flattened
+        @functools.wraps(command)
+        def with_flags(*args: object, **given: object) -> None:
+            board, nor = (_typed(given.pop(name)) for name in ("board", "nor"))
+            values = {name: _typed(given.pop(name)) for name in axes}
+            typed = {name: text for name, text in values.items() if text is not None}
+            command(*args, **{parameter: DesignFlags(board, typed, nor)}, **given)
+
+        result: Command = _with_options(with_flags, signature, parameter, options)
+        return result
+
+    return decorated
+
+
+def _of_type(signature: inspect.Signature, type_: type) -> str:
+    """Return the name of the one parameter of a type."""
+    [name] = [one.name for one in signature.parameters.values() if one.annotation is type_]
+    return name
+
+
+def _with_options(
+    command: Callable[..., None],
+    signature: inspect.Signature,
+    replaced: str,
+    options: Sequence[inspect.Parameter],
+) -> Any:  # noqa: ANN401  (the command's type)
+    """Give a command a signature in which options stand in place of one parameter."""
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        parameters += options if parameter.name == replaced else [parameter]
+    # Typer reads both.
+    required_first = sorted(parameters, key=lambda one: one.kind)
+    vars(command)["__signature__"] = signature.replace(parameters=required_first)
+    command.__annotations__ = {each.name: each.annotation for each in required_first}
+    return command

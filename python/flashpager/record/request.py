@@ -54,6 +54,11 @@ class RecordRequest:
     #: The program is an interpreter that tells itself which bytes of its image it takes.
     interpreter: bool = False
 
+    @property
+    def is_machine_code(self) -> bool:
+        """Whether instructions of a processor are recorded, and not bytecode."""
+        return self.java is None and not self.interpreter
+
 
 class Recorder(Protocol):
     """Something that watches a program run."""

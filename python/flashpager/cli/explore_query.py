@@ -1,0 +1,251 @@
+"""What ``flashpager explore`` is asked: traces, needs, and the designs to replay."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashpager import _engine
+from flashpager._engine import Assumption, Design, FlashpagerError
+from flashpager.base.files import refuse_overwriting
+from flashpager.cli import console, options
+from flashpager.cli.console import NotMetError, note
+from flashpager.judge.answer import COMBINED_COLUMNS
+from flashpager.record.trace import Trace, how_it_ended
+from flashpager.replay import table
+from flashpager.space.file import SpaceFile
+from flashpager.space.needs import Needs
+from flashpager.space.space import (
+    CheckedDesigns,
+    RamTooSmallError,
+    Space,
+    Values,
+    cache_pages_to_try,
+    codewords_to_try,
+)
+
+_MAX_WEIGHT = 1e12
+#: A note says how much memory the replays may take from here on.
+_NOTABLE_MEMORY_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreFlags:
+    """Options of the command, as typed, but for those of designs."""
+
+    ram: options.MostRam = None
+    min_bandwidth: options.MinBandwidth = None
+    max_fault: options.MaxFault = None
+    max_slowdown: options.MaxSlowdown = None
+    checked_ecc: options.CheckedEcc = False
+    weight: Annotated[
+        str | None,
+        typer.Option("--weight", metavar="NUMBERS", help="Each trace's share of the bytes read."),
+    ] = None
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="COLUMN", help="Column to sort by, best first.")
+    ] = "bandwidth"
+    pin: Annotated[
+        str | None,
+        typer.Option(
+            "--pin",
+            metavar="SIZE",
+            help="Of a cache in hardware: also what functions pinned in so much RAM give, as 4K.",
+        ),
+    ] = None
+    warm_up: options.WarmUp = None
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
+    ] = 20
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Table as .parquet, .csv or .jsonl."),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ADDRESS", help="A Dask scheduler, as tcp://host:8786, or local."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreQuery:
+    """What is to be replayed, and what the answer is held against."""
+
+    traces: list[Trace]
+    #: How much each trace counts, by its name.
+    weights: dict[str, float]
+    board: Design
+    axes: dict[str, Values]
+    needs: Needs
+    #: The designs of the space, and those of them that are replayed.
+    checked: CheckedDesigns
+    designs: list[Design]
+    #: Why designs of the space are not replayed with a warm-up.
+    without_warm_up: list[str]
+    #: Fields of the cache that take a default, as :meth:`Assumption.as_dict` has them.
+    unsaid: list[dict[str, str]]
+
+    @property
+    def has_needs(self) -> bool:
+        """Whether the best designs are asked for, and not all."""
+        return self.needs != Needs()
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether rows are of several traces together."""
+        return len(self.traces) > 1
+
+    @property
+    def block_bytes(self) -> float:
+        """The mean size of executed basic blocks, each trace with its weight."""
+        total = sum(self.weights.values())
+        shares = ((self.weights[trace.name] / total, trace.blocks) for trace in self.traces)
+        return math.fsum(share * blocks.mean_executed_block_bytes for share, blocks in shares)
+
+    @property
+    def impossible(self) -> list[str]:
+        """Reasons why designs of the space cannot be, but for parts that were left out.
+
+        There are none with needs: cache pages are then tried that nobody asked for.
+        """
+        of_parts = set(self.checked.parts_left_out.values())
+        if self.has_needs:
+            return []
+        return [one for one in self.checked.reasons if one not in of_parts]
+
+    @property
+    def assumed(self) -> list[Assumption]:
+        """Parameters that nobody set in any of the designs, each value once."""
+        return list(dict.fromkeys(one for design in self.designs for one in design.assumed))
+
+
+def read_query(
+    traces: list[Path], space: Path | None, design: options.DesignFlags, flags: ExploreFlags
+) -> ExploreQuery:
+    """Lay options over the space file and its board, and find the designs that can be.
+
+    Raises:
+        FlashpagerError: for options or files that make no sense.
+        NotMetError: if no design fits into the RAM.
+
+    """
+    file = SpaceFile.read(space) if space else SpaceFile()
+    file = file.overruled(design.board, design.axes)
+    is_on_board = file.board != Design()
+    file = replace(file, board=design.over(file.board))
+    needs = options.needs(
+        file.needs,
+        flags.ram,
+        flags.min_bandwidth,
+        flags.max_fault,
+        flags.max_slowdown,
+        checked_ecc=flags.checked_ecc,
+    )
+    sort_column(flags.sort, is_of_several=len(traces) > 1)
+    opened = [Trace.open(path, flags.warm_up) for path in traces]
+    weights = _weights(opened, flags.weight)
+    if flags.output is not None:
+        refuse_overwriting(flags.output, *traces)
+        table.check_output(flags.output)
+    tried = _space(file, needs)
+    try:
+        checked = tried.possible_designs()
+    except RamTooSmallError as error:
+        raise NotMetError([str(error)]) from None
+    designs, without_warm_up = _with_warm_up(checked.possible, opened)
+    has_processor = any(one.processor is not None for one in designs)
+    options.check_slowdown(needs, has_processor=has_processor)
+    varied = {*tried.axes, *(["cache_bytes"] if needs.ram_bytes else [])}
+    unsaid = [
+        *options.unpublished_policy(design.board, varied),
+        *([] if is_on_board else options.unsaid_cache(designs[0], varied)),
+    ]
+    return ExploreQuery(
+        traces=opened,
+        weights=weights,
+        board=file.board,
+        axes=dict(file.axes),
+        needs=needs,
+        checked=checked,
+        designs=designs,
+        without_warm_up=without_warm_up,
+        unsaid=unsaid,
+    )
+
+
+def sort_column(name: str, *, is_of_several: bool) -> str:
+    """Return the column to sort a printed table by; the table of several traces has fewer."""
+    column = table.sort_column(name)
+    if not is_of_several:
+        return column
+    if column == "time_ns":
+        return "ns_per_byte"
+    if column not in COMBINED_COLUMNS:
+        known = ", ".join(COMBINED_COLUMNS)
+        message = f"--sort: with several traces there is no column '{name}' (known: {known})"
+        raise FlashpagerError(message)
+    return column
+
+
+def note_beforehand(query: ExploreQuery) -> None:
+    """Note which traces are not whole, and how much memory the replays may take."""
+    for trace in query.traces:
+        ending = trace.info.ending
+        console.say_warm_up(trace.info, trace.name)
+        if not ending.is_complete:
+            note(f"note: {trace.name}: {how_it_ended(ending)}")
+    needed = max(
+        _engine.memory_bytes(trace.path, query.designs, warm_up=trace.info.warm_up)
+        for trace in query.traces
+    )
+    if needed > _NOTABLE_MEMORY_BYTES:
+        note(
+            f"note: this may take {needed / 2**30:.1f} GiB of memory; fewer cache sizes or larger"
+            " cache pages take less"
+        )
+
+
+def _space(file: SpaceFile, needs: Needs) -> Space:
+    """Return the space of a file; with needs it also varies what nobody fixed."""
+    axes: dict[str, Values] = dict(file.axes)
+    if needs != Needs():
+        parts = Space.of(file.board, axes).parts()
+        axes.setdefault("cache_page_bytes", cache_pages_to_try(parts))
+    if needs.checked_ecc:
+        axes.setdefault("codeword_bytes", codewords_to_try(parts))
+    return Space.of(file.board, axes, needs.ram_bytes)
+
+
+def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
+    if text is None:
+        return dict.fromkeys((trace.name for trace in traces), 1.0)
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(traces) or not all(0 < number < _MAX_WEIGHT for number in numbers):
+        message = f"--weight {text}: give a number above 0 for each trace, as 2,1"
+        raise FlashpagerError(message)
+    return {trace.name: number for trace, number in zip(traces, numbers, strict=True)}
+
+
+def _with_warm_up(designs: list[Design], traces: Sequence[Trace]) -> tuple[list[Design], list[str]]:
+    """Return the designs that can be replayed behind a warm-up, and why others cannot.
+
+    Raises:
+        FlashpagerError: if none can.
+
+    """
+    if not any(trace.info.warm_up.runs for trace in traces):
+        return designs, []
+    refusals = [design.warm_up_refusal() for design in designs]
+    reasons = list(dict.fromkeys(filter(None, refusals)))
+    possible = [one for one, refusal in zip(designs, refusals, strict=True) if refusal is None]
+    if not possible:
+        raise FlashpagerError(reasons[0])
+    return possible, reasons

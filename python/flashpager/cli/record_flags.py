@@ -1,0 +1,265 @@
+"""The options of ``flashpager record``, and what they ask for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, Region
+from flashpager.base.quantities import split_list
+from flashpager.cli import methods
+from flashpager.record.machine_code import RECORDERS
+from flashpager.record.request import JavaOptions, RecordRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordFlags:
+    """Options of the command, as typed."""
+
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="TRACE", help="Trace to write; - for standard output."
+        ),
+    ]
+    section: Annotated[
+        str, typer.Option("--section", metavar="NAMES", help="Sections to place, as .text,.plt.")
+    ] = ",".join(_engine.default_sections())
+    with_libraries: Annotated[
+        bool, typer.Option("--with-libraries", help="Each library's text follows in flash.")
+    ] = False
+    as_linked: Annotated[
+        bool,
+        typer.Option(
+            "--as-linked",
+            help="Sections lie as far apart as they are linked, for a cache in sets.",
+        ),
+    ] = False
+    image: Annotated[
+        str,
+        typer.Option(
+            "--image", metavar="FILES", help="Place these files' code, not the program's."
+        ),
+    ] = ""
+    with_reads: Annotated[
+        bool,
+        typer.Option(
+            "--with-reads", help="Data reads that fall into what is placed, too: constants, tables."
+        ),
+    ] = False
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system",
+            metavar="COMMAND",
+            help="Run firmware in this QEMU machine (quoted command), or in rp2040js.",
+        ),
+    ] = None
+    recorder: Annotated[
+        str | None,
+        typer.Option(
+            "--recorder", metavar="NAME", help=f"{' | '.join(RECORDERS)}; else what is there."
+        ),
+    ] = None
+    java: Annotated[
+        bool, typer.Option("--java", help="Record the Java classes of a 'java …' command.")
+    ] = False
+    interpreter: Annotated[
+        bool,
+        typer.Option(
+            "--interpreter",
+            help="The program interprets an image, and tells itself which bytes it takes.",
+        ),
+    ] = False
+    include: Annotated[
+        str,
+        typer.Option(
+            "--include",
+            metavar="CLASSES",
+            help="Java: which, as com.acme.*,javacard.*; else all but the JDK's.",
+        ),
+    ] = ""
+    order: methods.Order = None
+    keep: methods.Keep = methods.KEPT
+    cap: Annotated[
+        str,
+        typer.Option("--cap", metavar="FILES", help="Java Card: place these CAP files' methods."),
+    ] = ""
+    one_stream: Annotated[
+        bool,
+        typer.Option("--one-stream", help="All threads in one trace, not a trace each."),
+    ] = False
+    children: Annotated[
+        bool,
+        typer.Option(
+            "--children", help="Processes that the program starts, too, a trace each; slow."
+        ),
+    ] = False
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FUNCTION", help="Record from here on, each time; or an 0x address."
+        ),
+    ] = None
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FUNCTION", help="Record up to here; or an 0x address."),
+    ] = None
+    call: Annotated[
+        str | None,
+        typer.Option(
+            "--call", metavar="FUNCTION:N", help="Record the N-th call of it only; the first."
+        ),
+    ] = None
+    skip_instructions: Annotated[
+        int, typer.Option("--skip-instructions", metavar="N", min=0, help="Leave out the first N.")
+    ] = 0
+    max_instructions: Annotated[
+        int | None,
+        typer.Option(
+            "--max-instructions",
+            metavar="N",
+            min=1,
+            help="Record N, placed or not, and end the program.",
+        ),
+    ] = None
+
+    def request(self, command: list[str]) -> RecordRequest:
+        """Return what is to be recorded.
+
+        Raises:
+            FlashpagerError: for options that exclude one another, or do not suit the program.
+
+        """
+        if self.recorder is not None and self.recorder not in RECORDERS:
+            known = ", ".join(RECORDERS)
+            message = f"--recorder: unknown recorder '{self.recorder}' (known: {known})"
+            raise typer.BadParameter(message)
+        java = JavaOptions(
+            include=split_list(self.include),
+            arrangement=methods.arrangement(self.order, self.keep),
+            caps=[Path(name) for name in split_list(self.cap)],
+        )
+        request = RecordRequest(
+            command=command,
+            output=self.output,
+            sections=split_list(self.section),
+            images=[Path(name) for name in split_list(self.image)],
+            with_libraries=self.with_libraries,
+            as_linked=self.as_linked,
+            with_reads=self.with_reads,
+            system=self.system,
+            recorder=self.recorder,
+            one_stream=self.one_stream,
+            children=self.children,
+            region=self._region(),
+            java=java if self.java else None,
+            interpreter=self.interpreter,
+        )
+        _refuse_beside_reads(request)
+        _refuse_other_kinds(request, java)
+        _refuse_beside_children(request)
+        return request
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the trace goes into a file, and not to standard output."""
+        return str(self.output) != "-"
+
+    def _region(self) -> Region:
+        """Return the part of the execution that the options describe."""
+        return Region(
+            begin=self.from_,
+            end=self.to,
+            call=self._call(),
+            skip_instructions=self.skip_instructions,
+            max_instructions=self.max_instructions,
+        )
+
+    def _call(self) -> tuple[str, int] | None:
+        """Return the function of ``--call``, and which of its calls is recorded, from 1."""
+        call = self.call
+        if call is None:
+            return None
+        if self.from_ is not None or self.to is not None:
+            message = (
+                "--call: leave it out beside --from and --to (it is from one's call to its end)"
+            )
+            raise FlashpagerError(message)
+        name, colon, number = call.rpartition(":")
+        if name.endswith(":"):
+            name, colon = call, ""  # The name of a scope, as in space::function.
+        if colon and not (number.isdecimal() and int(number) > 0):
+            message = f"--call {call}: write FUNCTION:N, the N-th call counted from 1"
+            raise FlashpagerError(message)
+        return (name, int(number)) if colon else (call, 1)
+
+
+#: The options of a region, as a refusal names them.
+_REGION = "--from, --to, --call, --skip-instructions, --max-instructions"
+
+
+def _refuse(given: Mapping[str, bool], reason: str) -> None:
+    """Refuse the first option that is given though it does not go with the others."""
+    for option, is_given in given.items():
+        if is_given:
+            message = f"{option}: leave it out ({reason})"
+            raise FlashpagerError(message)
+
+
+def _refuse_beside_reads(request: RecordRequest) -> None:
+    if not request.with_reads:
+        return
+    given = {
+        "--java": request.java is not None,
+        "--interpreter": request.interpreter,
+        "--children": request.children,
+        "--with-libraries": request.with_libraries,
+        "--image": bool(request.images),
+    }
+    _refuse(given, "--with-reads records what one program reads of itself")
+
+
+def _refuse_other_kinds(request: RecordRequest, java: JavaOptions) -> None:
+    """Refuse options of machine code for Java and interpreters, and the other way round."""
+    given = {"--include": bool(java.include), "--order": bool(java.arrangement.order)}
+    if request.java is None and not request.interpreter:
+        given |= {"--keep": java.arrangement.keep != methods.KEPT, "--cap": bool(java.caps)}
+        _refuse(given, "only with --java")
+        return
+    of_machine_code = {
+        "--section": request.sections != _engine.default_sections(),
+        "--image": bool(request.images),
+        "--with-libraries": request.with_libraries,
+        "--as-linked": request.as_linked,
+        "--system": request.system is not None,
+        "--recorder": request.recorder is not None,
+        _REGION: not request.region.is_all,
+    }
+    if not request.interpreter:
+        _refuse(of_machine_code, "--java records bytecode")
+        return
+    of_java = {
+        "--java": request.java is not None,
+        "--include": given["--include"],
+        "--cap": bool(java.caps),
+        "--order": given["--order"],
+        "--children": request.children,
+    }
+    _refuse(of_machine_code | of_java, "--interpreter records what the program tells")
+
+
+def _refuse_beside_children(request: RecordRequest) -> None:
+    if not request.children:
+        return
+    given = {
+        "--java": request.java is not None,
+        "--system": request.system is not None,
+        "--one-stream": request.one_stream,
+        _REGION: not request.region.is_all,
+        "-o -": str(request.output) == "-",
+    }
+    _refuse(given, "--children records all of each process, in a trace of its own")

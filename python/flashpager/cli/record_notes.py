@@ -1,0 +1,145 @@
+"""Notes about a finished recording."""
+
+import glob
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, TraceInfo
+from flashpager.base.quantities import counted, counted_si, si
+from flashpager.cli import methods
+from flashpager.cli.console import note
+from flashpager.cli.record_flags import RecordFlags
+from flashpager.record.recording import RecordingResult
+from flashpager.record.request import RecordRequest, short
+
+#: Most names in a note.
+_SHOWN = 3
+
+
+def note_recording(
+    flags: RecordFlags,
+    request: RecordRequest,
+    result: RecordingResult,
+    seconds: float,
+    size: int,
+) -> None:
+    """Print what was recorded, where it is, and what it lacks.
+
+    Args:
+        flags: the options of the command.
+        request: what was to be recorded.
+        result: the recording.
+        seconds: how long it took.
+        size: of the trace, in bytes.
+
+    """
+    infos = [trace.info for trace in (result.trace, *result.further)]
+    noun = _note_amount(flags, request, result, seconds, size)
+    if infos[0].region:
+        before = sum(each.beside_instructions for each in infos)
+        ran = counted_si(before, "instruction")
+        note(f"region: {infos[0].region}; {ran} ran before or between")
+    if request.is_machine_code:
+        _note_reads(request, infos)
+        _note_outside(infos)
+    methods.note_further(result.further, noun)
+    if flags.is_file:
+        _note_older(flags.output, [trace.path for trace in result.further])
+    methods.note_left_out(*infos)
+    methods.note_in_doubt(infos)
+    methods.note_not_arranged(arranged=result.trace.arranged)
+    methods.note_unknown(flags.output, asked_order(flags, request))
+    if result.failure and not result.interrupted:
+        note(f"note: the program ended with {result.failure}; the trace says so")
+    if result.interrupted:
+        note("interrupted: the trace holds what ran until then, and says so")
+
+
+def asked_order(flags: RecordFlags, request: RecordRequest) -> list[str]:
+    """Return the order of methods to look up in the trace; none without a file to look into."""
+    return request.java.arrangement.order if request.java and flags.is_file else []
+
+
+def _note_amount(
+    flags: RecordFlags,
+    request: RecordRequest,
+    result: RecordingResult,
+    seconds: float,
+    size: int,
+) -> str:
+    """Print how much was executed and how fast; return the noun of what is counted."""
+    infos = [trace.info for trace in (result.trace, *result.further)]
+    placed, total = _placed_and_all(infos)
+    noun = "instruction" if request.is_machine_code else "bytecode"
+    if request.interpreter and not total:
+        # Its stream counts bytes alone.
+        total = sum(info.bytes for info in infos)
+        noun = "byte"
+    beside = f", and {counted(len(result.further), 'trace')} beside it" if result.further else ""
+    note(
+        f"{flags.output}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
+        f"({si(total / seconds)} a second), "
+        + (f"{si(placed)} of them placed, " if request.is_machine_code else "")
+        + f"{size / 1e6:.2f} MB"
+    )
+    return noun
+
+
+def _placed_and_all(infos: list[TraceInfo]) -> tuple[int, int]:
+    """Return the instructions executed in placed code, and those executed anywhere."""
+    placed = sum(info.instructions or 0 for info in infos)
+    return placed, placed + sum(info.outside_instructions or 0 for info in infos)
+
+
+def _note_reads(request: RecordRequest, infos: list[TraceInfo]) -> None:
+    if request.with_reads:
+        reads = counted_si(sum(info.reads for info in infos), "data read")
+        note(f"{reads} of {si(sum(info.read_bytes for info in infos), 'B')} in what is placed")
+
+
+#: Below this share of what was executed, what is placed hardly tells of the program.
+_LITTLE = 0.5
+
+
+def _note_outside(infos: list[TraceInfo]) -> None:
+    """Say what to do where most of what was executed is not placed."""
+    placed, total = _placed_and_all(infos)
+    if placed >= _LITTLE * total:
+        return
+    files = Counter[str]()
+    for info in infos:
+        files.update({file.path: file.instructions for file in info.outside_files})
+    own = {image.path for info in infos for image in info.images}
+    own.add(infos[0].program)
+    named = [
+        f"{Path(path).name} {si(count)}"
+        for path, count in files.most_common(_SHOWN)
+        if path not in own and str(short(Path(path))) not in own
+    ]
+    what = f"{si(total - placed)} of {counted_si(total, 'instruction')} ran outside the placed code"
+    if named:
+        what += f", most in {', '.join(named)}"
+    note(
+        f"note: {what}: --with-libraries places libraries, too, --image FILES one of them alone, "
+        "--section other sections"
+    )
+
+
+def _note_older(output: Path, written: list[Path]) -> None:
+    """Say which traces of threads or processes beside it are of an earlier recording."""
+    older = []
+    for path in sorted(output.parent.glob(f"{glob.escape(output.stem)}.*{output.suffix}")):
+        if path in written or not path.is_file():
+            continue
+        with suppress(FlashpagerError):
+            info = _engine.trace_info(path)
+            if info.thread or info.process:
+                older.append(str(path))
+    if older:
+        more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
+        note(
+            f"note: {', '.join(older[:_SHOWN])}{more}: of an earlier recording, not of "
+            "this one; remove what you do not want beside it"
+        )
