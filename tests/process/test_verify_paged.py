@@ -185,7 +185,7 @@ def test_a_handler_in_thumb(
 def test_sizes(policy: str) -> None:
     """The handler is as small as the document promises, and the document has its row."""
     need("arm-none-eabi-gcc")
-    bench = [sys.executable, ROOT / "benches" / "pager_mmu.py", policy]
+    bench = [sys.executable, str(ROOT / "benches" / "pager_mmu.py"), policy]
     printed = subprocess.run(bench, check=True, capture_output=True, text=True).stdout
     row = printed.splitlines()[-1]
     name, *sizes = (cell.strip() for cell in row.strip("|").split("|"))
