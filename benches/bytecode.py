@@ -5,8 +5,8 @@
 The whole of the sensors, 900 seconds of virtual time, runs on an ATmega1284P at 7.3728 MHz in
 simavr, behind the pager with several designs and with the bytecode in the chip's own NOR flash
 (examples/bytecode). Each run is held against the JVM and against `simulate`. Printed is a table for
-docs/bytecode.md; drawn is what of the time is whose. CPPFLAGS and LDFLAGS say where simavr is, if
-it is not where compilers look.
+benches/measured.md; drawn is what of the time is whose. CPPFLAGS and LDFLAGS say where simavr is,
+if it is not where compilers look.
 """
 
 import argparse

@@ -29,6 +29,7 @@ DOCUMENTS = sorted(
     for path in (
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
         *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "examples").glob("*/README.md"),
         *(ROOT / "papers").glob("*.md"),
     )
     if path.is_file()

@@ -10,7 +10,13 @@ from tests.docs import tables
 
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "*/*.md", "runtime/**/*.md", "crates/*/tests/*/*.md")
+    for pattern in (
+        "*.md",
+        "*/*.md",
+        "examples/**/*.md",
+        "runtime/**/*.md",
+        "crates/*/tests/*/*.md",
+    )
     for path in ROOT.glob(pattern)
     if "node_modules" not in path.parts and not path.relative_to(ROOT).parts[0].startswith(".")
 )

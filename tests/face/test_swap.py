@@ -473,7 +473,7 @@ class TestVm:
         """As a picture is laid out with a narrow font; and no more room than words take."""
         measured, _ = mtdcompr.measured()
         picture.write(plots.kernel_chart(measured), tmp_path / "vm.svg")
-        for path in (tmp_path / "vm.svg", ROOT / "docs/bytecode.svg"):
+        for path in (tmp_path / "vm.svg", ROOT / "examples/bytecode/bytecode.svg"):
             page = browser.new_page(viewport={"width": 1300, "height": 700})
             svg = path.read_text(encoding="utf-8")
             page.set_content(f"<style>text {{ font-family: 'DejaVu Sans' }}</style>{svg}")

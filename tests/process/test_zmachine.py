@@ -182,12 +182,14 @@ def test_reading_ahead_breaks_equality(built: Built, tmp_path: Path) -> None:
 
 
 def test_the_chapter(packages: Path, tmp_path: Path) -> None:
-    """What docs/zmachine.md tells to type works."""
+    """What examples/zmachine/README.md tells to type works."""
     copy = tmp_path / "flashpager"
     for folder in ("examples/zmachine", "examples/firmware", "runtime/pager"):
         shutil.copytree(ROOT / folder, copy / folder)
     path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
-    found = blocks((ROOT / "docs/zmachine.md").read_text(encoding="utf-8"), all_of_them=True)
+    found = blocks(
+        (ROOT / "examples/zmachine/README.md").read_text(encoding="utf-8"), all_of_them=True
+    )
     assert len(found) > 3
     for block in found:
         done = subprocess.run(
