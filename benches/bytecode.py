@@ -168,7 +168,7 @@ def _row(run: Lived, nor: Lived, told: dict[str, Any] | None) -> str:
 
 
 def _prediction(folder: Path) -> str:
-    """Hold the paging of the program against prices that were fitted to its trace alone."""
+    """Compare the paging of the program with prices that were fitted to its trace alone."""
     words = (*_LARGE, "--policy", "clock")
     cache = Design.from_board("micaz").cache_bytes
     board = folder / "fitted.toml"

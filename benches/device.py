@@ -43,7 +43,7 @@ class _Measured:
 
 
 def _device_ms(design: Design, board: Path) -> float:
-    """Run a design on the device, and give the time of the pager and of the bytes taken."""
+    """Run a design on the device, and return the time of the pager and of the bytes taken."""
     asked = {
         "--part": design.part,
         "--cache": str(design.cache_bytes),

@@ -104,13 +104,13 @@ def _tell(name: str, alone: _Run, run: Callable[[], int]) -> None:
 
 
 def _paged(program: linux.LinuxProgram, command: list[str], design: linux.LinuxPageDesign) -> int:
-    """Give true and false faults."""
+    """Return true and false faults."""
     counts = linux.page(program, command, design, quiet=True).counts
     return counts["misses"] + counts["false_faults"]
 
 
 def _alone(command: list[str], join: Path | None = None) -> int:
-    """Give faults that had to wait for the disk."""
+    """Return faults that had to wait for the disk."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt
 
     def enter() -> None:
@@ -123,7 +123,7 @@ def _alone(command: list[str], join: Path | None = None) -> int:
 
 @contextmanager
 def _limited(size: int) -> Iterator[Path]:
-    """Make a memory cgroup, of either version; give the file by which a process enters it."""
+    """Make a memory cgroup, of either version; return the file by which a process enters it."""
     root = Path("/sys/fs/cgroup")
     first = (root / "memory").is_dir()
     group = root / ("memory" if first else "") / f"flashpager-{os.getpid()}"

@@ -45,13 +45,13 @@ class Sizes:
     frame_of_many: int
 
     def row(self) -> str:
-        """Give a row of the table."""
+        """Return a row of the table."""
         sizes = (self.arm, self.thumb, self.checked, self.frame, self.frame_of_many)
         return f"| `{self.policy}` | " + " | ".join(f"{size:,}" for size in sizes) + " |"
 
 
 def _compiled(source: str, state: str, macros: dict[str, object]) -> tuple[int, int]:
-    """Give the bytes of code and of RAM that a file takes."""
+    """Return the bytes of code and of RAM that a file takes."""
     defined = [f"-D{name}={value}" for name, value in macros.items()]
     flags = ("-std=c99", "-Os", "-mcpu=arm926ej-s", f"-m{state}", "-Wall", "-Wextra", "-Werror")
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:

@@ -47,7 +47,7 @@ def collection() -> None:
 
 
 def medium_ns(time: SwapTime) -> float:
-    """Give the medium's part of a time."""
+    """Return the medium's part of a time."""
     return time.medium.read_ns + time.medium.program_ns + time.medium.erase_ns
 
 

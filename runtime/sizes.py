@@ -97,13 +97,13 @@ def run(*command: str | Path) -> str:
 
 
 def size_of(prefix: str, path: Path) -> tuple[int, int, int]:
-    """Give the bytes of text, data and bss of an object or a program."""
+    """Return the bytes of text, data and bss of an object or a program."""
     text, data, bss = run(f"{prefix}size", path).splitlines()[1].split()[:3]
     return int(text), int(data), int(bss)
 
 
 def measure(name: str, directory: Path) -> tuple[list[list[object]], dict[str, int]]:
-    """Give rows of code sizes on a target, and the bytes of the structures there."""
+    """Return rows of code sizes on a target, and the bytes of the structures there."""
     prefix, machine, linking = TARGETS[name]
     compiler = [f"{prefix}gcc", *machine, *FLAGS, f"-I{SWAP}"]
     rows: list[list[object]] = []
@@ -160,7 +160,7 @@ def table(head: list[str], rows: list[list[object]]) -> str:
 
 
 def measure_pager(target: str, policy: str, lookup: str, directory: Path) -> tuple[int, int, int]:
-    """Give the bytes of code of the pager, those of its cursors, and of RAM beside the frames."""
+    """Return the bytes of code of the pager, those of its cursors, and of RAM beside the frames."""
     prefix, machine = PAGER_TARGETS[target]
     compiled = directory / "pager.o"
     choices = {"POLICY": f"FP_PAGER_{policy}", "LOOKUP": f"FP_PAGER_{lookup}", **PAGER_DESIGN}
@@ -207,7 +207,7 @@ char config[sizeof(struct lfs_config)];
 
 
 def fetch_littlefs(directory: Path) -> Path:
-    """Fetch the sources of littlefs from PyPI, and give their folder."""
+    """Fetch the sources of littlefs from PyPI, and return their folder."""
     name, version = LITTLEFS
     pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", name)
     run(*pip, "--dest", directory, f"{name}=={version}")
@@ -218,7 +218,7 @@ def fetch_littlefs(directory: Path) -> Path:
 
 
 def measure_littlefs(target: str, sources: Path, directory: Path) -> tuple[int, int]:
-    """Give the bytes of code of littlefs, and of RAM with one file open and two small caches."""
+    """Return the bytes of code of littlefs, and of RAM with one file open and two small caches."""
     prefix, machine = PAGER_TARGETS[target]
     compiled = directory / "littlefs.o"
     macros = [f"-DLFS_{name}" for name in LITTLEFS_MACROS]

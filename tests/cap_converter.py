@@ -62,12 +62,12 @@ _FOUR_BITS = 15
 
 
 def u1(*numbers: int) -> bytes:
-    """Give numbers of one byte."""
+    """Return numbers of one byte."""
     return bytes(n & 0xFF for n in numbers)
 
 
 def u2(*numbers: int) -> bytes:
-    """Give numbers of two bytes."""
+    """Return numbers of two bytes."""
     return b"".join(struct.pack(">H", n & 0xFFFF) for n in numbers)
 
 
@@ -93,7 +93,7 @@ class Member:
     offset: int = 0
 
     def counterpart(self, offset: int) -> int:
-        """Give what an offset in the class file's code has become."""
+        """Return what an offset in the class file's code has become."""
         return self.offset + len(self.header) + self.place[offset]
 
     def instructions(self, start: int, end: int) -> int:
@@ -158,7 +158,7 @@ class ClassFile:
         return member
 
     def _letter(self, constant: int) -> int:
-        """Give 0 to 2 for the type of a field: reference, byte, short."""
+        """Return 0 to 2 for the type of a field: reference, byte, short."""
         descriptor = self._text(self._peek(self._peek(constant, 2), 2))
         return {"B": 1, "Z": 1, "S": 2}.get(descriptor, 0)
 
@@ -237,7 +237,7 @@ class ClassFile:
 
 
 def _decode(code: bytes) -> list[tuple[int, int]]:
-    """Give offset and size of each instruction of a class file's code."""
+    """Return offset and size of each instruction of a class file's code."""
     steps, at = [], 0
     while at < len(code):
         op = code[at]
@@ -253,7 +253,7 @@ def _decode(code: bytes) -> list[tuple[int, int]]:
 
 
 def _cases(code: bytes, at: int) -> tuple[int, list[tuple[int, int]]]:
-    """Give a switch's lowest number, and its numbers with their targets."""
+    """Return a switch's lowest number, and its numbers with their targets."""
     start = (at + 4) & ~3
     if code[at] == _TABLE:
         _, low, high = struct.unpack_from(">3i", code, start)
@@ -265,7 +265,7 @@ def _cases(code: bytes, at: int) -> tuple[int, list[tuple[int, int]]]:
 
 
 def _targets(code: bytes, at: int) -> list[int]:
-    """Give where an instruction may jump, a switch to its default first."""
+    """Return where an instruction may jump, a switch to its default first."""
     if code[at] in _JUMPS:
         return [at + int(struct.unpack_from(">h", code, at + 1)[0])]
     if code[at] in _TABLES:
@@ -291,7 +291,7 @@ def _resolve(code: bytes, at: int, piece: bytes, distance: dict[int, int]) -> by
 
 
 def _type(descriptor: str) -> list[int]:
-    """Give the nibbles of a type (6.13.4); every class has the same place here."""
+    """Return the nibbles of a type (6.13.4); every class has the same place here."""
     if descriptor.startswith("["):
         return [_type(descriptor[1:])[0] + 8, *([0x8, 0, 0, 1] if "L" in descriptor else [])]
     return [_NIBBLES[descriptor[0]], *([0x8, 0, 0, 1] if descriptor[0] == "L" else [])]
@@ -330,7 +330,7 @@ def method_component(classes: list[ClassFile]) -> bytes:
 
 
 def descriptor_component(classes: list[ClassFile], *, reverse: bool = False) -> bytes:
-    """Give the info item that tells shapes and places (6.13), methods backwards if asked."""
+    """Return the info item that tells shapes and places (6.13), methods backwards if asked."""
     types, body = u2(0), u1(len(classes))
     for number, one in enumerate(classes):
         methods = [m for m in one.methods if m.name != "<clinit>"]
@@ -354,7 +354,7 @@ def descriptor_component(classes: list[ClassFile], *, reverse: bool = False) -> 
 
 
 def debug_component(classes: list[ClassFile]) -> bytes:
-    """Give the info item that tells names (6.14)."""
+    """Return the info item that tells names (6.14)."""
     strings: list[str] = []
 
     def index(text: str) -> bytes:
@@ -378,7 +378,7 @@ def debug_component(classes: list[ClassFile]) -> bytes:
 def components(
     classes: list[ClassFile], *, debug: bool = False, reverse: bool = False
 ) -> dict[str, bytes]:
-    """Give the components that are read, each with its tag and size."""
+    """Return the components that are read, each with its tag and size."""
     method = method_component(classes)
     infos = {
         "Header": (1, bytes.fromhex("decaffed") + u1(1, 2, 0)),

@@ -117,12 +117,12 @@ def fails(
     cwd: Path | None = None,
     env: dict[str, str] | None = None,
 ) -> str:
-    """Run the command, which must refuse in one line that holds ``words``; give the line."""
+    """Run the command, which must refuse in one line that holds ``words``; return the line."""
     return refusal(flashpager(*arguments, code=2, stdin=stdin, cwd=cwd, env=env), words)
 
 
 def refusal(done: Finished, words: Sequence[str]) -> str:
-    """Give the one line with which the command refused; it must hold ``words``."""
+    """Return the one line with which the command refused; it must hold ``words``."""
     lines = done.err.splitlines()
     assert done.code == 2, done.code
     assert len(lines) == 1, done.err
@@ -171,7 +171,7 @@ def _content(file: IO[bytes]) -> bytes:
 
 @contextmanager
 def _input(given: bytes | Path | None) -> Iterator[IO[bytes]]:
-    """Give a file to read from; a path as itself, anything else through a temporary file."""
+    """Return a file to read from; a path as itself, anything else through a temporary file."""
     if isinstance(given, Path):
         with given.open("rb") as file:
             yield file

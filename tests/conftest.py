@@ -91,7 +91,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of this session that all its workers have in common."""
+    """Return a folder of this session that all its workers have in common."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
 
@@ -111,6 +111,6 @@ def runs_of(trace: Path) -> list[tuple[int, int]]:
 
 
 def info_of(trace: Path) -> dict[str, Any]:
-    """Give a trace's description."""
+    """Return a trace's description."""
     info: dict[str, Any] = flashpager("trace", "info", trace, "--json").json
     return info

@@ -24,7 +24,7 @@ def compile_with(compiler: str, folder: Path, name: str, source: str, *flags: st
 
 
 def stand_ins(folder: Path, *tools: str) -> dict[str, str]:
-    """Give an environment in which tools are found that do nothing.
+    """Return an environment in which tools are found that do nothing.
 
     What is refused before a tool would run is refused on a machine that has none, too.
     """

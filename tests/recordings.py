@@ -19,7 +19,7 @@ KINDS = {
 
 
 def kind_for(recorder: str) -> tuple[str, ...]:
-    """Give a way to link that is over in seconds: the stepper is slow to load libraries."""
+    """Return a way to link that is over in seconds: the stepper is slow to load libraries."""
     return KINDS["static" if recorder == "step" else "pie"]
 
 

@@ -37,7 +37,7 @@ class Reproduced:
 
 
 def reproduced(paper: str, shared: Path) -> Reproduced:
-    """Give what the command prints and draws of a paper; ``shared`` is the session's folder."""
+    """Return what the command prints and draws of a paper; ``shared`` is the session's folder."""
     folder = shared / f"reproduce-{paper}"
     folder.mkdir(parents=True, exist_ok=True)
     plots, said, tables = folder / "plots", folder / "said.json", folder / "tables.md"
@@ -53,7 +53,7 @@ def reproduced(paper: str, shared: Path) -> Reproduced:
 
 
 def stand_in(folder: Path, shared: Path) -> dict[str, str]:
-    """Give an environment whose ``flashpager`` hands out what was reproduced already."""
+    """Return an environment whose ``flashpager`` hands out what was reproduced already."""
     script = folder / "flashpager"
     root = Path(__file__).resolve().parent.parent
     script.write_text(

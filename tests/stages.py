@@ -97,7 +97,7 @@ def _times(stages: list[Stage]) -> list[str]:
 
 
 def _left_out_earlier(name: str) -> Stage | None:
-    """Give a target with the tests that the earlier run left out; None if there are none."""
+    """Return a target with the tests that the earlier run left out; None if there are none."""
     if name == "test-python":
         return Stage(name)
     suite = {"test-c": "C", "test-rust": "Rust"}[name]
@@ -115,7 +115,7 @@ def _left_out_earlier(name: str) -> Stage | None:
 
 
 def main() -> int:
-    """Make the targets; give 0, or the status of the one that failed."""
+    """Make the targets; return 0, or the status of the one that failed."""
     stages: list[Stage] = []
     _RECORD.parent.mkdir(exist_ok=True)
     earlier = os.environ.get(tools.EARLIER)

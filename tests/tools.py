@@ -64,12 +64,12 @@ _NOT_INSTALLED = re.compile(r"(?P<tools>.+) not installed")
 
 
 def missing(*tools: str) -> list[str]:
-    """Give those of some tools that are not there."""
+    """Return those of some tools that are not there."""
     return [tool for tool in tools if tool not in MACHINES and shutil.which(tool) is None]
 
 
 def missing_machines(*tools: str) -> list[str]:
-    """Give those of some machines of QEMU's that it has not. Other tools are passed by."""
+    """Return those of some machines of QEMU's that it has not. Other tools are passed by."""
     wanted = [tool for tool in tools if tool in MACHINES]
     if not wanted or missing("qemu-system-arm"):
         return []
@@ -103,7 +103,7 @@ class TestRecord:
 
 
 def summary(records: Iterable[TestRecord]) -> list[str]:
-    """Give lines about the tests that were left out.
+    """Return lines about the tests that were left out.
 
     Grouped by missing tool: how many tests of which suites, and how to get it. A test that
     wants two missing tools is counted with both. Any other reason stands as it is.
@@ -146,7 +146,7 @@ def append(file: Path, records: Iterable[TestRecord]) -> None:
 
 
 def collected(file: Path) -> list[TestRecord]:
-    """Give the lines of a record, each once."""
+    """Return the lines of a record, each once."""
     if not file.exists():
         return []
     lines = dict.fromkeys(file.read_text(encoding="utf-8").splitlines())
@@ -154,12 +154,12 @@ def collected(file: Path) -> list[TestRecord]:
 
 
 def record() -> Path | None:
-    """Give the file that collects the tests of all suites, if there is to be one."""
+    """Return the file that collects the tests of all suites, if there is to be one."""
     return _path(RECORD)
 
 
 def earlier(suite: str) -> list[TestRecord] | None:
-    """Give a suite's lines in the record of an earlier run; None if all tests are to run."""
+    """Return a suite's lines in the record of an earlier run; None if all tests are to run."""
     file = _path(EARLIER)
     if file is None:
         return None

@@ -109,17 +109,17 @@ class ClassFile:
         return data.decode("utf-8", "surrogateescape")
 
     def class_name(self, index: int) -> str:
-        """Give the class of a constant, with slashes."""
+        """Return the class of a constant, with slashes."""
         return self._text(self._numbers(index, _CLASS)[0])
 
     def member(self, index: int) -> Member:
-        """Give the field or method of a constant."""
+        """Return the field or method of a constant."""
         owner, pair = self._numbers(index, *_MEMBERS)
         name, descriptor = self._numbers(pair, _NAME_AND_TYPE)
         return Member(self.class_name(owner), self._text(name), self._text(descriptor))
 
     def integer(self, index: int) -> int | None:
-        """Give an int of the constants; None for what is none."""
+        """Return an int of the constants; None for what is none."""
         tag, data = self._constants[index]
         return int.from_bytes(data, "big", signed=True) if tag == _INTEGER else None
 
@@ -161,7 +161,7 @@ _PRIMITIVES = {
 
 
 def parameters(descriptor: str) -> list[str]:
-    """Give the parameter types of a method's descriptor, as they stand there."""
+    """Return the parameter types of a method's descriptor, as they stand there."""
     found, at = [], 1
     while descriptor[at] != ")":
         start = at
@@ -178,7 +178,7 @@ def slots(descriptor: str) -> int:
 
 
 def written(owner: str, name: str, descriptor: str) -> str:
-    """Give a method as a trace names it: ``com.acme.Foo.bar(int,byte[])``."""
+    """Return a method as a trace names it: ``com.acme.Foo.bar(int,byte[])``."""
 
     def type_name(each: str) -> str:
         element = each.lstrip("[")

@@ -48,7 +48,7 @@ _KINDS = ("counting", "deployed", "in_place", "unmarked")
 
 
 def _run(command: Sequence[str | Path], folder: Path) -> str:
-    """Give what a command writes; what it complains of is an error."""
+    """Return what a command writes; what it complains of is an error."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -106,7 +106,7 @@ class Setting:
         _run(["javac", "-d", "world", "-cp", self.jar, java], self.folder)
 
     def world(self, told: str, *words: str) -> list[str]:
-        """Give the command of the world, which tells a file what the sink has."""
+        """Return the command of the world, which tells a file what the sink has."""
         path = f"{self.folder / 'world'}:{self.jar}"
         return ["java", "-cp", path, "platform.Remote", told, str(self.seconds), *words]
 
@@ -146,7 +146,7 @@ class Setting:
         return lines
 
     def sources(self, *names: str) -> list[str | Path]:
-        """Give sources, where their headers are, and how large the heap is."""
+        """Return sources, where their headers are, and how large the heap is."""
         pager = pager_sources()
         own = [_HERE / name for name in ("mote.c", "interpreter.c")]
         return [
@@ -160,7 +160,7 @@ class Setting:
         ]
 
     def sink(self, told: str) -> dict[str, int]:
-        """Give the sink's values of a file."""
+        """Return the sink's values of a file."""
         lines = (self.folder / told).read_text("utf-8").splitlines()
         return {name: int(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -230,7 +230,7 @@ def _numbers(lines: Sequence[str]) -> dict[str, int]:
 def compared(
     setting: Setting, counting: Sequence[str], deployed: Sequence[str]
 ) -> list[ComparedCount]:
-    """Hold what the mote told against what is simulated."""
+    """Compare what the mote told with what is simulated."""
     told, of_chip = _numbers(counting), _numbers(deployed)
     counts = setting.row.counts
     found = [ComparedCount(name, getattr(counts, name), told[name]) for name in COUNTS]
@@ -244,7 +244,7 @@ def compared(
 
 
 def _cycles(lines: Sequence[str]) -> dict[str, int]:
-    """Give cycles by job, and in all. What the mote asks of its hardware is `link`."""
+    """Return cycles by job, and in all. What the mote asks of its hardware is `link`."""
     numbers = _numbers(lines)
     [part] = parts_of(lines)
     jobs = {"interpretation": part.program, "read": part.read, "link": numbers.get("other0_0", 0)}
@@ -254,13 +254,13 @@ def _cycles(lines: Sequence[str]) -> dict[str, int]:
 
 
 def _static_bytes(elf: Path) -> dict[str, int]:
-    """Give the bytes of RAM by symbol."""
+    """Return the bytes of RAM by symbol."""
     rows = (line.split() for line in _run(["avr-nm", "-S", elf], elf.parent).splitlines())
     return {row[3]: int(row[1], 16) for row in rows if len(row) == 4 and row[2] in "bBdD"}
 
 
 def _ram(setting: Setting, lines: dict[str, list[str]]) -> dict[str, int]:
-    """Give what the mote's program needs of the RAM: of heap and frames, what it used."""
+    """Return what the mote's program needs of the RAM: of heap and frames, what it used."""
     told, of = _numbers(lines["deployed"]), _static_bytes(setting.folder / "deployed.elf")
     heap, frames, cache = of.pop("heap"), of.pop("stack"), of.pop("frames")
     used, slots = told["heap_bytes"], told["stack_slots"] * 4

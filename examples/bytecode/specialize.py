@@ -88,7 +88,7 @@ class Class:
 
     @property
     def above(self) -> Iterator["Class"]:
-        """Give the class and those above it."""
+        """Return the class and those above it."""
         at: Class | None = self
         while at is not None:
             yield at
@@ -116,7 +116,7 @@ class Placed:
 
     @property
     def title(self) -> str:
-        """Give it as a trace names it."""
+        """Return it as a trace names it."""
         return written(self.owner, self.method.name, self.method.descriptor)
 
 
@@ -231,7 +231,7 @@ class Program:
         return _KINDS[descriptor[0]]
 
     def field_operand(self, member: Member) -> int:
-        """Give kind and place of a field."""
+        """Return kind and place of a field."""
         static = self.statics.get(member)
         if static is not None:
             return _KINDS[member.descriptor[0]] << 8 | static
@@ -243,7 +243,7 @@ class Program:
         refuse(f"there is no field {member.owner}.{member.name}")
 
     def method_of(self, member: Member) -> int:
-        """Give the number of a method that is called directly."""
+        """Return the number of a method that is called directly."""
         if member in NATIVES:
             return len(self.by_number) + NATIVES.index(member)
         if member.owner in self.classes:
@@ -255,7 +255,7 @@ class Program:
         refuse(f"there is no method {what}, and the interpreter has none of its own")
 
     def virtual_operand(self, member: Member) -> tuple[int, int]:
-        """Give opcode and operand of a call by class: direct, where one method can be meant."""
+        """Return opcode and operand of a call by class: direct, where one method can be meant."""
         one = self.classes.get(member.owner)
         if one is None:
             return _INVOKESPECIAL, self.method_of(member)
@@ -276,11 +276,11 @@ class Program:
         return _INVOKEVIRTUAL, of_class.arguments << 8 | places[0]
 
     def selector(self, name: str, descriptor: str) -> int:
-        """Give the number of a method of interfaces."""
+        """Return the number of a method of interfaces."""
         return self.selectors.setdefault((name, descriptor), len(self.selectors))
 
     def constant(self, value: int | None, where: str) -> int:
-        """Give the place of a constant in the table of all."""
+        """Return the place of a constant in the table of all."""
         if value is None:
             refuse(f"{where}: the interpreter's constants are ints")
         place = self.constants.setdefault(value, len(self.constants))
@@ -289,7 +289,7 @@ class Program:
         return place
 
     def initialiser(self, name: str) -> Placed | None:
-        """Give what initialises a class, if something does."""
+        """Return what initialises a class, if something does."""
         return self.methods.get(Member(name, "<clinit>", "()V"))
 
     def specialize(self, placed: Placed, file: ClassFile) -> bytes:
@@ -355,7 +355,7 @@ class Program:
             )
 
     def image(self, size: int) -> bytes:
-        """Give the bytecode of all methods that have a place."""
+        """Return the bytecode of all methods that have a place."""
         data = bytearray(b"\xff" * size)
         for each in self.by_number:
             if each.offset != _NOWHERE:
@@ -364,7 +364,7 @@ class Program:
         return bytes(data)
 
     def found(self, one: Class, key: tuple[str, str]) -> Placed | None:
-        """Give the method that a class's objects have under a name."""
+        """Return the method that a class's objects have under a name."""
         return next((each for each in one.table if each.key == key), None)
 
     def header(self, image_bytes: int) -> str:
@@ -421,7 +421,7 @@ class Program:
         return "\n".join(lines) + "\n"
 
     def _names(self) -> Iterator[str]:
-        """Give names for what C starts the program with."""
+        """Return names for what C starts the program with."""
         for one in self.classes.values():
             yield f"#define CLASS_{_identifier(one.file.name)} {one.number}"
             for (name, _), place in one.places.items():

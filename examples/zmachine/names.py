@@ -16,7 +16,7 @@ def _number(element: ET.Element, tag: str) -> int:
 
 
 def parts(root: ET.Element) -> list[tuple[int, int, str]]:
-    """Give address, bytes and name of each part that has bytes."""
+    """Return address, bytes and name of each part that has bytes."""
     found = [
         (
             _number(routine, "address"),

@@ -18,12 +18,12 @@ class Draw:
     state: int
 
     def below(self, bound: int) -> int:
-        """Give a number from 0."""
+        """Return a number from 0."""
         self.state = (self.state * 1103515245 + 12345) % 2**31
         return (self.state >> 12) % bound
 
     def of(self, choices: Sequence[str]) -> str:
-        """Give one of some."""
+        """Return one of some."""
         return choices[self.below(len(choices))]
 
 
@@ -72,7 +72,7 @@ def sentence(draw: Draw, pattern: str) -> str:
 
 
 def doors(draw: Draw) -> list[int]:
-    """Give for each place whether it is open to the east (1) and south (2): all can be reached."""
+    """Return for each place whether it is open east (1) and south (2); all can be reached."""
     places = COLUMNS * ROWS
     open_to = [0] * places
     group = list(range(places))

@@ -25,7 +25,7 @@ def part(file: str) -> str:
 
 
 def sizes(lines: list[str]) -> tuple[Counter[str], Counter[str]]:
-    """Give the bytes of flash and of RAM by part."""
+    """Return the bytes of flash and of RAM by part."""
     flash: Counter[str] = Counter()
     ram: Counter[str] = Counter()
     section = ""

@@ -74,7 +74,7 @@ class Observation:
         return self.size or self.page_bytes or 2048
 
     def kb_s(self, us: float) -> float:
-        """Give the rate, in 1000 bytes a second, of operations that take ``us``."""
+        """Return the rate, in 1000 bytes a second, of operations that take ``us``."""
         return self.data_bytes * 1e3 / us
 
     def on(self, host: Host, *, without: str | None = None) -> Estimate:
@@ -117,7 +117,7 @@ class LeftOutPrediction:
 
 
 def observations() -> list[Observation]:
-    """Give all measurements of whole hosts."""
+    """Return all measurements of whole hosts."""
     return [
         replace(one, kind=kind)
         for kind, some in (
@@ -381,7 +381,7 @@ def _adafruit(
 
 
 def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]:
-    """Give what the engine holds of each host: µs of an operation, or clocks of a byte."""
+    """Return what the engine holds of each host: µs of an operation, or clocks of a byte."""
     found: dict[str, list[float]] = {}
     in_place: dict[str, list[tuple[int, float]]] = {}
     for one in observations() if seen is None else seen:
@@ -447,7 +447,7 @@ def unsaid(one: Observation) -> LeftOutPrediction:
 
 
 def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
-    """Say how near the predictions are, how many lie in their range, and how wide that is.
+    """Summarize how near the predictions are, how many lie in their range, and how wide that is.
 
     Args:
         predicted: predictions, and what was measured.

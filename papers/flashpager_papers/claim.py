@@ -88,7 +88,7 @@ class Rule:
     at: str = ""
 
     def admits(self, values: Sequence[float]) -> bool:
-        """Tell whether values are what the claim says; of an order, one after another.
+        """Return whether values are what the claim says; of an order, one after another.
 
         >>> Rule(Direction.ABOUT, ("10",)).admits([14.7]), rising().admits([1, 2, 2])
         (True, False)
@@ -102,7 +102,7 @@ class Rule:
 
     @property
     def said(self) -> str:
-        """Say what kind of rule it is, where the paper's figure does not show it."""
+        """Name the kind of rule, if the paper's figure does not show it."""
         if self.direction in ONE_SIDED:
             return f"one-sided: {self.direction} {' and '.join(self.printed)}"
         if self.direction is Direction.ABOUT:
@@ -218,7 +218,7 @@ def judge(kind: Kind, rule: Rule, figures: Sequence[Figure]) -> Verdict:
 
 
 def tally(rule: Rule, figures: Sequence[Figure]) -> str:
-    """Say of which figures a rule holds, and of which not.
+    """List the figures for which a rule holds, and those for which it does not.
 
     >>> tally(below("25"), [Figure("a", (24.0,)), Figure("b", (25.0,))])
     'it holds for a, not for b'
@@ -273,7 +273,7 @@ class Claim:
         return ". ".join(filter(None, [*parts, self.note]))
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it for JSON, with the verdict; the note is in its why."""
+        """Return all of it for JSON, with the verdict; the note is in its why."""
         fields = asdict(self)
         rule = fields.pop("rule")
         del fields["note"]
@@ -290,7 +290,7 @@ class Claim:
 
 
 def one(*values: float, of: str = "ours") -> tuple[Figure, ...]:
-    """Give the figures of a claim about one thing."""
+    """Return the figures of a claim about one thing."""
     return (Figure(of, values),)
 
 
@@ -307,7 +307,7 @@ def rounds_to(printed: str, value: float) -> bool:
 
 
 def about_range(printed: str) -> tuple[Decimal, Decimal]:
-    """Give from where to below where values round to a figure at its last digit that is not 0.
+    """Return from where to below where values round to a figure at its last digit that is not 0.
 
     >>> about_range("60"), about_range("11.5")
     ((Decimal('55'), Decimal('65')), (Decimal('11.45'), Decimal('11.55')))
@@ -320,7 +320,7 @@ def about_range(printed: str) -> tuple[Decimal, Decimal]:
 
 
 def _is_round(printed: str) -> bool:
-    """Tell whether more values round to a figure than its digits show."""
+    """Return whether more values round to a figure than its digits show."""
     return "." not in printed and printed.endswith("0")
 
 
@@ -344,7 +344,7 @@ def signed(percent: float, decimals: int = 1) -> str:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """Say what became of the claims, a line a kind: kinds are never added up."""
+    """Summarize the verdicts, a line a kind: kinds are never added up."""
     counts: dict[Kind, Counter[Verdict]] = {kind: Counter() for kind in Kind}
     for claim in claims:
         counts[claim.kind][claim.verdict] += 1

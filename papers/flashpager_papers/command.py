@@ -272,7 +272,7 @@ def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
 
 
 def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary) -> None:
-    """Say what became of them."""
+    """Print a summary of the verdicts."""
     for line in counted(claims).splitlines():
         note(line)
 
@@ -315,7 +315,7 @@ def _show(claims: list[Claim], theirs: str, ours: str) -> None:
 
 
 def _numbered(claims: list[Claim]) -> dict[int, Claim]:
-    """Give numbers to the claims of which there is more to say."""
+    """Return numbers to the claims of which there is more to say."""
     return dict(enumerate((claim for claim in claims if claim.why), 1))
 
 

@@ -160,7 +160,7 @@ class _Article:
         return _engine.find_part(self.parts.get(name, name))
 
     def time(self, name: str) -> float:
-        """Give an AC parameter of the chip in ns."""
+        """Return an AC parameter of the chip in ns."""
         return self.part(CHIP).number(f"sdr.{name}")
 
     def nand(self) -> list[Claim]:
@@ -517,7 +517,7 @@ class _Article:
         ]
 
     def _card_rate(self, part: str, bus: str) -> float:
-        """Give what the lines carry, in MB/s."""
+        """Return what the lines carry, in MB/s."""
         byte = self.ask(part, Host(bus=bus), operation="read", size=_BLOCK).byte
         return 1e3 / byte.bus_ns
 
@@ -605,11 +605,11 @@ class _Article:
         ]
 
     def _less_than_nand(self, at: str, rates: Mapping[str, Mapping[str, tuple[int, int]]]) -> Claim:
-        """Hold the time that software takes above a card's raw rate against the NAND's."""
+        """Compare the time that software takes above a card's raw rate with the NAND's."""
         nand = {"reading": READ_KB_S, "writing": WRITE_KB_S}
 
         def overhead_us(raw: int, through: int) -> float:
-            """Give what is added to each 512 bytes."""
+            """Return what is added to each 512 bytes."""
             return _BLOCK * 1e3 / through - _BLOCK * 1e3 / raw
 
         found = {
@@ -645,7 +645,7 @@ class _Article:
         judged: Mapping[str, tuple[int, int]],
         note: str,
     ) -> Claim:
-        """Give what the file system leaves of each card; the rule is asked of some of them."""
+        """Return what the file system leaves of each card; the rule is asked of some of them."""
         shares = {name: 100 * through / raw for name, (raw, through) in rates.items()}
         mean = sum(shares.values()) / len(shares)
         each = "; ".join(f"{name}: {share:.1f} %" for name, share in shares.items())
@@ -670,11 +670,11 @@ def _stage(found: Estimate, name: str) -> Stage:
 
 
 def _rate(found: Estimate, more_ns: float) -> float:
-    """Give the limit if the operation took longer."""
+    """Return the limit if the operation took longer."""
     return found.bytes * 1e9 / (found.stages[0].ns + more_ns)
 
 
 def data_rate(found: Estimate, stage: str | None = None) -> float:
-    """Give bytes of data a second, spare not counted, through a stage or the last one."""
+    """Return bytes of data a second, spare not counted, through a stage or the last one."""
     through = found.stages[-1] if stage is None else _stage(found, stage)
     return found.operation.data_bytes * 1e9 / through.ns

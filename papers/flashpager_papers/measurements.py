@@ -116,7 +116,7 @@ def _left_out() -> list[Claim]:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """Say how many predictions are near, and what the others lack."""
+    """Summarize how many predictions are near, and why the others are not."""
     judged = [
         claim
         for claim in claims
@@ -172,7 +172,7 @@ def _measurement(
 
 
 def _decimals(value: float) -> int:
-    """Give the decimals that a measurement was printed with."""
+    """Return the decimals that a measurement was printed with."""
     return len(str(value).partition(".")[2]) if value != int(value) else 0
 
 

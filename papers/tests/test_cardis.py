@@ -72,25 +72,25 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Finis
 
 @pytest.fixture(scope="module")
 def found(run: tuple[Finished, Path]) -> dict[str, Any]:
-    """Give the JSON of it."""
+    """Return the JSON of it."""
     json: dict[str, Any] = run[0].json
     return json
 
 
 def reproduce(folder: Path) -> dict[str, Claim]:
-    """Check a folder's programs; give the claims by the first words of where and claim."""
+    """Check a folder's programs; return the claims by the first words of where and claim."""
     found = cardis.reproduce(folder, lambda _finished, _all: None)
     return {f"{claim.where}: {claim.claim}": claim for claim in found.claims}
 
 
 def only(claims: dict[str, Claim], words: str) -> Claim:
-    """Give the one claim that says so."""
+    """Return the one claim that says so."""
     (claim,) = [claim for said, claim in claims.items() if words in said]
     return claim
 
 
 def row(found: dict[str, Any], trace: str, cell: CardDesign) -> dict[str, Any]:
-    """Give the row of a cell."""
+    """Return the row of a cell."""
     (one,) = [
         one
         for one in found["replays"]

@@ -45,7 +45,7 @@ def drawn(dice: random.Random) -> str:
 
 
 def near(dice: random.Random, printed: str) -> float:
-    """Give a value: the threshold itself, one beside it, or one far away."""
+    """Return a value: the threshold itself, one beside it, or one far away."""
     value = float(printed.replace(",", ""))
     return value * dice.choice((1, 1, dice.uniform(0.9, 1.1), dice.uniform(0.1, 3)))
 
@@ -138,7 +138,7 @@ def test_verdicts() -> None:
 
 
 def names(text: str, words_before: str) -> list[str]:
-    """Give the names behind some words."""
+    """Return the names behind some words."""
     found = re.search(rf"{words_before} (p\d(?:, p\d)*)", text)
     return found[1].split(", ") if found else []
 

@@ -40,7 +40,7 @@ def found(pages: Path) -> mtdcompr.MtdcomprResults:
 
 
 def claim(found: mtdcompr.MtdcomprResults, where: str, words: str) -> Claim:
-    """Give the one claim of a section that has these words."""
+    """Return the one claim of a section that has these words."""
     (one,) = (c for c in found.claims if c.where == where and words in c.claim)
     return one
 

@@ -12,7 +12,7 @@ from tests.conftest import ROOT, fails, flashpager
 
 
 def claims_of(paper: str) -> list[dict[str, Any]]:
-    """Give what --json prints of a paper."""
+    """Return what --json prints of a paper."""
     found = flashpager("reproduce", paper, "--json").json
     assert set(found) == {"version", "claims"}
     claims: list[dict[str, Any]] = found["claims"]
@@ -31,7 +31,7 @@ def changed(folder: Path, name: str, *edits: tuple[str, str]) -> str:
 
 
 def by_paper(claims: list[Claim], paper: str) -> list[Claim]:
-    """Give the claims of a printed number."""
+    """Return the claims of a printed number."""
     found = [claim for claim in claims if claim.paper == paper]
     assert found, f"no claim of {paper}"
     return found

@@ -57,14 +57,14 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Finis
 
 @pytest.fixture(scope="module")
 def found(run: tuple[Finished, Path]) -> dict[str, Any]:
-    """Give the JSON of it."""
+    """Return the JSON of it."""
     json: dict[str, Any] = run[0].json
     return json
 
 
 @pytest.fixture(scope="module")
 def handler() -> swl.HandlerTimes:
-    """Give the board's handler."""
+    """Return the board's handler."""
     return swl.HandlerTimes(Design.from_board(swl.BOARD))
 
 
@@ -233,7 +233,7 @@ class Ways:
     turn: dict[int, int] = field(default_factory=dict)
 
     def knows(self, tag: int) -> bool:
-        """Tell whether it is there."""
+        """Return whether it is there."""
         return tag in self.tags.get(tag % self.sets, [])
 
     def take(self, tag: int) -> None:
@@ -465,7 +465,7 @@ def test_shown(programs: Path) -> None:
 
 
 def broken(programs: Path, folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Give folders that lack something, and words of the complaint."""
+    """Return folders that lack something, and words of the complaint."""
     yield folder / "nowhere", ["nowhere", "chess.trace, raytracer.trace, bzip2.trace", "--traces"]
     shutil.copy(programs / "chess.trace", folder)
     yield folder, ["no raytracer.trace, bzip2.trace here", "--traces"]

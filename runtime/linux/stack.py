@@ -57,12 +57,12 @@ class Calls:
     unbounded: set[str] = field(default_factory=set)
 
     def roots(self) -> list[str]:
-        """Give the functions that nothing of the module calls."""
+        """Return the functions that nothing of the module calls."""
         targets = {target for many in self.called.values() for target in many}
         return sorted(set(self.stack_bytes) - targets)
 
     def deepest(self, root: str, layout: str) -> Chain:
-        """Give the chain that takes the most stack, with one layout of the store."""
+        """Return the chain that takes the most stack, with one layout of the store."""
         others = {name for name in self.stack_bytes if self._is_of_another(name, layout)}
 
         @cache
@@ -108,7 +108,7 @@ def calls_of(sources: Path) -> Calls:
 
 
 def _members(sources: Path, found: Calls) -> dict[str, set[str]]:
-    """Give the functions that members of structures are set to."""
+    """Return the functions that members of structures are set to."""
     named = defaultdict(set)
     for name in found.stack_bytes:
         named[_short(name)].add(name)

@@ -274,7 +274,7 @@ _MUTANTS = (
 
 
 def _fails_in_c(copy: Path) -> str:
-    """Give the first test of the pager in C that fails, or nothing."""
+    """Return the first test of the pager in C that fails, or nothing."""
     binary = copy / "tests-of-pager"
     sources = sorted((copy / "tests").glob("test_pager_*.c"))
     sources.append(copy / "pager/mac/aes_cmac.c")
@@ -325,7 +325,7 @@ class Verifier:
         ]
 
     def differs(self, sources: Path) -> str:
-        """Give the first design that differs, or nothing."""
+        """Return the first design that differs, or nothing."""
         for row, (policy, _, lookup, _) in zip(self.rows, _DESIGNS, strict=True):
             info = self.trace.info
             design = PagerDesign.of(row, info.image_bytes, lookup)

@@ -69,7 +69,7 @@ def _installation(
 
 
 def contents(wheel: Path) -> dict[str, int]:
-    """Give the files of a wheel's package, and who may do what with them."""
+    """Return the files of a wheel's package, and who may do what with them."""
     with zipfile.ZipFile(wheel) as archive:
         return {
             info.filename: info.external_attr >> 16

@@ -62,7 +62,7 @@ class Block:
 
 
 def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
-    """Give the blocks of a document that are to be run; those that are not to be, too, if asked."""
+    """Return the blocks of a document to run; with ``all_of_them``, those not to run, too."""
     found = []
     for match in _BLOCK.finditer(text):
         if not all_of_them and _NOT_RUN.search(text[: match.start()]):

@@ -30,7 +30,7 @@ QEMU = f"qemu-{os.uname().machine}"
 
 
 def attribute(trace: Path, *flags: str | Path) -> dict[str, Any]:
-    """Give what the command says of a trace."""
+    """Return what the command says of a trace."""
     result: dict[str, Any] = flashpager("attribute", trace, *flags, "--json").json
     return result
 
@@ -195,7 +195,7 @@ class TestShades:
     """What the colour of a treemap's areas tells."""
 
     def areas(self, loads: list[int]) -> dict[str, Any]:
-        """Draw two owners with so many loads, and give the layer of their areas."""
+        """Draw two owners with so many loads, and return the layer of their areas."""
         spec = chart(owners(["f", "g"], loads)).to_dict()
         areas: dict[str, Any] = spec["layer"][0]
         return areas
@@ -291,7 +291,7 @@ ONE_FRAME = ("--cache", "64", "--cache-page", "64")
 
 @pytest.fixture(name="ping_pong", scope="module")
 def _ping_pong(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with a program, its stripped twin, and a trace of each."""
+    """Return a folder with a program, its stripped twin, and a trace of each."""
     need("gcc", "strip", QEMU)
     folder = tmp_path_factory.mktemp("ping-pong")
     flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id")
@@ -305,12 +305,12 @@ def _ping_pong(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def line_of(text: str) -> int:
-    """Give the number of the line of the program that holds a text."""
+    """Return the number of the line of the program that holds a text."""
     return next(n for n, line in enumerate(PING_PONG.splitlines(), 1) if text in line)
 
 
 def pong_faults(result: dict[str, Any]) -> int:
-    """Give how often the lines of pong were not there; gone over to, they never are."""
+    """Return how often the lines of pong were not there; gone over to, they never are."""
     return sum(
         owner["misses"]
         for owner in result["owners"]

@@ -186,11 +186,11 @@ class Reader:
         return [ClassFile(self.file(name)) for name in names]
 
     def file(self, name: str) -> Path:
-        """Give a class file."""
+        """Return a class file."""
         return self.folder / "card" / f"{name}.class"
 
     def run(self, *arguments: str | Path) -> list[list[str]]:
-        """Run the tool of the reader's tests, and give its lines."""
+        """Run the tool of the reader's tests, and return its lines."""
         done = subprocess.run(
             ["java", "-Xmx128m", "-cp", self._tool, "flashpager.recorder.cap.CapTool", *arguments],
             check=True,
@@ -211,7 +211,7 @@ ALL = ("Account", "Limits", "Purse")
 
 
 def expected(method: Member, base: int = 0) -> list[list[str]]:
-    """Give the lines of a method that has a place."""
+    """Return the lines of a method that has a place."""
     header, borders = len(method.header), sorted(method.borders)
     size = header + len(method.converted)
     lines = [
@@ -229,7 +229,7 @@ def expected(method: Member, base: int = 0) -> list[list[str]]:
 
 
 def methods(lines: list[list[str]]) -> dict[str, list[list[str]]]:
-    """Give the lines of each method, by name and descriptor."""
+    """Return the lines of each method, by name and descriptor."""
     found: dict[str, list[list[str]]] = {}
     name = ""
     for line in lines:
@@ -506,7 +506,7 @@ def check_laid_out(card: Path, given_bytes: int, folder: Path) -> None:
 
 @functools.cache
 def methods_of(trace: Path) -> list[dict[str, Any]]:
-    """Give the methods of a trace."""
+    """Return the methods of a trace."""
     symbols: list[dict[str, Any]] = info_of(trace)["images"][0]["symbols"]
     return symbols
 

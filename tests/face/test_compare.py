@@ -21,7 +21,7 @@ def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="tables", scope="module")
 def _tables(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of tables: of LRU, Clock, another part, other designs, in all formats."""
+    """Return a folder of tables: of LRU, Clock, another part, other designs, in all formats."""
     folder = tmp_path_factory.mktemp("tables")
     for name, flags in (
         ("lru.parquet", SIZES),
@@ -38,7 +38,7 @@ def _tables(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compared(a: Path, b: Path, *flags: str | Path) -> dict[str, Any]:
-    """Give the one object that --json prints."""
+    """Return the one object that --json prints."""
     found: dict[str, Any] = flashpager("compare", a, b, "--json", *flags).json
     return found
 

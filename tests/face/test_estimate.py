@@ -20,7 +20,7 @@ KNOWN = ("--system", "linux", "--operation-time", "0", "--array-share", "1")
 
 
 def estimated(*arguments: str | Path) -> dict[str, Any]:
-    """Give the one estimate that a command makes."""
+    """Return the one estimate that a command makes."""
     (found,) = flashpager("estimate", *arguments, "--json").json["estimates"]
     assert isinstance(found, dict)
     return found

@@ -30,7 +30,7 @@ LISTS = [word for flag, values in SPACE.items() for word in (flag, ",".join(valu
 
 
 def noise(count: int, image: int) -> str:
-    """Give runs that jump about, the same every time."""
+    """Return runs that jump about, the same every time."""
     state, lines = 1, []
     for _ in range(count):
         state = state * 1103515245 + 12345 & 0x7FFFFFFF

@@ -22,7 +22,7 @@ def micros(ns: float) -> float:
 
 
 def one_of(fault: dict[str, Any], schedule: str) -> dict[str, Any]:
-    """Give a fault as a schedule handles it."""
+    """Return a fault as a schedule handles it."""
     (found,) = (one for one in fault["schedules"] if one["schedule"] == schedule)
     assert isinstance(found, dict)
     return found

@@ -48,7 +48,7 @@ class Drawn:
         return self.report.frame.row(by_predicate=pl.col("id") == 0, named=True)
 
     def labelled(self, found: re.Match[str]) -> dict[str, Any]:
-        """Give the row that a sentence names."""
+        """Return the row that a sentence names."""
         return self.report.frame.row(
             by_predicate=(pl.col("cache_bytes") == size(found["cache"]))
             & (pl.col("policy") == found["policy"])
@@ -57,7 +57,7 @@ class Drawn:
         )
 
     def title(self, chart: str) -> str:
-        """Give what stands above a chart."""
+        """Return what stands above a chart."""
         text = self.report.charts[chart].to_dict()["title"]["text"]
         return " ".join(text).replace("\u00a0", " ")
 

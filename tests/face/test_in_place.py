@@ -64,7 +64,7 @@ def design(dice: random.Random) -> Design:
 
 
 def lost_or_run(found: Any) -> float:  # noqa: ANN401  (a Row)
-    """Give what gains are made of."""
+    """Return what gains are made of."""
     return float(found.run.paged_ns if found.run else found.time.time_ns)
 
 

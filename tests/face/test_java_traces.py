@@ -13,13 +13,13 @@ LEFT = 1945
 
 
 def methods(trace: Path) -> list[str]:
-    """Give the methods of a trace as they lie in flash."""
+    """Return the methods of a trace as they lie in flash."""
     (image,) = info_of(trace)["images"]
     return [symbol["name"] for symbol in image["symbols"]]
 
 
 def class_of(method: str) -> str:
-    """Give a method's class."""
+    """Return a method's class."""
     return method.partition("(")[0].rpartition(".")[0]
 
 

@@ -76,7 +76,7 @@ class TestInfo:
 
 
 def without_blocks(trace: Path) -> bytes:
-    """Give a trace as it was written before it held its blocks, and without checksums."""
+    """Return a trace as it was written before it held its blocks, and without checksums."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     table = pq.read_table(trace)
@@ -225,5 +225,5 @@ class TestSample:
 
 
 def build_charts(page: str) -> list[str]:
-    """Give the charts of a page that show replays, but those of the chosen design."""
+    """Return the charts of a page that show replays, but those of the chosen design."""
     return [name for name in re.findall(r'<figure id="([\w-]+)"', page) if "chosen" not in name]

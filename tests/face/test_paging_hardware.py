@@ -42,7 +42,7 @@ def _trace() -> Trace:
 
 
 def on_board(*flags: str | Path, trace: Path = TROFF) -> dict[str, Any]:
-    """Give what simulate --json says on the OMAP5912."""
+    """Return what simulate --json says on the OMAP5912."""
     done = flashpager("simulate", trace, "--board", BOARD, "--json", *flags)
     row: dict[str, Any] = json.loads(done.out)
     return row

@@ -114,7 +114,7 @@ def look(browser: Browser, path: Path, width: int = 1000) -> Seen:
 
 
 def marks(page: Page, chart: str) -> list[dict[str, str]]:
-    """Give what a chart's marks say of themselves to a screen reader, by field."""
+    """Return what a chart's marks say of themselves to a screen reader, by field."""
     labels = page.evaluate(
         """(chart) => [...document.querySelectorAll(`#${chart} svg path[aria-label]`)]
           .map((mark) => mark.getAttribute("aria-label"))""",

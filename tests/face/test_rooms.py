@@ -30,7 +30,7 @@ DOORS = ("flashpager", "flashpager.__main__")
 
 
 def modules() -> dict[str, Path]:
-    """Give the files of all modules by name; a room's ``__init__`` has the room's name."""
+    """Return the files of all modules by name; a room's ``__init__`` has the room's name."""
     found = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
@@ -54,7 +54,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def ours(path: Path) -> set[str]:
-    """Give the modules of the package that a file imports, but for the engine."""
+    """Return the modules of the package that a file imports, but for the engine."""
     return {name for name in imported(path) if name in MODULES}
 
 

@@ -61,7 +61,7 @@ def _board(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulate(trace: Path, *flags: str | Path) -> dict[str, Any]:
-    """Give the one object that --json prints."""
+    """Return the one object that --json prints."""
     done = flashpager("simulate", trace, "--json", *flags)
     assert done.err == ""
     row: dict[str, Any] = json.loads(done.out)

@@ -59,12 +59,12 @@ def running() -> Iterator[subprocess.Popen[str]]:
 
 
 def marks(name: str) -> set[bytes]:
-    """Give how the pages of a program begin."""
+    """Return how the pages of a program begin."""
     return {hashlib.sha512(f"{name} {page}".encode()).digest() for page in range(32)}
 
 
 def beginnings(pages: Path) -> list[bytes]:
-    """Give how all pages of a file begin, as another reader of Parquet sees them."""
+    """Return how all pages of a file begin, as another reader of Parquet sees them."""
     return [page[:64] for page in pl.read_parquet(pages)["bytes"].to_list()]
 
 
@@ -171,7 +171,7 @@ class Splitmix:
         self.state = seed
 
     def below(self, bound: int) -> int:
-        """Give a number below a bound."""
+        """Return a number below a bound."""
         mask = (1 << 64) - 1
         self.state = (self.state + 0x9E3779B97F4A7C15) & mask
         z = self.state

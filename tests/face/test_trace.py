@@ -25,18 +25,18 @@ RUNS = [(0, 12), (0x40, 8), (0x44, 4), (0x1000, 16), (0, 12)]
 
 
 def record(kind: int, payload: bytes) -> bytes:
-    """Give a record of the recorder stream."""
+    """Return a record of the recorder stream."""
     padding = b"\0" * (-len(payload) % 4)
     return struct.pack("<I", 1 << 31 | kind << 24 | len(payload)) + payload + padding
 
 
 def block(address: int, size: int, instructions: int) -> bytes:
-    """Give the description of a block."""
+    """Return the description of a block."""
     return record(BLOCK, struct.pack("<QII", address, size, instructions))
 
 
 def stream(*, ended: bool = True) -> bytes:
-    """Give a recorder stream of ``RUNS``."""
+    """Return a recorder stream of ``RUNS``."""
     numbers = {run: number for number, run in enumerate(dict.fromkeys(RUNS))}
     return b"".join(
         [
@@ -51,7 +51,7 @@ def stream(*, ended: bool = True) -> bytes:
 
 
 def fetches() -> list[int]:
-    """Give the addresses of 4-byte instructions in ``RUNS``."""
+    """Return the addresses of 4-byte instructions in ``RUNS``."""
     return [at for offset, length in RUNS for at in range(offset, offset + length, 4)]
 
 
@@ -201,7 +201,7 @@ class TestImport:
 
 
 def seen(value: object, like: object) -> object:
-    """Give the attributes of an object, and of those in it, as a dictionary has them."""
+    """Return the attributes of an object, and of those in it, as a dictionary has them."""
     if isinstance(like, dict):
         return {key: seen(getattr(value, key), of) for key, of in like.items()}
     if isinstance(like, list) and isinstance(value, list):

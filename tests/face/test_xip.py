@@ -22,13 +22,13 @@ Set = Callable[[int], bool]
 
 
 def simulate(trace: Path, *flags: str | Path) -> dict[str, Any]:
-    """Give the one object that --json prints."""
+    """Return the one object that --json prints."""
     row: dict[str, Any] = json.loads(flashpager("simulate", trace, "--json", *flags).out)
     return row
 
 
 def collapsed(runs: list[tuple[int, int]], line: int) -> list[int]:
-    """Give the lines that are touched; those that follow each other once."""
+    """Return the lines that are touched; those that follow each other once."""
     touched: list[int] = []
     for offset, length in runs:
         for page in range(offset // line, (offset + length - 1) // line + 1):

@@ -44,7 +44,7 @@ class AArch64(Vocabulary):
         run_tool("aarch64-linux-gnu-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Give what ``nm`` says."""
+        """Return what ``nm`` says."""
         return run_tool("aarch64-linux-gnu-nm", program)
 
     def head(self) -> list[str]:
@@ -78,7 +78,7 @@ class AArch64(Vocabulary):
         return [*_ops("mov x0, #0"), *self.call_kernel(93)]
 
     def data(self) -> str:
-        """Give the action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
+        """Return the action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
         return """
         .data
         .balign 8

@@ -43,7 +43,7 @@ class _Arm(Vocabulary):
     units: ClassVar[Mapping[str, int]] = {"arm": 4, "thumb": 2}
 
     def op(self, text: str, thumb: int, narrow: str = "") -> Op:
-        """Give an instruction that is ``thumb`` bytes long there, or ``narrow`` there."""
+        """Return an instruction that is ``thumb`` bytes long there, or ``narrow`` there."""
         return Op(narrow or text, thumb) if self.mode == "thumb" else Op(text, 4)
 
     def load(self, register: str, value: str, *, wide: bool = True) -> list[Op]:
@@ -223,7 +223,7 @@ class ArmLinux(_Arm):
         run_tool(f"{self._prefix}-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Give what ``nm`` says."""
+        """Return what ``nm`` says."""
         return run_tool(f"{self._prefix}-nm", program)
 
     def head(self) -> list[str]:
@@ -261,7 +261,7 @@ class ArmLinux(_Arm):
         return [self.set("r0", 0), *self.call_kernel(1)]
 
     def data(self) -> str:
-        """Give the action (SIGINFO, ONSTACK, NODEFER, RESTORER) and the buffer."""
+        """Return the action (SIGINFO, ONSTACK, NODEFER, RESTORER) and the buffer."""
         return """
         .data
         .balign 4
@@ -358,11 +358,11 @@ class CortexM(_Arm):
         run_tool("arm-none-eabi-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Give what ``nm`` says."""
+        """Return what ``nm`` says."""
         return run_tool("arm-none-eabi-nm", program)
 
     def head(self) -> list[str]:
-        """Give the vectors, and begin the text."""
+        """Return the vectors, and begin the text."""
         return [
             ".syntax unified",
             ".globl _start",
@@ -380,7 +380,7 @@ class CortexM(_Arm):
         return [Op("movs r0, #0x18", 2), *self.load("r1", "0x20026"), Op("bkpt 0xab", 2)]
 
     def data(self) -> str:
-        """Give the buffer."""
+        """Return the buffer."""
         return ".data\nbuffer: .skip 64\n"
 
     def bad_address(self) -> tuple[Op, ...]:

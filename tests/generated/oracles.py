@@ -36,7 +36,7 @@ def runs_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
 
 @cache
 def one_by_one(emulator: str | Path) -> list[str | Path]:
-    """Give the command of an emulator that makes each instruction a block of its own."""
+    """Return the command of an emulator that makes each instruction a block of its own."""
     option = "one-insn-per-tb"
     said = subprocess.run([emulator, "-help"], capture_output=True, text=True, check=True).stdout
     if f"-{option}" in said:
@@ -47,7 +47,7 @@ def one_by_one(emulator: str | Path) -> list[str | Path]:
 
 
 def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
-    """Give the addresses that QEMU executes when each block has a single instruction.
+    """Return the addresses that QEMU executes when each block has a single instruction.
 
     The log has a line for each block that is entered, and with one instruction a block is
     exactly this instruction: it cannot be cut, nor translated anew while it runs. A debugger's
@@ -75,7 +75,7 @@ def executed_addresses(log: Path) -> list[int]:
 
 
 def compare_addresses(made: Generated, addresses: Sequence[int]) -> str:
-    """Give the first difference between steps and the addresses of another's, or nothing."""
+    """Return the first difference between steps and the addresses of another's, or nothing."""
     expected = [step.offset for step in made.steps]
     inside = {*made.lengths}
     got = [address - made.base if address in inside else None for address in addresses]
@@ -104,7 +104,7 @@ def _first_difference(
 
 
 def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
-    """Record the program, and give what the trace has wrong, or nothing."""
+    """Record the program, and return what the trace has wrong, or nothing."""
     trace = made.program.with_suffix(f".{recorder}.trace")
     how = ["--system", words.machine] if words.machine else []
     command: list[str | Path] = [
@@ -123,7 +123,7 @@ def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
 
 
 def compare_trace(made: Generated, trace: Path) -> str:
-    """Give what a trace has that the program does not execute, or nothing."""
+    """Return what a trace has that the program does not execute, or nothing."""
     info = info_of(trace)
     expected = runs_of(made.steps)
     frame = pl.read_parquet(trace)

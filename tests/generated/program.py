@@ -115,21 +115,21 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def symbols(self, program: Path) -> str:
-        """Give what ``nm`` says."""
+        """Return what ``nm`` says."""
 
     def command(self, program: Path) -> list[str | Path]:
-        """Give what runs a program."""
+        """Return what runs a program."""
         if self.machine:
             return [*shlex.split(self.machine), "-kernel", program]
         return [self.emulator, program]
 
     def begin_function(self, label: str) -> list[str]:
-        """Give directives before a function in the current mode."""
+        """Return directives before a function in the current mode."""
         return [f"{label}:"]
 
     @abstractmethod
     def head(self) -> list[str]:
-        """Give directives at the start of the file, up to the first instruction."""
+        """Return directives at the start of the file, up to the first instruction."""
 
     @abstractmethod
     def start(self, *, alternate_stack: bool) -> list[Op]:
@@ -141,11 +141,11 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def data(self) -> str:
-        """Give the sections behind the text."""
+        """Return the sections behind the text."""
 
     @abstractmethod
     def filler(self, rng: random.Random) -> Op:
-        """Give an instruction that changes nothing that matters."""
+        """Return an instruction that changes nothing that matters."""
 
     @abstractmethod
     def jump(self, label: str) -> Op:
@@ -188,7 +188,7 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def faults(self) -> list[Fault]:
-        """Give all ways to fault."""
+        """Return all ways to fault."""
 
     @abstractmethod
     def dispatch(self) -> list[Op]:
@@ -208,7 +208,7 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def fix(self) -> list[Op]:
-        """Give the faulting instruction a good address."""
+        """Return the faulting instruction a good address."""
 
     @abstractmethod
     def escape(self) -> list[Op]:
@@ -219,7 +219,7 @@ class Vocabulary(ABC):
         """Return from the handler."""
 
     def restorer(self) -> list[Op]:
-        """Give the handler's way back, where it lies in the text (label ``restorer``)."""
+        """Return the handler's way back, where it lies in the text (label ``restorer``)."""
         return []
 
     @abstractmethod
@@ -244,14 +244,14 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def site(self, site: Site, behind: str) -> Op:
-        """Give a site's jump to the label behind what it leaves out."""
+        """Return a site's jump to the label behind what it leaves out."""
 
     @abstractmethod
     def patch(self, site: Site, *, open_it: bool) -> list[Op]:
         """Overwrite a site: with what does nothing, or with the jump."""
 
     def idiom(self, _rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Give instructions of the architecture's own, and what is executed of their numbers."""
+        """Return instructions of the architecture's own, and what is executed of their numbers."""
         return [], lambda numbers: numbers
 
 
@@ -311,12 +311,12 @@ class Generator:
     # Emitting.
 
     def label(self) -> str:
-        """Give a fresh label."""
+        """Return a fresh label."""
         self.labels += 1
         return f"l{self.labels}"
 
     def emit(self, items: Sequence[Op | str]) -> list[int]:
-        """Emit instructions and labels; give the instructions' numbers."""
+        """Emit instructions and labels; return the instructions' numbers."""
         numbers = []
         for item in items:
             if isinstance(item, str):
@@ -455,7 +455,7 @@ class Generator:
         return run
 
     def function(self, label: str, mode: str, body: list[Op] | None = None) -> Run:
-        """Emit a function later; give how it runs."""
+        """Emit a function later; return how it runs."""
         parts: list[int] = []
 
         def emit() -> None:
@@ -653,7 +653,7 @@ class Generator:
     # Handlers.
 
     def handler(self, kind: str) -> tuple[str, Run]:
-        """Give a routine that handles a signal: its label, and how it runs."""
+        """Return a routine that handles a signal: its label, and how it runs."""
         if kind not in self.handlers:
             label, mode = self.label(), self.rng.choice(self.words.modes)
             self.handlers[kind] = (label, self._handler(kind, label, mode))

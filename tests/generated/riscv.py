@@ -51,7 +51,7 @@ class RiscV(Vocabulary):
         run_tool("riscv64-linux-gnu-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Give what ``nm`` says."""
+        """Return what ``nm`` says."""
         return run_tool("riscv64-linux-gnu-nm", program)
 
     def head(self) -> list[str]:
@@ -94,7 +94,7 @@ class RiscV(Vocabulary):
         return [*self.set("a0", 0), *self.call_kernel(93)]
 
     def data(self) -> str:
-        """Give the action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
+        """Return the action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
         return """
         .data
         .balign 8

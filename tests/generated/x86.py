@@ -55,7 +55,7 @@ class X86(Vocabulary):
         run_tool("gcc", *flags, *(["-Wl,-N"] if writable else []), "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Give what ``nm`` says."""
+        """Return what ``nm`` says."""
         return run_tool("nm", program)
 
     def head(self) -> list[str]:
@@ -88,7 +88,7 @@ class X86(Vocabulary):
         return [_load("eax", 60), Op("xor %edi, %edi", 2), Op("syscall", 2)]
 
     def data(self) -> str:
-        """Give the action (SIGINFO, ONSTACK, NODEFER, RESTORER), the buffer and its guard."""
+        """Return the action (SIGINFO, ONSTACK, NODEFER, RESTORER), the buffer and its guard."""
         return """
         .data
         .balign 8

@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 
 def fetched(name: str, command: list[str]) -> Path:
-    """Give a folder that a command fills, in whose words it is ``DIRECTORY``.
+    """Return a folder that a command fills, in whose words it is ``DIRECTORY``.
 
     Where it cannot be filled the test is skipped, or fails where all tools are promised.
     """
@@ -36,6 +36,6 @@ def fetched(name: str, command: list[str]) -> Path:
 
 
 def debian_source(package: str) -> Path:
-    """Give a folder that has the authors' source of a package, in a folder of its name."""
+    """Return a folder that has the authors' source of a package, in a folder of its name."""
     command = [str(ROOT / "examples/debian-source"), "DIRECTORY", package]
     return fetched(f"{package}-packages", command)

@@ -40,7 +40,7 @@ TEXT, DATA = 0x401008, 0x402404
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """Give the program, its code 1024 · 5 bytes before its table, less 4."""
+    """Return the program, its code 1024 · 5 bytes before its table, less 4."""
     need(*TOOLS["qemu"])
     flags = (*STATIC, f"-Wl,-Ttext={TEXT:#x},--section-start=.rodata={DATA:#x}")
     return compile_with("gcc", tmp_path, "apart", PROGRAM, *flags)

@@ -34,7 +34,7 @@ LONG = Space(
 
 @pytest.fixture(name="cluster", scope="module")
 def _cluster() -> Iterator[LocalCluster]:
-    """Give two worker processes, each watched by a nanny."""
+    """Return two worker processes, each watched by a nanny."""
     with LocalCluster(
         n_workers=2,
         threads_per_worker=1,
@@ -87,7 +87,7 @@ def test_the_command(cluster: LocalCluster, tmp_path: Path) -> None:
 
 
 def _without_progress(printed: str) -> list[str]:
-    """Give the lines that do not depend on how long a command takes."""
+    """Return the lines that do not depend on how long a command takes."""
     return [line for line in printed.splitlines() if not line.startswith("passes: ")]
 
 

@@ -48,7 +48,7 @@ def _failures(
     check: Callable[[Generated], str],
     without: frozenset[str] = frozenset(),
 ) -> str:
-    """Check programs of all seeds; give what is wrong with the first that fails, and how many."""
+    """Check programs of all seeds; return what is wrong with the first that fails, and how many."""
     need(*words.tools)
     wrong = {}
     for seed in SEEDS:

@@ -21,7 +21,7 @@ RECORDERS = {
 
 
 def without_recorders(folder: Path) -> Path:
-    """Copy the package as it is before its recorders are built; give where to import it from."""
+    """Copy the package as it is before its recorders are built; return where to import it from."""
     left_behind = shutil.ignore_patterns("_recorders", "examples", "__pycache__", "*.so")
     shutil.copytree(PACKAGE, folder / "flashpager", ignore=left_behind)
     for engine in PACKAGE.glob("_engine*.so"):
@@ -30,7 +30,7 @@ def without_recorders(folder: Path) -> Path:
 
 
 def refusal(importable: Path, tmp_path: Path, recorder: str) -> str:
-    """Give the one line with which a recorder refuses."""
+    """Return the one line with which a recorder refuses."""
     program, _ = x86_loop(tmp_path)
     command = ["java", "Main"] if recorder == "java" else [str(program)]
     if recorder == "java":

@@ -35,7 +35,7 @@ LONG_LISTS = (
 
 
 def interrupted(trace: Path, table: Path, *flags: str | Path) -> Path:
-    """Interrupt an exploration when some cells are kept; give their folder."""
+    """Interrupt an exploration when some cells are kept; return their folder."""
     cells = table.with_name(f".{table.name}.cells")
     child = subprocess.Popen(
         [COMMAND, "explore", trace, *flags, "-o", table],
@@ -130,7 +130,7 @@ class TestInterrupted:
                 raise KeyboardInterrupt
 
         def first(traced: flashpager_api.Trace) -> tuple[int, int]:
-            """Give what is finished at the start, and leave the cells as they are."""
+            """Return what is finished at the start, and leave the cells as they are."""
             seen: list[tuple[int, int]] = []
             copied = tmp_path / "copied"
             shutil.copytree(keep, copied)

@@ -75,7 +75,7 @@ def counts(trace: Path, policy: str, page: str) -> dict[str, int]:
 
 
 def check_equal(predicted: Path, recorded: Path, before: Path) -> None:
-    """Hold a recording against its prediction, and against the one before."""
+    """Compare a recording with its prediction, and against the one before."""
     assert runs_of(predicted) == runs_of(recorded)
     for policy, page in DESIGNS:
         assert counts(predicted, policy, page) == counts(recorded, policy, page)
@@ -196,7 +196,7 @@ def record(program: Path) -> Path:
 
 
 def script_of(folder: Path) -> Path:
-    """Give the linker's own script with a line for an order."""
+    """Return the linker's own script with a line for an order."""
     command = ["gcc", "-Wl,--verbose", "-o", "any", *(path.name for path in folder.glob("*.o"))]
     said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
     text = said.split("=" * 50)[1]
@@ -405,7 +405,7 @@ FAR = ("make", "-s", "-C", str(ROOT / "examples/firmware"), "OPTIMIZE=-Os -mlong
 
 
 def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]:
-    """Give a recording of the firmware, its map, what to pin of its own, and the RAM of that."""
+    """Return a recording of the firmware, its map, what to pin of its own, and the RAM of that."""
     subprocess.run([*FAR, f"BUILD={folder}"], check=True)
     before = record_firmware(folder / "card-firmware.elf", folder / "old.trace", *reads)
     assert bool(info_of(before).get("reads")) == bool(reads)
@@ -474,6 +474,6 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
 
 
 def sections(path: Path) -> list[str]:
-    """Give the input sections that a fragment names."""
+    """Return the input sections that a fragment names."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if line.lstrip().startswith("*") and "(.text" in line]

@@ -83,7 +83,7 @@ def starter(folder: Path) -> Path:
 
 
 def beside(trace: Path) -> dict[str, dict[str, Any]]:
-    """Give what the traces of further processes say of themselves, by their names."""
+    """Return what the traces of further processes say of themselves, by their names."""
     infos = (info_of(path) for path in trace.parent.glob(f"{trace.stem}.process-*.trace"))
     return {info["process"]: info for info in infos}
 

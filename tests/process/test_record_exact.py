@@ -28,7 +28,7 @@ WRITABLE_ALIGNED = "-Wl,--section-start=.code=0x20000"
 
 
 def recorded(folder: Path, program: Path, *options: str, ending: object = "complete") -> Runs:
-    """Record a program; give its runs, which hold all that the description counts."""
+    """Record a program; return its runs, which hold all that the description counts."""
     trace = folder / "t.trace"
     flashpager("record", *options, "-o", trace, "--", program)
     info, runs = info_of(trace), runs_of(trace)

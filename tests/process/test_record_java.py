@@ -125,7 +125,7 @@ def spelled(descriptor: str) -> str:
 
 
 def offsets(classes: Path, name: str) -> dict[str, list[int]]:
-    """Give where javap says that the bytecodes of all methods are, of classes so named."""
+    """Return where javap says that the bytecodes of all methods are, of classes so named."""
     files = [*classes.glob(f"{name}*.class")]
     text = subprocess.run(
         ["javap", "-c", "-p", "-s", *files], check=True, capture_output=True, text=True

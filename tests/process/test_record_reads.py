@@ -109,7 +109,7 @@ def rows(trace: Path) -> list[Row]:
 
 
 def executed(all_rows: list[Row]) -> list[tuple[int, int]]:
-    """Give the runs that there would be if nothing had been read."""
+    """Return the runs that there would be if nothing had been read."""
     found: list[tuple[int, int]] = []
     for offset, length, kind in all_rows:
         if kind == "continued":
@@ -122,14 +122,14 @@ def executed(all_rows: list[Row]) -> list[tuple[int, int]]:
 
 
 def plain(trace: Path) -> list[tuple[int, int]]:
-    """Give the runs of a trace without reads."""
+    """Return the runs of a trace without reads."""
     header, *lines = flashpager("trace", "export", trace, "-o", "-").out.splitlines()
     assert header == "offset,length"
     return [(int(a), int(n)) for a, n in (line.split(",") for line in lines)]
 
 
 def touches(all_rows: list[Row], page_bytes: int) -> Iterator[tuple[int, bool]]:
-    """Give the references of docs/model.md, and whether a read makes each, byte by byte."""
+    """Return the references of docs/model.md, and whether a read makes each, byte by byte."""
     last = None
     for offset, length, kind in all_rows:
         for byte in range(offset, offset + length):
@@ -365,7 +365,7 @@ OWNED = ("misses", "read_misses", "bytes_read", "bytes_executed")
 
 
 def stream(*records: tuple[int, bytes] | int) -> bytes:
-    """Give a recorder stream: records by kind and payload, and numbers of blocks."""
+    """Return a recorder stream: records by kind and payload, and numbers of blocks."""
     text = b"FPSTRM01"
     for one in records:
         if isinstance(one, int):

@@ -40,7 +40,7 @@ int main(void)
 
 
 def cut(folder: Path, *options: str, recorder: str) -> tuple[dict[str, Any], Runs]:
-    """Record a part of the loop; give the trace's description and runs."""
+    """Record a part of the loop; return the trace's description and runs."""
     need(*TOOLS[recorder])
     program, known = x86_loop(folder, times=TIMES)
     trace = folder / "t.trace"

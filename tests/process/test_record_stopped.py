@@ -147,7 +147,7 @@ _start: nop
 
 
 def mounted(folder: Path, size: str, output: Path, *arguments: str | Path) -> list[str]:
-    """Give a command that runs flashpager over a small disk and copies what it leaves there.
+    """Return a command that runs flashpager over a small disk and copies what it leaves there.
 
     The disk is mounted in a namespace of its own, so that nothing stays behind.
     """

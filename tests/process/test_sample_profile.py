@@ -51,7 +51,7 @@ def recorded(folder: Path, *flags: str) -> Path:
 
 
 def profiled(trace: Path, *arguments: str | Path) -> dict[str, dict[int, int]]:
-    """Write the profile; give the samples of the lines of each function."""
+    """Write the profile; return the samples of the lines of each function."""
     output = trace.with_suffix(".prof")
     flashpager("layout", "profile", trace, "-o", output, *arguments)
     functions: dict[str, dict[int, int]] = {}

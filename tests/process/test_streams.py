@@ -108,7 +108,7 @@ def test_a_disk_that_takes_nothing(arguments: tuple[str, ...], tmp_path: Path) -
 
 
 def read_for_a_moment(*arguments: str | Path) -> tuple[int, str]:
-    """Give the exit status of a command whose reader leaves at once, and what it complained."""
+    """Return the exit status of a command whose reader leaves at once, and what it complained."""
     with subprocess.Popen(
         [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:

@@ -26,7 +26,7 @@ _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
 def _short(tmp_path: Path, runs: int = 3000) -> Path:
-    """Give a trace of the first runs of the card firmware."""
+    """Return a trace of the first runs of the card firmware."""
     text = tmp_path / "all.csv"
     flashpager("trace", "export", _FIRMWARE, "-o", text)
     with text.open(encoding="ascii") as lines:

@@ -60,7 +60,7 @@ class Case(NamedTuple):
 
 
 def _matrix() -> list[Case]:
-    """Give all policies and sizes, with reads, schedules and registers in turn.
+    """Return all policies and sizes, with reads, schedules and registers in turn.
 
     First come those with few faults, which make QEMU translate a page anew: one of each program and
     state, with reads and without; two of bzip2, which takes seconds.
@@ -109,7 +109,7 @@ class Programs:
     found: dict[tuple[str, str, bool], tuple[Path, Path]]
 
     def get(self, program: str, state: str = _ARM, *, reads: bool = False) -> tuple[Path, Path]:
-        """Give trace and file of a program."""
+        """Return trace and file of a program."""
         key = (program, state, reads)
         if key not in self.found:
             folder = self.folder / f"{program}-{state}"
@@ -128,7 +128,7 @@ class Programs:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """Give all programs."""
+    """Return all programs."""
     need(*_TOOLS)
     return Programs(tmp_path_factory.mktemp("paged"), {})
 
@@ -148,7 +148,7 @@ def _record(tmp_path_factory: pytest.TempPathFactory, machine: str) -> dict[str,
 
 @pytest.fixture(scope="module")
 def recorded(programs: Programs) -> dict[str, tuple[Path, Path]]:
-    """Give trace and file of two programs in the ARM state."""
+    """Return trace and file of two programs in the ARM state."""
     return {name: programs.get(name) for name in ("firmware", "newlib")}
 
 
@@ -307,7 +307,7 @@ def test_bad_ends(
 
 
 def _built(folder: Path, program: str) -> tuple[Path, Path]:
-    """Compile a program of newlib, record it, and give its file and trace."""
+    """Compile a program of newlib, record it, and return its file and trace."""
     need(*_TOOLS)
     (folder / "main.c").write_text(program, encoding="ascii")
     (folder / "order.ld").touch()
@@ -722,7 +722,7 @@ _N800_FRAMES = {"firmware": (13, 11, 8, 3, 2), "newlib": (48, 24, 12, 2)}
 
 
 def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
-    """Give programs and designs, those with few faults first."""
+    """Return programs and designs, those with few faults first."""
     found: list[tuple[str, tuple[str, ...]]] = []
     registers = ("double-buffer", "double-buffer-prefetch")
     first = ("clock", "fifo-sc(50%)")

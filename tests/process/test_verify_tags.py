@@ -35,7 +35,7 @@ class _Card:
     flash: Path
 
     def secret(self, version: int = 3) -> tuple[str | Path, ...]:
-        """Give the flags of authentication."""
+        """Return the flags of authentication."""
         return ("--mac", "aes-cmac", "--key", self.key, "--image-version", str(version))
 
 

@@ -24,7 +24,7 @@ _FIT_RUNS = 20_000
 
 @pytest.fixture(name="trace")
 def _trace(tmp_path: Path) -> Path:
-    """Give the first runs of the sensors."""
+    """Return the first runs of the sensors."""
     text = tmp_path / "all.csv"
     flashpager("trace", "export", _SENSORS, "-o", text)
     with text.open(encoding="ascii") as lines:

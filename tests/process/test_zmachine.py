@@ -24,7 +24,7 @@ _PART = "MT29F1G08ABAFA"
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    """Give the folder with jzip and inform6."""
+    """Return the folder with jzip and inform6."""
     need("arm-none-eabi-gcc", "qemu-system-arm")
     return fetched("zmachine-packages", [str(_EXAMPLE / "packages"), "DIRECTORY"])
 

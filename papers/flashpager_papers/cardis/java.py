@@ -80,14 +80,14 @@ def _scale(programs: CardPrograms) -> Claim:
 
 
 def _of_scale(figures: Sequence[int | None]) -> list[str]:
-    """Give section 5.2's numbers their words."""
+    """Return section 5.2's numbers their words."""
     units = ("classes", "methods", "B", "bytecodes", "calls and returns")
     numbers = ("?" if figure is None else f"{figure:,}" for figure in figures)
     return [f"{number} {unit}" for number, unit in zip(numbers, units, strict=True)]
 
 
 def worst_and_best(part: str) -> tuple[float, float]:
-    """Give table 1's Min and Max of a part."""
+    """Return table 1's Min and Max of a part."""
     raw = _engine.raw_bandwidth(part, SLOW)
     return raw.min_mib_s, raw.max_mib_s
 
@@ -194,7 +194,7 @@ def _outperforms(programs: CardPrograms, where: str, page: int, parts: Sequence[
         )
 
     def least(program: CardProgram) -> tuple[float, ...]:
-        """Give the smallest gain of all NANDs, as a factor."""
+        """Return the smallest gain of all NANDs, as a factor."""
         gains = (
             program.bandwidth(page, part=part) / program.bandwidth(CONVENTIONAL[part], part=part)
             for part in parts
@@ -218,7 +218,7 @@ def _outperforms(programs: CardPrograms, where: str, page: int, parts: Sequence[
 
 
 def as_fast(program: CardProgram, part: str) -> int | None:
-    """Give the conventional cache that is as fast as 2 KB in pages of 64 bytes, if one is."""
+    """Return the conventional cache that is as fast as 2 KB in pages of 64 bytes, if one is."""
     wanted = program.bandwidth(PAPER_PAGE, part=part)
     whole = CONVENTIONAL[part]
     enough = (
@@ -229,7 +229,7 @@ def as_fast(program: CardProgram, part: str) -> int | None:
 
 def _less_ram(programs: CardPrograms) -> Claim:
     def needed(program: CardProgram, part: str) -> int:
-        """Give the conventional cache; just beyond the largest tried if none is enough."""
+        """Return the conventional cache; just beyond the largest tried if none is enough."""
         return as_fast(program, part) or max(caches(CONVENTIONAL[part])) + 1
 
     def says(program: CardProgram) -> str:
@@ -255,7 +255,7 @@ def _less_ram(programs: CardPrograms) -> Claim:
 
 
 def _differs(programs: CardPrograms) -> Claim:
-    """Tell how many best pages there are, between programs and within one."""
+    """Describe how much the best pages differ between programs and within one."""
     every = programs.every
 
     def within(program: CardProgram, smallest: int) -> list[int]:

@@ -117,7 +117,7 @@ def _block(programs: CardPrograms) -> Claim:
 
 
 def _blocks_of_the_paper() -> Claim:
-    """Hold the paper's mean block against its own count of methods."""
+    """Compare the paper's mean block with its own count of methods."""
     most = CODE_BYTES // BLOCK_BYTES
     return Claim(
         "sections 5.2 and 6.2",
@@ -159,7 +159,7 @@ def _aligned(programs: CardPrograms) -> Claim:
 
 
 def nearest_page(size: float) -> int:
-    """Give the cache page nearest to a size."""
+    """Return the cache page nearest to a size."""
     return min(PAGES, key=lambda page: abs(math.log2(page / size)))
 
 
@@ -210,7 +210,7 @@ def _near_method(programs: CardPrograms) -> Claim:
 
 
 def shares(program: CardProgram) -> tuple[float, float, float]:
-    """Give the shares of figure 8 that go back, to the next block, and beyond that."""
+    """Return the shares of figure 8 that go back, to the next block, and beyond that."""
     found = program.distances(PAPER_PAGE, part=LARGE)
     total = sum(found.values()) or 1
     back = sum(requests for distance, requests in found.items() if distance < 0)
@@ -334,7 +334,7 @@ def _registers(programs: CardPrograms) -> Claim:
 
 
 def best_with_lookups(program: CardProgram, lookup_ns: float) -> int:
-    """Give the best cache page, also of tiny ones, if each lookup costs so much."""
+    """Return the best cache page, also of tiny ones, if each lookup costs so much."""
     pages = (*TINY_PAGES, *PAGES)
     return max(pages, key=lambda page: program.with_lookups(lookup_ns, page))
 

@@ -24,7 +24,7 @@ Values = Callable[[CardProgram], tuple[float, ...] | None]
 
 
 def figures(programs: Sequence[CardProgram], values: Values) -> tuple[Figure, ...]:
-    """Give what is found of programs that tell it."""
+    """Return what is found of programs that tell it."""
     found = ((program.name, values(program)) for program in programs)
     return tuple(Figure(name, each) for name, each in found if each is not None)
 
@@ -75,7 +75,7 @@ def judged(
 
 
 def _asked(programs: CardPrograms, *, of_all: bool) -> str:
-    """Say what a verdict is of, if not of the one program that the others are of."""
+    """Name the program of a verdict, if it is not the one of the others."""
     if of_all:
         return "asked of all programs"
     if not programs.named(SENSORS, programs.java):

@@ -73,7 +73,7 @@ class CardDesign(NamedTuple):
 
 
 def design(cell: CardDesign) -> Design:
-    """Give a cell's design."""
+    """Return a cell's design."""
     return Design(
         part=cell.part,
         bus=cell.bus,
@@ -88,12 +88,12 @@ def design(cell: CardDesign) -> Design:
 
 
 def caches(page: int) -> list[int]:
-    """Give the sizes of figure 6 that are whole pages."""
+    """Return the sizes of figure 6 that are whole pages."""
     return [size for size in CACHES if size % page == 0]
 
 
 def cells() -> list[CardDesign]:
-    """Give what all figures and claims ask for."""
+    """Return what all figures and claims ask for."""
     found: list[CardDesign] = []
     for policy in POLICIES:
         for part, pages in PAGES_OF.items():
@@ -166,17 +166,17 @@ class ProgramScale:
 
     @property
     def instruction_bytes(self) -> float | None:
-        """Give the mean size of an executed instruction."""
+        """Return the mean size of an executed instruction."""
         return self.executed_bytes / self.instructions if self.instructions else None
 
     @property
     def transfer_bytes(self) -> float | None:
-        """Give the bytes executed from one call or return to the next."""
+        """Return the bytes executed from one call or return to the next."""
         return self.executed_bytes / self.transfers if self.transfers else None
 
 
 def class_of(method: str) -> str:
-    """Give the class of a method.
+    """Return the class of a method.
 
     >>> class_of("com.acme.Purse.debit(int, javacard.framework.APDU)")
     'com.acme.Purse'
@@ -222,7 +222,7 @@ class HotRange:
 
 
 def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list[int]:
-    """Give the bytes of each symbol of which something was executed."""
+    """Return the bytes of each symbol of which something was executed."""
     starts: list[int] = []
     ends: list[int] = []
     for offset, length in sorted(runs):
@@ -292,19 +292,19 @@ class CardProgram:
     ordered: OrderedProgram | None
 
     def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
-        """Give what a cell came to."""
+        """Return what a cell came to."""
         return self.rows[CardDesign(page, **key)]
 
     def bandwidth(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Give MB/s."""
+        """Return MB/s."""
         return self.at(page, **key).time.bandwidth_mib_s
 
     def ratio(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Give the bandwidth as a share of NOR's."""
+        """Return the bandwidth as a share of NOR's."""
         return self.nor(page, **key).nor_ratio
 
     def nor(self, page: int, **key: Any) -> NorComparison:  # noqa: ANN401  (fields of Cell)
-        """Give how a cell stands beside NOR."""
+        """Return how a cell stands beside NOR."""
         nor = self.at(page, **key).nor
         if nor is None:
             message = f"{self.name}: replayed without a NOR part to compare with"
@@ -312,41 +312,41 @@ class CardProgram:
         return nor
 
     def time_ns(self, step: str, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Give what a step took, as ``load``."""
+        """Return what a step took, as ``load``."""
         return float(getattr(self.at(page, **key).time, f"{step}_ns"))
 
     def best_page(self, part: str = SMALL, smallest: int = PAGES[0], **key: Any) -> int:  # noqa: ANN401
-        """Give the cache page with the highest bandwidth, of those from the smallest on."""
+        """Return the cache page with the highest bandwidth, of those from the smallest on."""
         pages = [page for page in (*TINY_PAGES, *PAGES_OF[part]) if page >= smallest]
         return max(pages, key=lambda page: self.bandwidth(page, part=part, **key))
 
     def loss(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Give by how much a cache page is slower than the best one, in percent."""
+        """Return by how much a cache page is slower than the best one, in percent."""
         best = self.bandwidth(self.best_page(**key), **key)
         return 100 * (1 - self.bandwidth(page, **key) / best)
 
     def loads(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Give the share of faults that load a page of the NAND."""
+        """Return the share of faults that load a page of the NAND."""
         counts = self.at(page, **key).counts
         return float(counts.loads / counts.misses)
 
     def next_block(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Give the share of the ideal next block among requests in the register's page."""
+        """Return the share of the ideal next block among requests in the register's page."""
         return self.at(page, **key).counts.next_block_share
 
     def distances(self, page: int, **key: Any) -> dict[int, int]:  # noqa: ANN401  (fields of Cell)
-        """Give how many requests in the register's page were how many blocks away."""
+        """Return how many requests in the register's page were how many blocks away."""
         return dict(self.at(page, **key).counts.distance_histogram)
 
     def with_lookups(self, lookup_ns: float, page: int, **key: Any) -> float:  # noqa: ANN401
-        """Give MB/s if each reference to the cache costs so much."""
+        """Return MB/s if each reference to the cache costs so much."""
         row = self.at(page, **key)
         before, references = row.time.time_ns, row.counts.references
         after = before + lookup_ns * references
         return float(row.time.bandwidth_mib_s * before / after)
 
     def description(self) -> dict[str, Any]:
-        """Give what is known of it."""
+        """Return what is known of it."""
         return {
             "trace": self.name,
             "java": self.is_java,
@@ -355,7 +355,7 @@ class CardProgram:
         }
 
     def table(self) -> list[dict[str, Any]]:
-        """Give one row a cell."""
+        """Return one row a cell."""
         return [
             {
                 "trace": self.name,
@@ -376,7 +376,7 @@ class CardProgram:
         ]
 
     def spectrum(self) -> list[dict[str, Any]]:
-        """Give figure 8."""
+        """Return figure 8."""
         found = self.distances(PAPER_PAGE, part=LARGE)
         return [
             {"trace": self.name, "java": self.is_java, "distance": distance, "requests": requests}
@@ -402,22 +402,22 @@ class CardPrograms:
 
     @property
     def every(self) -> list[CardProgram]:
-        """Give all of them."""
+        """Return all of them."""
         return [*self.java, *self.native]
 
     @property
     def only_java(self) -> "CardPrograms":
-        """Give the Java programs, without witnesses."""
+        """Return the Java programs, without witnesses."""
         return CardPrograms(self.folder, self.java, [])
 
     @property
     def asked(self) -> list[CardProgram]:
-        """Give the Java programs that verdicts are of: the paper's kind, else all there are."""
+        """Return the Java programs that verdicts are of: the paper's kind, else all there are."""
         return self.named(SENSORS, self.java) or self.java
 
     @staticmethod
     def named(name: str, programs: Sequence[CardProgram]) -> list[CardProgram]:
-        """Give the program of a name, if it is there."""
+        """Return the program of a name, if it is there."""
         return [program for program in programs if program.name == name]
 
 
@@ -462,5 +462,5 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
 
 
 def _is_java(architecture: str, folder: Path) -> bool:
-    """Tell by what was recorded, and for imported traces, of which nothing is known, by folder."""
+    """Return whether a trace is of Java: by its recorder, or for imported traces by its folder."""
     return architecture == JVM if architecture else folder.name == JAVA

@@ -80,7 +80,7 @@ POLICIES = ("lru", "cflru(25%)")
 
 
 def systems(divisor: int) -> dict[tuple[str, str], SwapSpec]:
-    """Give what is run on the paper's systems, by system and reading.
+    """Return what is run on the paper's systems, by system and reading.
 
     With a divisor all memory is smaller.
     """
@@ -92,7 +92,7 @@ def systems(divisor: int) -> dict[tuple[str, str], SwapSpec]:
 
 
 def others(divisor: int) -> dict[str, SwapSpec]:
-    """Give what is run beside: pages that do not compress as well, and the policies."""
+    """Return what is run beside: pages that do not compress as well, and the policies."""
     half = _on(_PCM, divisor).replace(pages="synthetic(50%)", reading="last", reads=1)
     quarter = BOARD.replace(
         ram_bytes=BOARD.ram_bytes // 4, reserved_bytes=BOARD.reserved_bytes // 4, reads=1
@@ -108,12 +108,12 @@ def others(divisor: int) -> dict[str, SwapSpec]:
 
 
 def churn(divisor: int) -> SwapSpec:
-    """Give the store whose wear is looked at."""
+    """Return the store whose wear is looked at."""
     return _on(SwapMedium("pcm", 2 * MIB), divisor).replace(fill_percent=80, turnovers=10.0)
 
 
 def overwritten(divisor: int) -> dict[str, SwapSpec]:
-    """Give NAND that is overwritten at random, by layout; with the compressor of the kernel's."""
+    """Return NAND that is overwritten at random, by layout; with the compressor of the kernel's."""
     return {
         name: _on(SYSTEMS[name], divisor).replace(fill_percent=60, turnovers=1.0, compressor="lz4")
         for name in ("log", "rewrite")

@@ -107,7 +107,7 @@ class MtdcomprClaims:
         self.repeats = ChartReads.of(self.systems["ram"]["fixed"]).repeats_for(FIXED["ram"]) or 1.0
 
     def claims(self) -> list[Claim]:
-        """Give them in the order of the paper."""
+        """Return them in the order of the paper."""
         return [
             *self._compression(),
             *self._media(),
@@ -124,7 +124,7 @@ class MtdcomprClaims:
         ]
 
     def _fixed(self, name: str) -> float:
-        """Give the mean share of RAM's speed of fixed reads."""
+        """Return the mean share of RAM's speed of fixed reads."""
         return ChartReads.of(self.systems[name]["fixed"]).mean_share(self.repeats)
 
     def _compression(self) -> list[Claim]:
@@ -310,7 +310,7 @@ class MtdcomprClaims:
 
     def _lifetime(self) -> Claim:
         def gigabytes(name: str) -> float:
-            """Give the memory swapped out until the mean block has had its cycles."""
+            """Return the memory swapped out until the mean block has had its cycles."""
             run = self.systems[name]["random"]
             pages = run.total.counts.pages_out * run.system.spec.page_bytes
             blocks = run.store.wear.good_blocks
@@ -406,7 +406,7 @@ class MtdcomprClaims:
         ]
 
     def _quickly(self) -> Claim:
-        """Tell after how much memory random reads are below the paper's levels."""
+        """Return how much memory is allocated when random reads fall below the paper's levels."""
         levels = {
             name: [
                 drops_after(self.systems[name]["random"], RANDOM[level]) / MIB
@@ -486,12 +486,12 @@ class MtdcomprClaims:
 
 
 def _after(sizes: Sequence[float]) -> str:
-    """Say after how many megabytes."""
+    """Write an amount of memory in megabytes."""
     return " and ".join(f"{size:.1f}" for size in sizes) + " MB"
 
 
 def _unchecked(runs: BoardRuns) -> list[Claim]:
-    """Give what no figure of ours can decide."""
+    """Return what no figure of ours can decide."""
     fewer = 1 - runs.cflru.total.counts.pages_out / runs.lru.total.counts.pages_out
     said = (
         (

@@ -57,7 +57,7 @@ class SwappedReads:
 
     @classmethod
     def on_board(cls, run: SwapBench, points: Iterable[benchmark.Point]) -> "SwappedReads":
-        """Take points of a simulated run."""
+        """Create from points of a simulated run."""
         spec = run.system.spec
         phases = [point.read for point in points if isinstance(point, SwapPoint)]
         is_random = spec.reading == "random"
@@ -75,7 +75,7 @@ class SwappedReads:
     def in_kernel(
         cls, curve: SpeedCurve, points: Sequence[kernel.CurvePoint], chip: kernel.SwapChip | None
     ) -> "SwappedReads":
-        """Take points of a measured run; those that waited for a page."""
+        """Create from those points of a measured run whose reads waited for a page."""
         page_ns = page_ns_of(curve)
         read = sum(point.read_bytes for point in points) // kernel.PAGE
         lost_ns = sum(point.took_ns for point in points) - read * page_ns
@@ -94,7 +94,7 @@ class SwappedReads:
         return cls(came / pages, lost_ns / came / page_ns, programming_ns / lost_ns)
 
     def __str__(self) -> str:
-        """Say it."""
+        """Describe the share of pages from swap."""
         if not self.share:
             return "no page that was read came from swap"
         return (
@@ -104,7 +104,7 @@ class SwappedReads:
 
 
 def page_ns_of(curve: SpeedCurve) -> float:
-    """Give what a page takes that is in RAM."""
+    """Return what a page takes that is in RAM."""
     return kernel.PAGE / MIB / curve.ram_mib_s() * 1e9
 
 
@@ -115,12 +115,12 @@ def measured() -> tuple[KernelMeasurements, str]:
 
 
 def chip_of(name: str) -> kernel.SwapChip | None:
-    """Give the chip of a system of the paper's."""
+    """Return the chip of a system of the paper's."""
     return kernel.CHIPS.get(kernel.SYSTEMS[SYSTEMS[name]].medium)
 
 
 def fixed_share(curve: SpeedCurve, repeats: float) -> float:
-    """Give the mean share of RAM's speed, had each chunk been read so many times."""
+    """Return the mean share of RAM's speed, had each chunk been read so many times."""
     page_ns = page_ns_of(curve)
     shares = []
     for point in curve.points:
@@ -132,12 +132,12 @@ def fixed_share(curve: SpeedCurve, repeats: float) -> float:
 
 
 def kernel_end(curve: SpeedCurve) -> Sequence[kernel.CurvePoint]:
-    """Give the points at the right end of the chart, as of the board's."""
+    """Return the points at the right end of the chart, as of the board's."""
     return curve.points[-max(1, len(curve.points) // END) :]
 
 
 def end_share(curve: SpeedCurve) -> float:
-    """Give the share of RAM's speed that reads drop to."""
+    """Return the share of RAM's speed that reads drop to."""
     speeds = [curve.mib_s(point) for point in kernel_end(curve)]
     return mean(speeds) / curve.ram_mib_s()
 
@@ -155,7 +155,7 @@ class SimVsKernel:
     found: KernelMeasurements
 
     def rows(self) -> list[KernelRatio]:
-        """Give all ratios."""
+        """Return all ratios."""
         return [
             *(self._fixed(name) for name in SYSTEMS),
             *(self._random(name) for name in SYSTEMS),
@@ -189,7 +189,7 @@ class SimVsKernel:
         )
 
     def at_the_end(self, name: str) -> tuple[SwappedReads, SwappedReads]:
-        """Give what random reads wait for in the end, on the board and in a kernel."""
+        """Return what random reads wait for in the end, on the board and in a kernel."""
         board, curve = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"]
         return (
             SwappedReads.on_board(board, end_of(board)),
@@ -257,15 +257,15 @@ class SimVsKernel:
         )
 
     def gain(self, run: SwapBench) -> float:
-        """Give the memory that a byte of the board's medium adds."""
+        """Return the memory that a byte of the board's medium adds."""
         return (benchmark.allocated(run) - without_swap(run)) / run.system.medium_bytes
 
     def end(self, name: str, reading: str = "last") -> int:
-        """Give the bytes that were filled in the kernel's machine in the end."""
+        """Return the bytes that were filled in the kernel's machine in the end."""
         return self.found.curves[SYSTEMS[name]][reading].end_bytes
 
     def without(self) -> int:
-        """Give the bytes that are there in the kernel's machine without swap."""
+        """Return the bytes that are there in the kernel's machine without swap."""
         return self.found.curves["none"]["last"].end_bytes
 
 

@@ -15,7 +15,7 @@ FIFTHS = 5
 
 
 def mean(values: Sequence[float]) -> float:
-    """Give the mean, 0 of nothing."""
+    """Return the mean, 0 of nothing."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -39,7 +39,7 @@ class ChartReads:
 
     @classmethod
     def at(cls, run: SwapBench, points: Iterable[benchmark.Point]) -> Self:
-        """Take some points of a run."""
+        """Create from some points of a run."""
         spec = run.system.spec
         return cls(
             spec.chunk_bytes * spec.ram_ns_per_byte,
@@ -51,31 +51,31 @@ class ChartReads:
 
     @classmethod
     def of(cls, run: SwapBench) -> Self:
-        """Take all points of a run."""
+        """Create from all points of a run."""
         return cls.at(run, run.points)
 
     @classmethod
     def beyond_ram(cls, run: SwapBench) -> Self:
-        """Take a run from where not all pages are in RAM."""
+        """Create from the points of a run at which not all pages are in RAM."""
         return cls.at(run, benchmark.after_ram(run))
 
     @classmethod
     def last_fifth(cls, run: SwapBench) -> Self:
-        """Take the right end of a run."""
+        """Create from the right end of a run."""
         points = run.points
         return cls.at(run, points[-(len(points) // FIFTHS) :])
 
     def shares(self, repeats: float) -> list[float]:
-        """Give speeds as shares of RAM's, had each chunk been read so many times."""
+        """Return speeds as shares of RAM's, had each chunk been read so many times."""
         in_ram = repeats * self.chunk_ns
         return [in_ram / (in_ram + time.total_ns - time.ram_ns) for time in self.times]
 
     def mean_share(self, repeats: float) -> float:
-        """Give the mean share of RAM's speed."""
+        """Return the mean share of RAM's speed."""
         return mean(self.shares(repeats))
 
     def repeats_for(self, share: float) -> float | None:
-        """Give how often a chunk is read where the mean share is this; None if never."""
+        """Return how often a chunk is read where the mean share is this; None if never."""
         least, most = 1.0, 1e6
         if not self.mean_share(least) <= share <= self.mean_share(most):
             return None
@@ -85,7 +85,7 @@ class ChartReads:
         return least
 
     def programmed_in(self, factor: float) -> Self:
-        """Give them as if programming took so many times its time."""
+        """Return them as if programming took so many times its time."""
         times = [
             replace(time, total_ns=time.total_ns + (factor - 1) * time.program_ns)
             for time in self.times
@@ -93,7 +93,7 @@ class ChartReads:
         return replace(self, times=times)
 
     def programming_for(self, share: float, repeats: float) -> float | None:
-        """Give the factor of the time to program at which the mean share is this."""
+        """Return the factor of the time to program at which the mean share is this."""
 
         def at(factor: float) -> float:
             return self.programmed_in(factor).mean_share(repeats)
@@ -108,48 +108,48 @@ class ChartReads:
 
 
 def end_of(run: SwapBench) -> list[benchmark.Point]:
-    """Give the points that random reads drop to."""
+    """Return the points that random reads drop to."""
     points = run.points
     return [*points[-max(1, len(points) // END) :]]
 
 
 def random_at_end(run: SwapBench) -> float:
-    """Give the share of RAM's speed that random reads drop to."""
+    """Return the share of RAM's speed that random reads drop to."""
     return mean([point.share_of_ram for point in end_of(run)])
 
 
 def drops_after(run: SwapBench, share: float) -> float:
-    """Give the bytes beyond RAM after which no point is above a share of RAM's speed."""
+    """Return the bytes beyond RAM after which no point is above a share of RAM's speed."""
     start = benchmark.swap_starts(run)
     above = [point.allocated_bytes for point in run.points if point.share_of_ram > share]
     return float(max([start, *above]) - start)
 
 
 def without_swap(run: SwapBench) -> float:
-    """Give the bytes that the program gets without swap."""
+    """Return the bytes that the program gets without swap."""
     spec = run.system.spec
     return float(spec.ram_bytes - spec.reserved_bytes)
 
 
 def used_ratio(run: SwapBench) -> float:
-    """Give what compressor and store leave of a page's size."""
+    """Return what compressor and store leave of a page's size."""
     return run.store.statistics.used_ratio or 0.0
 
 
 def swapped(run: SwapBench) -> float:
-    """Give the share of a run's points at which pages came from the store."""
+    """Return the share of a run's points at which pages came from the store."""
     return mean([float(point.read.counts.pages_in > 0) for point in run.points])
 
 
 def fifths(run: SwapBench) -> list[float]:
-    """Give the mean shares of RAM's speed in fifths of the chart beyond RAM."""
+    """Return the mean shares of RAM's speed in fifths of the chart beyond RAM."""
     beyond = [point.share_of_ram for point in benchmark.after_ram(run)]
     size = max(1, len(beyond) // FIFTHS)
     return [mean(beyond[at : at + size]) for at in range(0, size * FIFTHS, size)]
 
 
 def swap_share(run: SwapBench) -> float:
-    """Give the share of RAM's speed if each page had to be swapped in, at its mean cost."""
+    """Return the share of RAM's speed if each page had to be swapped in, at its mean cost."""
     points = benchmark.after_ram(run)
     swaps = sum(point.read.counts.pages_in for point in points)
     spent = sum(time.total_ns - time.ram_ns for time in benchmark.read_times(points))
@@ -158,7 +158,7 @@ def swap_share(run: SwapBench) -> float:
 
 
 def drawn(worn: SwapChurn) -> float:
-    """Give most over mean of the wear of blocks, if each page went to a place at random."""
+    """Return most over mean of the wear of blocks, if each page went to a place at random."""
     dice = random.Random(1)  # noqa: S311  (no secret)
     blocks, size = worn.system.geometry.block_count, worn.system.geometry.block_bytes
     programs = worn.store.counters.programs

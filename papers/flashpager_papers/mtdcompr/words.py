@@ -15,12 +15,12 @@ def percent(share: float, decimals: int = 1) -> str:
 
 
 def times(name: str) -> str:
-    """Say how much more time random reads lose than fixed ones, by the paper's shares."""
+    """Describe how much more time random reads lose than fixed ones, by the paper's shares."""
     return f"{(1 / RANDOM[name] - 1) / (1 / FIXED[name] - 1):.0f}"
 
 
 def faster_ram(share: float, run: SwapBench) -> str:
-    """Say which RAM makes the share that random reads drop to the paper's, and a faster clock."""
+    """Describe the RAM speed or clock at which random reads drop to the paper's share."""
     wanted, factor = RANDOM["ram"], (1 / RANDOM["ram"] - 1) / (1 / share - 1)
     spent = benchmark.sum_of_times(benchmark.read_times(end_of(run)))
     packing = (spent["compression"] + spent["decompression"]) / sum(spent.values())
@@ -34,7 +34,7 @@ def faster_ram(share: float, run: SwapBench) -> str:
 
 
 def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
-    """Say what the share of fixed reads follows from, and what the paper's would need."""
+    """Explain the share of fixed reads, and what the paper's share would need."""
     reads = ChartReads.of(run)
     if name == "ram":
         return (

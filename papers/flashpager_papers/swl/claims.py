@@ -110,14 +110,14 @@ class HandlerTimes:
     _found: dict[tuple[int, int, float | None], FaultTimes] = field(default_factory=dict)
 
     def of_machine(self, policy: str = measured.CLOCK) -> "HandlerTimes":
-        """Give the same board with the prices that were measured on the machine."""
+        """Return the same board with the prices that were measured on the machine."""
         prices = self.machine.handler(policy)
         return HandlerTimes(self.design.replace(handler=prices), self.machine)
 
     def fault(
         self, walk: int, downgrades: int = 0, load_stopover_ns: float | None = None
     ) -> FaultTimes:
-        """Give jobs and schedules of a true fault, if need be with another LoadStopover."""
+        """Return jobs and schedules of a true fault, if need be with another LoadStopover."""
         key = (walk, downgrades, load_stopover_ns)
         if key not in self._found:
             design = self.design
@@ -128,29 +128,29 @@ class HandlerTimes:
         return self._found[key]
 
     def scheduled(self, schedule: str, walk: int, downgrades: int = 0) -> Scheduled:
-        """Give one schedule of such a fault."""
+        """Return one schedule of such a fault."""
         return scheduled(self.fault(walk, downgrades), schedule)
 
     def us(self, schedule: str, walk: int, downgrades: int = 0) -> float:
-        """Give the latency of such a fault."""
+        """Return the latency of such a fault."""
         return self.scheduled(schedule, walk, downgrades).latency_ns / 1e3
 
     def job_us(self, job: str, walk: int = CLOCK_WALK, downgrades: int = 0) -> float:
-        """Give the time of a job."""
+        """Return the time of a job."""
         return float(getattr(self.fault(walk, downgrades).jobs, f"{job}_ns")) / 1e3
 
     def gain(self, walk: int, downgrades: int = 0) -> float:
-        """Give what the parallel handler saves of the sequential one's time, in percent."""
+        """Return what the parallel handler saves of the sequential one's time, in percent."""
         before = self.us("sequential", walk, downgrades)
         return 100 * (1 - self.us("parallel", walk, downgrades) / before)
 
     def budget(self, schedule: str = "parallel", load_us: float | None = None) -> int:
-        """Give the longest walk that a schedule hides, if need be behind another LoadStopover."""
+        """Return the longest walk that a schedule hides, if need be behind another LoadStopover."""
         fault = self.fault(1, load_stopover_ns=None if load_us is None else 1e3 * load_us)
         return scheduled(fault, schedule).walk_budget
 
     def flat_up_to(self) -> int:
-        """Give the longest walk after which the parallel handler is as fast as after one of 1."""
+        """Return the longest walk after which the parallel handler is as fast as after one of 1."""
         first = self.us("parallel", 1)
         walks = range(1, MOST_WALK + 1)
         return max(w for w in walks if self.us("parallel", w) - first < _EPSILON_NS / 1e3)
@@ -211,7 +211,7 @@ class HandlerTimes:
         return sum(self.machine.job_us("sequential", job, 1) for job in jobs)
 
     def _equations(self) -> list[Claim]:
-        """Tell how far our schedules are from the equations that they were written from."""
+        """Return the largest deviation of our schedules from the paper's equations."""
 
         def off(fault: FaultTimes) -> float:
             jobs = _named(fault.jobs)
@@ -262,7 +262,7 @@ class HandlerTimes:
         ]
 
     def _off(self) -> str:
-        """Say how far the machine's parallel faults are from the model with its prices."""
+        """Describe the deviation of the machine's parallel faults from the model with its prices."""
         model = self.of_machine()
         walks = self.machine.walks("parallel")
         off = measured.worst_error([(us, model.us("parallel", walk)) for walk, us in walks])
@@ -504,14 +504,14 @@ class HandlerTimes:
         ]
 
     def false_faults(self) -> dict[str, float]:
-        """Give the false faults of the two policies."""
+        """Return the false faults of the two policies."""
         handler = self.design.handler
         short = handler.false_fault_ns / 1e3
         return {"FIFO-SC": short + handler.downgrade_ns / 1e3, "PA-FIFO-SC": short}
 
 
 def _drop(before: float, after: float) -> float:
-    """Give by how many percent something is less."""
+    """Return by how many percent something is less."""
     return 100 * (1 - after / before)
 
 

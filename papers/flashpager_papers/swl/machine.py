@@ -134,15 +134,15 @@ class MachineMeasurements:
     instruction_ns: int = SLOW_NS
 
     def at(self, instruction_ns: int) -> "MachineMeasurements":
-        """Give the same on a processor of another pace."""
+        """Return the same on a processor of another pace."""
         return replace(self, instruction_ns=instruction_ns)
 
     def timed(self, schedule: str, policy: str = CLOCK) -> TimedRun:
-        """Give a run over :data:`FRAMES`."""
+        """Return a run over :data:`FRAMES`."""
         return self.runs[MachineConfiguration(self.instruction_ns, policy, FRAMES, schedule)]
 
     def loaded(self, schedule: str, policy: str = CLOCK) -> dict[int, list[TimedFaults]]:
-        """Give true faults that load, of all sizes, by the length of their search."""
+        """Return true faults that load, of all sizes, by the length of their search."""
         found: dict[int, list[TimedFaults]] = {}
         for where, timed in self.runs.items():
             if (where.instruction_ns, where.policy, where.schedule) == (
@@ -155,16 +155,16 @@ class MachineMeasurements:
         return dict(sorted(found.items()))
 
     def job_us(self, schedule: str, job: str, walk: int, policy: str = CLOCK) -> float:
-        """Give what a job took on average, after searches of a length."""
+        """Return what a job took on average, after searches of a length."""
         faults = self.loaded(schedule, policy)[walk]
         return sum(each.sum_ns[job] for each in faults) / sum(each.count for each in faults) / 1e3
 
     def us(self, schedule: str, walk: int, policy: str = CLOCK) -> float:
-        """Give the latency of a fault that loads, on average."""
+        """Return the latency of a fault that loads, on average."""
         return self.job_us(schedule, "whole", walk, policy)
 
     def walks(self, schedule: str, policy: str = CLOCK) -> list[tuple[int, float]]:
-        """Give latencies by walk, but those of free frames."""
+        """Return latencies by walk, but those of free frames."""
         return [
             (walk, self.us(schedule, walk, policy))
             for walk in self.loaded(schedule, policy)
@@ -172,11 +172,11 @@ class MachineMeasurements:
         ]
 
     def gain(self, walk: int, policy: str = CLOCK) -> float:
-        """Give what the parallel handler saves of the sequential one's time, in percent."""
+        """Return what the parallel handler saves of the sequential one's time, in percent."""
         return 100 * (1 - self.us("parallel", walk, policy) / self.us("sequential", walk, policy))
 
     def flat_up_to(self) -> int:
-        """Give the longest walk up to which the parallel handler is as fast as after one of 1."""
+        """Return the longest walk up to which the parallel handler is as fast as after one of 1."""
         walks = self.walks("parallel")
         longest = 0
         for walk, us in walks:
@@ -186,23 +186,23 @@ class MachineMeasurements:
         return longest
 
     def best(self) -> int:
-        """Give the walk after which most is gained."""
+        """Return the walk after which most is gained."""
         both = set(self.loaded("sequential")) & set(self.loaded("parallel"))
         return max(sorted(both), key=self.gain)
 
     def worst_us(self, schedule: str, policy: str = CLOCK) -> float:
-        """Give the longest of all faults."""
+        """Return the longest of all faults."""
         return max(each.longest_ns["whole"] for each in self.timed(schedule, policy).faults) / 1e3
 
     def false_fault_us(self, policy: str) -> float:
-        """Give a false fault on average."""
+        """Return a false fault on average."""
         faults = self.timed("sequential", policy).false_faults
         return (
             sum(each.sum_ns["whole"] for each in faults) / sum(each.count for each in faults) / 1e3
         )
 
     def handler(self, policy: str = CLOCK) -> Handler:
-        """Give the prices of the model: from what was measured sequentially."""
+        """Return the prices of the model: from what was measured sequentially."""
         own = self.timed("sequential", policy)
         if policy == FIFO_SC:
             return fit(own, self.timed("sequential", PA_FIFO_SC), moves=True)
@@ -211,7 +211,7 @@ class MachineMeasurements:
     def spans(
         self, schedule: str, walk: int, policy: str = CLOCK
     ) -> list[tuple[str, str, float, float]]:
-        """Give jobs of a fault that loads, by whom, and from when to when in µs, on average."""
+        """Return jobs of a fault that loads, by whom, and from when to when in µs, on average."""
         took = {job: self.job_us(schedule, job, walk, policy) for job in JOBS}
         commanded = took["pre_process"] + took["load_command"]
         searched = commanded + took["get_freeframe"]
@@ -230,7 +230,7 @@ class MachineMeasurements:
 
 
 def about(machine: MachineMeasurements) -> list[str]:
-    """Say what the machine is, and where it is another than the paper's."""
+    """Describe the machine, and its differences from the paper's."""
     fast = machine.at(FAST_NS)
     around = sum(machine.job_us("sequential", name, 2) for name in _AROUND)
     prices = machine.handler()
@@ -257,5 +257,5 @@ def about(machine: MachineMeasurements) -> list[str]:
 
 
 def worst_error(pairs: Sequence[tuple[float, float]]) -> float:
-    """Give by how many percent a model is off its measurement, at worst."""
+    """Return by how many percent a model is off its measurement, at worst."""
     return max(abs(100 * (model / measured - 1)) for measured, model in pairs)

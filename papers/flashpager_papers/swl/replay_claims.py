@@ -56,7 +56,7 @@ def claims_of_replays(
 
 
 def _sizes(text: Callable[[int], str]) -> str:
-    """Say something of each size."""
+    """Write a text for each size."""
     return "; ".join(f"{format_size(size)}: {text(size)}" for size in SIZES)
 
 
@@ -92,7 +92,7 @@ def _claim(
 
 
 def claim_of_traces(programs: Sequence[ReplayedProgram]) -> Claim:
-    """Say what stands in for what."""
+    """Name the programs that stand in for those of the paper."""
     return _claim(
         programs,
         "Table 3",
@@ -252,7 +252,7 @@ def _more_where_less_hits(programs: Sequence[ReplayedProgram]) -> Claim:
 def _more_than_cheaper(
     programs: Sequence[ReplayedProgram], prices_us: Mapping[str, float]
 ) -> Claim:
-    """Hold the paper's gains against what shorter false faults can gain at most."""
+    """Compare the paper's gains with what shorter false faults can gain at most."""
     before_us, after_us = prices_us["FIFO-SC"], prices_us["PA-FIFO-SC"]
     cheaper = 100 * (1 - after_us / before_us)
 

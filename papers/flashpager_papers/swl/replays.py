@@ -68,11 +68,11 @@ class ReplayedProgram:
     rows: Mapping[Key, Row]
 
     def at(self, policy: str, size: int, variant: str = "") -> Row:
-        """Give what a design came to."""
+        """Return what a design came to."""
         return self.rows[policy, size, variant]
 
     def mean_ns(self, policy: str, size: int, variant: str = "") -> float:
-        """Give the average instruction fetch time."""
+        """Return the average instruction fetch time."""
         row = self.at(policy, size, variant)
         if row.fetch is not None:
             return float(row.fetch.mean_fetch_ns)
@@ -82,16 +82,16 @@ class ReplayedProgram:
         return float(time_ns / filtered.counts.words)
 
     def gain(self, size: int, valid: str = SHARE, variant: str = "") -> float:
-        """Give by how much PA-FIFO-SC fetches faster than FIFO-SC, in percent."""
+        """Return by how much PA-FIFO-SC fetches faster than FIFO-SC, in percent."""
         before = self.mean_ns(fifo_sc(valid), size, variant)
         return 100 * (1 - self.mean_ns(pa_fifo_sc(valid), size, variant) / before)
 
     def gains(self, valid: str = SHARE, variant: str = "") -> list[float]:
-        """Give the gains at all sizes."""
+        """Return the gains at all sizes."""
         return [self.gain(size, valid, variant) for size in SIZES]
 
     def fetch(self, policy: str, size: int, variant: str = "") -> Fetch:
-        """Give what a fetch takes where there is an instruction cache."""
+        """Return what a fetch takes where there is an instruction cache."""
         fetch = self.at(policy, size, variant).fetch
         if fetch is None:
             message = f"{self.name}: replayed without an instruction cache"
@@ -99,33 +99,33 @@ class ReplayedProgram:
         return fetch
 
     def fewer_false_faults(self, size: int) -> float:
-        """Give how many false faults PA-FIFO-SC does without, in percent."""
+        """Return how many false faults PA-FIFO-SC does without, in percent."""
         before, after = (
             self.at(policy, size).counts.false_faults for policy in (fifo_sc(), pa_fifo_sc())
         )
         return 100 * (1 - after / before) if before else 0.0
 
     def more_misses(self, size: int) -> float:
-        """Give by how much PA-Clock misses more than Clock, as a share."""
+        """Return by how much PA-Clock misses more than Clock, as a share."""
         before, after = (self.at(one, size).counts.misses for one in (CLOCK, PA_CLOCK))
         return after / before - 1 if before else 0.0
 
     def worst_fault_us(self, policy: str, size: int) -> float:
-        """Give the longest true fault."""
+        """Return the longest true fault."""
         return float(self.at(policy, size).latency.worst_fault_ns) / 1e3
 
     @property
     def words(self) -> int:
-        """Give the words fetched; Thumb code has more instructions than that."""
+        """Return the words fetched; Thumb code has more instructions than that."""
         return int(self.at(CLOCK, SIZES[0]).counts.words)
 
     @property
     def icache_hits(self) -> float:
-        """Give the hit ratio of the instruction cache, which no page cache changes."""
+        """Return the hit ratio of the instruction cache, which no page cache changes."""
         return float(self.fetch(CLOCK, SIZES[0]).icache_hit_ratio)
 
     def table(self) -> list[dict[str, Any]]:
-        """Give what table 4 and figures 10 to 12 show, one row a policy and size."""
+        """Return what table 4 and figures 10 to 12 show, one row a policy and size."""
         return [
             {
                 "trace": self.name,
@@ -151,7 +151,7 @@ class ReplayedProgram:
 
 
 def percentile(latencies: Sequence[tuple[float, int]], share: float) -> float:
-    """Give the smallest time that so many do not exceed, by nearest rank.
+    """Return the smallest time that so many do not exceed, by nearest rank.
 
     >>> percentile([(10.0, 98), (215.0, 1), (77000.0, 1)], 0.99)
     215.0
@@ -227,7 +227,7 @@ def _designs(board: Design) -> dict[Key, Design]:
 
 
 def beyond(programs: Sequence[ReplayedProgram]) -> list[UnpublishedCase]:
-    """Give what the paper leaves out: its policies side by side, and other ways to page."""
+    """Return what the paper leaves out: its policies side by side, and other ways to page."""
     middle = SIZE_KB << 10
     designs: list[tuple[str, str, Key]] = [
         ("policy", policy, (policy, middle, ""))

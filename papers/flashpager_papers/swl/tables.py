@@ -39,12 +39,12 @@ _LAST_DIGIT = 1e-6
 
 
 def spread(trace: str) -> dict[int, float]:
-    """Give by how much PA-Clock misses more than Clock in table 4, as a share, by KB."""
+    """Return by how much PA-Clock misses more than Clock in table 4, as a share, by KB."""
     return {size: after / before - 1 for size, (before, after) in TABLE_4[trace].items()}
 
 
 def largest_spread() -> float:
-    """Give the largest of all."""
+    """Return the largest of all."""
     return max(value for trace in TABLE_4 for value in spread(trace).values())
 
 
@@ -87,7 +87,7 @@ def shares() -> list[Claim]:
 
 
 def _digit(trace: str, tenfold: float) -> str:
-    """Say which of two numbers has a wrong digit."""
+    """Name the one of two numbers that has a wrong digit."""
     flat = TABLE_4["bzip2"][512][0]
     _, instructions, _ = TABLE_3["bzip2"]
     few, many = round(flat * instructions), round(_TENFOLD * flat * instructions)

@@ -1,4 +1,4 @@
-"""What can be varied: the engine's table of axes, by name."""
+"""The axes of a design: the engine's table, by name."""
 
 from flashpager import _engine
 
@@ -19,5 +19,5 @@ DERIVED_FIELDS = ("part", *FIELDS_FROM_PART)
 
 
 def flag_of(axis: _engine.Axis) -> str:
-    """Give the option of an axis: ``--cache-page`` of "cache page"."""
+    """Return the option of an axis: ``--cache-page`` of "cache page"."""
     return f"--{axis.title.replace(' ', '-')}"

@@ -26,7 +26,7 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
 
 
 def standard_input() -> Path:
-    """Give a file that holds what standard input does, to be read as often as needed.
+    """Return a file that holds what standard input does, to be read as often as needed.
 
     Raises:
         FlashpagerError: if nobody would write there, or the disk has no room for it.
@@ -51,7 +51,7 @@ def standard_input() -> Path:
 
 @contextmanager
 def appearing_whole(path: Path) -> Iterator[Path]:
-    """Give a name to write under; the file gets its own name when all is written.
+    """Return a name to write under; the file gets its own name when all is written.
 
     What a link names is replaced, not the link. What is no regular file, such as a device, is
     written to.
@@ -83,7 +83,7 @@ def appearing_whole(path: Path) -> Iterator[Path]:
 
 
 def read_text(path: Path) -> str:
-    """Give the text of a file.
+    """Return the text of a file.
 
     Raises:
         FlashpagerError: if it cannot be read, or is no text.

@@ -1,4 +1,4 @@
-"""What is installed beside the code, from a package or in a checkout."""
+"""Files that are installed beside the code, from a package or in a checkout."""
 
 from pathlib import Path
 
@@ -15,12 +15,12 @@ _CHECKOUT = _ROOT / "crates" / "flashpager-python"
 
 
 def recorder(file: str) -> Path:
-    """Give where a recorder's file is, if it is there."""
+    """Return where a recorder's file is, if it is there."""
     return PACKAGE / "_recorders" / file
 
 
 def example(name: str, instead: str) -> Path:
-    """Give an example, by its name in ``examples/``.
+    """Return an example, by its name in ``examples/``.
 
     Raises:
         FlashpagerError: if it is not installed; ``instead`` is what to say then.
@@ -35,7 +35,7 @@ def example(name: str, instead: str) -> Path:
 
 
 def runtime_sources() -> Path:
-    """Give the folder with the sources in C, a room a folder.
+    """Return the folder with the sources in C, a room a folder.
 
     Raises:
         FlashpagerError: if it is not installed.
@@ -48,12 +48,12 @@ def runtime_sources() -> Path:
 
 
 def pager_sources() -> Path:
-    """Give the folder with the C sources of the pager."""
+    """Return the folder with the C sources of the pager."""
     return runtime_sources() / "pager"
 
 
 def absence(what: str, path: Path, needs: str = "") -> str:
-    """Say that something is not there, and what to do: in a checkout it is built.
+    """Return the message that a file is missing, and what to do: in a checkout it is built.
 
     ``needs`` is what building it takes, beyond what the engine takes.
     """
@@ -63,5 +63,5 @@ def absence(what: str, path: Path, needs: str = "") -> str:
 
 
 def how_to_add(extra: str) -> str:
-    """Give the command that installs an optional part: in a checkout it is built."""
+    """Return the command that installs an optional part: in a checkout it is built."""
     return "run 'make'" if _CHECKOUT.is_dir() else f"pip install 'flashpager[{extra}]'"

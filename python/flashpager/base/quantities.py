@@ -101,7 +101,7 @@ _TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def parse_bandwidth(text: str) -> float:
-    """Give the 2**20 bytes a second of ``3MB/s``; K, M and G are powers of 1024."""
+    """Return the 2**20 bytes a second of ``3MB/s``; K, M and G are powers of 1024."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMG]?)(?:i?B(?:/s)?)?\s*", text, re.IGNORECASE)
     mib_s = float(found[1]) * _RATES[found[2].upper()] if found else 0.0
     if not 0 < mib_s < math.inf:
@@ -111,7 +111,7 @@ def parse_bandwidth(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Give the nanoseconds of ``200us``."""
+    """Return the nanoseconds of ``200us``."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ns|us|µs|μs|ms|s)\s*", text)
     ns = float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")] if found else 0.0
     if not 0 < ns < math.inf:
@@ -121,7 +121,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_share(text: str) -> float:
-    """Give the 0.02 of ``2%``; a share may be 0."""
+    """Return the 0.02 of ``2%``; a share may be 0."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", text)
     if not found or not math.isfinite(float(found[1])):
         message = f"'{text}' is no share: write it as 2%"
@@ -130,7 +130,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_clock(text: str) -> float:
-    """Give the megahertz of ``40MHz``."""
+    """Return the megahertz of ``40MHz``."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
     if not found or not 0 < float(found[1]) < math.inf:
         message = f"'{text}' is no clock: write it as 40MHz"
@@ -139,7 +139,7 @@ def parse_clock(text: str) -> float:
 
 
 def parse_factor(text: str) -> float:
-    """Give the number of ``2.5`` or ``2.5x``, which is 1 or more.
+    """Return the number of ``2.5`` or ``2.5x``, which is 1 or more.
 
     >>> parse_factor("2.5x")
     2.5
@@ -168,7 +168,7 @@ def counted_si(number: int, noun: str) -> str:
 
 
 def within(error: float | None) -> str:
-    """Say how far a sampled figure may be off, as a share of it; None where nobody knows."""
+    """Write the error bound of a sampled figure, given as a share of it; None if it is unknown."""
     return "± unknown" if error is None else f"± {percent(error)}"
 
 

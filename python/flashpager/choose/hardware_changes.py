@@ -41,7 +41,7 @@ class DesignChange:
     #: Times the program out of RAM, with it; None without a processor.
     slowdown: float | None
     misses: int
-    #: What it is the result of; None of what is pinned.
+    #: The changed design; None for pinned functions.
     design: Design | None = None
 
     @classmethod
@@ -53,7 +53,7 @@ class DesignChange:
         rows: Sequence[Mapping[str, Any]],
         design: Design | None = None,
     ) -> "DesignChange":
-        """Take what it comes to from the rows of its traces."""
+        """Create a change from its result, a row for each trace."""
         alone = [row["alone_ms"] for row in rows]
         slowdown = None
         if None not in alone:
@@ -62,7 +62,7 @@ class DesignChange:
 
     @property
     def sentence(self) -> str:
-        """Say it, as ``62.5 MHz instead of 31.25 MHz: 1.25 times as fast``."""
+        """Describe the change, as ``62.5 MHz instead of 31.25 MHz: 1.25 times as fast``."""
         if math.isinf(self.gain):
             return f"{self.said}: nothing is lost any more"
         times = significant(self.gain, 3)
@@ -72,7 +72,7 @@ class DesignChange:
         return f"{self.said}: {times} times as fast, {out_of_ram} times the program out of RAM"
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it by name; the gain is None where nothing is lost any more."""
+        """Return all of it by name; the gain is None where nothing is lost any more."""
         return {
             "what": self.what,
             "sentence": self.sentence,
@@ -88,7 +88,7 @@ def _possible(designs: Sequence[Design]) -> Iterator[Design]:
 
 
 def changes(design: Design) -> list[tuple[str, str, Design]]:
-    """Give what could be changed of a design by one step: what, in words, and the design.
+    """Return what could be changed of a design by one step: what, in words, and the design.
 
     A step doubles: the clock or the nearest that the board can, the lines, the cache, the ways. A
     line is also halved, and each way to read is tried.
@@ -164,7 +164,7 @@ def _lines(bus: str) -> int:
 
 
 def _cost(rows: Sequence[Mapping[str, Any]], weights: Mapping[str, float] | None) -> float:
-    """Give the time of a design that gains are made of, each trace's bytes with its weight."""
+    """Return the time of a design that gains are made of, each trace's bytes with its weight."""
     return math.fsum(
         (weights or {}).get(row["trace"], 1.0) * _time_ns(row) / max(1, row["bytes_read"])
         for row in rows
@@ -172,7 +172,7 @@ def _cost(rows: Sequence[Mapping[str, Any]], weights: Mapping[str, float] | None
 
 
 def _time_ns(row: Mapping[str, Any]) -> float:
-    """Give what the program takes, or without a processor what it loses."""
+    """Return what the program takes, or without a processor what it loses."""
     run_ms: float | None = row["run_ms"]
     return float(row["time_ns"]) if run_ms is None else 1e6 * run_ms
 
@@ -189,7 +189,7 @@ def bites(
     weights: Mapping[str, float] | None = None,
     progress: Callable[[float, int], None] | None = None,
 ) -> list[DesignChange]:
-    """Replay each change of a design, and give those that make it notably faster, most first.
+    """Replay each change of a design, and return those that make it notably faster, most first.
 
     Of several ways to change one thing the best counts.
 
@@ -215,7 +215,7 @@ def bites(
 
 
 def by_gain(found: Sequence[DesignChange]) -> list[DesignChange]:
-    """Give the greatest gain first."""
+    """Return the greatest gain first."""
     return sorted(found, key=lambda one: (-one.gain, one.what))
 
 

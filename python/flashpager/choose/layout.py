@@ -93,7 +93,7 @@ def layout(
     started: float | None = None
 
     def told(page: int, ratio: float) -> float:
-        # What is made ready before is not counted.
+        # Preparation does not count as search time.
         nonlocal started
         started = time.monotonic() if started is None else started
         share = (time.monotonic() - started) / seconds
@@ -148,7 +148,7 @@ def _check_seed(seed: int) -> None:
 
 
 def order_text(names: Sequence[str]) -> str:
-    """Give the text of an order file: one name a line."""
+    """Return the text of an order file: one name a line."""
     return "".join(f"{name}\n" for name in names)
 
 

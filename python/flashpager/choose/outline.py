@@ -23,18 +23,18 @@ OUTLINER = installed.recorder("flashpager-outliner.jar")
 class MovedCode:
     """A part of a method that is a method now."""
 
-    #: Where it was, and what it is called: names as a trace has them.
+    #: The method it was cut from and its own name, both as a trace has them.
     method: str
     into: str
     #: Bytes that the method is shorter, the call counted.
     saved_bytes: int
-    #: How often its most executed instruction was.
+    #: Executions of its most executed instruction.
     times: int
 
 
 @dataclass(frozen=True)
 class OutlineResult:
-    """What was done to a program."""
+    """The result of outlining a program."""
 
     moved: list[MovedCode]
     #: Methods left as they were, and why.

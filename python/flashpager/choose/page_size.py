@@ -1,4 +1,4 @@
-"""What the size of executed basic blocks says of the best cache page, and what replays say."""
+"""The best cache page: predicted by the size of executed basic blocks, and by replays."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _PAGES_TOLD = (32, 64, 128, 512, 2048)
 
 
 def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
-    """Say how many calls and returns a trace has, as far as it is known."""
+    """Write the number of calls and returns of a trace, as far as it is known."""
     if info.calls is not None:
         return f"{info.calls:,}, {info.returns:,}"
     if blocks.seen_calls is None:
@@ -29,7 +29,7 @@ def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
 
 
 def outside_text(info: TraceInfo) -> str:
-    """Say what was executed and not placed."""
+    """Write how much was executed outside the placed code."""
     if info.outside_instructions is None:
         return "not counted (classes that were not to be recorded)"
     instructions = counted(info.outside_instructions, "instruction")
@@ -37,13 +37,13 @@ def outside_text(info: TraceInfo) -> str:
 
 
 def reads_text(info: TraceInfo) -> str:
-    """Say how much is read as data."""
+    """Write how much is read as data."""
     share = percent(info.read_bytes / info.bytes, 1)
     return f"{info.reads:,} of {counted(info.read_bytes, 'byte')}, {share} of all bytes"
 
 
 def page_use_text(blocks: BlockStatistics) -> str:
-    """Say how much of the pages in which anything is executed is executed."""
+    """Write the executed share of pages in which anything is executed."""
     shares = {use.page_bytes: use.used_share for use in blocks.pages}
     told = [f"{percent(shares[page], 0)} (of {page} bytes)" for page in _PAGES_TOLD]
     return f"{', '.join(told)} are executed"
@@ -62,7 +62,7 @@ class PageChoice:
     best_bytes: int | None
     #: MB/s (of 2**20 bytes) by cache page.
     bandwidths: dict[int, float]
-    #: What was replayed, but for the page.
+    #: The replayed design, whatever its cache page.
     design: Design | None
     #: How far the bandwidths may be off, by cache page; None where the whole trace was replayed,
     #: and of a page of which the sample cannot tell.
@@ -76,7 +76,7 @@ class PageChoice:
         return 1 - self.bandwidths[self.predicted_bytes] / self.bandwidths[self.best_bytes]
 
     def text(self) -> str:
-        """Say it in words."""
+        """Describe the choice in a sentence."""
         predicted = f"{counted(self.predicted_bytes, 'byte')} predicted by the mean block"
         design = self.design
         if self.best_bytes is None or design is None:
@@ -97,7 +97,7 @@ class PageChoice:
         return f" (sampled: bandwidths {within(worst)})"
 
     def as_dict(self) -> dict[str, object]:
-        """Give it for ``--json``."""
+        """Return it for ``--json``."""
         return {
             "predicted_bytes": self.predicted_bytes,
             "best_bytes": self.best_bytes,

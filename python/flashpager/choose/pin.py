@@ -1,4 +1,4 @@
-"""What of a program to pin in RAM, so that most time is saved."""
+"""The functions of a program to pin in RAM, so that most time is saved."""
 
 import math
 import time

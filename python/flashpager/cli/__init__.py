@@ -34,15 +34,15 @@ class _CommandEntry(NamedTuple):
     """A command: a function of the module of its name, or the ``app`` there, a group."""
 
     help: str
-    #: Whether options may stand behind arguments.
+    #: Whether options may follow arguments.
     interspersed: bool = True
     #: The package that holds the command, where it is one of its own, with its extra.
     package: str = ""
     extra: str = ""
 
 
-#: The commands in the order in which help lists them. A command's module is imported when it is
-#: called: most need neither tables nor pictures, which take longer to import than they to run.
+#: The commands in the order of the help. A command's module is imported when it is
+#: called: most need neither tables nor pictures, which are slow to import.
 _COMMANDS = {
     "record": _CommandEntry(
         "Run a program and write the trace of what it executes.", interspersed=False
@@ -74,12 +74,12 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _OutputClosed(Exception):  # noqa: N818  (it is none)
-    """Whoever read our output has left."""
+    """The reader of our output has closed it."""
 
 
 @contextmanager
 def _readers_may_leave() -> Iterator[None]:
-    """Pass it on as what Typer, which makes an exit code of an error in writing, does not know."""
+    """Turn a broken pipe into an exception of ours: Typer would make an exit code of it."""
     try:
         yield
     except BrokenPipeError:
@@ -90,7 +90,7 @@ class _LazyCommandGroup(TyperGroup):
     """The commands, each imported when it is asked for."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401  (whatever Typer gives a group)
-        """Know all names; what they stand for is never read from here."""
+        """Register all names; ``get_command`` makes the commands."""
         super().__init__(**settings)
         self.commands.update(dict.fromkeys(_COMMANDS))  # type: ignore[arg-type]
 
@@ -101,12 +101,12 @@ class _LazyCommandGroup(TyperGroup):
             formatter.write_dl([(name, entry.help) for name, entry in _COMMANDS.items()])
 
     def make_context(self, *given: Any, **settings: Any) -> "Context":  # noqa: ANN401
-        """Do as Typer does, which may print help here."""
+        """Parse arguments as Typer does, which may print help; a closed output ends quietly."""
         with _readers_may_leave():
             return super().make_context(*given, **settings)
 
     def invoke(self, ctx: "Context") -> Any:  # noqa: ANN401
-        """Do as Typer does."""
+        """Call the command as Typer does; a closed output ends quietly."""
         with _readers_may_leave():
             return super().invoke(ctx)
 
@@ -179,14 +179,14 @@ def _options(
 
 
 def _give_up_output() -> None:
-    """Let what is left in the buffer go where it can: Python writes it once more at its end."""
+    """Discard output that cannot be written: Python would try again at its end."""
     with suppress(OSError):
         sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse_closed_streams() -> None:
-    """Leave where the answer has no place; what is said beside it may be lost."""
+    """Exit if standard output is closed; a closed standard error is replaced by nothing."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end)
     if sys.stdout is None:
@@ -213,7 +213,7 @@ def main() -> None:
     except TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         if message.startswith("Usage:"):
-            # Nothing was asked for, so this is the help.
+            # Without arguments the message is the help.
             err.print(message, markup=False)
         else:
             complain(message)

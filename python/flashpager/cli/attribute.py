@@ -131,7 +131,7 @@ def _show(
 
 
 def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> None:
-    """Say how much is in the rows that are not shown; ``words`` call one and several so."""
+    """Print the total of rows that are not shown; ``words`` name one row and several."""
     rest = frame.slice(limit) if limit else frame.clear()
     if len(rest):
         what = words[len(rest) > 1]

@@ -97,7 +97,7 @@ def compare(
 
 
 def _worst(worse: "Sequence[WorseRow]") -> list[str]:
-    """Say what got worse, the worst rows by name."""
+    """Describe regressions, the worst rows by name."""
     said = [row.said for row in worse[:_SHOWN_WORSE]]
     more = len(worse) - len(said)
     return [*said, f"{counted(more, 'more row')}; --json has all"] if more else said

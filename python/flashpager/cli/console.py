@@ -1,4 +1,4 @@
-"""What goes to the terminal: answers to standard output, all else to standard error."""
+"""Output: answers go to standard output, all else to standard error."""
 
 import json
 import sys
@@ -48,14 +48,14 @@ class NotMetError(Exception):
     """The answer was given, but a design does not do what was asked for."""
 
     def __init__(self, said: Sequence[str]) -> None:
-        """Take a line for each need that is not met."""
+        """Store a line for each need that is not met."""
         super().__init__("; ".join(said))
         self.said = said
 
 
 @contextmanager
 def held_to(unmet: Sequence[str]) -> Iterator[None]:
-    """Let an answer be printed whole, and fail then if a need is not met.
+    """Print an answer whole, and then fail if a need is not met.
 
     Raises:
         NotMetError: if there are any, even if nobody read the answer to its end.
@@ -72,19 +72,19 @@ def held_to(unmet: Sequence[str]) -> Iterator[None]:
 
 
 def complain(message: str) -> None:
-    """Say in one line what was wrong."""
+    """Print an error in one line."""
     line = " ".join(str(message).split())
     with suppress(BrokenPipeError):
         err.print(f"flashpager: {line}", markup=False, style="red" if err.is_terminal else "")
 
 
 def note(message: str) -> None:
-    """Say something by the way."""
+    """Print a note to standard error."""
     err.print(message, markup=False)
 
 
 def say_warm_up(info: TraceInfo, name: str | None = None) -> None:
-    """Say what of a trace is not counted, if anything."""
+    """Note which part of a trace warms up and is not counted, if any."""
     runs, size = info.warm_up.runs, si(info.warm_up.bytes, "B")
     of = f" of {name}" if name else ""
     if runs == 1:
@@ -130,7 +130,7 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
         done_before: float | None = None
 
         def report(finished: float, total: int) -> None:
-            # What an interrupted call had finished was not done now.
+            # Cells that an interrupted call finished took no time now.
             nonlocal done_before
             done_before = finished if done_before is None else done_before
             share = (finished - done_before) / total if total else 0
@@ -142,7 +142,7 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
 
 
 def _lines(what: str) -> Callable[[float, int], None]:
-    """Give what says how far a call is, in a line after some seconds, and after twice as many."""
+    """Return what says how far a call is, in a line after some seconds, and after twice as many."""
     start = time.monotonic()
     wait = QUIET_SECONDS
     done_before: float | None = None
@@ -162,7 +162,7 @@ def _lines(what: str) -> Callable[[float, int], None]:
 
 
 def natural_width(table: "Table") -> int:
-    """Give the columns that a table takes if nothing is cut."""
+    """Return the columns that a table takes if nothing is cut."""
     from rich.measure import Measurement  # noqa: PLC0415
 
     return Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum

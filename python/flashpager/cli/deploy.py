@@ -102,7 +102,7 @@ def deploy(
 
 
 def _explored(row: str, flags: options.DesignFlags) -> Design:
-    """Give the design of a row of an exploration.
+    """Return the design of a row of an exploration.
 
     Raises:
         FlashpagerError: beside other words of a design, for a table that cannot be read, and a row
@@ -129,7 +129,7 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
 
 @dataclass(frozen=True)
 class _TargetSizes:
-    """What pager and MAC take, for each target whose compiler is installed."""
+    """Sizes of pager and MAC for each target whose compiler is installed."""
 
     pager: list[CompiledSizes]
     mac: list[CompiledSizes]
@@ -145,14 +145,14 @@ class _TargetSizes:
         return cls(found, mac_sizes_of(pager) if pager.tag_bytes else [], too_small)
 
     def least_ram(self, pager: PagerDesign) -> int:
-        """Give the RAM that both take at least, on the target that wants the least."""
+        """Return the RAM that both take at least, on the target that wants the least."""
         mac = {each.target: each.ram for each in self.mac}
         totals = [each.ram + mac.get(each.target, 0) for each in self.pager]
         return min(totals, default=pager.frame_bytes)
 
 
 def _ram_of_chip(given: str | None, board: str | None) -> int | None:
-    """Give the RAM of the microcontroller, if anybody says it."""
+    """Return the RAM of the microcontroller, if anybody says it."""
     if given is not None:
         return _engine.parse_size(given)
     return _engine.Board.read(board).ram_bytes if board else None

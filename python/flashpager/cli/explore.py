@@ -171,7 +171,7 @@ def _best_design(query: ExploreQuery, best: DesignRow | None) -> Design | None:
 
 @contextmanager
 def _noting_kept_cells(output: Path | None, keep: Path | None) -> Iterator[None]:
-    """Say where an exploration can go on when it ends early."""
+    """Note that finished cells are kept when an exploration ends early."""
     try:
         yield
     except CellStoreError as error:

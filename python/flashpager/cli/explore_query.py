@@ -1,4 +1,4 @@
-"""What ``flashpager explore`` is asked: traces, needs, and the designs to replay."""
+"""The query of ``flashpager explore``: traces, needs, and the designs to replay."""
 
 import math
 from collections.abc import Sequence
@@ -74,10 +74,10 @@ class ExploreFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreQuery:
-    """What is to be replayed, and what the answer is held against."""
+    """Traces and designs to replay, and the needs that the answer must meet."""
 
     traces: list[Trace]
-    #: How much each trace counts, by its name.
+    #: The weight of each trace, by its name.
     weights: dict[str, float]
     board: Design
     axes: dict[str, Values]

@@ -219,12 +219,12 @@ def _alike(parts: Sequence[str]) -> str:
 
 
 def _has_commands(design: Design) -> bool:
-    """Tell whether a load's commands are in its time: counted, or measured with it."""
+    """Return whether a load's commands are in its time: counted, or measured with it."""
     return design.count_commands or design.handler.load_stopover_ns is not None
 
 
 def _thinned(front: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """Give as many rows as shall be shown, the first and the last among them."""
+    """Return as many rows as shall be shown, the first and the last among them."""
     if limit == 0 or len(front) <= limit:
         return front
     if limit == 1:
@@ -268,7 +268,7 @@ def _varying(frame: pl.DataFrame) -> list[str]:
 
 
 def _is_in_hardware(frame: pl.DataFrame) -> bool:
-    """Tell whether all designs of a table have a cache in hardware before flash read in place."""
+    """Return whether all designs of a table have a cache in hardware before flash read in place."""
     parts = frame["part"].unique().to_list()
     in_place = all(_engine.find_part(part).is_read_in_place for part in parts)
     return in_place and len(frame) > 0 and frame["ways"].null_count() == 0
@@ -301,7 +301,7 @@ def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> N
     if _is_in_hardware(frame):
         titles, dispensable = [*_HARDWARE_TITLES, "slower"], _HARDWARE_DISPENSABLE
         if "read_ns" not in frame.columns:
-            # Of several traces together nobody can say it.
+            # Rows of several traces together have no such times.
             titles = [title for title in titles if title not in ("lost ms", "cycles lost")]
     elif several:
         titles.insert(2, "least")
@@ -337,7 +337,7 @@ def _axis(axis: str, value: object) -> str:
 
 
 def _lost_ms(row: dict[str, Any]) -> float:
-    """Give what the program loses on one trace: all but its own time."""
+    """Return what the program loses on one trace: all but its own time."""
     return float(row["time_ns"] - row["read_ns"]) / 1e6 if "read_ns" in row else math.nan
 
 

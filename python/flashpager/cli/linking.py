@@ -40,7 +40,7 @@ _SHOWN = 40
 
 
 def note_named(linked: Linked, order: LinkOrder, path: Path) -> None:
-    """Say what a file names that is not there, and what it does not name."""
+    """Note names in a file that are not in the trace, and units that the file does not name."""
     if order.unknown:
         unused = counted(len(order.unknown), "line")
         what = _some(order.unknown)
@@ -60,7 +60,7 @@ def _names(lines: int) -> str:
 
 
 def note_relaxed(linked: Linked) -> None:
-    """Say so if what is told of another order is not exact."""
+    """Note that figures for another order are estimates, if they are."""
     if linked.is_relaxed:
         note(
             "note: the linker makes code shorter where it lies near: lengths depend on the order, "
@@ -94,7 +94,7 @@ def _some(names: list[str]) -> str:
 def linked_for(
     traces: Sequence[Path], output: Path | None, map_: Path | None, format_: str
 ) -> Linked | None:
-    """Give the input sections of a program that is searched, if a map is named.
+    """Return the input sections of a program that is searched, if a map is named.
 
     Raises:
         FlashpagerError: for a format that asks for a map or a file, and what a map is refused for.
@@ -181,7 +181,7 @@ def check(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Tell whether a program was linked in an order; the exit code is 1 if it was not."""
+    """Return whether a program was linked in an order; the exit code is 1 if it was not."""
     checked = _engine.check_link(elf, read_text(order), map_)
     if checked.repeated:
         again = counted(checked.repeated, "line")

@@ -1,4 +1,4 @@
-"""What takes its time with long traces: reading them whole, and replaying them many times."""
+"""Slow steps with long traces: reading them whole, and replaying them many times."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +20,7 @@ _SHORT_RUNS = 1 << 25
 
 
 def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
-    """Give the blocks of a trace; count them where its file does not hold them.
+    """Return the blocks of a trace; count them where its file does not hold them.
 
     Where that takes its time, say so.
     """
@@ -38,7 +38,7 @@ def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
 
 
 def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None:
-    """Give what of a trace is replayed many times, and say so where it is not the whole."""
+    """Return what of a trace is replayed many times, and say so where it is not the whole."""
     plan = None if exact else SamplePlan.for_runs(info.runs)
     if plan is not None:
         note(

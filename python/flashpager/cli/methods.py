@@ -37,7 +37,7 @@ _SHOWN = 3
 
 
 def arrangement(order: Path | None, keep: str) -> Arrangement:
-    """Give what flags say.
+    """Return what flags say.
 
     Raises:
         FlashpagerError: if the file cannot be read, or ``keep`` is no word for what to keep.
@@ -47,7 +47,7 @@ def arrangement(order: Path | None, keep: str) -> Arrangement:
 
 
 def _read(order: Path) -> list[str]:
-    """Give the names of an order file; ``#`` begins a comment."""
+    """Return the names of an order file; ``#`` begins a comment."""
     names = [line.partition("#")[0].strip() for line in read_text(order).splitlines()]
     names = ["".join(name.split()) for name in names if name]
     if not names:
@@ -81,7 +81,7 @@ def _some(lines: list[str]) -> str:
 
 
 def note_unknown(trace: Path, order: list[str]) -> None:
-    """Say which lines of an order were of no use."""
+    """Note the lines of an order that name nothing in the trace."""
     unknown = _unknown(trace, order)
     if unknown:
         lines = counted(len(order), "line")
@@ -89,7 +89,7 @@ def note_unknown(trace: Path, order: list[str]) -> None:
 
 
 def note_further(further: list[Recorded], noun: str) -> None:
-    """Say where the traces of further threads and processes are, and how much is in each."""
+    """Note the traces of further threads and processes, and how much is in each."""
     for trace in further:
         info = trace.info
         of = f"thread {info.thread}" if info.thread else " ".join([info.program, *info.arguments])
@@ -99,7 +99,7 @@ def note_further(further: list[Recorded], noun: str) -> None:
 
 
 def note_not_arranged(*, arranged: bool) -> None:
-    """Say so if methods lie where the recorder told them, in the order of loading."""
+    """Note that methods lie in the order of loading, if the recording was not arranged."""
     if not arranged:
         note(
             "note: the disk had no room for laying the methods out: they lie as they were loaded; "
@@ -108,14 +108,14 @@ def note_not_arranged(*, arranged: bool) -> None:
 
 
 def note_in_doubt(infos: Iterable[TraceInfo]) -> None:
-    """Say of how many blocks it is not known whether they ran to their end."""
+    """Note how many blocks may have been cut short."""
     blocks = sum(info.in_doubt or 0 for info in infos)
     if blocks:
         note(f"note: in doubt: {in_doubt_text(blocks)}")
 
 
 def in_doubt_text(blocks: int) -> str:
-    """Say what blocks in doubt are."""
+    """Explain blocks in doubt."""
     return (
         f"{blocks:,} block{'' if blocks == 1 else 's'} counted whole that may have been cut short "
         "(docs/record.md, What is counted)"
@@ -123,7 +123,7 @@ def in_doubt_text(blocks: int) -> str:
 
 
 def note_left_out(*infos: TraceInfo) -> None:
-    """Say what was executed and not recorded."""
+    """Note what was executed and not recorded."""
     # Threads have it from their process.
     left_out = list(dict.fromkeys(what for info in infos for what in info.left_out))
     for what in left_out[:_SHOWN]:

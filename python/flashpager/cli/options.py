@@ -28,12 +28,12 @@ from flashpager.space.space import Space
 
 
 def _trace(path: Path) -> Path:
-    """Give the file of a trace, which may come from standard input."""
+    """Return the file of a trace, which may come from standard input."""
     return standard_input() if str(path) == "-" else path
 
 
 def traces_given(paths: list[Path]) -> list[Path]:
-    """Give the files of traces, one of which may come from standard input."""
+    """Return the files of traces, one of which may come from standard input."""
     if [str(path) for path in paths].count("-") > 1:
         message = "-: standard input is one trace"
         raise FlashpagerError(message)
@@ -82,7 +82,7 @@ Number = TypeVar("Number", int, float)
 
 
 def axis_option(name: str) -> OptionInfo:
-    """Give the option of an axis."""
+    """Return the option of an axis."""
     axis = AXES[name]
     option: OptionInfo = typer.Option(flag_of(axis), metavar=axis.metavar, help=axis.help)
     return option
@@ -170,7 +170,7 @@ def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Num
 
 @dataclass(frozen=True)
 class DesignFlags:
-    """What the command line says of a design: a board, and values of axes laid over it."""
+    """A design on the command line: a board, and values of axes laid over it."""
 
     board: str | None = None
     #: By axis, as typed; each may be a list.
@@ -178,12 +178,12 @@ class DesignFlags:
     nor: str | None = None
 
     def design(self) -> Design:
-        """Give the board's design, with the NOR that was asked for."""
-        # What the board needs is checked, too, by whoever reads it.
+        """Return the board's design, with the NOR that was asked for."""
+        # Reading the board also checks its needs.
         return self.over(read_board(self.board)[0] if self.board else Design())
 
     def over(self, board: Design) -> Design:
-        """Give a board's design with the NOR that was asked for."""
+        """Return a board's design with the NOR that was asked for."""
         return board if self.nor is None else board.replace(nor=self.nor)
 
     def space(self) -> Space:
@@ -191,7 +191,7 @@ class DesignFlags:
         return Space.of(self.design(), self.axes)
 
     def one_design(self, refusal: str) -> Design:
-        """Give the design that the flags describe.
+        """Return the design that the flags describe.
 
         Raises:
             FlashpagerError: if it cannot be; with ``refusal`` if they describe several.
@@ -203,7 +203,7 @@ class DesignFlags:
         return designs[0]
 
     def said(self, design: Design) -> dict[str, str]:
-        """Tell where the values of a design that somebody said come from, by field."""
+        """Return the source of each derived field that is set: an option or a board."""
         assumed = {one.field for one in design.assumed}
         flags = {**self.axes} | ({"nor": self.nor} if self.nor is not None else {})
         board = f"board {Path(self.board).stem}" if self.board else ""
@@ -216,7 +216,7 @@ class DesignFlags:
         }
 
     def origins(self, design: Design, chosen: Container[str] = ()) -> str:
-        """Say in a line where part, bus, register and NOR of a design come from.
+        """Describe the sources of part, bus, register and NOR of a design in one line.
 
         What a command has ``chosen`` is left out.
         """
@@ -231,7 +231,7 @@ class DesignFlags:
         return "; ".join(filter(None, (*said, assumptions([design], unsaid))))
 
     def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
-        """Give what nobody said of a design's cache, as :meth:`Assumption.as_dict` would."""
+        """Return what nobody said of a design's cache, as :meth:`Assumption.as_dict` would."""
         if self.board:
             return unpublished_policy(self.board, self.axes)
         return unsaid_cache(design, self.axes)
@@ -247,7 +247,7 @@ _CACHE = ("cache_bytes", "cache_page_bytes", "policy")
 
 
 def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
-    """Give the fields of the cache that are not among those said, each with its value."""
+    """Return the fields of the cache that are not among those said, each with its value."""
     values = {name: getattr(design, name) for name in _CACHE if name not in said}
     return [
         {
@@ -260,7 +260,7 @@ def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
 
 
 def unpublished_policy(board: str | None, said: Container[str]) -> list[dict[str, str]]:
-    """Give the policy that is taken of a board whose maker does not say it, unless one is said."""
+    """Return the policy assumed for a board whose maker published none, unless one is given."""
     policies = _engine.Board.read(Path(board)).policies if board and "policy" not in said else []
     if not policies:
         return []
@@ -270,7 +270,7 @@ def unpublished_policy(board: str | None, said: Container[str]) -> list[dict[str
 
 
 def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = ()) -> str:
-    """Say what nobody said of designs, each field once; nothing where all was said.
+    """Describe assumed parameters of designs, each field once; empty if there are none.
 
     Args:
         designs: the one that a value is told of first.
@@ -405,7 +405,7 @@ def _with_options(
     replaced: str,
     options: Sequence[inspect.Parameter],
 ) -> Any:  # noqa: ANN401  (the command's type)
-    """Give a command a signature in which options stand in place of one parameter."""
+    """Return a command a signature in which options stand in place of one parameter."""
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
         parameters += options if parameter.name == replaced else [parameter]

@@ -36,7 +36,7 @@ _MAX_SEED = 2**64 - 1
 
 
 def _other_traces(paths: list[Path] | None) -> list[Path] | None:
-    """Give the files of traces, one of which may come from standard input."""
+    """Return the files of traces, one of which may come from standard input."""
     return options.traces_given(paths) if paths else paths
 
 
@@ -214,7 +214,7 @@ def layout(
 
 
 def _note_interrupted(found: Layout) -> None:
-    """Say which pages the search did not come to."""
+    """Note the cache pages that the search did not reach."""
     note("interrupted: the best so far is kept")
     if untried := [str(page.cache_page_bytes) for page in found.pages if not page.evaluations]:
         note(
@@ -224,7 +224,7 @@ def _note_interrupted(found: Layout) -> None:
 
 
 def _note_namesakes(resident: Sequence[str], best: PageLayout) -> None:
-    """Say which function a name stands for where several have it."""
+    """Note which function a name stands for, if several have it."""
     units = [unit.name for unit in best.units]
     for name in resident:
         if others := [unit for unit in units if unit.startswith(f"{name}@")]:
@@ -232,7 +232,7 @@ def _note_namesakes(resident: Sequence[str], best: PageLayout) -> None:
 
 
 def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design], list[int]]:
-    """Give the designs, and the cache pages to choose from."""
+    """Return the designs, and the cache pages to choose from."""
     says_page = "cache_page_bytes" in flags.axes
     if pages is not None and says_page:
         message = "--pages and --cache-page exclude each other: one is a choice, the other is said"
@@ -254,14 +254,14 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     space = flags.space()
     by_page = {page: _with_page(space, page) for page in sizes}
     if pages is None:
-        # Of those that nobody named, the ones that every design can have.
+        # Without names, those that every design can have.
         left_out = [page for page, checked in by_page.items() if checked.impossible]
         if 0 < len(left_out) < len(sizes):
             reason = by_page[left_out[0]].reasons[0]
             note(f"note: cache pages of {', '.join(map(str, left_out))} bytes left out: {reason}")
             sizes = [page for page in sizes if page not in left_out]
     designs = [_all_of(by_page[page], f"--pages {page}: ") for page in sizes]
-    # What all is measured against: the usual page, where it is one of them.
+    # The reference of all ratios is the usual page, if it is among them.
     usual = space.board.cache_page_bytes
     return designs[sizes.index(usual) if usual in sizes else 0], sizes
 
@@ -275,7 +275,7 @@ def _with_page(space: Space, page: int) -> CheckedDesigns:
 
 
 def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
-    """Give the designs, all of which an order is for."""
+    """Return the designs, all of which an order is for."""
     if not checked.impossible:
         return checked.possible
     among = "" if not checked.possible else "; the order is for all designs: leave that one out"
@@ -386,7 +386,7 @@ def _speed(rows: Sequence[Row]) -> str:
 
 
 def _of_resident(best: PageLayout) -> str:
-    """Say what the units in RAM gain by themselves: what is told before has them there, too."""
+    """Describe the gain of the units in RAM alone; figures above include them."""
     without = best.before_resident
     if without is None:
         return ""
@@ -396,7 +396,7 @@ def _of_resident(best: PageLayout) -> str:
 
 @dataclass(frozen=True)
 class _ReplayedCase:
-    """What rows stand for: a design, and a trace."""
+    """A replayed design on a trace, or on a part of one."""
 
     design: Design
     trace: Path
@@ -407,7 +407,7 @@ class _ReplayedCase:
     number: int
 
     def rows(self, page: PageLayout) -> tuple[Row, Row, Row]:
-        """Give those of the recorded order, the best published one, and what was found."""
+        """Return those of the recorded order, the best published one, and what was found."""
         outcomes = (page.before, page.baseline, page.found)
         before, baseline, found = (
             (one.held_out if self.held_out else one.rows)[self.number] for one in outcomes
@@ -416,7 +416,7 @@ class _ReplayedCase:
 
     @property
     def trace_text(self) -> str:
-        """What a table calls the trace."""
+        """The trace's name in a table."""
         part = "" if self.part == "all" else f", {self.part}"
         return f"{self.trace.name}{part}{' (held out)' if self.held_out else ''}"
 
@@ -424,7 +424,7 @@ class _ReplayedCase:
 def _cases(
     traces: Sequence[Path], held_out: Sequence[Path], designs: Sequence[Design], *, has_split: bool
 ) -> list[_ReplayedCase]:
-    """Give what the rows of an outcome stand for: first the rows, then what was held out."""
+    """Return what the rows of an outcome stand for: first the rows, then what was held out."""
     seen = [(trace, "beginning" if has_split else "all") for trace in traces]
     split = [(trace, "end") for trace in traces] if has_split else []
     kept = [*split, *((trace, "all") for trace in held_out)]
@@ -436,7 +436,7 @@ def _cases(
 
 
 def _with_cases(found: Layout, cases: Sequence[_ReplayedCase]) -> dict[str, object]:
-    """Give the JSON of what was found, and for each page how each design fares with each trace."""
+    """Return the JSON of the result, with each design on each trace, page by page."""
     given: dict[str, Any] = found.as_dict()
     for page, told in zip(found.pages, given["pages"], strict=True):
         told["cases"] = []
@@ -516,7 +516,7 @@ def _table(found: Layout, *, has_several: bool) -> Table:
 
 
 def _mean_cells(page: PageLayout) -> list[str]:
-    """Give shares of the time before, which are what the search makes small."""
+    """Return shares of the time before, which are what the search makes small."""
     outcomes = (page.before, page.baseline, page.found)
     before, baseline, found = (percent(each.time_ratio, 1) for each in outcomes)
     cells = [before, baseline, page.baseline.what, found, _gain(page)]
@@ -553,7 +553,7 @@ def _change(before: Sequence[Row], found: Sequence[Row], what: str) -> str:
 
 
 def _limits(best: PageLayout) -> str:
-    """Say what takes the time of the best order."""
+    """Describe where the time of the best order goes."""
     steps: dict[str, float] = {}
     for row in best.found.rows:
         time = row.time

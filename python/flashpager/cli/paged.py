@@ -113,7 +113,7 @@ def _print(compared: list[ComparedCount]) -> None:
 
 
 def _fit(bench: MachineBench, design: Design, path: Path) -> Design:
-    """Fit a handler's prices, write a board with them, and give the design with them."""
+    """Fit a handler's prices, write a board with them, and return the design with them."""
     handler = bench.fit(design)
     with appearing_whole(path) as whole:
         whole.write_text(bench.board(design, handler), encoding="utf-8")
@@ -142,7 +142,7 @@ def _times(bench: MachineBench, design: Design) -> list[ComparedTimes]:
 
 
 def _note_other_prices(board: str | None, design: Design, fit: Path | None) -> None:
-    """Say that a board's prices were measured with another policy than is timed."""
+    """Note that a board's prices were measured with another policy than the timed one."""
     if board is None or fit:
         return
     priced, timed = (

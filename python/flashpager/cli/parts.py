@@ -128,13 +128,13 @@ def check_parts(
     *,
     json: options.Json = False,
 ) -> None:
-    """Say all that is wrong in part files; exit code 2 if anything is."""
+    """Print all errors in part files; exit code 2 if there are any."""
     found = [_check(file) for file in files]
     if json:
         print_json({"files": [asdict(report) for report in found]})
     for report in found:
         for complaint in report.complaints:
-            # What could not be read at all says itself where.
+            # The message of an unreadable file names its place itself.
             place = "" if complaint.line is None else f"{report.file}, line {complaint.line}: "
             complain(f"{place}{complaint.what}")
         if not report.complaints and not json:
@@ -158,7 +158,7 @@ class _Complaint:
 
 @dataclass(frozen=True)
 class _CheckedPart:
-    """What there is to say of a part's file."""
+    """The result of checking a part's file."""
 
     file: str
     name: str | None
@@ -198,7 +198,7 @@ def _page(part: Part) -> str:
 
 
 def _cycle(part: Part) -> str:
-    """Say how fast words come: a cycle where there is no clock."""
+    """Write the pace of words of a bus; in cycles if there is no clock."""
     if part.pace is None:
         return "as stated for a bus"
     found = [
@@ -210,7 +210,7 @@ def _cycle(part: Part) -> str:
 
 @dataclass(frozen=True)
 class _ComparedField:
-    """What one of two parts says; what is no number has no source."""
+    """A field of one of two parts. Only numbers have a source."""
 
     value: object
     source: str | None = None
@@ -218,7 +218,7 @@ class _ComparedField:
 
 
 def _fields(part: Part) -> dict[str, _ComparedField]:
-    """Give what two parts can differ in, by path: also what is no number."""
+    """Return what two parts can differ in, by path: also what is no number."""
     plain = [("maker", part.maker), ("kind", part.kind), *part.abilities]
     numbers = {f.field: _ComparedField(f.value, f.source, f.unverified) for f in part.facts}
     return {field: _ComparedField(value) for field, value in plain} | numbers

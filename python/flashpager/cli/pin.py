@@ -250,7 +250,7 @@ def _limited(text: str) -> tuple[str, float]:
 
 
 def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) -> list[str]:
-    """Write what is pinned; give what the format has no words for, which stays in flash."""
+    """Write what is pinned; return what the format has no words for, which stays in flash."""
     left_out: list[str] = []
     if linked is None:
         with appearing_whole(output) as path:

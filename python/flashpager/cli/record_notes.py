@@ -104,7 +104,7 @@ _LITTLE = 0.5
 
 
 def _note_outside(infos: list[TraceInfo]) -> None:
-    """Say what to do where most of what was executed is not placed."""
+    """Note what to do if most of the executed code is not placed."""
     placed, total = _placed_and_all(infos)
     if placed >= _LITTLE * total:
         return
@@ -128,7 +128,7 @@ def _note_outside(infos: list[TraceInfo]) -> None:
 
 
 def _note_older(output: Path, written: list[Path]) -> None:
-    """Say which traces of threads or processes beside it are of an earlier recording."""
+    """Note traces of threads or processes beside it that an earlier recording left."""
     older = []
     for path in sorted(output.parent.glob(f"{glob.escape(output.stem)}.*{output.suffix}")):
         if path in written or not path.is_file():

@@ -1,4 +1,4 @@
-"""What commands that search have in common: lists, progress, and Ctrl-C that keeps the best."""
+"""Shared by commands that search: lists, progress, and a Ctrl-C that keeps the best result."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from flashpager.cli.console import err
 
 
 def some(option: str, text: str, what: str) -> list[str]:
-    """Give the items of a list that has some."""
+    """Return the items of a list that has some."""
     items = split_list(text)
     if not items:
         message = f"{option}: '{text}' names nothing; name {what}, or leave {option} out"
@@ -22,7 +22,7 @@ def some(option: str, text: str, what: str) -> list[str]:
 
 
 def numbers(option: str, text: str | None) -> list[float]:
-    """Give the numbers of a list; none where nothing is said."""
+    """Return the numbers of a list; none where nothing is said."""
     if text is None:
         return []
     try:
@@ -33,7 +33,7 @@ def numbers(option: str, text: str | None) -> list[float]:
 
 
 def seconds_to_search(seconds: float | None, evaluations: int | None, default: float) -> float:
-    """Give how long to search; nothing else may be said to end it."""
+    """Return how long to search; nothing else may be said to end it."""
     if seconds is not None and evaluations is not None:
         message = "--seconds and --evaluations exclude each other: one of them ends the search"
         raise FlashpagerError(message)
@@ -41,7 +41,7 @@ def seconds_to_search(seconds: float | None, evaluations: int | None, default: f
 
 
 def names_or_file(option: str, text: str | None, what: str) -> list[str]:
-    """Give names out of a list, or out of a file if there is one of that name."""
+    """Return names out of a list, or out of a file if there is one of that name."""
     if text is None:
         return []
     if not text.strip() or not _is_file(text):
@@ -63,19 +63,19 @@ def _is_file(text: str) -> bool:
 
 
 class StopRequest:
-    """Whether somebody pressed Ctrl-C."""
+    """A request to end the search, made by Ctrl-C."""
 
     def __init__(self) -> None:  # noqa: D107
         self.pressed = False
 
     def __call__(self) -> bool:
-        """Tell whether to go on."""
+        """Return whether to go on."""
         return not self.pressed
 
 
 @contextmanager
 def stoppable() -> Iterator[StopRequest]:
-    """Let the first Ctrl-C end the search, and the second all."""
+    """Make the first Ctrl-C end the search, and the second the program."""
     stop = StopRequest()
 
     def pressed(number: int, frame: FrameType | None) -> None:

@@ -141,7 +141,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class _UnpublishedFacts:
-    """What nobody published of a board."""
+    """Facts of a board that nobody published."""
 
     #: In words.
     unknown: list[str]
@@ -157,7 +157,7 @@ class _UnpublishedFacts:
         return cls(board.unknown, [] if "policy" in flags.axes else board.policies)
 
     def as_dict(self, rows: Sequence[Row]) -> dict[str, object]:
-        """Give it, with what the design comes to by each policy."""
+        """Return it, with what the design comes to by each policy."""
         told: dict[str, object] = {"unknown": self.unknown} if self.unknown else {}
         if self.policies:
             told["policies"] = [
@@ -172,7 +172,7 @@ class _UnpublishedFacts:
         return told
 
     def said(self, rows: Sequence[Row]) -> list[str]:
-        """Say it, a line each."""
+        """Describe the facts, a line each."""
 
         def found(row: Row) -> str:
             if row.run is None:
@@ -184,7 +184,7 @@ class _UnpublishedFacts:
 
 
 def _note_commands(row: Row) -> None:
-    """Say what a fault that is held to a limit leaves out."""
+    """Print which times a fault that must meet a limit does not include."""
     design, commands = row.design, row.prices.t_load_commands_ns
     if commands and not design.count_commands and row.prices.handler.load_stopover_ns is None:
         note(
@@ -250,7 +250,7 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
 
 
 def _check(row: Row) -> str:
-    """Say what checking a tag takes, where there are any."""
+    """Describe the time of checking a tag, if there are tags."""
     if row.design.tag_bytes is None:
         return ""
     tag = cast("dict[str, float]", row.prices.as_dict()["tag"])
@@ -258,7 +258,7 @@ def _check(row: Row) -> str:
 
 
 def _uncounted(design: Design, handler: Handler) -> str:
-    """Say where the software of the fault path is taken to be free, and how to count it."""
+    """Describe which software of the fault path is taken to be free, and how to count it."""
     times = [ns for name, ns in handler.times() if name != "load_stopover_ns"]
     if any(times):
         return ""
@@ -328,7 +328,7 @@ def _show_time(row: Row, info: TraceInfo) -> None:
 
 
 def _show_steps(row: Row) -> None:
-    """Say where the time goes."""
+    """Print where the time goes."""
     counts, time = row.counts, row.time
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("step", "count", "time", "share"):
@@ -360,12 +360,12 @@ def _show_steps(row: Row) -> None:
 
 
 def _is_partly(run: RunTime | None) -> bool:
-    """Tell whether the program's time has more in it than that of the placed code."""
+    """Return whether the program's time has more in it than that of the placed code."""
     return run is not None and run.outside_instructions > 0
 
 
 def _show_run(run: RunTime) -> None:
-    """Say what the program takes on its processor."""
+    """Print the run time of the program on its processor."""
     outside = ""
     if run.outside_instructions:
         outside = f", {si(run.outside_instructions)} of them outside of flash, at full speed"
@@ -452,7 +452,7 @@ def _show_fetch(fetch: Fetch, row: Row, info: TraceInfo) -> None:
 
 
 def _hits(row: Row) -> str:
-    """Say what share of the references hits: of a cache in hardware nearly all do."""
+    """Write the share of references that hit, with enough digits for caches in hardware."""
     counts = row.counts
     if row.design.ways is None:
         return share(counts.hits, counts.references)
@@ -460,7 +460,7 @@ def _hits(row: Row) -> str:
 
 
 def _show_misses(row: Row, losses: Losses | None) -> None:
-    """Say what misses of a part that is read in place cost, in the words of its boards."""
+    """Print the cost of misses of a part that is read in place."""
     counts, latency = row.counts, row.latency
     between = si(counts.bytes_read / counts.misses, "B") if counts.misses else "no end of bytes"
     line = f"a miss every {between} executed"

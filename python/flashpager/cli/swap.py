@@ -199,7 +199,7 @@ def bench(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Tell what memory compressed swap makes of some RAM and a medium, and how fast it is.
+    """Simulate compressed swap: the memory that it makes of RAM and a medium, and its speed.
 
     A program allocates memory chunk by chunk, fills it, and after each chunk reads some of what it
     has (MTDCOMPR's benchmark), until the medium is full. On a simulated machine, or --live.

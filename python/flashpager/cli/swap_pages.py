@@ -37,7 +37,7 @@ def capture(
         bool, typer.Option("--all-children", help="Also the processes that it started, and so on.")
     ] = False,
 ) -> None:
-    """Take the anonymous pages of a running program: what a swap would be given.
+    """Capture the anonymous pages of a running program, which the system could swap out.
 
     Each process is stopped while its pages are read, as a debugger does it.
 

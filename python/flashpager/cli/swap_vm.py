@@ -235,12 +235,12 @@ def _speed(mib_s: float | None) -> str:
 
 
 def swap_starts(found: KernelMeasurements, chunk: int) -> int:
-    """Give the bytes from which on pages are swapped: what is there without, or a first chunk."""
+    """Return the bytes from which on pages are swapped: what is there without, or a first chunk."""
     return found.without_swap() or chunk
 
 
 def comparison(found: KernelMeasurements) -> list[str]:
-    """Hold ours against zram, and the log against the rewriter."""
+    """Compare ours with zram, and the log against the rewriter."""
     lines = []
     zram_runs, our_runs = found.curves.get("zram"), found.curves.get("ram")
     # Ends differ by what is read: means over other reads are no comparison.

@@ -229,7 +229,7 @@ def show_info(
 
 
 def _runs_rows(info: _engine.TraceInfo, mean_run_bytes: float) -> list[tuple[str, str]]:
-    """Say how many runs there are, and what share of them is data that is read."""
+    """Write the number of runs, and the share of them that are data reads."""
     if not info.reads:
         return [
             ("runs", f"{info.runs:,} ({mean_run_bytes:.1f} bytes each)"),

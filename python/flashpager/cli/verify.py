@@ -247,7 +247,7 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
 
 
 def _deployed(secret: Authentication | None, oldest: int | None) -> AuthenticatedFlash | None:
-    """Give what the device wants of its flash, where it authenticates that."""
+    """Return what the device wants of its flash, where it authenticates that."""
     if oldest is not None:
         check_version("--oldest", oldest)
         if secret is None:
@@ -268,7 +268,7 @@ def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes |
 
 
 def _data(held: bytes | None, image: Path | None, opened: Trace, pager: PagerDesign) -> bytes:
-    """Give the image's bytes: what flash holds, what a file has, or a pattern."""
+    """Return the image's bytes: what flash holds, what a file has, or a pattern."""
     if held is not None:
         return without_spare(held, pager)
     return read_image(image, opened.info) if image else pattern(opened.info)
@@ -346,7 +346,7 @@ def _print_end(compared: list[ComparedCount], differ: list[ComparedCount]) -> No
 def _chip_of(
     device: EmulatedDevice, row: Row, pager: PagerDesign, board: str | None
 ) -> tuple[NandChip | None, str]:
-    """Give the chip on the device's pins, or why it has none."""
+    """Return the chip on the device's pins, or why it has none."""
     if not device.compile_on_pins:
         return None, ""
     refusal = NandChip.refusal(row, pager)
@@ -459,7 +459,7 @@ _EACH: dict[str, tuple[str, Callable[[MeasuredPart], int]]] = {
 
 
 def _print_jobs(part: MeasuredPart) -> None:
-    """Say whose the cycles are."""
+    """Print the cycles of each job."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("job", no_wrap=True)
     for title in ("cycles", "share", "each", ""):

@@ -16,14 +16,14 @@ _VERSIONS = 1 << 32
 
 @dataclass(frozen=True)
 class Authentication:
-    """What tags are made with."""
+    """Key and version that tags are made with."""
 
     key: bytes = field(repr=False)
-    #: Of the image; it is in the MAC of each tag.
+    #: Version of the image; each tag's MAC covers it.
     image_version: int
 
     def tags(self, units: Iterable[bytes], size: int) -> Iterator[bytes]:
-        """Give the tags of an image's units in turn, as flashpager_pager.h defines them."""
+        """Return the tags of an image's units in turn, as flashpager_pager.h defines them."""
         mac = AesCmac(self.key)
         version = self.image_version.to_bytes(4, "little")
         for number, data in enumerate(units):
@@ -33,7 +33,7 @@ class Authentication:
 def authentication(
     tag_bytes: int | None, mac: str | None, key: Path | None, image_version: int | None
 ) -> Authentication | None:
-    """Read what a design with tags wants; give nothing for one without.
+    """Read what a design with tags wants; return nothing for one without.
 
     Raises:
         FlashpagerError: for something that is missing, is no key, or is given for nothing.

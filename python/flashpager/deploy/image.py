@@ -39,7 +39,7 @@ def read_image(path: Path, info: TraceInfo) -> bytes:
 
 
 def layout(info: TraceInfo) -> str:
-    """Say which sections of which files lie where in the image."""
+    """Describe the sections of the image: file, name and offset."""
     sections = [
         f"{section.name} of {Path(image.path).name} at {section.offset:#x} ({section.bytes} bytes)"
         for image in info.images
@@ -49,12 +49,12 @@ def layout(info: TraceInfo) -> str:
 
 
 def pattern(info: TraceInfo) -> bytes:
-    """Give bytes that stand for an image, of which a trace says the length alone."""
+    """Return bytes that stand for an image, of which a trace says the length alone."""
     return random.Random(info.image_bytes).randbytes(info.image_bytes)  # noqa: S311 (no secret)
 
 
 def in_pages(data: bytes, design: PagerDesign, secret: Authentication | None = None) -> bytes:
-    """Fill up the last flash page; with tags, give each page its spare area behind it."""
+    """Fill up the last flash page; with tags, return each page its spare area behind it."""
     filled = data.ljust(design.flash_pages * design.flash_page_bytes, _ERASED)
     if secret is None or not design.tag_bytes:
         return filled
@@ -90,7 +90,7 @@ def read_flash(path: Path, design: PagerDesign) -> bytes:
 
 
 def without_spare(flash: bytes, design: PagerDesign) -> bytes:
-    """Give the image that such flash pages hold."""
+    """Return the image that such flash pages hold."""
     pages = _cut(flash, design.flash_page_bytes + design.spare_bytes)
     return b"".join(page[: design.flash_page_bytes] for page in pages)[: design.image_bytes]
 

@@ -29,7 +29,7 @@ TAG_AT = 2
 
 @dataclass(frozen=True)
 class PagerDesign:
-    """What the pager is compiled for. Sizes are in bytes."""
+    """A design as the pager is compiled for it. Sizes are in bytes."""
 
     policy: str
     #: The budget of ``pa-clock``, the seed of ``random``.
@@ -41,14 +41,14 @@ class PagerDesign:
     flash_page_bytes: int
     codeword_bytes: int | None
     image_bytes: int
-    #: Of a tag; nothing without authentication.
+    #: Size of a tag; None without authentication.
     tag_bytes: int | None = None
-    #: Of a flash page, where there are tags.
+    #: Size of the spare area of a flash page, if there are tags.
     spare_bytes: int = 0
 
     @classmethod
     def of(cls, row: Row, image_bytes: int, lookup: str) -> "PagerDesign":
-        """Give what a design that was simulated is on a device.
+        """Return what a design that was simulated is on a device.
 
         Raises:
             FlashpagerError: for what the pager has not.
@@ -122,7 +122,7 @@ class PagerDesign:
         return self.frames * self.page_bytes
 
     def __str__(self) -> str:
-        """Say it in a few words."""
+        """Describe the design in a few words."""
         policy = self.policy if self.parameter is None else f"{self.policy}({self.parameter})"
         codeword = f", codewords of {self.codeword_bytes}" if self.codeword_bytes else ""
         tags = f", tags of {self.tag_bytes}" if self.tag_bytes else ""
@@ -138,7 +138,7 @@ class PagerDesign:
 
     @property
     def unit_bytes(self) -> int:
-        """What is fetched together, and has a tag."""
+        """Bytes that are fetched together under one tag."""
         return max(self.page_bytes, self.codeword_bytes or 0)
 
     def header(self, said: str, image_version: int | None = None) -> str:
@@ -167,7 +167,7 @@ class PagerDesign:
 
 
 def _spare_bytes(row: Row) -> int:
-    """Give the spare area of a flash page, which grows with pages that are taken to be larger."""
+    """Return the spare area of a flash page, which grows with pages that are taken to be larger."""
     part = _engine.find_part(row.design.part)
     return int(part.number("spare_bytes")) * row.flash_page_bytes // part.flash_page_bytes
 

@@ -1,4 +1,4 @@
-"""What the pager takes of a device: code and RAM, by its compilers."""
+"""Code and RAM that the pager takes on a device, as its compilers say."""
 
 import re
 import shutil
@@ -27,18 +27,18 @@ CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error
 
 @dataclass(frozen=True)
 class CompiledSizes:
-    """What the pager, or the MAC of its tags, takes of a target, in bytes."""
+    """Size of the pager, or of the MAC of its tags, on one target, in bytes."""
 
     target: str
     code: int
     #: All of its RAM, the frames or the key among it.
     ram: int
-    #: Of the code, the cursors and ``fp_pager_read()``.
+    #: The share of the code in cursors and ``fp_pager_read()``.
     cursors: int = 0
 
 
 def targets() -> list[str]:
-    """Give the targets whose compilers are installed."""
+    """Return the targets whose compilers are installed."""
     return [
         target
         for target, (prefix, _) in _TARGETS.items()

@@ -37,21 +37,21 @@ COMBINED_COLUMNS = (
 
 @dataclass(frozen=True)
 class DesignRow:
-    """One design of :func:`combine`: what it comes to on all traces together."""
+    """A design's results on all traces together: a row of :func:`combine`."""
 
     design: Design
     frames: int
     #: Bytes of RAM that the policy keeps; None where no device can run it.
     metadata_bytes: int | None
     ram_bytes: int
-    #: Whether a fetch is less than an ECC codeword.
+    #: Whether a fetch is smaller than an ECC codeword.
     ecc_unchecked: bool
     ns_per_byte: float
     bandwidth_mib_s: float
-    #: Of the worst trace.
+    #: The bandwidth on the slowest trace.
     least_bandwidth_mib_s: float
     nor_ratio: float | None
-    #: On its processor, where it has one: of all traces together, and of the worst.
+    #: Run time of all traces together, and slowdown on the worst; None without a processor.
     run_ms: float | None
     slowdown: float | None
     mean_fault_ns: float
@@ -64,32 +64,32 @@ class DesignRow:
     bytes_fetched: int
     bytes_read: int
     walk: int
-    #: Of page references.
+    #: Misses as a share of page references.
     miss_ratio: float
-    #: Of loads, those of the page that the register held.
+    #: Loads of the page that the register held already, as a share of all loads.
     reload_share: float
     #: Bytes fetched for each byte read.
     fetch_ratio: float
-    #: All of it flat, by the names of columns.
+    #: The row, by the names of columns.
     columns: Mapping[str, Any] = field(repr=False)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "DesignRow":
-        """Take a row of :func:`combine`."""
+        """Create from a row of :func:`combine`."""
         names = [each.name for each in fields(cls) if each.name in COMBINED_COLUMNS]
         return cls(design_of(row), **{name: row[name] for name in names}, columns=row)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a table of designs says to somebody's needs."""
+    """The designs of a table that meet given needs, and why."""
 
     needs: Needs
     #: All designs, one row each, as :func:`combine` gives them.
     designs: pl.DataFrame
     #: Those that meet the needs, fastest first.
     fitting: pl.DataFrame
-    #: Of the fitting ones those that no other beats in RAM and time, smallest first.
+    #: Fitting designs that no other beats in both RAM and time, smallest first.
     front: pl.DataFrame
     #: One sentence for each constraint that costs speed, or leaves nothing.
     bites: list[str]
@@ -105,14 +105,14 @@ class Answer:
 
     @property
     def unmet(self) -> list[UnmetNeed]:
-        """What is asked for and no design does; empty if one does, or nothing is asked."""
+        """The need that no design meets; empty if a design fits or nothing is needed."""
         if len(self.fitting) or self.needs == Needs():
             return []
         said = f"none of {counted(len(self.designs), 'design')} does all that is asked"
         return [UnmetNeed("all", asked=True, found=None, said=said)]
 
     def __repr__(self) -> str:
-        """Say what it says; the tables print by themselves."""
+        """Describe the answer without its tables."""
         best = self.best
         lines = [f"{len(self.fitting):,} of {counted(len(self.designs), 'design')} fit"]
         if best is not None:
@@ -204,7 +204,7 @@ def _check_weights(frame: pl.DataFrame, weights: Mapping[str, float]) -> None:
 
 
 def pareto(designs: pl.DataFrame) -> pl.DataFrame:
-    """Give the designs that no other beats in RAM and time, smallest RAM first."""
+    """Return the designs that no other beats in RAM and time, smallest RAM first."""
     ordered = designs.sort("ram_bytes", "ns_per_byte", maintain_order=True)
     before = pl.col("ns_per_byte").cum_min().shift(1)
     return ordered.filter(before.is_null() | (pl.col("ns_per_byte") < before))
@@ -285,7 +285,7 @@ def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[s
 
 
 def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
-    """Say how near the designs come that meet all but one constraint."""
+    """Describe the nearest designs that meet all constraints but one."""
     column = test.meta.root_names()[0]
     if column == "least_bandwidth_mib_s":
         return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"
@@ -324,7 +324,7 @@ def _short(row: Mapping[str, Any]) -> str:
 
 
 def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None) -> str:
-    """Say in one sentence why the fastest design is."""
+    """Explain in one sentence why the fastest design is the fastest."""
     best = fitting.row(0, named=True)
     unit = "lines" if best["ways"] is not None else "pages"
     said = f"{unit} of {format_size(best['cache_page_bytes'])}"

@@ -1,4 +1,4 @@
-"""Who causes the faults, as a table: one row an owner of code."""
+"""Faults by the code that causes them, as a table: one row an owner of code."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -75,7 +75,7 @@ def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
 
 
 def sort_column(name: str) -> str:
-    """Give the column that a name to sort by stands for.
+    """Return the column that a name to sort by stands for.
 
     Raises:
         FlashpagerError: if there is none.
@@ -88,12 +88,12 @@ def sort_column(name: str) -> str:
 
 
 def _is_named(name: str, image: str) -> bool:
-    """Tell a function, a line or a file from code that nothing names, as the engine says it."""
+    """Return a function, a line or a file from code that nothing names, as the engine says it."""
     return not (name.startswith("(no ") or name.endswith(f" of {PurePath(image).name}"))
 
 
 def _shortest(paths: Iterable[str]) -> dict[str, str]:
-    """Give for each path as much of its end as tells it from the others."""
+    """Return for each path as much of its end as tells it from the others."""
     all_paths = set(paths)
     short: dict[str, str] = {}
     parts = 1

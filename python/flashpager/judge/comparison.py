@@ -66,13 +66,13 @@ _TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions", "wa
 class ResultTable:
     """A table of designs, and where it comes from."""
 
-    #: How messages call it.
+    #: Its name in messages.
     name: str
-    #: As :func:`flashpager.explore` gives it.
+    #: Rows, as :func:`flashpager.explore` returns them.
     frame: pl.DataFrame
-    #: Of the flashpager that made it; None if the file does not say.
+    #: Version of flashpager that made it; None if the file has none.
     version: str | None = None
-    #: What the traces say of themselves, by name; empty if the file does not say.
+    #: Metadata of the traces, by name; empty if the file has none.
     traces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
@@ -104,7 +104,7 @@ class ResultTable:
         )
 
     def best(self) -> "BestDesign":
-        """Give the design with the least mean time a byte read, over all traces it ran."""
+        """Return the design with the least mean time a byte read, over all traces it ran."""
         per_byte = pl.col("time_ns") / pl.col("bytes_read")
         designs = self.frame.group_by(DESIGN_COLUMNS, maintain_order=True).agg(
             per_byte.mean().alias("ns_per_byte"), pl.len().alias("traces")
@@ -131,7 +131,7 @@ class BestDesign:
 
 @dataclass(frozen=True)
 class TableDiff:
-    """What tables differ in, each being of one value."""
+    """A column that has one value in each of two tables, and not the same."""
 
     column: str
     a: Any
@@ -140,7 +140,7 @@ class TableDiff:
 
 @dataclass(frozen=True)
 class ColumnRatio:
-    """Of B to A, over all matched rows."""
+    """Ratios of B to A over all matched rows."""
 
     geometric_mean: float
     best: float
@@ -151,17 +151,17 @@ class ColumnRatio:
 class WorseRow(UnmetNeed):
     """A row of A that got worse by more than was allowed, or that B has no more."""
 
-    #: What it is matched by: trace and design.
+    #: The columns by which rows are matched: trace and design.
     row: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two tables say of each other."""
+    """The differences between two tables of results."""
 
     a: ResultTable
     b: ResultTable
-    #: What rows differ in that were matched nevertheless: one thing, and what follows from it.
+    #: Columns in which matched rows may differ: one choice, and the columns that follow from it.
     across: list[TableDiff]
     #: Rows of both: keys, the rest of A with ``_a`` and of B with ``_b`` behind each name,
     #: ``time_ratio`` and ``bandwidth_ratio`` (B to A).
@@ -181,7 +181,7 @@ class Comparison:
 
     @property
     def causes(self) -> list[TableDiff]:
-        """What rows differ in, without what follows from it."""
+        """The columns in which matched rows differ, without those that follow from others."""
         return _causes(self.across)
 
     @property
@@ -197,13 +197,13 @@ class Comparison:
         return bool(self.different_counts) and not (self.versions_differ or self.changed_traces)
 
     def changes(self) -> pl.DataFrame:
-        """Give the rows of both whose time or counts changed, the largest change of time first."""
+        """Return matched rows whose time or counts changed, the largest change of time first."""
         size = pl.col("time_ratio").log().abs()
         changed = self.joined.filter((pl.col("time_ratio") != 1) | _any_count_differs())
         return changed.sort(size, descending=True, nulls_last=True, maintain_order=True)
 
     def worse(self, allowed: float) -> list[WorseRow]:
-        """Give the rows whose time or bandwidth got worse by more than a share, the worst first.
+        """Return the rows whose time or bandwidth got worse by more than a share, the worst first.
 
         Behind them stand the rows of A that are not in B.
         """
@@ -298,7 +298,7 @@ def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame
 
 
 def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
-    """Give the one thing that tables differ in, if there is one, with what follows from it."""
+    """Return the one thing that tables differ in, if there is one, with what follows from it."""
     found = _constants_that_differ(a, b)
     return found if len(_causes(found)) == 1 else []
 

@@ -1,4 +1,4 @@
-"""What a page fault takes, job by job, by each schedule of its handler."""
+"""Times of a page fault, job by job, by each schedule of its handler."""
 
 import math
 from collections.abc import Sequence
@@ -64,12 +64,12 @@ def parse_schedules(text: str) -> list[str]:
 
 
 def scheduled(fault: FaultTimes, name: str) -> Scheduled:
-    """Give a fault as one schedule handles it."""
+    """Return a fault as one schedule handles it."""
     return next(one for one in fault.schedules if one.schedule == name)
 
 
 def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
-    """Give the longest walk that a load hides whole, with all else that the host does then.
+    """Return the longest walk that a load hides whole, with all else that the host does then.
 
     Without downgrades that is PA-Clock's budget. It is infinite if a step takes no time; None if
     the schedule hides nothing, or the host has more to do even without a search.
@@ -79,7 +79,7 @@ def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
 
 
 def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
-    """Say in a sentence what the schedule that hides most saves of a fault."""
+    """Describe in a sentence how much of a fault the best schedule hides."""
     name = next((name for name in reversed(names) if _engine.overlaps(name)), None)
     rest_ns = fault.jobs.trans_rest_ns
     if name is None:
@@ -103,7 +103,7 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
 
 
 def verdict_on_walks(design: Design, found: Sequence[FaultTimes], names: Sequence[str]) -> str:
-    """Say in a sentence how the latency follows the walk."""
+    """Describe in a sentence how the latency follows the walk."""
     name = next((name for name in names if _engine.overlaps(name)), None)
     each = f"each frame looked at costs {brief(design.handler.walk_step_ns)}"
     if name is None:

@@ -1,4 +1,4 @@
-"""What the misses of a cache in hardware cost, in the words of the boards that have one."""
+"""The cost of misses of a cache in hardware, in lines and cycles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from flashpager.base.quantities import counted, counted_si, duration, percent, s
 
 
 def is_in_hardware(design: Design) -> bool:
-    """Tell whether a cache in hardware stands before flash that is read in place."""
+    """Return whether a cache in hardware stands before flash that is read in place."""
     return design.ways is not None and _engine.find_part(design.part).is_read_in_place
 
 
 def clock_mhz(processor: str | None) -> float | None:
-    """Give the clock of a design's processor."""
+    """Return the clock of a design's processor."""
     if processor is None:
         return None
     return float(processor.rpartition("@")[2].removesuffix("MHz"))
@@ -23,24 +23,24 @@ def clock_mhz(processor: str | None) -> float | None:
 
 @dataclass(frozen=True)
 class Losses:
-    """What the misses of a design come to, over all traces."""
+    """The misses of a design and their cost, over all traces."""
 
     references: int
     hits: int
     misses: int
-    #: Of the references; 1 without any.
+    #: Hits as a share of references; 1 without references.
     hit_ratio: float
-    #: What misses, and hits that wait, add to the program out of RAM.
+    #: Time that misses, and hits that wait, add to a program in RAM.
     lost_ns: float
-    #: In cycles of the processor, with all that the program takes; None without one.
+    #: Lost cycles, and all cycles of the program; None without a processor.
     lost_cycles: float | None
     all_cycles: float | None
-    #: Times the program out of RAM; None without a processor.
+    #: Run time as a multiple of the same program in RAM; None without a processor.
     slowdown: float | None
-    #: A miss on average.
+    #: Mean time of a miss.
     miss_ns: float
     miss_cycles: float | None
-    #: The longest miss: so long an interrupt waits until it is taken.
+    #: The longest miss, which is also the longest wait of an interrupt.
     worst_miss_ns: float
     worst_miss_cycles: float | None
     #: The stretch as long as a short interrupt handler in which misses take most time; None where
@@ -90,7 +90,7 @@ class Losses:
 
     @classmethod
     def of_row(cls, row: Row, stall: Stall | None) -> "Losses":
-        """Take those of one result."""
+        """Create the losses of one result."""
         run = row.run
         columns = {
             "processor": row.design.processor,
@@ -103,12 +103,12 @@ class Losses:
         return cls.of([columns], [stall] if stall else [])
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it by name."""
+        """Return all of it by name."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return fields | {"stall": self.stall and self.stall.as_dict()}
 
     def said(self) -> list[str]:
-        """Say it, a line each."""
+        """Describe the losses, a line each."""
         hits = f"{self.hits:,} ({percent(self.hit_ratio, 3)})"
         lines = [f"references {self.references:,}   hits {hits}   misses {self.misses:,}"]
         if not self.misses:

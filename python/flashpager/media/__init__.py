@@ -1,1 +1,1 @@
-"""How fast a flash medium is by itself, and on a host."""
+"""The speed of a flash medium, by itself and on a host."""

@@ -15,7 +15,7 @@ _UNITS = {"page": "bytes", "width": "data lines"}
 
 @dataclass(frozen=True)
 class EstimateQuery:
-    """What is asked of a part; as :func:`flashpager.estimate` takes it."""
+    """An operation of a part to estimate, with the parameters of :func:`flashpager.estimate`."""
 
     operation: str | None = None
     mode: str | None = None
@@ -102,7 +102,7 @@ def sweep(
         FlashpagerError: if none can be, with the first reason.
 
     """
-    # What was measured through a layer was measured of one part alone.
+    # Layers were measured with one part only.
     host = host.without_measurements()
     loop = host.loop()
     found, left_out = [], []

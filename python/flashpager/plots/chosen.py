@@ -1,4 +1,4 @@
-"""What one chosen design does: the steps of its time, its distances, its fault latencies.
+"""Charts of one chosen design: the steps of its time, its distances, its fault latencies.
 
 Each picture draws one named data source, which the page replaces when another design is chosen.
 """

@@ -18,7 +18,7 @@ _COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANG
 
 @dataclass(frozen=True)
 class CacheLoss:
-    """What a cache loses: a share of the program's time, or without a processor that time in ns."""
+    """Time lost to a cache's misses: a share of the program's time, or ns without a processor."""
 
     cache_bytes: int
     line_bytes: int
@@ -31,7 +31,7 @@ class CacheLoss:
 
 
 def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str:
-    """Say what a cache loses, and from which size on half of that and more is saved.
+    """Describe the loss of a cache, and the smallest size that saves half of it or more.
 
     Args:
         own: the design's.
@@ -64,7 +64,7 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
 
 
 def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str:
-    """Say which line loses least, in the design's cache.
+    """Describe the line size that loses least in the design's cache.
 
     Args:
         own: the design's.

@@ -1,4 +1,4 @@
-"""What pictures and pages say in a sentence, each made of the figures that it is about.
+"""Headlines of pictures and pages: sentences, each made of the figures that it is about.
 
 A sentence says nothing that these figures do not: what is faster "in no more RAM" takes none more,
 and what is the best is the best of all that is handed in. Tests hold the sentences against the
@@ -36,7 +36,7 @@ class DesignPoint:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "DesignPoint":
-        """Take one from a row of a table; without a column ``error`` it is exact."""
+        """Create a point from a row of a table; without a column ``error`` it is exact."""
         return cls(
             row.get("label", ""),
             row["cache_bytes"],
@@ -53,12 +53,12 @@ def _smallest(one: DesignPoint) -> tuple[float, float, str]:
 
 
 def front(own: DesignPoint, others: Iterable[DesignPoint]) -> str:
-    """Say what is better than a design among others that a device can run."""
+    """Describe the designs that are better than one, among those that a device can run."""
     runnable = list(others)
     within = [one for one in runnable if one.ram_bytes <= own.ram_bytes]
     if not within:
         return "No other design here that a device can run takes as little RAM as this one"
-    # Of equals the smallest, whatever their order.
+    # The smallest of equals, whatever their order.
     best = min(within, key=lambda one: (-one.bandwidth_mib_s, one.ram_bytes, one.label))
     ratio = best.bandwidth_mib_s / own.bandwidth_mib_s
     if own.error is None or best.error is None:
@@ -127,7 +127,7 @@ def _beside(own: DesignPoint, beside: DesignPoint, flash_pages: str) -> str:
 
 
 def best_pages(points: Sequence[DesignPoint]) -> str:
-    """Say which cache page is the best in each cache; 1 % more or less is as good."""
+    """Describe the best cache page of each cache; within 1 % two are equally good."""
     best: dict[int, DesignPoint] = {}
     worst: dict[int, float] = {}
     for one in sorted(points, key=lambda one: (one.cache_bytes, one.cache_page_bytes)):
@@ -136,7 +136,7 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
             best[one.cache_bytes] = one
         low = worst.get(one.cache_bytes, one.bandwidth_mib_s)
         worst[one.cache_bytes] = min(low, one.bandwidth_mib_s)
-    # Where all pages are equally good, none is the best.
+    # No page is the best if all are equally good.
     told = [
         one for cache, one in best.items() if one.bandwidth_mib_s >= style.NOTABLE * worst[cache]
     ]
@@ -163,7 +163,7 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
 
 
 def steps(times_ns: Mapping[str, float]) -> str:
-    """Say where the time goes, of the times of each step by its name."""
+    """Describe where the time goes, given the time of each step by its name."""
     whole = sum(times_ns.values()) or 1
     running = next(name for name in _RUNNING if name in times_ns)
     others = [name for name in times_ns if name != running]
@@ -182,14 +182,14 @@ def steps(times_ns: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True)
 class ColumnMoves:
-    """What a data register does to go to another column of the page that it holds."""
+    """The two ways in which a data register goes to another column of the page that it holds."""
 
     back: str
     forward: str
 
 
 def moves(register: str) -> ColumnMoves:
-    """Say what a register does, by its name."""
+    """Return the column moves of a register, by its name."""
     match register:
         case "random-column":
             return ColumnMoves("changes the column", "changes the column")
@@ -200,7 +200,7 @@ def moves(register: str) -> ColumnMoves:
 
 
 def distances(histogram: Mapping[int, int], register: str) -> str:
-    """Say how often a request in the same flash page asks for the next block."""
+    """Describe how often a request in the same flash page asks for the next block."""
     total = sum(histogram.values())
     if not total:
         return "No two faults in a row ask for one flash page"
@@ -212,7 +212,7 @@ def distances(histogram: Mapping[int, int], register: str) -> str:
 
 
 def latency(mean_ns: float, worst_ns: float) -> str:
-    """Say how long faults take."""
+    """Describe the latency of faults."""
     return f"A fault takes {duration(mean_ns)} on average, {duration(worst_ns)} at worst"
 
 
@@ -266,14 +266,14 @@ class OwnerShare:
     name: str
     image: str
     share: float
-    #: Whether it is what it is called, not code that no symbol names.
+    #: False for the owner that collects code without a symbol.
     is_named: bool = True
 
 
 def owners(
     shares: Sequence[OwnerShare], executed: int, names: tuple[str, str], total_ns: float
 ) -> str:
-    """Say how few owners it takes for half of the time.
+    """Describe how few owners cause half of the time.
 
     Args:
         shares: the greatest first.

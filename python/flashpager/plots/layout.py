@@ -55,7 +55,7 @@ def chart(page: PageLayout) -> alt.VConcatChart:
 
 
 def _said(page: PageLayout) -> str:
-    """Say of how many pages something is executed, and which are not drawn."""
+    """Describe how many pages are executed, and which are not drawn."""
     executed = [
         counted(len(heat), "page") if number == 0 else f"{len(heat):,}"
         for number, heat in enumerate((page.heat_before, page.heat_after))
@@ -66,7 +66,7 @@ def _said(page: PageLayout) -> str:
 
 
 def _pages(page: PageLayout, when: str) -> pl.DataFrame:
-    """Give a row for each page: its executed bytes, and by how many units they are."""
+    """Return a row for each page: its executed bytes, and by how many units they are."""
     size = page.cache_page_bytes
     given = page.heat_before if when == "before" else page.heat_after
     names = [unit.name for unit in page.units]
@@ -91,7 +91,7 @@ def _most(frame: pl.DataFrame, column: str) -> float:
 
 
 def _ticks(most: float) -> list[int]:
-    """Give the ends of a scale, and a power of ten near its middle, as logarithms go."""
+    """Return the ends of a scale, and a power of ten near its middle, as logarithms go."""
     middle = 10 ** round(math.log10(max(most, 1)) / 2)
     return sorted({0, middle, int(most)})
 

@@ -115,7 +115,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
     )
     nor = style.first(frame, "nor_time_ns")
     nor_ns = None if nor is None else nor / frame["bytes_read"][0]
-    # What goes on at once makes the time shorter than its steps.
+    # The time is shorter than the sum of its steps where steps overlap.
     stacked = (frame["time_ns"] + frame["hidden_ns"].clip(0)) / frame["bytes_read"]
     top = 1.05 * max(float(stacked.max() or 1), nor_ns or 0)  # type: ignore[arg-type]
     pages = [format_size(page) for page in style.values(frame, "cache_page_bytes")]

@@ -84,7 +84,7 @@ def _with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
 
 
 def _spans(element: ET.Element, across: float) -> Iterator[tuple[float, float]]:
-    """Give where words begin and end from left to right; words that stand upright take none."""
+    """Return where words begin and end from left to right; words that stand upright take none."""
     moved = re.match(r"translate\(([^,)]*)", element.get("transform", ""))
     across += float(moved[1]) if moved else 0.0
     if element.tag.endswith("}text") and "rotate" not in element.get("transform", ""):

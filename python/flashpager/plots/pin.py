@@ -1,4 +1,4 @@
-"""What RAM for pinned functions saves: time over RAM."""
+"""A chart of the time that RAM for pinned functions saves."""
 
 import altair as alt
 import polars as pl
@@ -75,7 +75,7 @@ def chart(found: Pinning) -> alt.LayerChart:
 
 
 def _named(steps: pl.DataFrame) -> pl.DataFrame:
-    """Give the steps that save most of those whose names do not stand in one another's way."""
+    """Return the steps that save most of those whose names do not stand in one another's way."""
     ram = [float(value) for value in steps["ram"]]
     saved = [0.0, *(-float(value) for value in steps["time"].diff().drop_nulls())]
     chosen: list[int] = []

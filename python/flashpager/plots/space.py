@@ -86,7 +86,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         picked.transform_filter(f"datum.id == chosen && chosen != {own}").mark_point(
             size=300, strokeWidth=3.5, color=style.CHOSEN, opacity=1
         ),
-        # What a finger can hit.
+        # Large enough for a finger.
         picked.mark_point(filled=True, size=260, opacity=0, cursor="pointer").encode(tooltip=tips),
     ]
     chart = style.finish(
@@ -115,13 +115,13 @@ def _nor_rule(nor: float | None) -> list[alt.Chart]:
 
 
 def _best_of_size(frame: pl.DataFrame) -> pl.DataFrame:
-    """Take the fastest design of each size of RAM."""
+    """Return the fastest design of each size of RAM."""
     ranked = frame.sort("ram_bytes", "bandwidth_mib_s", descending=[False, True])
     return ranked.unique("ram_bytes", keep="first", maintain_order=True)
 
 
 def _stairs(frame: pl.DataFrame, end: float, encoded: dict[str, Any]) -> alt.Chart:
-    """Take the highest bandwidth up to each size of RAM, as far as the axis goes."""
+    """Return the highest bandwidth up to each size of RAM, as far as the axis goes."""
     best = (
         frame.sort("ram_bytes", "bandwidth_mib_s")
         .select("ram_bytes", pl.col("bandwidth_mib_s").cum_max())
@@ -134,7 +134,7 @@ def _stairs(frame: pl.DataFrame, end: float, encoded: dict[str, Any]) -> alt.Cha
 
 
 def front_sentence(frame: pl.DataFrame, own: int) -> str:
-    """Say what is better than the design of number ``own`` of those that a device can run."""
+    """Describe the designs that are better than design ``own``, of those that a device can run."""
     here = frame.row(by_predicate=pl.col("id") == own, named=True)
     others = frame.filter((pl.col("id") != own) & (pl.col("policy") != "min"))
     return headlines.front(
@@ -165,7 +165,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         (bandwidth == bandwidth.max().over("cache_bytes")).alias("best"),
         (bandwidth.max() / bandwidth.min() >= style.NOTABLE).over("cache_bytes").alias("notable"),
     )
-    # Of pages that are equally good, one is enough.
+    # One of several equally good pages is enough.
     first_best = pl.col("best") & (pl.col("best").cum_sum().over("cache_bytes") == 1)
     cells = cells.sort("cache_bytes", "cache_page_bytes").with_columns(best=first_best)
     low, high = float(cells["bandwidth_mib_s"].min() or 0), float(cells["bandwidth_mib_s"].max())  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, axes, labels and the style of the house."""
+"""The common style of all pictures: colours, axes, labels."""
 
 import itertools
 import re
@@ -168,7 +168,7 @@ def finish(
 def styled(
     chart: ChartT, title: str, subtitle: str, *, setting: str = "", more: str = ""
 ) -> ChartT:
-    """Give a chart its words, and the style of the house.
+    """Return a chart its words, and the style of the house.
 
     Args:
         chart: what is drawn.
@@ -199,7 +199,7 @@ def tied(text: str) -> str:
 
 
 def setting(frame: pl.DataFrame) -> str:
-    """Say what all designs of a table share."""
+    """Describe the parameters that all designs of a table share."""
     row = frame.row(0, named=True)
     codeword, tag = row["codeword_bytes"], row["tag_bytes"]
     return (
@@ -216,14 +216,14 @@ def said(size: int) -> str:
 
 
 def faster(ratio: float, other: str = "") -> str:
-    """Say a ratio of bandwidths above 1: in percent, as long as these are easy to read."""
+    """Write a ratio of bandwidths above 1, in percent while that is easy to read."""
     if ratio < 2:  # noqa: PLR2004
         return f"{100 * (ratio - 1):.0f} % faster" + (f" than {other}" if other else "")
     return f"{ratio:.1f} times as fast" + (f" as {other}" if other else "")
 
 
 def drawable(chart: Drawing) -> dict[str, Any]:
-    """Give a chart as Vega-Lite reads it.
+    """Return a chart as Vega-Lite reads it.
 
     Altair holds each piece against the schema, which takes as long as all else; tests do that.
     """
@@ -232,35 +232,35 @@ def drawable(chart: Drawing) -> dict[str, Any]:
 
 
 def steps(processor: str | None) -> tuple[Step, ...]:
-    """Give all steps by the names that they have with a processor, or without one."""
+    """Return all steps by the names that they have with a processor, or without one."""
     return STEPS if processor is None else (_EXECUTE, *STEPS[1:])
 
 
 def shown_steps(frame: pl.DataFrame) -> list[Step]:
-    """Give the steps that are worth a colour in a picture of designs on one processor."""
+    """Return the steps that are worth a colour in a picture of designs on one processor."""
     every = steps(frame["processor"][0])
     return [step for step in every if step[0] in ALWAYS_SHOWN or frame[step[1]].sum() > 0]
 
 
 def values(frame: pl.DataFrame, column: str) -> list[int]:
-    """Give the distinct values of a column, ascending."""
+    """Return the distinct values of a column, ascending."""
     return sorted(frame[column].unique().to_list())
 
 
 def first(frame: pl.DataFrame, column: str) -> float | None:
-    """Give a column's first value, if there is one."""
+    """Return a column's first value, if there is one."""
     if column not in frame.columns or frame[column][0] is None:
         return None
     return float(frame[column][0])
 
 
 def nor_bandwidth(frame: pl.DataFrame) -> float | None:
-    """Give the bandwidth of the NOR part compared with, if there is one."""
+    """Return the bandwidth of the NOR part compared with, if there is one."""
     return first(frame, "nor_bandwidth_mib_s")
 
 
 def near_nor(frame: pl.DataFrame) -> tuple[float | None, str]:
-    """Give NOR's bandwidth if a line of it presses no others flat, else words that say so."""
+    """Return NOR's bandwidth if a line of it presses no others flat, else words that say so."""
     nor = nor_bandwidth(frame)
     if nor is None or nor < _NEAR * top(frame, None):
         return nor, ""
@@ -268,19 +268,19 @@ def near_nor(frame: pl.DataFrame) -> tuple[float | None, str]:
 
 
 def last(frame: pl.DataFrame, along: str, column: str = "bandwidth_mib_s") -> float:
-    """Give the value at the right end of a line."""
+    """Return the value at the right end of a line."""
     value: float = frame.sort(along)[column][-1]
     return value
 
 
 def top(frame: pl.DataFrame, nor: float | None) -> float:
-    """Give the upper end of an axis of bandwidths."""
+    """Return the upper end of an axis of bandwidths."""
     largest: float = max(nor or 0, *frame["bandwidth_mib_s"].to_list())
     return 1.06 * largest
 
 
 def policy_colours(policies: Sequence[str]) -> dict[str, str]:
-    """Give each policy its colour, the same in all pictures."""
+    """Return each policy its colour, the same in all pictures."""
     spare = iter((ORANGE, SKY, GREY, BLACK))
     return {
         policy: POLICY_COLOURS.get(policy.split("(")[0]) or next(spare, GREY) for policy in policies
@@ -307,7 +307,7 @@ def legend(columns: int = 0, symbol: str = "square", offset: int = 8) -> alt.Leg
 
 
 def log_domain(values: Sequence[float]) -> tuple[float, float]:
-    """Give the ends of a logarithmic axis."""
+    """Return the ends of a logarithmic axis."""
     return min(values) * 2**-0.3, max(values) * 2**0.15
 
 
@@ -332,7 +332,7 @@ def linear_y(column: str, title: str, top: float) -> alt.Y:
 
 
 def tooltip(frame: pl.DataFrame) -> list[alt.Tooltip]:
-    """Say in a tooltip which design a mark is."""
+    """Return the tooltip that names the design of a mark."""
     tips = [
         alt.Tooltip("policy:N"),
         alt.Tooltip("cache_bytes:Q", title="cache", format=","),

@@ -105,7 +105,7 @@ def kernel_chart(found: KernelMeasurements) -> alt.LayerChart:
 
 
 def points(run: benchmark.Run) -> list[tuple[float, float]]:
-    """Give the curve of a run."""
+    """Return the curve of a run."""
     return [(point.allocated_bytes / MIB, point.mib_s) for point in run.points]
 
 
@@ -134,7 +134,7 @@ def chart(
         "speed:Q",
         title="access speed (MB/s)",
         scale=alt.Scale(domain=[0, top], nice=False),
-        # None behind the words above the curves.
+        # No grid line behind the words above the curves.
         axis=alt.Axis(values=_ticks(fastest)),
     )
     colour = alt.Color("line:N", scale=style.colour_scale(colours), legend=None)
@@ -168,7 +168,7 @@ def chart(
 
 
 def _ticks(fastest: float) -> list[float]:
-    """Give round numbers, a handful, up to the fastest."""
+    """Return round numbers, a handful, up to the fastest."""
     step = 10.0 ** math.floor(math.log10(fastest))
     step *= next(factor for factor in (0.1, 0.2, 0.5, 1, 2) if fastest / (step * factor) <= _TICKS)
     return [step * number for number in range(int(fastest / step * 1.02) + 1)]

@@ -29,7 +29,7 @@ _HEADING, _LEVEL, _LANE, _GAP, _BETWEEN = 24, 18, 28, 6, 22
 
 @dataclass(frozen=True)
 class _DrawnRows:
-    """What is drawn, in pixels from the top and microseconds from the fault."""
+    """All marks of the drawing, in pixels from the top and microseconds from the fault."""
 
     bars: list[dict[str, Any]]
     labels: list[dict[str, Any]]
@@ -124,7 +124,7 @@ def _up_to(longest: float | None) -> str:
 
 
 def _place(rows: _DrawnRows, one: Scheduled, sum_us: float, top: float, end_us: float) -> float:
-    """Put a schedule's lanes below ``top``; give where they end."""
+    """Put a schedule's lanes below ``top``; return where they end."""
     saved_us = one.hidden_ns / 1e3
     said = f"{one.schedule}: {brief(one.latency_ns)}"
     if saved_us:
@@ -205,7 +205,7 @@ class _BarLabel:
 
     @classmethod
     def both(cls, text: str, start: float, end: float) -> "list[_BarLabel]":
-        """Give the ways in which it fits the picture, the better one first."""
+        """Return the ways in which it fits the picture, the better one first."""
         inset = min(_MARGIN, (end - start) / 2)
         ways = [
             cls(text, start, start + inset, starts_with_bar=True),
@@ -215,11 +215,11 @@ class _BarLabel:
 
     @property
     def right(self) -> float:
-        """Where it ends."""
+        """The right end of the text."""
         return self.left + _wide(self.text)
 
     def covers(self, x: float) -> bool:
-        """Tell whether a line there would cross it."""
+        """Return whether a line there would cross it."""
         return self.left - _MARGIN / 2 < x < self.right
 
 
@@ -233,7 +233,7 @@ def _levels(labels: Sequence[Sequence[_BarLabel]]) -> dict[_BarLabel, int]:
 
 
 def _stacked(labels: Sequence[_BarLabel]) -> tuple[int, dict[_BarLabel, int]]:
-    """Give each label the lowest level where it touches no other and no line crosses a label.
+    """Return each label the lowest level where it touches no other and no line crosses a label.
 
     With it comes how many have no such level, as where bars are a pixel wide.
     """
@@ -346,7 +346,7 @@ def _hidden(
     first: int,
     last: int,
 ) -> dict[int, tuple[str, float]]:
-    """Give the longest walks that are hidden, with the schedule and its latency there."""
+    """Return the longest walks that are hidden, with the schedule and its latency there."""
     found = {}
     for name in names:
         longest = handling.longest_hidden_walk(fault, name)
@@ -357,7 +357,7 @@ def _hidden(
 
 
 def _series(dense: Sequence[FaultTimes], names: Sequence[str]) -> dict[str, str]:
-    """Give each schedule the name of its line; those that always take the same share one."""
+    """Return each schedule the name of its line; those that always take the same share one."""
     ways = {
         name: tuple(round(handling.scheduled(fault, name).latency_ns, 3) for fault in dense)
         for name in names

@@ -77,7 +77,7 @@ def squarified(areas: Sequence[float], place: Rectangle) -> list[Rectangle]:
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """Give the ratio of sides of the least square rectangle of a row along ``side``."""
+    """Return the ratio of sides of the least square rectangle of a row along ``side``."""
     depth = sum(row) / side if side else 0
     return max(max(depth * depth / area, area / (depth * depth)) for area in row) if depth else 1
 
@@ -85,7 +85,7 @@ def _worst(row: Sequence[float], side: float) -> float:
 def _row(
     row: Sequence[float], place: Rectangle, *, fills: bool
 ) -> tuple[list[Rectangle], Rectangle]:
-    """Lay a row along the shorter side; give its rectangles and the place that is left."""
+    """Lay a row along the shorter side; return its rectangles and the place that is left."""
     upright = place.width >= place.height
     side, across = (place.height, place.width) if upright else (place.width, place.height)
     depth = across if fills else min(across, sum(row) / side if side else 0)
@@ -128,7 +128,7 @@ def chart(
         message = "no fault took any time: there is nothing to draw"
         raise FlashpagerError(message)
     cells, headers = _cells(rows, by, size)
-    # Of a single load shares of faults tell nothing, nor where each fault is one.
+    # Shares of loads say nothing if there is one load, or one for each fault.
     loads = int(rows["loads"].sum())
     shaded = loads > 1 and float(cells["loads_per_fault"].min() or 0) < 1  # type: ignore[arg-type]
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, size.width], nice=False))
@@ -195,7 +195,7 @@ def _shade() -> alt.Opacity:
 
 
 def _cells(rows: pl.DataFrame, by: str, whole: Rectangle) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Place all owners, image by image; give them and the headers of the images."""
+    """Place all owners, image by image; return them and the headers of the images."""
     total = float(rows["fault_ns"].sum())
     # By image there is nothing inside an image.
     key = pl.lit("") if by == "image" else pl.col("image")
@@ -276,7 +276,7 @@ def _cell(
 
 
 def _fitting(text: str, width: float, size: int = _FONT_SIZE, *, bold: bool = False) -> str:
-    """Give as much of a text as fits into a width, nothing where that says nothing."""
+    """Return as much of a text as fits into a width, nothing where that says nothing."""
     room = (width - 2 * _MARGIN) / (size * (1.07 if bold else 1))
     if _ems(text) <= room:
         return text
@@ -286,7 +286,7 @@ def _fitting(text: str, width: float, size: int = _FONT_SIZE, *, bold: bool = Fa
 
 
 def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
-    """Give as much of a name as fits and tells it from others; nothing where that is too little.
+    """Return as much of a name as fits and tells it from others; nothing where that is too little.
 
     Parameters go first, then packages, namespaces and classes, then what it begins with.
     """
@@ -300,7 +300,7 @@ def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
         tail = plain[start:]
         text = f"…{tail}" if start else tail
         if tail and _fitting(text, width, size) == text:
-            # As long as it fits, a longer end may tell more.
+            # The longest end that fits says most.
             if sum(other.endswith(tail) for other in plains) == 1:
                 return text
             break
@@ -311,7 +311,7 @@ def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
 
 
 def _plain(name: str) -> str:
-    """Give a function's name without its parameters."""
+    """Return a function's name without its parameters."""
     return name.split("(", 1)[0] or name
 
 
@@ -359,13 +359,13 @@ def _labels(cells: pl.DataFrame, x: alt.X, y: alt.Y, *, shaded: bool) -> list[al
 
 
 def sentence(frame: pl.DataFrame, by: str = "symbol") -> str:
-    """Say in a sentence what :func:`chart` shows."""
+    """Describe in a sentence what :func:`chart` shows."""
     rows = frame.filter(pl.col("fault_ns") > 0).sort("fault_ns", descending=True)
     return _title(rows, by, int(frame["is_named"].sum()))
 
 
 def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
-    """Say how few it takes for half of the time."""
+    """Describe how few owners cause half of the time."""
     total = float(rows["fault_ns"].sum())
     shares = [
         OwnerShare(

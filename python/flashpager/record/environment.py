@@ -1,4 +1,4 @@
-"""What the program that is recorded finds in its environment."""
+"""The environment of the program that is recorded."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def of_the_user() -> dict[str, str]:
-    """Give our environment as our user gave it: without what we ourselves set in it."""
+    """Return our environment as our user gave it: without what we ourselves set in it."""
     environment = dict(os.environ)
     given = _given()
     ours = [_ALLOCATOR, *([_LOCALE] if environment.get(_LOCALE) in _COERCED else [])]
@@ -23,7 +23,7 @@ def of_the_user() -> dict[str, str]:
 
 
 def _given() -> dict[str, str]:
-    """Give the environment with which this process was started."""
+    """Return the environment with which this process was started."""
     try:
         started_with = os.fsdecode(Path("/proc/self/environ").read_bytes())
     except OSError:

@@ -28,7 +28,7 @@ def target(request: RecordRequest) -> RecordTarget:
         raise FlashpagerError(message)
     program = str(short(Path(found).absolute()))
     recorder = StreamingInterpreter([found, *arguments])
-    # What it is given is told by itself, as far as it matters.
+    # Its stream names arguments, if they matter.
     return RecordTarget(recorder, program, [], Placement.of_methods(Arrangement()))
 
 
@@ -38,16 +38,16 @@ class StreamingInterpreter:
     name = "told"
 
     def __init__(self, command: list[str]) -> None:
-        """Take what is to be run."""
+        """Store the command to run."""
         self.command = command
         self.channel = StreamChannel()
 
     def version(self) -> str:
-        """Give ours: the stream tells what it is of."""
+        """Return ours: the stream tells what it is of."""
         return _engine.version()
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the program; give its process."""
+        """Start the program; return its process."""
         return self.channel.started(
             lambda _pipe, _tail: self.command, lambda pipe, _tail: {STREAM: f"/dev/fd/{pipe}"}
         )
@@ -55,5 +55,5 @@ class StreamingInterpreter:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; give whether the program said that it is the end."""
+        """Read to the end; return whether the program said that it is the end."""
         return self.channel.read(recording, progress)

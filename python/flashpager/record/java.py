@@ -68,7 +68,7 @@ def target(request: RecordRequest) -> RecordTarget:
 
 
 def _runtime(name: str, launcher: str) -> str:
-    """Give the version of a virtual machine, which must be able to load the agent."""
+    """Return the version of a virtual machine, which must be able to load the agent."""
     try:
         said = subprocess.run(
             [launcher, "-version"], capture_output=True, text=True, errors="replace", check=False
@@ -87,7 +87,7 @@ def _runtime(name: str, launcher: str) -> str:
 
 
 def _program(arguments: list[str]) -> tuple[str, list[str]]:
-    """Give what a java command runs, a jar or a class, and the program's own arguments."""
+    """Return what a java command runs, a jar or a class, and the program's own arguments."""
     at = 0
     while at < len(arguments) and arguments[at].startswith(("-", "@")):
         if arguments[at] == "-jar":
@@ -105,7 +105,7 @@ def _program(arguments: list[str]) -> tuple[str, list[str]]:
         at += 2 if arguments[at] in _WITH_VALUE else 1
     files = [argument for argument in arguments if argument.startswith("@")]
     if at >= len(arguments) and files:
-        # What a file of arguments holds is the launcher's business.
+        # The launcher reads files of arguments.
         return files[0], []
     if at >= len(arguments):
         message = "say which Java program to record, as in 'java -jar app.jar'"
@@ -140,7 +140,7 @@ class JavaAgent:
         *,
         one_stream: bool,
     ) -> None:
-        """Take ``launcher`` with its ``arguments``; ``runtime`` is the machine's version."""
+        """Store ``launcher`` with its ``arguments``; ``runtime`` is the machine's version."""
         self.launcher = launcher
         self.arguments = arguments
         self.asked = asked
@@ -149,11 +149,11 @@ class JavaAgent:
         self.channel = StreamChannel(_SLOTS)
 
     def version(self) -> str:
-        """Give our version and the virtual machine's."""
+        """Return our version and the virtual machine's."""
         return f"{_engine.version()}, Java {self.runtime}"
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the program; give the virtual machine's process."""
+        """Start the program; return the virtual machine's process."""
         return self.channel.started(self._command)
 
     def _command(self, pipe: int, tail: int) -> list[str]:

@@ -35,13 +35,13 @@ class Lackey:
     is_native = True
 
     def __init__(self, valgrind: str, command: list[str]) -> None:
-        """Take the program with its arguments."""
+        """Store the program with its arguments."""
         self.valgrind = valgrind
         self.command = command
 
     @classmethod
     def obstacle(cls, _request: RecordRequest, architecture: str) -> Obstacle | None:
-        """Say why it cannot record the program, if it cannot."""
+        """Explain why it cannot record the program, if it cannot."""
         if architecture not in _RUNS.get(platform.machine(), {platform.machine()}):
             why = f"Valgrind does not run programs for {architecture} here"
             return Obstacle(why, f"{why}; QEMU does (Debian: apt install qemu-user)")
@@ -52,13 +52,13 @@ class Lackey:
 
     @classmethod
     def of(cls, request: RecordRequest, program: Path, _architecture: str) -> Self:
-        """Take the program as it is to be run."""
+        """Create from the program as it is to be run."""
         # Debian's valgrind is a script that changes the environment.
         valgrind = shutil.which("valgrind.bin") or shutil.which("valgrind") or ""
         return cls(valgrind, [str(program), *request.command[1:]])
 
     def version(self) -> str:
-        """Give Valgrind's version."""
+        """Return Valgrind's version."""
         said = subprocess.run(
             [self.valgrind, "--version"], capture_output=True, text=True, check=False
         ).stdout
@@ -66,7 +66,7 @@ class Lackey:
 
     @contextmanager
     def started(self) -> Iterator[subprocess.Popen[bytes]]:
-        """Start the program; give its process."""
+        """Start the program; return its process."""
         self.pipe, writer = os.pipe()
         # A full pipe keeps the program from running before its mappings are read: what Valgrind
         # says first waits behind empty lines, as soon as it has mapped the program.
@@ -80,7 +80,7 @@ class Lackey:
         options = [
             "--tool=lackey",
             "--trace-mem=yes",
-            # Else it executes the second half of `a && b` before it looks at the first.
+            # Without it, lackey executes the second half of `a && b` before the first.
             "--vex-guest-chase=no",
             f"--log-fd={writer}",
             "--child-silent-after-fork=yes",
@@ -102,7 +102,7 @@ class Lackey:
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; give whether lackey said that the program ended there."""
+        """Read to the end; return whether lackey said that the program ended there."""
         self._await_mappings(child)
         ending = recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
         return ending.is_complete

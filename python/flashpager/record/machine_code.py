@@ -52,7 +52,7 @@ def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
 
 
 def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
-    """Give the program as it is to be run, and the file that it is.
+    """Return the program as it is to be run, and the file that it is.
 
     Raises:
         FlashpagerError: if there is none, or it is a script.
@@ -86,7 +86,7 @@ def _recorder(
     first, *others = [
         recorder
         for recorder in RECORDERS.values()
-        # That one is asked for by its machine, and stands in for nobody.
+        # rp2040js is chosen by its machine, and never stands in for another recorder.
         if recorder is not Rp2040js
         and (request.system is None or recorder.runs_firmware)
         and (recorder.tells_reads or not request.with_reads)
@@ -113,7 +113,7 @@ def _asked(
     architecture: str,
     say: Callable[[str], None],
 ) -> type[MachineRecorder]:
-    """Give the recorder that is asked for, if it can."""
+    """Return the recorder that is asked for, if it can."""
     if request.system is not None and not asked.runs_firmware:
         message = f"{asked.name} cannot run firmware; leave --recorder out"
         raise FlashpagerError(message)

@@ -18,7 +18,7 @@ QEMU_PLUGIN = installed.recorder("flashpager-qemu.so")
 
 
 def qemu_user(architecture: str) -> str | None:
-    """Give the emulator of an architecture's programs, if it is installed."""
+    """Return the emulator of an architecture's programs, if it is installed."""
     name = f"qemu-{architecture}"
     return shutil.which(name) or shutil.which(f"{name}-static")
 
@@ -36,7 +36,7 @@ class Qemu:
 
     @classmethod
     def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
-        """Say why it cannot record the program, if it cannot."""
+        """Explain why it cannot record the program, if it cannot."""
         if not QEMU_PLUGIN.exists():
             return Obstacle("no QEMU plugin", installed.absence("the QEMU plugin", QEMU_PLUGIN))
         if request.system is None and qemu_user(architecture) is None:
@@ -46,11 +46,11 @@ class Qemu:
 
     @classmethod
     def of(cls, request: RecordRequest, program: Path, architecture: str) -> Self:
-        """Take the program as it is to be run."""
+        """Create from the program as it is to be run."""
         return cls(request, program, architecture)
 
     def __init__(self, request: RecordRequest, program: Path, architecture: str) -> None:
-        """Take the program as it is to be run, of this architecture."""
+        """Store the program as it is to be run, of this architecture."""
         self.channel = StreamChannel(slots=1)
         self.one_stream = request.one_stream
         self.reads = ""
@@ -74,7 +74,7 @@ class Qemu:
                 raise FlashpagerError(message)
 
     def version(self) -> str:
-        """Give our version and QEMU's."""
+        """Return our version and QEMU's."""
         said = subprocess.run(
             [self.emulator[0], "--version"], capture_output=True, text=True, check=False
         ).stdout
@@ -82,7 +82,7 @@ class Qemu:
         return f"{_engine.version()}, QEMU {found[1] if found else 'of unknown version'}"
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the program; give QEMU's process."""
+        """Start the program; return QEMU's process."""
         return self.channel.started(self._command)
 
     def _command(self, pipe: int, tail: int) -> list[str]:
@@ -96,5 +96,5 @@ class Qemu:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; give whether the program itself ended there."""
+        """Read to the end; return whether the program itself ended there."""
         return self.channel.read(recording, progress)

@@ -17,9 +17,9 @@ from flashpager.record.signals import forwarded_signals
 
 @dataclass(frozen=True)
 class RecordingResult:
-    """How a recording ended."""
+    """The result of a recording."""
 
-    #: What was written.
+    #: The trace that was written.
     trace: Recorded
     #: The traces of further threads and processes.
     further: list[Recorded]

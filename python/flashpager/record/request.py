@@ -1,4 +1,4 @@
-"""What to record, and what every recorder has."""
+"""Requests for a recording, and the interface of all recorders."""
 
 import subprocess
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from typing import Protocol, Self
 from flashpager import _engine
 from flashpager._engine import Arrangement, Placement, Region
 
-#: Told instructions and bytes of trace file so far.
+#: Progress callback: (instructions recorded, bytes of the trace file), both so far.
 ProgressFn = Callable[[int, int], None]
 
 
 @dataclass
 class JavaOptions:
-    """What of a Java program to record, and how to lay it out."""
+    """The classes of a Java program to record, and their layout."""
 
     #: Classes, as ``com.acme.*``; all that the program brings along if there are none.
     include: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class JavaOptions:
 
 @dataclass
 class RecordRequest:
-    """What to run, and what of it to place in flash."""
+    """A program to run, and the parts of it that are placed in flash."""
 
     command: list[str]
     output: Path
@@ -47,7 +47,7 @@ class RecordRequest:
     one_stream: bool = False
     #: Processes that the program starts too, each in a trace of its own.
     children: bool = False
-    #: What of the execution to record.
+    #: The part of the execution to record.
     region: Region = field(default_factory=Region)
     #: Set for a command that starts a Java virtual machine.
     java: JavaOptions | None = None
@@ -65,18 +65,18 @@ class Recorder(Protocol):
 
     @property
     def name(self) -> str:
-        """What the trace calls it."""
+        """The recorder's name in the trace."""
 
     def version(self) -> str:
-        """Give its version, and that of what it sits in."""
+        """Return its version, and that of what it sits in."""
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the program; give its process."""
+        """Start the program; return its process."""
 
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; give whether that is the program's own end."""
+        """Read to the end; return whether that is the program's own end."""
 
 
 @dataclass(frozen=True)
@@ -93,26 +93,26 @@ class MachineRecorder(Recorder, Protocol):
     """A recorder of machine code, which ``machine_code.RECORDERS`` lists."""
 
     name: str
-    #: As a note names it where it stands in for another, with what is worse then.
+    #: Its name and its drawbacks, for the note that it stands in for another recorder.
     description: str
     #: The package of Debian that has it; empty if it comes with us.
     package: str
-    #: Whether it runs firmware in a whole machine, too.
+    #: Whether it also runs firmware in an emulated machine.
     runs_firmware: bool
-    #: Whether it records processes that the program starts.
+    #: Whether it can record processes that the program starts.
     follows_children: bool
-    #: Whether it tells data reads.
+    #: Whether it records data reads.
     tells_reads: bool
-    #: Whether it stands in only for programs of this machine's own architecture.
+    #: Whether it records programs of this machine's own architecture only.
     is_native: bool
 
     @classmethod
     def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
-        """Say why it cannot record the program of this architecture, if it cannot."""
+        """Explain why it cannot record the program of this architecture, if it cannot."""
 
     @classmethod
     def of(cls, request: RecordRequest, program: Path, architecture: str) -> Self:
-        """Take the program as it is to be run.
+        """Create from the program as it is to be run.
 
         Raises:
             FlashpagerError: if that cannot be.
@@ -128,7 +128,7 @@ class RecordTarget:
     #: The file that it is, for the trace's description.
     program: str
     arguments: list[str]
-    #: What of it goes to flash.
+    #: The placement of its code in flash.
     placement: Placement
     architecture: str = ""
     build_id: str = ""

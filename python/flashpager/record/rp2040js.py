@@ -38,7 +38,7 @@ class Rp2040js:
 
     @classmethod
     def is_asked(cls, request: RecordRequest) -> bool:
-        """Whether ``--system`` names it."""
+        """Return whether ``--system`` names rp2040js."""
         return cls._asked(request)[:1] == [cls.name]
 
     @classmethod
@@ -50,7 +50,7 @@ class Rp2040js:
 
     @classmethod
     def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
-        """Say why it cannot record the program, if it cannot."""
+        """Explain why it cannot record the program, if it cannot."""
         if not cls.is_asked(request):
             why = "rp2040js runs firmware of an RP2040 alone"
             return Obstacle(why, f"{why}; for such say --system rp2040js")
@@ -73,11 +73,11 @@ class Rp2040js:
 
     @classmethod
     def of(cls, request: RecordRequest, program: Path, _architecture: str) -> Self:
-        """Take the firmware."""
+        """Create from the firmware."""
         return cls(request, program)
 
     def __init__(self, request: RecordRequest, firmware: Path) -> None:
-        """Take the firmware as it is to be run."""
+        """Store the firmware as it is to be run."""
         if request.command[1:]:
             message = f"{request.command[1]}: firmware takes no arguments"
             raise FlashpagerError(message)
@@ -93,11 +93,11 @@ class Rp2040js:
                 self.options[:0] = ["--reads", f"{start:#x}-{end:#x}"]
 
     def version(self) -> str:
-        """Give our version and that of rp2040js."""
+        """Return our version and that of rp2040js."""
         return f"{_engine.version()}, rp2040js {_version(self.node).stdout.strip()}"
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the firmware; give the emulator's process."""
+        """Start the firmware; return the emulator's process."""
         return self.channel.started(
             lambda pipe, _tail: [self.node, str(_SCRIPT), "--pipe", str(pipe), *self.options]
         )
@@ -105,12 +105,12 @@ class Rp2040js:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; give whether the firmware itself ended there."""
+        """Read to the end; return whether the firmware itself ended there."""
         return self.channel.read(recording, progress)
 
 
 def addresses_of(firmware: Path) -> range | None:
-    """Give where in memory the flash of a firmware without symbols lies; None for an ELF file.
+    """Return where in memory the flash of a firmware without symbols lies; None for an ELF file.
 
     Raises:
         FlashpagerError: if it has nothing for the flash of an RP2040.

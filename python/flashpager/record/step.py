@@ -32,7 +32,7 @@ class Stepper:
 
     @classmethod
     def obstacle(cls, _request: RecordRequest, architecture: str) -> Obstacle | None:
-        """Say why it cannot record the program, if it cannot."""
+        """Explain why it cannot record the program, if it cannot."""
         if architecture != platform.machine():
             why = f"the stepper cannot run programs for {architecture} here"
             return Obstacle(why, f"{why}; QEMU can (Debian: apt install qemu-user)")
@@ -45,22 +45,22 @@ class Stepper:
 
     @classmethod
     def of(cls, request: RecordRequest, program: Path, _architecture: str) -> Self:
-        """Take the program as it is to be run."""
+        """Create from the program as it is to be run."""
         if request.children:
             return cls(program, request.command, "children")
         return cls(program, request.command, "one" if request.one_stream else "each")
 
     def __init__(self, program: Path, command: list[str], whom: str) -> None:
-        """Take the program, its name with its arguments, and what has a trace of its own."""
+        """Store the program, its command line, and which threads or processes have their own trace."""
         self.channel = StreamChannel()
         self.command = [whom, str(program), *command]
 
     def version(self) -> str:
-        """Give our version."""
+        """Return our version."""
         return _engine.version()
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the program; give its process."""
+        """Start the program; return its process."""
         return self.channel.started(self._command)
 
     def _command(self, pipe: int, tail: int) -> list[str]:
@@ -69,5 +69,5 @@ class Stepper:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; give whether the program itself ended there."""
+        """Read to the end; return whether the program itself ended there."""
         return self.channel.read(recording, progress)

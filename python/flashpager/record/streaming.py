@@ -50,7 +50,7 @@ class StreamChannel:
                     os.close(fd)
 
     def read(self, recording: _engine.Recording, progress: ProgressFn) -> bool:
-        """Read to the end; give whether the recorder said that it is the end."""
+        """Read to the end; return whether the recorder said that it is the end."""
         # Opened again by path, so that the engine owns what it reads.
         ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
         if not recording.is_over() and not recording.disk_full():

@@ -48,7 +48,7 @@ class Trace:
         return cls(Path(path), _engine.trace_info(path, warm_up))
 
     def __repr__(self) -> str:
-        """As it can be typed."""
+        """Return the expression that opens the trace."""
         return f"Trace.open({str(self.path)!r})"
 
     def __reduce__(self) -> tuple[Callable[[Path, WarmUp], "Trace"], tuple[Path, WarmUp]]:
@@ -69,13 +69,13 @@ class Trace:
         return _engine.block_statistics(self.path)
 
     def described(self) -> dict[str, object]:
-        """Give ``info`` without images and blocks, for the metadata of results."""
+        """Return ``info`` without images and blocks, for the metadata of results."""
         told = self.info.as_dict().items()
         return {name: value for name, value in told if name not in ("images", "blocks")}
 
 
 def check_traces(given: object, taker: str) -> list[Trace]:
-    """Give the traces of an argument that is one or several.
+    """Return the traces of an argument that is one or several.
 
     Raises:
         TypeError: for anything else, such as a file's name.
@@ -91,7 +91,7 @@ def check_traces(given: object, taker: str) -> list[Trace]:
 
 
 def how_it_ended(ending: Ending) -> str:
-    """Say in words why a recording may not be the whole program."""
+    """Explain why a recording may not be the whole program."""
     if ending.failure is not None:
         return f"the recorded program failed: {ending.failure}"
     return f"the recording did not end by itself ({ending})"

@@ -60,7 +60,7 @@ class CellTask:
     """
 
     version: str
-    #: As its user calls it, for errors.
+    #: The path as the user gave it, for errors.
     trace_path: str
     trace_digest: str
     trace_name: str
@@ -72,9 +72,9 @@ class CellTask:
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """What came of a cell: rows as Arrow IPC, or what is wrong with it.
+    """The result of a cell: rows as Arrow IPC, or an error message.
 
-    What is wrong is no exception here: Dask would try again what fails anywhere.
+    An error is no exception here: Dask would run the task again.
     """
 
     rows: bytes = b""
@@ -143,12 +143,12 @@ def replay(trace: bytes, work: CellTask) -> CellOutcome:
 
 def _with_parts(design: Design, paths: dict[str, str]) -> Design:
     here = design.replace(part=paths.get(design.part, design.part))
-    # What nobody said follows from the part, which has to be found first.
+    # Defaults follow from the part, which has to be found first.
     return here.replace(nor=here.nor and paths.get(here.nor, here.nor))
 
 
 def _laid_down(path: Path, content: bytes) -> Path:
-    """Give a file of this content; several threads of a worker may want it at once."""
+    """Return a file of this content; several threads of a worker may want it at once."""
     if not path.is_file():
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(content)
@@ -229,7 +229,7 @@ def _read(path: Path) -> bytes:
 
 @contextmanager
 def _connected(address: str, tasks: int) -> Iterator["Client"]:
-    """Give a client; what it asked for is forgotten when it closes, however that comes."""
+    """Return a client; what it asked for is forgotten when it closes, however that comes."""
     from distributed import Client  # noqa: PLC0415
 
     if address == LOCAL:
@@ -271,7 +271,7 @@ def _refuse_unreachable(address: str) -> None:
         await comm.close()
 
     async def greet_in_time() -> None:
-        # What refuses in time can so say why.
+        # A worker that refuses in time can say why.
         await asyncio.wait_for(greet(), _CONNECT_SECONDS + 1)
 
     # In a thread, as a notebook has a loop of its own running in this one.

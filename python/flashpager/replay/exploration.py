@@ -21,7 +21,7 @@ from flashpager.space.space import Space
 #: Names of kept cells, whole or not.
 _KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
 
-#: Told how many cells of how many are finished; those under way count in part.
+#: Progress callback: (cells done, cells in all). A running cell counts by its share done.
 ProgressFn = Callable[[float, int], None]
 
 
@@ -77,7 +77,7 @@ def explore_designs(
     keep: Path | None = None,
     cluster: str | None = None,
 ) -> pl.DataFrame:
-    """Do as :func:`explore` does, with designs that are known to be possible.
+    """Replay designs that are known to be possible, as :func:`explore` does.
 
     What is kept stays until somebody calls :func:`forget`, when the result is safe.
     """
@@ -164,7 +164,7 @@ class CellStoreError(FlashpagerError):
     """Finished cells cannot be kept."""
 
     def __init__(self, folder: Path, error: OSError) -> None:
-        """Take the folder, and what the system says."""
+        """Store the folder, and the system's message."""
         self.reason = error.strerror or str(error)
         self.is_disk_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         super().__init__(f"{folder}: {self.reason}")
@@ -179,7 +179,7 @@ class CellStore:
         self._digests: dict[Path, str] = {}
 
     def find(self, cell: Cell) -> pl.DataFrame | None:
-        """Give the rows of a cell finished before, if they are there whole."""
+        """Return the rows of a cell finished before, if they are there whole."""
         path = self._path(cell)
         if not path.is_file():
             return None
@@ -201,7 +201,7 @@ class CellStore:
         except OSError as error:
             raise CellStoreError(self._folder, error) from None
         finally:
-            # Of a cell that is interrupted or fails, half a file stays.
+            # An interrupted or failed cell leaves a partial file.
             with suppress(OSError):
                 temporary.unlink()
 

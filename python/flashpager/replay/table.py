@@ -111,14 +111,14 @@ def flatten(row: Row, trace: str = "") -> dict[str, object]:
 
 
 def design_of(row: Mapping[str, Any]) -> Design:
-    """Give the design that a row is of, as :func:`flatten` took it apart."""
+    """Return the design that a row is of, as :func:`flatten` took it apart."""
     fields = {name: row[name] for name in (*_AXIS_COLUMNS, "count_commands")}
     times: dict[str, Ram | Handler] = {
         "ram": Ram(*(row[name] for name in ("t_read_ns", "t_write_ns"))),
         "handler": Handler(**{name: row[name] for name in HANDLER}),
     }
     for name, of_row in times.items():
-        # What nobody said is not said now; a processor would have said otherwise.
+        # Only times that were set are set again: a processor would change the others.
         if row["processor"] is not None or of_row not in (Ram(), Handler()):
             fields[name] = of_row.as_dict()
     for table, names in _FRONT.items():
@@ -138,7 +138,7 @@ def _run(run: RunTime) -> dict[str, float]:
 
 
 def _taken(part: object, names: Sequence[str]) -> dict[str, object]:
-    """Give what a part of a result has by these names; nothing of a part that is not there."""
+    """Return what a part of a result has by these names; nothing of a part that is not there."""
     return {name: None if part is None else getattr(part, name) for name in names}
 
 
@@ -261,7 +261,7 @@ _BRIEF_DIGITS = 4
 
 
 def brief(frame: pl.DataFrame) -> pl.DataFrame:
-    """Give of a table of designs what a person reads: what varies, and what one decides by.
+    """Return of a table of designs what a person reads: what varies, and what one decides by.
 
     Numbers have four digits that count. It takes tables of :func:`flashpager.explore` and those of
     an :class:`flashpager.Answer`.
@@ -278,7 +278,7 @@ def brief(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def sort_column(name: str) -> str:
-    """Give the column that a name to sort by stands for.
+    """Return the column that a name to sort by stands for.
 
     Raises:
         FlashpagerError: if there is none.

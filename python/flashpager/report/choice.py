@@ -1,4 +1,4 @@
-"""What the page shows of each design that a reader can choose: words, numbers and chart data."""
+"""Designs that a reader of the page can choose: their words, numbers and chart data."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ def label(design: Design) -> str:
 
 
 def describe(row: Row, own: Row) -> dict[str, Any]:
-    """Say of one result what the page shows when it is chosen.
+    """Return what the page shows when a reader chooses a result.
 
     Data are columns by the name of the data source in :mod:`flashpager.plots.chosen`.
     """
@@ -119,7 +119,7 @@ def _numbers(row: Row) -> list[tuple[str, str]]:
 
 
 def run_time(row: Row) -> tuple[str, str]:
-    """Give the time that the program takes, and what stands beside it: on a processor, its own."""
+    """Return the time of the program, and beside it its time in RAM if there is a processor."""
     run, errors = row.run, row.errors
     within_error = _within(errors, errors and errors.time)
     if run is None:
@@ -142,7 +142,7 @@ def rounded(count: int, error: float | None) -> int:
 
 
 def _within(errors: SampleErrors | None, error: float | None) -> str:
-    """Say how far a figure may be off, if it may."""
+    """Write the error bound of a figure; empty if it is exact."""
     return "" if errors is None else f" {within(error)}"
 
 

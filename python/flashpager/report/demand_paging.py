@@ -180,7 +180,7 @@ def function_charts(
 
 
 def _error(row: Row, of: str) -> float | None:
-    """Give by how much a figure of a result may be off; None where nobody knows."""
+    """Return by how much a figure of a result may be off; None where nobody knows."""
     error: float | None = 0.0 if row.errors is None else getattr(row.errors, of)
     return error
 
@@ -232,7 +232,7 @@ def _neighbour_charts(
 
 
 def _best_by_part(own: Row, own_part: list[Row], others: list[Row]) -> dict[str, Row]:
-    """Give the best of the design on each part that can take it in no more RAM, by the part."""
+    """Return the best of the design on each part that can take it in no more RAM, by the part."""
     same = [
         row
         for row in own_part

@@ -23,7 +23,7 @@ _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
 @dataclass(kw_only=True)
 class PagingReport(ReportPage):
-    """What a page shows: a trace, a design, its neighbours and pictures of them."""
+    """The page about a design that loads pages, its neighbours and pictures of them."""
 
     #: The cache page that the blocks predict and the best one of the design's own neighbours.
     cache_page: PageChoice
@@ -32,11 +32,11 @@ class PagingReport(ReportPage):
     frame: pl.DataFrame
     #: Charts of the design that a reader has chosen, by name; only the page has them.
     chosen: dict[str, alt.LayerChart]
-    #: What the page shows of each selectable design, by ``id``.
+    #: Texts and chart data of each selectable design, by ``id``.
     choices: dict[int, dict[str, Any]]
     #: Parts of the catalogue that are not compared: why, and which.
     left_out: dict[str, list[str]] = field(default_factory=dict)
-    #: What of the trace was replayed; None for the whole.
+    #: The sample that was replayed; None if the whole trace was.
     sample: SamplePlan | None = None
     #: The sections below, in order; one more needs its charts in ``charts``, with words as
     #: :func:`style.styled` gives them.
@@ -89,7 +89,7 @@ def render(report: PagingReport) -> str:
 
 
 def _choices(report: PagingReport) -> dict[str, Any]:
-    """Give the page's script all designs that can be chosen."""
+    """Return the page's script all designs that can be chosen."""
     return {
         "own": 0,
         "names": {"own": style.THIS, "chosen": style.OTHER},
@@ -100,7 +100,7 @@ def _choices(report: PagingReport) -> dict[str, Any]:
 
 
 def _options(report: PagingReport) -> list[tuple[str, list[tuple[int, str]]]]:
-    """Give the designs that can be chosen in groups, those of the front by their RAM."""
+    """Return the designs that can be chosen in groups, those of the front by their RAM."""
     selectable = report.frame.filter("selectable")
     front = selectable.filter("on_front").sort("ram_bytes")["id"].to_list()
     rest = selectable.filter(~pl.col("on_front"))["id"].to_list()
@@ -113,13 +113,13 @@ def _options(report: PagingReport) -> list[tuple[str, list[tuple[int, str]]]]:
 
 
 def _listed(report: PagingReport) -> pl.DataFrame:
-    """Give the designs that a chart shows by themselves, not as one of many."""
+    """Return the designs that a chart shows by themselves, not as one of many."""
     cache = report.own.design.cache_bytes
     return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
 
 
 def _sampled(report: PagingReport) -> str:
-    """Say of a chart how far what it shows may be off."""
+    """Describe the error bounds of the figures of a chart."""
     error = report.frame["error"]
     said = f" Sampled: the times behind this are known to ± {_percent(error.max())} or better"
     if error.null_count():
@@ -132,7 +132,7 @@ def _percent(share: object) -> str:
 
 
 def _within(errors: SampleErrors | None, error: float | None) -> str:
-    """Say how far a figure may be off, if it may."""
+    """Write the error bound of a figure; empty if it is exact."""
     return "" if errors is None else f" {within(error)}"
 
 
@@ -154,7 +154,7 @@ def _headline(report: PagingReport) -> str:
 
 
 def _numbers(own: Row) -> list[tuple[str, str, str]]:
-    """Give the key numbers: what, how much, and how it comes about."""
+    """Return the key numbers: what, how much, and how it comes about."""
     counts, time, latency, errors = own.counts, own.time, own.latency, own.errors
     of_time = _within(errors, errors and errors.time)
     numbers = [("read bandwidth", _mebibytes(time) + of_time, "MB/s: 2²⁰ bytes a second")]
@@ -201,7 +201,7 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
 
 
 def _notices(report: PagingReport) -> list[tuple[str, str]]:
-    """Give what stands between these numbers and a product: kind and text."""
+    """Return what stands between these numbers and a product: kind and text."""
     own, info = report.own, report.info
     notices = [("Design", text) for text in own.warnings]
     if report.sample is not None:

@@ -25,19 +25,19 @@ _LINES = (8, 16, 32, 64)
 
 @dataclass(kw_only=True)
 class HardwareCacheReport(page.ReportPage):
-    """What the page shows of a trace and a design that has a cache in hardware."""
+    """The page about a trace and a design that has a cache in hardware."""
 
     losses: Losses
-    #: What makes it notably faster, most first.
+    #: Changes that make the design notably faster, the best first.
     changes: list[DesignChange]
     #: All designs that the charts show, the own one first.
     rows: list[Row]
-    #: What nobody published of the board.
+    #: Facts of the board that nobody published.
     unknown: list[str] = field(default_factory=list)
 
     @property
     def setting(self) -> str:
-        """What holds for all of it."""
+        """The design in words, as it stands above all charts."""
         return f"{medium(self.own.design, 0)}; {cache(self.own.design, self.own.frames)}"
 
     def html(self) -> str:
@@ -46,7 +46,7 @@ class HardwareCacheReport(page.ReportPage):
 
 
 def around(design: Design) -> list[Design]:
-    """Give the design, and those beside it in size and ways, and in the line, that can be.
+    """Return the design, and those beside it in size and ways, and in the line, that can be.
 
     Raises:
         FlashpagerError: if the design itself cannot be.
@@ -134,7 +134,7 @@ def _charts(rows: list[Row], changes: list[DesignChange]) -> dict[str, style.Dra
 
 
 def headline(losses: Losses, design: Design, changes: list[DesignChange]) -> str:
-    """Say what the program loses, and what would save most of it."""
+    """Describe the program's loss, and the change that would save most of it."""
     where = f"to misses of {format_size(design.cache_bytes)} in "
     where += "1 way" if design.ways == 1 else f"{design.ways} ways"
     if losses.slowdown is None or not losses.all_cycles or losses.lost_cycles is None:

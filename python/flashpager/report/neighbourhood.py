@@ -37,7 +37,7 @@ class Neighbourhood:
     flash_page: int = 0
 
     def why_left_out(self, bus: str, others: Mapping[str, str]) -> dict[str, list[str]]:
-        """Give the parts that are not compared by the reason, said without their names.
+        """Return the parts that are not compared by the reason, said without their names.
 
         Args:
             bus: the design's own.
@@ -52,7 +52,7 @@ class Neighbourhood:
 
 
 def _nameless(reason: str, part: str) -> str:
-    """Take a part's name out of the front of a sentence on it."""
+    """Remove a part's name from the front of a sentence about it."""
     return reason.removeprefix(f"{part} ").removeprefix(f"{part}: ").replace(part, "it")
 
 

@@ -49,22 +49,22 @@ class PageChart:
     name: str
     title: str
     caption: str
-    #: What the chart shows, in more words.
+    #: A longer description of the chart.
     more: str
     #: The chart for Vega-Lite, as JSON.
     spec: Markup
     #: The same as it is drawn on a phone, where that is another chart.
     slim: Markup | None = None
-    #: Whether its height follows from how much it shows.
+    #: Whether its height grows with its data.
     is_tall: bool = False
 
 
 @dataclass(kw_only=True)
 class ReportPage(ABC):
-    """What all pages show of a trace and a design."""
+    """The common content of all pages: a trace, a design and charts."""
 
     trace: Path
-    #: What the trace says of itself, and its basic blocks.
+    #: Metadata of the trace, and its basic blocks.
     info: TraceInfo
     blocks: BlockStatistics
     #: The design's own result.
@@ -73,11 +73,11 @@ class ReportPage(ABC):
     charts: dict[str, style.Drawing]
     #: Charts as they are drawn on a phone, where that is not the same chart, by name.
     slim: dict[str, style.Drawing]
-    #: Where part, bus, register and NOR of the design come from, in words.
+    #: The sources of part, bus, register and NOR of the design, in words.
     origins: str = ""
-    #: What is said of functions where one alone causes faults.
+    #: A sentence in place of the chart of functions, if one function causes all faults.
     one_function: str = ""
-    #: What draws the charts in the page.
+    #: The script that draws the charts in the page.
     script: str = ""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class ReportPage(ABC):
         return picture.write_all(self.charts, folder)
 
     def figures(self) -> dict[str, PageChart]:
-        """Give the charts as the page holds them, by name."""
+        """Return the charts as the page holds them, by name."""
         slim = {name: figure_of(name, chart).spec for name, chart in self.slim.items()}
         return {
             name: replace(figure_of(name, chart), slim=slim.get(name))
@@ -129,7 +129,7 @@ class ReportPage(ABC):
 
 
 def _style_of_pages() -> Markup:
-    """Give the style of all pages, with the colours of charts."""
+    """Return the style of all pages, with the colours of charts."""
     return _colours() + Markup((_HERE / "page.css").read_text(encoding="utf-8"))  # noqa: S704  (it is ours)
 
 
@@ -140,7 +140,7 @@ def as_json(value: object) -> Markup:
 
 
 def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> PageChart:
-    """Take a chart's words into HTML, where they wrap, and let its width be the page's."""
+    """Move a chart's words into HTML, where they wrap; its width becomes the page's."""
     spec = style.drawable(chart)
     words, said_of_it = spec.pop("title"), spec.pop("usermeta")
     title = " ".join(words["text"]) if title is None else title
@@ -164,7 +164,7 @@ def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> Page
 
 
 def _themed(spec: Any) -> Any:  # noqa: ANN401  (JSON)
-    """Give a chart's colours the names under which the page knows them, light or dark."""
+    """Return a chart's colours the names under which the page knows them, light or dark."""
     if isinstance(spec, dict):
         return {key: _themed(value) for key, value in spec.items()}
     if isinstance(spec, list):
@@ -174,7 +174,7 @@ def _themed(spec: Any) -> Any:  # noqa: ANN401  (JSON)
 
 
 def _colours() -> Markup:
-    """Give the colours of charts by name, for light pages and for dark ones."""
+    """Return the colours of charts by name, for light pages and for dark ones."""
     light = "".join(f"--{name}:{colour};" for colour, (name, _) in style.THEME.items())
     dark = "".join(f"--{name}:{colour};" for name, colour in style.THEME.values())
     return Markup(  # noqa: S704  (they are ours)
@@ -185,7 +185,7 @@ def _colours() -> Markup:
 def about_trace(
     trace: Path, info: TraceInfo, blocks: BlockStatistics, cache_page: str = ""
 ) -> list[tuple[str, str]]:
-    """Say what a trace says of itself."""
+    """Return the metadata of a trace, as pairs of name and text."""
     instructions = info.instructions
     about = [
         ("file", str(trace)),

@@ -1,4 +1,4 @@
-"""What draws the charts in a page: Vega, Vega-Lite and Vega-Embed as one script, and our own."""
+"""The script of a page: Vega, Vega-Lite and Vega-Embed, and our own, which draw its charts."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ sys.stdout.buffer.write(script.encode())
 
 @contextmanager
 def bundled() -> Iterator[Callable[[], str]]:
-    """Begin to make the script, and give what waits for it.
+    """Begin to make the script, and return what waits for it.
 
     It takes a second, whatever the trace, in which vl-convert lets no other thread of Python go on:
     it is made by a process of its own.

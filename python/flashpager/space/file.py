@@ -17,10 +17,10 @@ _NEEDS = ("ram", "min_bandwidth", "max_fault", "max_slowdown", "checked_ecc")
 
 @dataclass(frozen=True)
 class SpaceFile:
-    """What a space file says, before sizes and patterns are read."""
+    """The content of a space file, before sizes and patterns are read."""
 
     board: Design = field(default_factory=Design)
-    #: As :class:`flashpager.Space` takes them.
+    #: Values of axes, as :class:`flashpager.Space` takes them.
     axes: Mapping[str, Values] = field(default_factory=dict)
     needs: Needs = field(default_factory=Needs)
 
@@ -66,7 +66,7 @@ class SpaceFile:
             raise FlashpagerError(message) from None
 
     def overruled(self, board: str | None, axes: Mapping[str, Values]) -> "SpaceFile":
-        """Let a board, with what it needs, and axes given elsewhere come first."""
+        """Return the file overruled by a board with its needs, and by axes given elsewhere."""
         both = {**self.axes, **axes}
         if board is None:
             return replace(self, axes=both)
@@ -76,7 +76,7 @@ class SpaceFile:
 
 
 def read_board(name: str) -> tuple[Design, Needs]:
-    """Give a board's design, and what it has as ``needs``: the RAM that it has left, for example.
+    """Return a board's design, and what it has as ``needs``: the RAM that it has left, for example.
 
     Args:
         name: a shipped board's, or a file.

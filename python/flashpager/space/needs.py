@@ -1,4 +1,4 @@
-"""What somebody needs of a design."""
+"""Needs that a design must meet."""
 
 import math
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class UnmetNeed:
     #: The field of what was asked for.
     need: str
     asked: float | bool
-    #: What there is instead; None where that is no number.
+    #: The value found instead; None if it is not a number.
     found: float | None
     #: In words, as ``worst fault 320 µs > 200 µs``.
     said: str
@@ -53,7 +53,7 @@ def apart(found: float, sign: str, asked: float, write: _Write) -> str:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a design must do, on every trace.
+    """Needs that a design must meet on every trace.
 
     >>> Needs(ram_bytes="4K", min_bandwidth_mib_s="3MB/s", max_fault_ns="200us").max_fault_ns
     200000.0
@@ -101,7 +101,7 @@ class Needs:
             raise FlashpagerError(message)
 
     def conditions(self) -> dict[str, tuple["Needs", "pl.Expr"]]:
-        """Give what is asked for: as a person says it, the rest without it, and the test."""
+        """Return what is asked for: as a person says it, the rest without it, and the test."""
         import polars as pl  # noqa: PLC0415  (Polars starts slowly)
 
         asked: dict[str, tuple[Needs, pl.Expr]] = {}
@@ -125,14 +125,14 @@ class Needs:
         return asked
 
     def met_by(self, designs: "pl.DataFrame") -> "pl.DataFrame":
-        """Give the designs of :func:`combine` that do all that is asked and can be built."""
+        """Return the designs of :func:`combine` that do all that is asked and can be built."""
         import polars as pl  # noqa: PLC0415
 
         tests = [test for _, test in self.conditions().values()]
         return designs.filter(pl.col("metadata_bytes").is_not_null(), *tests)
 
     def unmet(self, row: Row) -> list[UnmetNeed]:
-        """Give what is asked for and a result does not do, each need as a person says it.
+        """Return what is asked for and a result does not do, each need as a person says it.
 
         >>> [unmet.said for unmet in Needs(max_fault_ns="200us").unmet(simulate(trace, design))]
         ['worst fault 320 µs > 200 µs']

@@ -1,4 +1,4 @@
-"""What a design reads and what lies between, in words."""
+"""A design in words: its medium and its cache."""
 
 from flashpager import _engine
 from flashpager._engine import Design, TraceInfo
@@ -6,12 +6,12 @@ from flashpager.base.quantities import counted, format_size, si
 
 
 def is_in_place(design: Design) -> bool:
-    """Tell whether the part is read where code lies in it, without a page being loaded."""
+    """Return whether the part is read where code lies in it, without a page being loaded."""
     return _engine.find_part(design.part).is_read_in_place
 
 
 def medium(design: Design, flash_page_bytes: int) -> str:
-    """Say what is read, and how."""
+    """Describe the medium, and how it is read."""
     if is_in_place(design):
         mode = f", read mode {design.read_mode}" if design.read_mode else ""
         return f"{design.part} on {design.bus}, read in place{mode}"
@@ -23,7 +23,7 @@ def medium(design: Design, flash_page_bytes: int) -> str:
 
 
 def cache(design: Design, frames: int) -> str:
-    """Say what lies between it and the processor."""
+    """Describe the cache between the medium and the processor."""
     size, page = format_size(design.cache_bytes), format_size(design.cache_page_bytes)
     if design.ways is None:
         return f"cache {size} in {counted(frames, 'page')} of {page}, {design.policy}"
@@ -32,6 +32,6 @@ def cache(design: Design, frames: int) -> str:
 
 
 def executed(info: TraceInfo) -> str:
-    """Say how much a trace executes, and reads besides."""
+    """Write how many bytes a trace executes, and how many it reads as data."""
     text = f"{si(info.bytes - info.read_bytes, 'B')} executed"
     return f"{text}, {si(info.read_bytes, 'B')} read as data" if info.reads else text

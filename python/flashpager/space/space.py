@@ -141,7 +141,7 @@ class Space:
         )
 
     def possible_designs(self) -> CheckedDesigns:
-        """Do as :meth:`designs`, where at least one design must be possible.
+        """Return the designs as :meth:`designs` does; at least one must be possible.
 
         Raises:
             NoRoomError: if no cache page fits into the RAM.
@@ -157,7 +157,7 @@ class Space:
         raise RamTooSmallError(message)
 
     def parts(self) -> list[str]:
-        """Give the parts, patterns resolved.
+        """Return the parts, patterns resolved.
 
         Raises:
             FlashpagerError: for a pattern that no part matches.
@@ -169,7 +169,7 @@ class Space:
         return _matching_parts(patterns, in_place=None not in ways and "none" not in ways)
 
     def _checked_values(self) -> dict[str, list[AxisValue]]:
-        """Give the values of each axis that varies."""
+        """Return the values of each axis that varies."""
         values: dict[str, list[AxisValue]] = {}
         for name, given_values in self.axes.items():
             axis, given = AXES[name], list(given_values)
@@ -187,7 +187,7 @@ class Space:
         return values
 
     def _sizes_in_ram(self, design: Design) -> list[int]:
-        """Give the largest cache that leaves the policy its RAM, and steps and halves below.
+        """Return the largest cache that leaves the policy its RAM, and steps and halves below.
 
         One of twice the RAM comes along, to tell what the limit costs.
         """
@@ -207,12 +207,12 @@ class Space:
 
 
 def cannot_carry(reason: str) -> bool:
-    """Tell whether the engine refused a design as its bus cannot carry its part."""
+    """Return whether the engine refused a design as its bus cannot carry its part."""
     return reason.startswith("the bus ")
 
 
 def no_nand(reason: str) -> bool:
-    """Tell whether the engine refused a design as its part is no NAND."""
+    """Return whether the engine refused a design as its part is no NAND."""
     return "is no NAND part" in reason
 
 
@@ -223,7 +223,7 @@ def _refuse_too_many(count: int) -> None:
 
 
 def _values(name: str, given: Values) -> list[AxisValue]:
-    """Give the values of an axis, each once."""
+    """Return the values of an axis, each once."""
     axis = AXES[name]
     items: list[AxisValue]
     if isinstance(given, str):
@@ -262,7 +262,7 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
 
 
 def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
-    """Give the parts that patterns stand for.
+    """Return the parts that patterns stand for.
 
     A pattern means NAND parts alone, or those that are read in place and keep the code without
     power: a RAM is taken only where it is named.
@@ -291,17 +291,17 @@ def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
 
 
 def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
-    """Give the powers of two up to the largest flash page, or line, of any of these parts."""
+    """Return the powers of two up to the largest flash page, or line, of any of these parts."""
     pages = [_engine.find_part(part).flash_page_bytes or _LARGEST_LINE for part in parts]
     return cache_pages_up_to(max(pages, default=_SMALLEST_PAGE))
 
 
 def cache_pages_up_to(largest: int) -> list[int]:
-    """Give the powers of two that are tried as cache pages, up to the largest."""
+    """Return the powers of two that are tried as cache pages, up to the largest."""
     return [1 << shift for shift in range(_SMALLEST_PAGE.bit_length() - 1, largest.bit_length())]
 
 
 def codewords_to_try(parts: Sequence[str]) -> list[int | None]:
-    """Give the codewords that a host has to check on these parts, and none."""
+    """Return the codewords that a host has to check on these parts, and none."""
     eccs = [_engine.find_part(part).ecc for part in parts]
     return [None, *sorted({ecc.codeword_bytes for ecc in eccs if ecc and ecc.place == "host"})]

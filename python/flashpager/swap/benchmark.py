@@ -42,7 +42,7 @@ class SwapBenchmark:
 
     runs: Mapping[str, Run]
     live: bool = False
-    #: What the engine says by the way.
+    #: Notes of the engine.
     notes: Sequence[str] = field(default=())
 
     @property
@@ -57,7 +57,7 @@ class SwapBenchmark:
 
     @property
     def ram_mib_s(self) -> float:
-        """How fast the program reads RAM; live, by the reads that are fastest."""
+        """Rate at which the program reads RAM, in MiB/s; live, that of the fastest reads."""
         return max(run.system.ram_mib_s for run in self.runs.values())
 
     @property
@@ -71,7 +71,7 @@ class SwapBenchmark:
         return any(run.out_of_memory_at_bytes is not None for run in self.runs.values())
 
     def gain(self) -> float:
-        """Give the memory usable, in RAMs."""
+        """Return the usable memory as a multiple of RAM."""
         return self.allocated_bytes / self.first.system.ram_bytes
 
 
@@ -102,7 +102,7 @@ def bench(
 
 
 def allocated(run: Run) -> int:
-    """Give what the program had allocated in the end."""
+    """Return what the program had allocated in the end."""
     if run.out_of_memory_at_bytes is not None:
         return run.out_of_memory_at_bytes
     points = run.points
@@ -110,34 +110,34 @@ def allocated(run: Run) -> int:
 
 
 def swap_starts(run: Run) -> int:
-    """Give the bytes of RAM that are for the program's pages."""
+    """Return the bytes of RAM that are for the program's pages."""
     return run.system.frames * run.system.spec.page_bytes
 
 
 def last_speed(run: Run) -> float:
-    """Give the speed when the most was allocated, as a share of RAM's."""
+    """Return the speed when the most was allocated, as a share of RAM's."""
     return run.points[-1].share_of_ram
 
 
 def after_ram(run: Run) -> list[Point]:
-    """Give the points of a run at which not all that was allocated is in RAM."""
+    """Return the points of a run at which not all that was allocated is in RAM."""
     start = swap_starts(run)
     return [point for point in run.points if point.allocated_bytes > start]
 
 
 def beyond_ram_speed(run: Run) -> float | None:
-    """Give the mean of a run's speeds once RAM is full, as a share of RAM's; else nothing."""
+    """Return the mean of a run's speeds once RAM is full, as a share of RAM's; else nothing."""
     shares = [point.share_of_ram for point in after_ram(run)]
     return statistics.mean(shares) if shares else None
 
 
 def read_times(points: Iterable[Point]) -> list[SwapTime]:
-    """Give what reading took at points of a simulated run; a live one does not know."""
+    """Return what reading took at points of a simulated run; a live one does not know."""
     return [point.read.time for point in points if isinstance(point, SwapPoint)]
 
 
 def steps(time: SwapTime) -> dict[str, float]:
-    """Give what a time consists of, in ns by name as a person says it, most first."""
+    """Return what a time consists of, in ns by name as a person says it, most first."""
     return _most_first({name: of(time) for name, of in _STEPS.items()})
 
 
@@ -162,6 +162,6 @@ def some_sizes(found: SwapBenchmark, rows: int) -> list[int]:
 
 
 def ratio_of(found: Sequence[CompressorRatios], compressor: str) -> PagesRatio:
-    """Give what a compressor makes of all pages of a file."""
+    """Return what a compressor makes of all pages of a file."""
     (one,) = (ratios.all for ratios in found if ratios.compressor == compressor)
     return one

@@ -50,42 +50,42 @@ _KEPT_MIB = 80
 
 @dataclass(frozen=True)
 class SwapChip:
-    """What a chip takes for what it is asked."""
+    """The times of a simulated chip."""
 
     part: str
-    #: Loaded or programmed at a time.
+    #: Size of a load or a program operation.
     page_bytes: int
     load_ns: int
     program_ns: int
     erase_ns: int
-    #: Of a byte on its bus.
+    #: Time of a byte on its bus.
     byte_ps: int
 
     def programming_ns(self, programs: int, erasures: int) -> float:
-        """Give the time of programming and erasing."""
+        """Return the time of programming and erasing."""
         bus_ns = self.page_bytes * self.byte_ps / 1000
         return programs * (self.program_ns + bus_ns) + erasures * self.erase_ns
 
     def busy_ns(self, loads: int, programs: int, erasures: int) -> float:
-        """Give the time of all that it was asked."""
+        """Return the time of all that it was asked."""
         load_ns = self.load_ns + self.page_bytes * self.byte_ps / 1000
         return loads * load_ns + self.programming_ns(programs, erasures)
 
     def parameters(self) -> str:
-        """Give it as `runtime/linux/vm/init` has it."""
+        """Return it as `runtime/linux/vm/init` has it."""
         given = {name: value for name, value in asdict(self).items() if name != "part"}
         return "+".join(f"{name}={value}" for name, value in given.items())
 
 
 def _nand() -> SwapChip:
-    """Give the paper's NAND, a byte on its bus as in CARDIS 2010, table 1."""
+    """Return the paper's NAND, a byte on its bus as in CARDIS 2010, table 1."""
     part = _engine.find_part("MT29F2G08AAC")
     load, program, erase = (int(part.number(t)) for t in ("t_r_ns", "t_prog_ns", "t_bers_ns"))
     return SwapChip(part.name, _NAND_PAGE, load, program, erase, byte_ps=40_000)
 
 
 def _pcm() -> SwapChip:
-    """Give the paper's PCM: 16 bytes are read in 115 + 7 · 25 ns."""
+    """Return the paper's PCM: 16 bytes are read in 115 + 7 · 25 ns."""
     part = _engine.find_part("NP8P128A")
     program_ns = int(part.number("t_prog_ns"))
     return SwapChip(part.name, int(part.number("program_bytes")), 0, program_ns, 0, byte_ps=18_125)
@@ -97,9 +97,9 @@ CHIPS: Mapping[str, SwapChip] = {"nandsim": _nand(), "mtdram": _pcm()}
 
 @dataclass(frozen=True)
 class SwapSystem:
-    """What a kernel swaps to."""
+    """A swap device of a kernel."""
 
-    #: As a person says it.
+    #: Its name in messages.
     title: str
     #: Driver, as `runtime/linux/vm/init` has it, the chip and the store's layout.
     driver: str
@@ -108,7 +108,7 @@ class SwapSystem:
 
     @property
     def has_chip(self) -> bool:
-        """Whether pages go to a chip, whose memory is not the machine's."""
+        """Whether pages go to a chip with memory beside the machine's."""
         return self.medium != "ram"
 
 
@@ -128,7 +128,7 @@ class KernelSetup:
     """The machine and its program; sizes in bytes."""
 
     memory_bytes: int = 96 * MIB
-    #: Of the chip, where there is one: its memory comes beside the machine's.
+    #: Size of the chip, if there is one; its memory is beside the machine's.
     chip_bytes: int = 16 * MIB
     compressor: str = "lz4"
     readings: Sequence[str] = ("random", "fixed", "last")
@@ -140,7 +140,7 @@ class KernelSetup:
 
     @property
     def churn_bytes(self) -> int:
-        """What is changed at random: what a machine has, and half as much again as the chip."""
+        """Memory changed at random: that of the machine, and one and a half times the chip."""
         return self.memory_bytes - _KEPT_MIB * MIB + self.chip_bytes * 3 // 2
 
     def check(self) -> None:
@@ -162,23 +162,23 @@ class KernelSetup:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What was measured after a chunk."""
+    """Measurements after a chunk."""
 
     allocated_bytes: int
     read_bytes: int
     ns: int
-    #: That what went out meanwhile took longer than the reads.
+    #: Time that pages going out took beyond the end of the reads.
     after_ns: int
-    #: That waited for a page to come in.
+    #: Faults that waited for a page to come in.
     faults: int
-    #: Of the chip's pages meanwhile; 0 where there is none.
+    #: Operations on the chip's pages meanwhile; 0 without a chip.
     loads: int
     programs: int
     erasures: int
 
     @property
     def took_ns(self) -> int:
-        """What reads took, with what they sent out."""
+        """Time of the reads, with the pages that they sent out."""
         return self.ns + self.after_ns
 
 
@@ -187,13 +187,13 @@ class SpeedCurve:
     """The program's run with one kind of reads."""
 
     points: Sequence[CurvePoint]
-    #: Bytes that were filled in the end.
+    #: Bytes filled at the end.
     end_bytes: int
-    #: How the end came: ``killed`` by the kernel, or ``stuck``: nearly all writes are refused.
+    #: The end: ``killed`` by the kernel, or ``stuck``, as nearly all writes are refused.
     ended: str
     pages_in: int
     pages_out: int
-    #: Of the chip's pages in the whole run.
+    #: Operations on the chip's pages in the whole run.
     loads: int
     programs: int
     erasures: int
@@ -201,24 +201,24 @@ class SpeedCurve:
     repeats: int
 
     def mib_s(self, point: CurvePoint) -> float:
-        """Give the speed of the reads at a point, in 2**20 bytes a second."""
+        """Return the speed of the reads at a point, in 2**20 bytes a second."""
         return point.read_bytes / MIB / (point.took_ns / 1e9)
 
     def ram_mib_s(self) -> float:
-        """Give the speed of RAM: that of the fastest reads, of which all were there."""
+        """Return the speed of RAM: that of the fastest reads, of which all were there."""
         return max(map(self.mib_s, self.points))
 
     def after(self, from_bytes: int) -> list[CurvePoint]:
-        """Give the points at which more is allocated."""
+        """Return the points at which more is allocated."""
         return [point for point in self.points if point.allocated_bytes > from_bytes]
 
     def beyond(self, from_bytes: int) -> float | None:
-        """Give the mean of speeds where more is allocated, as a share of RAM's."""
+        """Return the mean of speeds where more is allocated, as a share of RAM's."""
         speeds = [self.mib_s(point) for point in self.after(from_bytes)]
         return statistics.mean(speeds) / self.ram_mib_s() if speeds else None
 
     def rate(self, from_bytes: int) -> float | None:
-        """Give bytes read over the time of reading, in 2**20 bytes a second, where more is."""
+        """Return bytes read over the time of reading, in 2**20 bytes a second, where more is."""
         after = self.after(from_bytes)
         took_ns = sum(point.took_ns for point in after)
         return sum(point.read_bytes for point in after) / MIB / (took_ns / 1e9) if after else None
@@ -245,7 +245,7 @@ class KernelChurn:
 
 @dataclass(frozen=True)
 class IdlePageTimes:
-    """How long pages take, out and in, where nothing else is done."""
+    """Times of a page out and a page in on an idle machine."""
 
     out_ns: float
     in_ns: float
@@ -253,36 +253,36 @@ class IdlePageTimes:
 
 @dataclass(frozen=True)
 class KernelMeasurements:
-    """What came of all."""
+    """The measurements of all systems."""
 
     kernel: str
     qemu: str
     setup: KernelSetup
     #: By system, then by what is read.
     curves: Mapping[str, Mapping[str, SpeedCurve]]
-    #: By system; without those whose memory ends before.
+    #: Churn by system, without systems that run out of memory before.
     churn: Mapping[str, KernelChurn]
-    #: Of zram and of ours on RAM, in one machine; empty where not both are asked for.
+    #: Page times of zram and of ours on RAM, in one machine; empty if not both were run.
     idle: Mapping[str, IdlePageTimes]
     #: Runs whose machine hung or failed, as ``log, fixed``, and what it said.
     left_out: Mapping[str, str]
 
     def without_swap(self) -> int | None:
-        """Give the bytes that are there without swap."""
+        """Return the bytes that are there without swap."""
         none = self.curves.get("none")
         return None if none is None else round(self.end("none"))
 
     def end(self, system: str) -> float:
-        """Give how far memory goes, the mean over what was read in runs not left out, in bytes."""
+        """Return the usable memory in bytes, as the mean over the runs that were not left out."""
         return statistics.mean(curve.end_bytes for curve in self.curves[system].values())
 
     def charted(self) -> str:
-        """Give the kind of reads that a chart shows: the first that any system has."""
+        """Return the kind of reads that a chart shows: the first that any system has."""
         there = {reading for runs in self.curves.values() for reading in runs}
         return next(reading for reading in self.setup.readings if reading in there)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it, for JSON; a point is the list of its numbers."""
+        """Return all of it, for JSON; a point is the list of its numbers."""
         curves = {
             name: {
                 reading: {
@@ -326,7 +326,7 @@ class KernelMeasurements:
 
 
 def known(names: Sequence[str]) -> list[str]:
-    """Give systems in their order; none named are all.
+    """Return systems in their order; none named are all.
 
     Raises:
         FlashpagerError: for a name that is none.
@@ -395,7 +395,7 @@ def measure(
 def _found(
     machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: str
 ) -> SpeedCurve | KernelChurn | FlashpagerError | None:
-    """Give what a run finds, or why it fails."""
+    """Return what a run finds, or why it fails."""
     try:
         if reading == CHURN:
             return churn(machine, setup, name)
@@ -405,13 +405,13 @@ def _found(
 
 
 def at_once(setup: KernelSetup, systems: Sequence[str], free_bytes: int) -> int:
-    """Give how many machines run at once: one a CPU, as far as the host's free memory goes."""
+    """Return how many machines run at once: one a CPU, as far as the host's free memory goes."""
     of_one = (max(_memory_mib(setup, SYSTEMS[name]) for name in systems) + _EMULATOR_MIB) * MIB
     return max(1, min(os.cpu_count() or 1, free_bytes // of_one))
 
 
 def _free_bytes() -> int:
-    """Give the host's memory that programs may take, or all where it does not say."""
+    """Return the host's memory that programs may take, or all where it does not say."""
     try:
         said = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
@@ -485,7 +485,7 @@ def _run(
 ) -> str:
     system = SYSTEMS[name]
     given = {**_variables(setup, system), **variables, "CASE": "bench", "SYSTEM": system.driver}
-    # Else the machine's own files are in a file system that goes out, too.
+    # Otherwise the machine's own files are in a file system that is swapped out, too.
     given["rootfstype"] = "ramfs"
     if system.has_chip:
         given["CHIP"] = CHIPS[system.medium].parameters()
@@ -493,7 +493,7 @@ def _run(
 
 
 def _memory_mib(setup: KernelSetup, system: SwapSystem) -> int:
-    """Give a machine's memory, with what the emulated chip keeps its bytes in beside it."""
+    """Return a machine's memory, with what the emulated chip keeps its bytes in beside it."""
     memory, chip = setup.memory_bytes // MIB, setup.chip_bytes // MIB
     if not system.has_chip:
         return memory
@@ -562,7 +562,7 @@ def idle(machine: vm.VirtualMachine, setup: KernelSetup) -> dict[str, IdlePageTi
 
 
 def _times(said: str, driver: str) -> IdlePageTimes:
-    """Give the medians of a driver's turns, a page."""
+    """Return the medians of a driver's turns, a page."""
     turns = [turn for turn in said.split("\nturn ")[1:] if turn.startswith(driver)]
     rounds = [
         tuple(map(int, one))

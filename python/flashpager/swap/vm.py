@@ -33,21 +33,21 @@ _CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFA
 class KernelTarget:
     """A kind of machine."""
 
-    #: How Debian names its kernel.
+    #: Debian's name of its kernel flavour.
     flavour: str
-    #: How the kernel's sources name it.
+    #: The architecture's name in the kernel's sources.
     architecture: str
-    #: What compilers for it begin with.
+    #: The prefix of its cross compilers.
     prefix: str
     console: str
     emulator: str
     options: tuple[str, ...]
-    #: Debian's packages of what building and running takes.
+    #: Debian packages that building and running take.
     packages: str
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """What building and running takes."""
+        """The tools that building and running take."""
         return (f"{self.prefix}gcc", f"{self.prefix}strip", "make", self.emulator)
 
 
@@ -92,11 +92,11 @@ class UnpackedKernel:
         return found[-1]
 
     def release(self) -> str:
-        """Give the kernel's name, as `uname -r` prints it."""
+        """Return the kernel's name, as `uname -r` prints it."""
         return self.one("lib/modules/*").name
 
     def bootable(self) -> bytes:
-        """Give what QEMU boots: of a bzImage what is in it, which PVH boots without more work."""
+        """Return what QEMU boots: of a bzImage what is in it, which PVH boots without more work."""
         image = self.one(f"boot/vmlinuz-*-{self.target.flavour}").read_bytes()
         if self.target is not PC:
             return image
@@ -124,17 +124,17 @@ def depends(module: Path) -> list[str]:
 
 
 def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
-    """Give all that a module needs, what is needed last first, as `modules.dep` has it."""
+    """Return all that a module needs, what is needed last first, as `modules.dep` has it."""
     needed: list[Path] = []
     for other in modules:
         if other.stem in depends(module):
             needed += [other, *loaded_for(other, modules)]
-    # What several need comes where it is needed first: behind all of them.
+    # A module that several need is loaded before all of them.
     return list(reversed(list(dict.fromkeys(reversed(needed)))))
 
 
 def sources() -> Path:
-    """Give the folder in which the sources of the modules are: a checkout's.
+    """Return the folder in which the sources of the modules are: a checkout's.
 
     Raises:
         FlashpagerError: where flashpager was installed without them.
@@ -151,7 +151,7 @@ def sources() -> Path:
 
 
 def kernel(target: KernelTarget = PC, given: Path | None = None) -> UnpackedKernel:
-    """Give the kernel in a folder, or in the one that the environment names.
+    """Return the kernel in a folder, or in the one that the environment names.
 
     Raises:
         FlashpagerError: if there is none.
@@ -220,7 +220,7 @@ class VirtualMachine:
     def command(
         self, variables: Mapping[str, str], memory_mib: int = 128, options: Sequence[str] = ()
     ) -> list[str]:
-        """Give QEMU's command line; `variables` are the environment of the first process."""
+        """Return QEMU's command line; `variables` are the environment of the first process."""
         line = [f"console={self.target.console}", "quiet", "oops=panic", "panic=-1"]
         if self.target is PC:
             # On a busy host the kernel may see no tick in time and stop, or take its clock for
@@ -241,7 +241,7 @@ class VirtualMachine:
         timeout_s: float = 240,
         options: Sequence[str] = (),
     ) -> str:
-        """Boot, with further options of QEMU's, and give what the machine printed.
+        """Boot, with further options of QEMU's, and return what the machine printed.
 
         Raises:
             FlashpagerError: if it does not end in time.
@@ -294,7 +294,7 @@ def make(kernel: UnpackedKernel, here: Path) -> VirtualMachine:
         files[f"{folder}/{path.name}"] = stripped.read_bytes()
         needed = " ".join(other.name for other in loaded_for(path, modules))
         lines.append(f"{path.name}: {needed}\n")
-    # What depmod would write of it.
+    # Written as depmod would.
     files[f"{folder}/modules.dep"] = "".join(lines).encode()
     files[f"{folder}/modules.symbols"] = b"alias symbol:fpswap_mtd_open flashpager-swap-mtd\n"
     aliases = [f"alias crypto-{name} {name}\n" for name in ("lz4", "deflate", "zstd", "lzo")]

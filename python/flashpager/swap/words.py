@@ -22,7 +22,7 @@ _NOTABLE = 0.01
 
 
 def eaters(times: Mapping[str, float]) -> str:
-    """Say what takes how much of a time, most first: ``decompression 61 %, RAM 20 %``."""
+    """Write the shares of a time, the largest first: ``decompression 61 %, RAM 20 %``."""
     total = sum(times.values())
     return ", ".join(
         f"{name} {percent(ns / total, 0)}" for name, ns in times.items() if ns >= _NOTABLE * total
@@ -30,7 +30,7 @@ def eaters(times: Mapping[str, float]) -> str:
 
 
 def answer(found: SwapBenchmark) -> list[str]:
-    """Say in a few lines what came of it, the most important first."""
+    """Summarize a benchmark in a few lines, the most important first."""
     first, most = found.first, found.allocated_bytes
     lines = [
         (
@@ -91,7 +91,7 @@ def system(of: SwapSystem) -> str:
 
 
 def stored(store: StoreReport | LiveStore) -> str:
-    """Say what a store made of its pages, and what it wrote."""
+    """Describe how a store kept its pages, and how much it wrote."""
     stat = store.statistics
     parts = [counted(stat.pages, "page")]
     if stat.used_ratio is not None and stat.compression_ratio is not None:
@@ -108,7 +108,7 @@ def stored(store: StoreReport | LiveStore) -> str:
 
 
 def configuration(run: Run | SwapChurn, *, live: bool = False) -> list[tuple[str, str]]:
-    """Give what all numbers of a run follow from, by name.
+    """Return what all numbers of a run follow from, by name.
 
     A live run has the processor and the memory of this machine, and no other's times.
     """
@@ -201,7 +201,7 @@ def _unverified(fields: Sequence[str]) -> str:
 
 
 def churn_answer(found: SwapChurn) -> list[str]:
-    """Say in a few lines what overwriting came to."""
+    """Summarize the results of overwriting in a few lines."""
     store = found.store
     wear = store.wear
     lines = [
@@ -226,7 +226,7 @@ def churn_answer(found: SwapChurn) -> list[str]:
 
 
 def taken(process: PagesProcess) -> str:
-    """Say how many pages of a process were captured."""
+    """Write how many pages of a process were captured."""
     captured, every, kind = process.pages, process.anonymous_pages, "anonymous page"
     said = (
         f"all {counted(every, kind)}"

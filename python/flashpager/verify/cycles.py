@@ -10,24 +10,24 @@ from flashpager._engine import FlashpagerError
 class JobCycles:
     """Cycles by job of the pager."""
 
-    #: A window, and the frame of its page.
+    #: Getting a window, and finding the frame of its page.
     lookup: int = 0
-    #: All of a fault that is none of the following.
+    #: The rest of a fault, beside the jobs that follow.
     fault: int = 0
     search: int = 0
-    #: Of a load.
+    #: Commands of a load.
     command: int = 0
     wait: int = 0
     #: Column changes.
     column: int = 0
     skip: int = 0
     fetch: int = 0
-    #: Of tags, but for getting them.
+    #: Checks of tags, without fetching them.
     check: int = 0
 
     @property
     def together(self) -> int:
-        """Of all jobs."""
+        """Cycles of all jobs."""
         return sum(getattr(self, each.name) for each in fields(self))
 
     def __add__(self, other: "JobCycles") -> "JobCycles":
@@ -43,17 +43,17 @@ JOBS = tuple(each.name for each in fields(JobCycles))
 
 @dataclass(frozen=True)
 class EqualFaults:
-    """Faults for which the same was done."""
+    """Faults with equal work."""
 
-    #: What each of them has.
+    #: Work of each fault.
     loads: int
     column_changes: int
     bytes_skipped: int
-    #: With those skipped.
+    #: Bytes over the bus, skipped ones included.
     bytes_fetched: int
     walk: int
     count: int
-    #: Of all of them.
+    #: Cycles of all these faults together.
     cycles: JobCycles
 
 
@@ -62,16 +62,16 @@ class MeasuredPart:
     """Cycles of a part of a program."""
 
     hits: int
-    #: Of bytes out of windows.
+    #: Cycles of reading bytes out of windows.
     read: int
-    #: What is no job of the pager.
+    #: Cycles outside the pager.
     program: int
     cycles: JobCycles
     faults: list[EqualFaults]
 
     @property
     def misses(self) -> int:
-        """How many faults there are."""
+        """The number of faults."""
         return sum(each.count for each in self.faults)
 
     @property
@@ -116,27 +116,27 @@ def parts_of(lines: Iterable[str]) -> list[MeasuredPart]:
 
 @dataclass(frozen=True)
 class JobPrices:
-    """What the pager's jobs cost on a device, in cycles."""
+    """Cycles of the pager's jobs on a device."""
 
     read_byte: float
-    #: Of each reference.
+    #: Each reference.
     lookup: float
-    #: Of each fault, beside what follows.
+    #: Each fault, beside the jobs that follow.
     fault: float
-    #: Of a search, whatever its walk.
+    #: Each search for a victim, beside its walk.
     search: float
     walk_step: float
-    #: Of a load, beside its t_R.
+    #: Each load, beside its t_R.
     load_command: float
     #: All of a column change.
     column_change: float | None
     #: A byte on the bus, whether it is looked at or not.
     bus_byte: int
-    #: What a byte takes besides where it goes into a frame.
+    #: Each byte that goes into a frame, beside ``bus_byte``.
     store_byte: float
-    #: Of a tag that is checked, beside the blocks of its MAC; None without tags.
+    #: Each check of a tag, beside the blocks of its MAC; None without tags.
     tag_check: float | None = None
-    #: Of a block of 16 bytes of a MAC.
+    #: Each block of 16 bytes of a MAC; None without tags.
     mac_block: float | None = None
 
 

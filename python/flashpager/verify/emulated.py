@@ -48,7 +48,7 @@ _MODULUS = 1 << 32
 
 @dataclass(frozen=True)
 class ComparedCount:
-    """A count, as it was simulated and as the device has it."""
+    """A count, simulated and on the device."""
 
     name: str
     simulated: int
@@ -56,16 +56,16 @@ class ComparedCount:
 
     @property
     def is_equal(self) -> bool:
-        """Whether they are the same, where the device counts modulo 2**32."""
+        """Whether both are equal modulo 2**32, as devices count."""
         return self.simulated % _MODULUS == self.device
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What came of a verification."""
+    """The result of a verification."""
 
     counts: list[ComparedCount]
-    #: Of the whole program, where the emulator knows them.
+    #: Cycles of the whole program; None if the emulator does not count them.
     cycles: int | None
     #: By job, where the chip is outside of the device: what comes before a run, and the rest.
     parts: list[MeasuredPart] = field(default_factory=list)
@@ -82,14 +82,14 @@ class RefusedImageError(Exception):
 
 @dataclass(frozen=True)
 class AuthenticatedFlash:
-    """What stands in flash, where it is authenticated, and what the device wants of it."""
+    """Authenticated flash content, and the version that the device accepts."""
 
     secret: Authentication
     #: The device's rollback counter: the oldest version that it runs.
     oldest: int
 
     def header(self, design: PagerDesign) -> str:
-        """Give what the firmware wants to know beside the pager's design."""
+        """Return the macros of the firmware beside those of the pager's design."""
         key = ", ".join(f"{byte:#04x}" for byte in self.secret.key)
         return (
             f"#define VERIFY_KEY {{{key}}}\n"
@@ -102,13 +102,13 @@ class AuthenticatedFlash:
 class EmulatedDevice:
     """A microcontroller and its emulator."""
 
-    #: As it is told to people.
+    #: Its name in messages.
     title: str
     #: Debian packages by tool.
     packages: dict[str, str]
     #: Makes what the emulator runs, in a folder, of the pager's sources.
     compile: Callable[[Path, Path], None]
-    #: What is run there.
+    #: The command that starts the emulator.
     emulator: Sequence[str]
     #: The same as ``compile`` where the chip is on the device's pins, for devices that have them:
     #: makes ``counting.elf`` and ``device.elf``, which keeps no statistics.
@@ -127,7 +127,7 @@ class EmulatedDevice:
         deployed: AuthenticatedFlash | None = None,
         flash: bytes | None = None,
     ) -> Verification:
-        """Let the device take all runs, and compare what it counted.
+        """Run all runs on the device, and compare its counts.
 
         With a ``chip`` on its pins it takes them twice: with statistics for the counts, and as it
         would be deployed for the chip's counts, the bytes and the cycles.
@@ -200,7 +200,7 @@ def _of(told: dict[str, int], name: str) -> int:
 
 
 def _compile(command: Sequence[str], folder: Path) -> str:
-    """Give what the compiler complains of, if anything."""
+    """Return what the compiler complains of, if anything."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stderr.strip() if done.returncode else ""
 
@@ -283,7 +283,7 @@ _OLD = "error the image is older than the rollback counter allows"
 
 
 def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
-    """Say why the device refused what is in its flash, if it did."""
+    """Explain why the device refused what is in its flash, if it did."""
     if _OLD in lines:
         return "the device refused the image: it is older than the rollback counter allows"
     if _FORGED not in lines:
@@ -306,7 +306,7 @@ def _run(command: Sequence[str], folder: Path, design: PagerDesign) -> list[str]
         text=True,
         check=False,
     )
-    # Where semihosting writes depends on QEMU's version.
+    # Semihosting writes to either stream, depending on QEMU's version.
     lines = (done.stdout + done.stderr).splitlines()
     refused = _refusal(lines, design)
     if refused:
@@ -323,7 +323,7 @@ def _run(command: Sequence[str], folder: Path, design: PagerDesign) -> list[str]
 
 
 def _numbers(lines: Sequence[str]) -> dict[str, int]:
-    """Give the numbers that were told, by name."""
+    """Return the numbers that were told, by name."""
     pairs = (line.rpartition(" ") for line in lines)
     return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
 

@@ -15,7 +15,7 @@ _DIGITS = 2
 
 
 def compiler_version() -> str:
-    """Say which compiler makes the firmware."""
+    """Return the version line of the compiler that makes the firmware."""
     command = [AVR_COMPILER[0], "-dumpfullversion", "-dumpversion"]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
     return f"{AVR_COMPILER[0]} {said[0]}" if said else AVR_COMPILER[0]
@@ -23,7 +23,7 @@ def compiler_version() -> str:
 
 @dataclass(frozen=True)
 class FittedBoard:
-    """What a board's file is made of."""
+    """The content of a board's file with fitted prices."""
 
     design: Design
     lookup: str
@@ -41,7 +41,7 @@ class FittedBoard:
         return f"{self.clock_hz / 1e6:g}MHz/{self.prices.bus_byte}-x8"
 
     def text(self) -> str:
-        """Give the file, a TOML text."""
+        """Return the file, a TOML text."""
         design, prices = self.design, self.prices
         compiler = " ".join([compiler_version(), *AVR_COMPILER[1:]])
         clock = f"{self.clock_hz / 1e6:g} MHz"

@@ -25,7 +25,7 @@ _FASTEST_HZ = 20_000_000
 
 
 def clock_of(board: str | None) -> int:
-    """Give the clock of an AVR on a board: that of its processor, else 16 MHz.
+    """Return the clock of an AVR on a board: that of its processor, else 16 MHz.
 
     Raises:
         FlashpagerError: for one that an ATmega1284P does not take.
@@ -50,7 +50,7 @@ class FittedPrices:
 
     #: The board's file.
     text: str
-    #: What they were fitted to, and the rest.
+    #: The part of the program that prices were fitted to, and the rest.
     parts: list[MeasuredPart]
     #: Counts of the device that are not those simulated.
     differ: list[ComparedCount]
@@ -58,7 +58,7 @@ class FittedPrices:
 
 @dataclass(frozen=True)
 class FitErrors:
-    """How well prices tell a part of a program."""
+    """Errors of fitted prices on a part of a program."""
 
     title: str
     runs: int
@@ -80,7 +80,7 @@ class PriceFitting:
         fit_runs: int,
         deployed: AuthenticatedFlash | None = None,
     ) -> None:
-        """Take what a verification takes.
+        """Store the inputs of a verification.
 
         Raises:
             FlashpagerError: for more runs than there are, and for what has no prices to fit.
@@ -102,7 +102,7 @@ class PriceFitting:
         self._parts: list[MeasuredPart] = []
 
     def run(self) -> FittedPrices:
-        """Let the device take all runs, and fit."""
+        """Run all runs on the device, and fit prices to its cycles."""
         verified = self._device.verify(
             self._pager,
             self._runs,
@@ -132,7 +132,7 @@ class PriceFitting:
         return FittedPrices(board.text(), self._parts, verified.differ)
 
     def _column_bus_ns(self, bus: str) -> float | None:
-        """Give what a column change takes on a bus, without software."""
+        """Return what a column change takes on a bus, without software."""
         design = self._row.design.replace(register="random-column", bus=bus, handler=Handler())
         return _engine.simulate(self._trace.path, [design])[0].prices.t_column_change_ns
 
@@ -167,7 +167,7 @@ class PriceFitting:
         return self._device.verify(pager, first, self._image, row.counts, chip=chip).parts
 
     def errors(self, board: Path) -> list[FitErrors]:
-        """Say how well a board with the prices tells both parts."""
+        """Return the errors of a board with these prices on both parts of the program."""
         prices = Design.from_board(board)
         same = self._row.design
         design = same.replace(

@@ -57,7 +57,7 @@ _NOT_LOADED, _REFUSED, _PAGED, _STOPPED = range(4)
 _ADDR_NO_RANDOMIZE = 0x0040000
 _ASK_PERSONALITY = 0xFFFFFFFF
 
-# Of ELF files of 64 bits.
+# Types and machine of 64-bit ELF files.
 _EXECUTABLE_TYPES = (2, 3)
 _X86_64 = 62
 _PT_LOAD, _PT_INTERP = 1, 3
@@ -71,7 +71,7 @@ _MOST_NAME_BYTES = 4096
 
 @dataclass(frozen=True)
 class LinuxPageDesign:
-    """What the code is paged with."""
+    """Policy and frames of a Linux program's code."""
 
     policy: str
     #: The budget of ``pa-clock``, the seed of ``random``, the valid pages of ``fifo-sc``; else 0.
@@ -122,7 +122,7 @@ class LinuxPageDesign:
             raise FlashpagerError(message)
         if what == "valid":
             if not matched[2] or matched[3]:
-                # As the model rounds a share.
+                # Rounded as the model rounds a share.
                 parameter = max(1, frames * (parameter if matched[2] else 50) // 100)
             if not _LEAST_PAGES <= parameter < frames:
                 message = (
@@ -138,7 +138,7 @@ class LinuxPageDesign:
         return f"{self.policy}({self.parameter})" if self.parameter else self.policy
 
     def simulated(self) -> Design:
-        """Give the design whose replay has the same counts."""
+        """Return the design whose replay has the same counts."""
         return Design(
             part=_PART,
             cache_page_bytes=PAGE_BYTES,
@@ -152,11 +152,11 @@ class LinuxPageDesign:
 class LinuxProgram:
     """A program whose code can be paged."""
 
-    #: As it was asked for, as it is to be run, and the file that it is.
+    #: Its name as typed, the path to run, and the resolved file.
     name: str
     path: Path
     file: Path
-    #: Where its executable segment begins, as linked.
+    #: The linked address of its executable segment.
     start: int
     #: Name, address and bytes of its sections of code, by address.
     sections: tuple[tuple[str, int, int], ...]
@@ -193,11 +193,11 @@ class LinuxProgram:
         return cls(name, path, file, start, sections)
 
     def section_names(self) -> str:
-        """Give what ``record --section`` takes for an image that is the segment."""
+        """Return what ``record --section`` takes for an image that is the segment."""
         return ",".join(name for name, _, _ in self.sections)
 
     def check(self, info: TraceInfo, build_id: str) -> None:
-        """See that a trace is of this program, and has its pages.
+        """Check that a trace is of this program, and has its pages.
 
         Raises:
             FlashpagerError: if not: what to record.
@@ -233,7 +233,7 @@ class LinuxProgram:
 
 
 def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
-    """Give where the executable segment of a program begins, and its sections of code."""
+    """Return where the executable segment of a program begins, and its sections of code."""
     start, length = _segment_of(data)
     found = []
     for name, type_, flags, address, offset, size in _sections_of(data):
@@ -266,7 +266,7 @@ def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
 
 
 def _segment_of(data: bytes) -> tuple[int, int]:
-    """Give address and bytes of the one executable segment."""
+    """Return address and bytes of the one executable segment."""
     if data[:4] != b"\x7fELF":
         message = "is no ELF file"
         raise ValueError(message)
@@ -291,7 +291,7 @@ def _segment_of(data: bytes) -> tuple[int, int]:
 
 
 def _sections_of(data: bytes) -> list[tuple[str, int, int, int, int, int]]:
-    """Give name, type, flags, address, offset and bytes of each section."""
+    """Return name, type, flags, address, offset and bytes of each section."""
     (at,) = struct.unpack_from("<Q", data, 40)
     size, count, names = struct.unpack_from("<HHH", data, 58)
     if not count:
@@ -316,7 +316,7 @@ def _has_ifunc(relocations: bytes) -> bool:
 
 @dataclass(frozen=True)
 class PagedRun:
-    """What was counted, and how the program ended."""
+    """The counts of a run, and the end of the program."""
 
     counts: dict[str, int]
     code_bytes: int
@@ -324,13 +324,13 @@ class PagedRun:
     data_reads: int
     #: Instructions across the end of a page whose first page was lent to them.
     straddles: int
-    #: Of a fault: in the handler, the median and the mean, and to it and back. None without one.
+    #: Time of a fault: in the handler, median and mean (None without a fault), and to it and back.
     handler_ns: float | None
     mean_handler_ns: float | None
     outer_ns: int
     #: From the start of the program to its end.
     seconds: float
-    #: Of the program; that of a signal is negative.
+    #: Exit code of the program; a signal's number is negative.
     exit_code: int
     #: A signal was sent to us, and passed on.
     interrupted: bool
@@ -347,7 +347,7 @@ class PagedRun:
 
     @property
     def failure(self) -> str:
-        """Say how the program failed; empty if it did not."""
+        """Return how the program failed; empty if it did not."""
         if self.exit_code < 0:
             with suppress(ValueError):
                 return f"signal {signal.Signals(-self.exit_code).name}"
@@ -355,7 +355,7 @@ class PagedRun:
         return f"exit status {self.exit_code}" if self.exit_code else ""
 
     def compare(self, counts: object) -> list[ComparedCount]:
-        """Hold what was counted against what was simulated."""
+        """Compare what was counted with what was simulated."""
         return [ComparedCount(name, getattr(counts, name), self.counts[name]) for name in COUNTS]
 
 
@@ -457,7 +457,7 @@ class _FixedAddresses:
 
 
 def _refusal(program: LinuxProgram, told: dict[str, int], reason: str) -> str:
-    """Say why a program was not paged to its end."""
+    """Explain why a program was not paged to its end."""
     if told["state"] == _NOT_LOADED:
         return f"{program.name}: ran without the pager, as its loader takes no LD_PRELOAD"
     error = OSError(told["error"], os.strerror(told["error"])) if told["error"] else None

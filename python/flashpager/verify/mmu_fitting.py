@@ -36,7 +36,7 @@ class MachineBench:
 
     @classmethod
     def of(cls, trace: Trace, program: Path, board: str | None) -> "MachineBench":
-        """Take the processor of a board.
+        """Create from the processor of a board.
 
         Raises:
             FlashpagerError: for one that the machine has not.
@@ -54,7 +54,7 @@ class MachineBench:
         for message in _untimed(design, self.trace):
             raise FlashpagerError(message)
         if design.is_executed:
-            # What goes on meanwhile overlaps with the machine's own time.
+            # Transfers that go on meanwhile overlap with the machine's own time.
             design = design.replace(ram=self._ram_of(design))
         row = _engine.simulate(self.trace.path, [design])[0]
         pager = HandlerDesign.of(row, self.trace.info)
@@ -63,7 +63,7 @@ class MachineBench:
         return TimedDesign(timed, compare(timed, row), differ)
 
     def _ram_of(self, design: Design) -> Ram:
-        """Give the RAM of which a program takes as long to read as the machine to execute it."""
+        """Return the RAM of which a program takes as long to read as the machine to execute it."""
         info = self.trace.info
         read_ns = self.instruction_ns * (info.instructions or 0) / max(info.bytes, 1)
         return Ram(t_read_ns=read_ns, t_write_ns=design.ram.t_write_ns)
@@ -87,7 +87,7 @@ class MachineBench:
         return fit(own.timed, moving.timed, moves=True)
 
     def board(self, design: Design, handler: Handler) -> str:
-        """Give the file of a board with fitted prices, a TOML text."""
+        """Return the file of a board with fitted prices, a TOML text."""
         mhz = 1e3 / self.instruction_ns
         said = (
             f"An ARM926EJ-S that runs its program from {design.part} by page faults: the "
@@ -155,7 +155,7 @@ class TimedDesign:
 
 
 def _untimed(design: Design, trace: Trace) -> list[str]:
-    """Say what the machine times otherwise than the model prices it."""
+    """Return why the machine's times of a design cannot be compared with the model's."""
     found = []
     if trace.info.reads:
         found.append(

@@ -78,27 +78,27 @@ _QUIET = (
 class MmuMachine:
     """A machine with an ARM926EJ-S."""
 
-    #: As it is told to people.
+    #: Its name in messages.
     title: str
-    #: What QEMU calls it, and runtime/pager/verify its source and its linker's script.
+    #: Its name in QEMU, and of its source and linker script in runtime/pager/verify.
     name: str
-    #: Where its RAM begins.
+    #: The address of its RAM.
     ram: int = 0
-    #: What its flash chip counts for itself, by what of :class:`Counts` it must add up to.
+    #: Counts of its flash chip, each with the fields of :class:`Counts` that it must equal in sum.
     of_chip: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
         (name, (name,))
         for name in ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
     )
     #: Macros of the design.
     macros: tuple[tuple[str, int], ...] = ()
-    #: Whether a chip of QEMU's holds the image.
+    #: Whether a flash chip that QEMU emulates holds the image.
     has_flash: bool = False
     #: The version of QEMU that has it no more.
     dropped: str = ""
 
     @property
     def qemu(self) -> tuple[str, ...]:
-        """Give how QEMU is run as this machine."""
+        """Return how QEMU is run as this machine."""
         return ("qemu-system-arm", "-M", self.name, "-cpu", "arm926", *_QUIET)
 
 
@@ -136,7 +136,7 @@ _TICK = 3
 
 @dataclass(frozen=True)
 class HandlerDesign:
-    """What the handler is compiled for. Sizes are in bytes."""
+    """A design as the fault handler is compiled for it. Sizes are in bytes."""
 
     policy: str
     #: The budget of ``pa-clock``, the seed of ``random``, the valid pages of ``fifo-sc``.
@@ -147,18 +147,18 @@ class HandlerDesign:
     page_bytes: int
     flash_page_bytes: int
     codeword_bytes: int | None
-    #: What of a page comes before the program goes on; None for all.
+    #: Bytes of a page that arrive before the program goes on; None for all.
     critical_bytes: int | None
     image_bytes: int
-    #: Where the image begins for the program.
+    #: The address of the image in the program.
     code: int
-    #: Whether a read of the code is a reference, as in a trace that has reads.
+    #: Whether data reads of the code are references, as in a trace with reads.
     pages_reads: bool
     machine: MmuMachine
 
     @classmethod
     def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "HandlerDesign":
-        """Give what a design that was simulated is on the machine.
+        """Return what a design that was simulated is on the machine.
 
         Raises:
             FlashpagerError: for what the machine, or the handler, has not.
@@ -178,7 +178,7 @@ class HandlerDesign:
         critical = design.critical_block_bytes
         parameter = int(matched[2]) if matched[2] and _POLICIES[name] else None
         if name.endswith("-sc"):
-            # As the model rounds a share.
+            # Rounded as the model rounds a share.
             share = 50 if parameter is None else parameter
             if parameter is None or matched[3]:
                 parameter = max(1, row.frames * share // 100)
@@ -259,7 +259,7 @@ def verify(
 def time(
     design: HandlerDesign, program: Path, info: TraceInfo, counts: Counts, pace: MachineTimes
 ) -> tuple[TimedRun, list[ComparedCount]]:
-    """Run a program on the machine, paged and timed; give times, and counts that differ.
+    """Run a program on the machine, paged and timed; return times, and counts that differ.
 
     Raises:
         FlashpagerError: as :func:`verify`.
@@ -273,7 +273,7 @@ def time(
 
 @dataclass(frozen=True)
 class _MachineOutput:
-    """What the machine wrote: the program, and behind it the handler."""
+    """Output of the machine: that of the program, and behind it the handler's lines."""
 
     written: list[str]
     lines: list[str]
@@ -342,7 +342,7 @@ def _paged(
 
 
 def _seconds(info: TraceInfo, counts: Counts) -> float:
-    """Give the longest that a run may take: a fault makes QEMU translate a page of code anew."""
+    """Return the longest that a run may take: a fault makes QEMU translate a page of code anew."""
     return 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
 
 
@@ -360,7 +360,7 @@ def _compared(said: _MachineOutput, counts: Counts, machine: MmuMachine) -> list
 
 
 def _refusals(row: Row) -> Iterator[str]:
-    """Say what of a design the machine, or the handler, has not."""
+    """Return why the machine or the handler cannot run a design."""
     design = row.design
     if design.icache or design.tlb:
         yield (
@@ -402,7 +402,7 @@ def _refusals(row: Row) -> Iterator[str]:
 
 
 def _refusals_of_flash(row: Row, machine: MmuMachine) -> Iterator[str]:
-    """Say what of a design a machine's flash chip has not."""
+    """Return why a machine's flash chip cannot run a design."""
     if not machine.has_flash:
         return
     if row.flash_page_bytes != _ONENAND_PAGE:
@@ -429,7 +429,7 @@ def _macro(prefix: str, name: str) -> str:
 
 
 def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
-    """Give where the image begins for the program."""
+    """Return where the image begins for the program."""
     bases = {
         section.address - section.offset - image.offset
         for image in info.images
@@ -458,7 +458,7 @@ def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
 
 
 def _entry_of(program: Path, info: TraceInfo) -> int:
-    """Give where a program begins, odd for Thumb; it must be what was recorded."""
+    """Return where a program begins, odd for Thumb; it must be what was recorded."""
     try:
         data = program.read_bytes()
     except OSError as error:
@@ -488,7 +488,7 @@ def _entry_of(program: Path, info: TraceInfo) -> int:
 
 
 def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Give address, place in the file and size of the sections of an ELF file."""
+    """Return address, place in the file and size of the sections of an ELF file."""
     (sections,) = struct.unpack_from("<I", data, 32)
     size, count = struct.unpack_from("<HH", data, 46)
     for at in range(sections, sections + size * count, max(size, 1)):
@@ -497,11 +497,11 @@ def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _flash(path: Path, program: Path, design: HandlerDesign, info: TraceInfo) -> tuple[str, str]:
-    """Write what the flash chip holds, and give how QEMU is told of it."""
+    """Write what the flash chip holds, and return how QEMU is told of it."""
     data = program.read_bytes()
     starts = {(address, size): start for address, start, size in _sections(data)}
     with path.open("wb") as file:
-        # What is before takes no room.
+        # The hole before the image takes no room on disk.
         file.truncate((FIRST_PAGE + _pages(info, design)) * design.flash_page_bytes)
         for section in info.images[0].sections:
             start = starts[section.address, section.bytes]
@@ -528,7 +528,7 @@ def _compile(folder: Path, sources: Path, machine: MmuMachine) -> None:
 
 
 def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str]:
-    """Give the lines that the machine wrote; ``how`` the program runs there."""
+    """Return the lines that the machine wrote; ``how`` the program runs there."""
     try:
         done = subprocess.run(
             command,
@@ -545,7 +545,7 @@ def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str
     except subprocess.TimeoutExpired:
         message = f"the emulated machine did not end within {seconds:.0f} s, the program {how}"
         raise FlashpagerError(message) from None
-    # Where semihosting writes depends on QEMU's version.
+    # Semihosting writes to either stream, depending on QEMU's version.
     said = done.stdout.splitlines() + done.stderr.splitlines()
     lines = [line for line in said if not _is_noise(line)]
     refused = [line for line in lines if line.startswith("qemu-system-arm: ")]

@@ -43,7 +43,7 @@ SCHEDULES = ("sequential", "parallel")
 
 
 def instruction_ns(board: str | None) -> int:
-    """Give what an instruction takes on a board: a cycle or more of its processor.
+    """Return what an instruction takes on a board: a cycle or more of its processor.
 
     Raises:
         FlashpagerError: for what QEMU has not.
@@ -65,7 +65,7 @@ def instruction_ns(board: str | None) -> int:
 
 @dataclass(frozen=True)
 class MachineTimes:
-    """What takes time on the machine, in nanoseconds."""
+    """The pace of the emulated machine, in nanoseconds."""
 
     instruction_ns: int
     #: A load, and a byte from the flash into a frame: both are modelled.
@@ -74,7 +74,7 @@ class MachineTimes:
 
     @classmethod
     def of(cls, design: Design, instruction_ns: int) -> "MachineTimes":
-        """Take what the engine prices a design's load and bytes at."""
+        """Create from the engine's prices of a design's load and bytes."""
         jobs = design.fault_times([1], 0)[0].jobs
         return cls(
             instruction_ns,
@@ -84,11 +84,11 @@ class MachineTimes:
 
     @property
     def shift(self) -> int:
-        """What -icount calls an instruction's time."""
+        """The ``shift`` of QEMU's ``-icount``: an instruction takes 2**shift ns."""
         return self.instruction_ns.bit_length() - 1
 
     def macros(self) -> dict[str, object]:
-        """Give what versatilepb_times.h wants."""
+        """Return what versatilepb_times.h wants."""
         return {
             "FP_VERIFY_TIMES": 1,
             "FP_VERIFY_T_R": round(self.load_ns / TICK_NS),
@@ -99,18 +99,18 @@ class MachineTimes:
 
 @dataclass(frozen=True)
 class TimedFaults:
-    """Faults of a kind after searches of a length. Times in ns, without what measuring takes."""
+    """Faults of one kind after equally long searches. Times in ns, without measurement overhead."""
 
     kind: str
     #: Frames looked at, and pages moved down from valid to invalid.
     search: int
     count: int
-    #: Of each of :data:`JOBS` and :data:`WAIT`, of all these faults together, and the longest.
+    #: Time of each of :data:`JOBS` and :data:`WAIT`: the sum over these faults, and the longest.
     sum_ns: dict[str, float]
     longest_ns: dict[str, float]
 
     def mean_ns(self, job: str) -> float:
-        """Give what a job took on average."""
+        """Return what a job took on average."""
         return self.sum_ns[job] / self.count
 
 
@@ -174,11 +174,11 @@ class TimedRun:
 
     @property
     def total_ns(self) -> float:
-        """Give the time of all faults together."""
+        """Return the time of all faults together."""
         return total(self.faults, "whole")
 
     def load_ns(self, faults: TimedFaults) -> float:
-        """Give what the flash took of a load: where the search was longer, the machine's timer."""
+        """Return the flash's time of a load; if the search took longer, the machine's timer."""
         if faults.kind != LOADED:
             return 0.0
         if self._is_longer(faults):
@@ -186,7 +186,7 @@ class TimedRun:
         return faults.mean_ns("load")
 
     def hidden_ns(self, faults: TimedFaults) -> float:
-        """Give what of a fault was done while the flash loaded."""
+        """Return what of a fault was done while the flash loaded."""
         if faults.kind != LOADED or self.schedule == "sequential":
             return 0.0
         alone = (job for job in _TOLD if job not in ("load", "whole"))
@@ -199,7 +199,7 @@ class TimedRun:
         )
 
     def as_rows(self) -> list[list[int]]:
-        """Give a row for each of its faults, in whole ns: kind, search, count, sums, longest.
+        """Return a row for each of its faults, in whole ns: kind, search, count, sums, longest.
 
         A design with a critical block or loads ahead has waits besides, which are in none.
         """
@@ -214,7 +214,7 @@ class TimedRun:
 
     @classmethod
     def of_rows(cls, rows: Iterable[list[int]], schedule: str, pace: MachineTimes) -> "TimedRun":
-        """Take what :meth:`as_rows` gave."""
+        """Create from the result of :meth:`as_rows`."""
         faults = tuple(
             TimedFaults(
                 _KINDS[kind],
@@ -233,7 +233,7 @@ def _outlasts(search_ns: float, pace: MachineTimes) -> bool:
 
 
 def _own_ns(kind: str, search_ticks: float, schedule: str, pace: MachineTimes) -> dict[str, float]:
-    """Give what measuring adds to a fault's jobs, less what no stamp sees.
+    """Return what measuring adds to a fault's jobs, less what no stamp sees.
 
     A stamp is in the time of what it ends, but where a wait ends at a moment whatever came before.
     """
@@ -262,7 +262,7 @@ def total(faults: Iterable[TimedFaults], job: str) -> float:
 
 
 def counted(faults: Iterable[TimedFaults]) -> int:
-    """Give how many they are."""
+    """Return how many they are."""
     return sum(each.count for each in faults)
 
 
@@ -323,7 +323,7 @@ class ComparedJob:
 
     @property
     def error(self) -> float:
-        """How much more the model has, as a share of the machine's."""
+        """Excess of the model's time, as a share of the machine's."""
         if self.machine_ns:
             return self.model_ns / self.machine_ns - 1
         return 0.0 if not self.model_ns else float("inf")
@@ -331,19 +331,19 @@ class ComparedJob:
 
 @dataclass(frozen=True)
 class ComparedTimes:
-    """A schedule on the machine, and as the model has it."""
+    """Times of a schedule, on the machine and in the model."""
 
     schedule: str
-    #: Of a true fault, on average: the paper's jobs, what is hidden, and the whole.
+    #: The average true fault: the paper's jobs, the hidden time, and the whole.
     jobs: list[ComparedJob]
     longest: ComparedJob
     false_fault: ComparedJob
-    #: Of all faults of the program.
+    #: All faults of the program together.
     total: ComparedJob
 
     @property
     def is_within(self) -> bool:
-        """Whether the totals are as near as they must be."""
+        """Whether the totals differ by no more than :data:`TOLERANCE`."""
         return abs(self.total.error) <= TOLERANCE
 
 
@@ -360,7 +360,7 @@ _PAPER: dict[str, tuple[str, ...]] = {
 
 
 def compare(timed: TimedRun, row: Row) -> ComparedTimes:
-    """Hold the machine's times against a simulation of the same design and schedule.
+    """Compare the machine's times with a simulation of the same design and schedule.
 
     Where a load ahead or the rest of a page goes on while the program runs, what a fault waits for
     that is no price: it is what the others leave of the fault.
@@ -370,7 +370,7 @@ def compare(timed: TimedRun, row: Row) -> ComparedTimes:
     counts, design = row.counts, row.design
     prices = design.handler
     jobs = design.fault_times([1], 0)[0].jobs
-    # What a false fault of fifo-sc moves down is no true fault's.
+    # A page that a false fault of fifo-sc moves down does not count for true faults.
     moved = sum(each.search * each.count for each in faults) - counts.walk
     search = counts.walk * prices.walk_step_ns + moved * prices.downgrade_ns
     model = {
@@ -389,7 +389,7 @@ def compare(timed: TimedRun, row: Row) -> ComparedTimes:
         rest_ns = (whole - row.time.false_faults_ns) / count - true_ns
         if design.critical_block_bytes:
             rests = [ComparedJob(_REST, total(timed.of_rest, "whole") / count, rest_ns)]
-    # What is taken off of the jobs, and what is waited for beside them.
+    # Time that overlaps with the jobs, and waiting beside them.
     hidden = "hidden, waited" if design.is_executed else "hidden"
     if design.is_executed:
         model[hidden] = true_ns - sum(model.values())

@@ -37,7 +37,7 @@ class NandChip:
 
     @classmethod
     def of(cls, row: Row, pager: PagerDesign, clock_hz: int) -> "NandChip":
-        """Give the chip of a design that was simulated, for a clock."""
+        """Return the chip of a design that was simulated, for a clock."""
 
         def cycles(ns: float) -> int:
             # A product that just exceeds a whole number does so by rounding.
@@ -56,7 +56,7 @@ class NandChip:
 
     @staticmethod
     def refusal(row: Row, pager: PagerDesign) -> str | None:
-        """Say why a design has no such chip; None where it has one."""
+        """Explain why a design has no such chip; None if it has one."""
         if pager.register not in _REGISTERS:
             return f"the AVR's chip is a NAND, which has one register: {pager.register} is another"
         part = _engine.find_part(row.design.part)
@@ -67,7 +67,7 @@ class NandChip:
         return None
 
     def options(self, fit_runs: int) -> list[str]:
-        """Give what the host of the emulator takes."""
+        """Return what the host of the emulator takes."""
         return [
             f"clock_hz={self.clock_hz}",
             f"page_bytes={self.page_bytes}",

@@ -41,21 +41,21 @@ class DeviceRuns:
         return numbers.tobytes()
 
     def first(self, count: int) -> "DeviceRuns":
-        """Give the first runs."""
+        """Return the first runs."""
         return DeviceRuns(self.numbers[: 2 * count])
 
     @property
     def count(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return len(self.numbers) // 2
 
     @property
     def bytes_read(self) -> int:
-        """How many bytes they fetch."""
+        """The bytes that all runs fetch."""
         return sum(self.numbers[1::2])
 
     def crc(self, image: bytes) -> int:
-        """Give the CRC-32 of all bytes executed, in their order."""
+        """Return the CRC-32 of all bytes executed, in their order."""
         crc, view = 0, memoryview(image)
         numbers = iter(self.numbers)
         for offset, length in zip(numbers, numbers, strict=True):

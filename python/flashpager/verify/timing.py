@@ -20,19 +20,19 @@ class ComparedTime:
 
     @property
     def error(self) -> float:
-        """How much more was simulated, as a share of the device's."""
+        """Excess of the simulated time, as a share of the device's."""
         if self.device_ns:
             return self.simulated_ns / self.device_ns - 1
         return 0.0 if not self.simulated_ns else float("inf")
 
     @property
     def is_within(self) -> bool:
-        """Whether it is as near as it must be."""
+        """Whether the two differ by no more than :data:`TOLERANCE`."""
         return abs(self.error) <= TOLERANCE
 
 
 def compared_times(row: Row, parts: Sequence[MeasuredPart], clock_hz: int) -> list[ComparedTime]:
-    """Hold the time of parts of a program against that of a row for the same runs."""
+    """Compare the time of parts of a program with that of a row for the same runs."""
     paging_ns = row.time.time_ns - row.time.read_ns
     paging = sum(part.cycles.together for part in parts)
     compared = [ComparedTime("paging", paging_ns, paging * 1e9 / clock_hz)]
@@ -43,7 +43,7 @@ def compared_times(row: Row, parts: Sequence[MeasuredPart], clock_hz: int) -> li
 
 
 def untimed(row: Row) -> str | None:
-    """Say why the time of a design cannot be held against a device; None where it can.
+    """Explain why the time of a design cannot be compared with a device; None if it can.
 
     The chip on the device's pins is another matter.
     """

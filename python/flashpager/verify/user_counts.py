@@ -1,4 +1,4 @@
-"""What a device of its user's counted, by its own statistics of the pager."""
+"""Counts of a user's own device, from the statistics of its pager."""
 
 import re
 from pathlib import Path
