@@ -262,7 +262,7 @@ class HandlerTimes:
         ]
 
     def _off(self) -> str:
-        """Describe the deviation of the machine's parallel faults from the model with its prices."""
+        """Describe the deviation of the machine's parallel faults from its model."""
         model = self.of_machine()
         walks = self.machine.walks("parallel")
         off = measured.worst_error([(us, model.us("parallel", walk)) for walk, us in walks])

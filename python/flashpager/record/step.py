@@ -51,7 +51,7 @@ class Stepper:
         return cls(program, request.command, "one" if request.one_stream else "each")
 
     def __init__(self, program: Path, command: list[str], whom: str) -> None:
-        """Store the program, its command line, and which threads or processes have their own trace."""
+        """Store the program, its command line, and which tasks have a trace of their own."""
         self.channel = StreamChannel()
         self.command = [whom, str(program), *command]
 
