@@ -1,4 +1,4 @@
-"""What was measured of whole hosts, and how well one is predicted from the others.
+"""Measurements of whole hosts, each predicted from the others.
 
 What is fitted is in the engine, :func:`flashpager._engine.measured_hosts`: of each host the time of
 an operation besides part and bus, or the processor's clocks for a byte, and the share of the
@@ -23,7 +23,7 @@ from flashpager_papers.flash_media import BOARD, MEASURED_CHIP, PARTS
 
 _IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
 _KIB, _MIB = 1024, 1 << 20
-#: What a chip takes of its datasheet's page load, where nothing else is known; as in the engine.
+#: The default share of its datasheet's t_R that a page load takes; the engine has the same.
 READ_SHARE = 0.83
 
 _OPENWRT = "OpenWrt 25246, 18694"
@@ -50,12 +50,12 @@ _NAND, _NOR, _FRAM = "MT29F1G08ABAEA", "W25Q128JV", "MB85RS256TY"
 class Observation:
     """A time that somebody measured, with what he said of the host."""
 
-    #: Who measured it: what is left out at a time.
+    #: The publication; predictions leave out one publication at a time.
     source: str
     what: str
     part: str
     host: Host
-    #: Of one operation.
+    #: Measured time of one operation.
     measured_us: float
     #: The host's name among the engine's, if something was fitted to this.
     name: str = ""
@@ -65,7 +65,7 @@ class Observation:
     page_bytes: int | None = None
     #: The bus that the fit takes, where the source does not state it.
     fitted_on: str | None = None
-    #: Of which kind the host is, for the summary.
+    #: The kind of host, for the summary.
     kind: str = ""
 
     @property
@@ -95,7 +95,7 @@ class LeftOutPrediction:
     """A measurement beside what the other sources let one expect."""
 
     observation: Observation
-    #: Of the host, what the source says.
+    #: The predicted range and its likely value.
     low_us: float
     likely_us: float
     high_us: float
@@ -413,7 +413,7 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
             value = one.measured_us - composed.range.likely_ns / 1e3
         found.setdefault(one.name, []).append(value)
     for name, ((less, short), (more, long)) in in_place.items():
-        # What is left of no bytes at all, as more than the bus's time goes by with each.
+        # Nothing is left for the operation: each byte takes longer than the bus does.
         found[name] = [short - (long - short) / (more - less) * less]
     return found
 

@@ -17,11 +17,11 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     FAILS = "does not hold"
-    #: Of what the source does not say in so many words: these are never counted as holding.
+    #: Verdicts on claims that the source does not make itself; they never count as holding.
     AGREES = "agrees"
     DIFFERS = "differs"
     NONE = "no verdict"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class Kind(StrEnum):
-    """How our figures are come by."""
+    """The origin of our figures."""
 
     #: By replaying programs, compressing pages, running a simulated machine.
     MEASURED = "measured"
@@ -44,12 +44,12 @@ class Kind(StrEnum):
     PREDICTED = "predicted"
     #: Ours was taken from the figure that it would be held against.
     BUILT_IN = "built in"
-    #: Of what the source leaves out.
+    #: A case that the source leaves out.
     BEYOND = "beyond"
 
 
 class Direction(StrEnum):
-    """What a claim says of its figures."""
+    """The rule that a claim sets for its figures."""
 
     EQUAL = "as printed"
     ABOUT = "about"
@@ -67,7 +67,7 @@ class Direction(StrEnum):
     WORDS = "described"
 
 
-#: What a figure further on the right side passes as well.
+#: Rules that a figure also meets if it lies further on the right side.
 ONE_SIDED = (Direction.AT_MOST, Direction.AT_LEAST, Direction.BELOW, Direction.ABOVE)
 _ORDERS: dict[Direction, Callable[[float, float], bool]] = {
     Direction.RISING: lambda before, after: before < after,
@@ -84,7 +84,7 @@ class Rule:
     direction: Direction
     #: Thresholds as printed, one a value; none for orders and words.
     printed: tuple[str, ...] = ()
-    #: Where they stand, if not where the claim does.
+    #: The place of the threshold, if it is not that of the claim.
     at: str = ""
 
     def admits(self, values: Sequence[float]) -> bool:
@@ -197,7 +197,7 @@ def words() -> Rule:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is found of one program, part or case."""
+    """Our values for one program, part or case."""
 
     of: str
     values: tuple[float, ...]
@@ -237,9 +237,9 @@ def tally(rule: Rule, figures: Sequence[Figure]) -> str:
 class Claim:
     """One claim: a sentence or a cell of a table."""
 
-    #: Where it stands, as ``Table 1`` or ``section 6.2``.
+    #: Its place in the paper, as ``Table 1`` or ``section 6.2``.
     where: str
-    #: What it says, in our words.
+    #: The claim, in our words.
     claim: str
     #: The paper's figure.
     paper: str
@@ -247,23 +247,23 @@ class Claim:
     ours: str
     kind: Kind
     rule: Rule
-    #: What is judged; none where nothing can be.
+    #: The figures that are judged; none if nothing can be.
     figures: tuple[Figure, ...]
     #: Why, where the figures do not speak for themselves.
     note: str = ""
-    #: What is not judged, and stands beside it.
+    #: Figures that are shown beside them, and not judged.
     witnesses: tuple[Figure, ...] = ()
-    #: What an emulated machine was measured to do, where one was. It is shown, and not judged.
+    #: The measurement on an emulated machine, if there is one. It is shown, and not judged.
     machine: str = ""
 
     @property
     def verdict(self) -> Verdict:
-        """What became of it."""
+        """The verdict, from the rule and the figures."""
         return judge(self.kind, self.rule, self.figures)
 
     @property
     def why(self) -> str:
-        """What the verdict is of: the rule, for which it holds, for which others, and the note."""
+        """Explanation of the verdict: the rule, the figures that meet it and those that do not."""
         judged = self.verdict not in (Verdict.OPEN, Verdict.BUILT_IN)
         parts = [self.rule.said] if judged and self.kind is not Kind.BEYOND else []
         if self.verdict in (Verdict.FAILS, Verdict.DIFFERS) and len(self.figures) > 1:

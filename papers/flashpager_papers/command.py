@@ -21,8 +21,8 @@ from flashpager_papers.mtdcompr import claims as mtdcompr
 from flashpager_papers.swl import claims as swl
 from flashpager_papers.swl import machine
 
-#: What is replayed, by where its traces are, and what is only composed: the latter takes no time
-#: worth a bar.
+#: Papers that are replayed, with the folder of their traces, and papers that are computed, too fast
+#: for a progress bar.
 _OF_TRACES = {"cardis": "traces", "swl": "traces/swl"}
 _OF_PARTS: dict[str, Callable[[], list[Claim]]] = {
     "flash-media": flash_media.reproduce,
@@ -37,7 +37,7 @@ _STYLES = {
     Verdict.FAILS: "yellow",
     Verdict.DIFFERS: "yellow",
 }
-#: What the two figures are, where they are not a paper's and ours.
+#: Titles of the two figures, if they are not the paper's and ours.
 _FIGURES = {"measurements": ("measured", "predicted")}
 
 

@@ -65,7 +65,7 @@ _FAST_BYTES_S = 10_000_000
 _LONG = 10_000
 #: Units that are written without a space.
 _CLOSE = ("", "x", ":1")
-#: What the article takes for the clock of a card at normal speed.
+#: The article's clock of a card at normal speed.
 _NORMAL_MHZ = 24
 
 

@@ -32,12 +32,12 @@ from flashpager_papers.flash_media import (
 _IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
 _PSRAM = str(PARTS / "octal-psram.toml")
 _KB, _KIB = 1000, 1024
-#: As far as a prediction may be from a measurement, in percent: a bound of ours, not a source's.
+#: The largest deviation of a prediction that agrees, in percent: our bound, not a source's.
 TOLERANCE = "15"
 
 
 class DeviationCause(StrEnum):
-    """What explains a miss."""
+    """The cause of a deviation."""
 
     SOFTWARE = "software that the source does not describe"
     CARD = "the card's own busy times, known by measuring alone"
@@ -623,7 +623,7 @@ class _Check:
     def clocks_of_a_library(self) -> list[Claim]:
         """nRF5340: what a library takes longer out of QSPI flash than out of the chip's own."""
         at = "nRF Connect SDK, XIP on the nRF5340"
-        # Of 64 and 128 MHz: out of internal flash, then by the clock of QSPI; all with the cache.
+        # Ratios of 64 to 128 MHz: out of internal flash, then by QSPI clock; all with the cache.
         took = {64: (63, {48: 68.9, 24: 73.7}), 128: (31, {96: 34.1, 48: 36.4})}
         added = {
             (cpu, mhz): ms - inside
@@ -751,7 +751,7 @@ class _Check:
                         why=why,
                     )
                 )
-        # Of writing there are two means, 131 and 145.
+        # Two means were published for writing, 131 and 145.
         for operation, mean in (("read", 107), ("program", 138)):
             found = self.ask("SD-8GB-2012", "45MHz-x1", operation=operation, size=512)
             carried_us = found.on_bus.bus_ns / 1e3

@@ -55,7 +55,7 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class CardisResults:
-    """What became of the paper."""
+    """The verdicts on the paper's claims, and the data behind them."""
 
     claims: list[Claim]
     programs: CardPrograms

@@ -1,4 +1,4 @@
-"""What the CARDIS paper says of cache pages, asked of other programs.
+"""Claims of the CARDIS paper about cache pages, tested on other programs.
 
 Verdicts are of the event-driven sensors, the paper's kind of program; Java Card applets and native
 programs stand beside them as witnesses. What the paper says of any program is asked of all.

@@ -1,4 +1,4 @@
-"""What the CARDIS paper says of requests, blocks and registers, asked of other programs."""
+"""Claims of the CARDIS paper about requests, blocks and registers, tested on other programs."""
 
 import math
 
@@ -45,7 +45,7 @@ from flashpager_papers.claim import (
     words,
 )
 
-#: What a lookup may cost; the third is three cycles of the bus.
+#: Prices of a lookup, in ns; the third is three cycles of the bus.
 LOOKUPS_NS = (0, 20, 100, 1000)
 
 

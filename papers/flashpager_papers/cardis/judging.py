@@ -1,4 +1,4 @@
-"""What the CARDIS paper prints of programs, and of which programs a claim is asked.
+"""Programs of the CARDIS paper, and the programs that each claim is tested on.
 
 Of the sensors where it speaks of its sample, of all where it speaks of any; witnesses stand beside.
 """
@@ -19,7 +19,7 @@ BLOCK_BYTES = 60
 NEXT_BLOCK, DRAFT_NEXT_BLOCK, DRAFT_LOADS = "11.5", "25", "75"
 _NONE = "no Java trace"
 
-#: What is found of a program; None where its trace does not tell.
+#: Values of a program; None if its trace does not have them.
 Values = Callable[[CardProgram], tuple[float, ...] | None]
 
 

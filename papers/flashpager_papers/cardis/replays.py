@@ -29,7 +29,7 @@ SLOW, FAST = "33MHz-x8", "54MHz-x16"
 CONVENTIONAL = {SMALL: 512, LARGE: 2048}
 #: RAM on the same bus as NOR and no faster: the paper gives no RAM times.
 RAM_NS = {SLOW: 40.0, FAST: 9.0}
-#: What figure 5 varies, halved each time. The paper does not say where it ends: 32 bytes are the
+#: Cache pages of figure 5, halved each time. The paper does not give the last: 32 bytes are the
 #: smallest that it names.
 PAGES = (8, 16, 32, 64, 128, 256, 512)
 NAMED_PAGES = tuple(page for page in PAGES if page >= 32)  # noqa: PLR2004
@@ -51,13 +51,13 @@ SEQUENTIAL = "sequential"
 OTHER_REGISTERS = ("start-column", "random-column")
 #: Orders tried on the first part of a trace, and the share of it that judges them.
 ORDERS, HELD_OUT = 2000, 0.3
-#: What stands in for the paper's programs.
+#: The programs that stand in for the paper's.
 SENSORS, TYPESETTER, MAD = "sensors", "troff", "madplay"
 #: A folder inside that of all traces, for Java programs.
 JAVA = "java"
 #: The architecture of traces of Java programs.
 JVM = "jvm"
-#: How a stretch ends that a CAP file's methods lie in: a method would have a name before that.
+#: End of the name of code in a CAP file's methods without a method's name in front.
 _CAP_FILE = ".(Method.cap)"
 
 
@@ -129,14 +129,14 @@ def cells() -> list[CardDesign]:
 
 @dataclass(frozen=True)
 class ProgramScale:
-    """How large a program is, and what it executes; None for what its recorder does not tell."""
+    """Size and execution of a program; None for counts that its recorder does not have."""
 
     code_bytes: int
     executed_bytes: int
     instructions: int | None
     #: Calls and returns.
     transfers: int | None
-    #: None where nothing is known of the code's parts.
+    #: Classes of a Java program; None if the trace names none.
     classes: int | None
     methods: int | None
     used_methods: int | None
@@ -187,9 +187,9 @@ def class_of(method: str) -> str:
 
 @dataclass(frozen=True)
 class HotRange:
-    """Where most is executed: stretches of code without a gap that is not executed."""
+    """The hottest code: stretches without a gap that is not executed."""
 
-    #: Of the two that execute most: bytes of code, and share of the bytes executed.
+    #: The two that execute most: bytes of code, and share of the bytes executed.
     stretches: tuple[tuple[int, float], ...]
     #: Share of the bytes executed in code that symbols name.
     named_share: float
@@ -288,7 +288,7 @@ class CardProgram:
     blocks: BlockStatistics
     hot: HotRange
     rows: Mapping[CardDesign, Row]
-    #: None where nothing can be moved.
+    #: The program reordered; None if nothing can be moved.
     ordered: OrderedProgram | None
 
     def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)

@@ -16,7 +16,7 @@ FIXED = {"ram": 0.89, "pcm": 0.80, "rewrite": 0.52}
 RANDOM = {"ram": 0.10, "pcm": 0.10, "rewrite": 0.005}
 PCM_CYCLES, FLASH_CYCLES = 1e8, 1e5
 
-#: What 2.5 times comes to 70 MB: the rest of the 32 is kernel, root file system and others.
+#: RAM that kernel, root file system and others take: the usable 70 MB are 2.5 times the rest.
 RESERVED_MB = RAM_MB - USABLE_MB / TIMES
 #: A chunk is 256 KB: 1 in 128 of the RAM, so that curves are smooth; shares hardly depend on it.
 BOARD = SwapSpec(
@@ -29,7 +29,7 @@ BOARD = SwapSpec(
     # Linux gives up the copy of a page that came back once swap is half full (vm_swap_full).
     keep_copies_percent=50,
 )
-#: Where each number of the board is from.
+#: The source of each number of the board.
 ASSUMED = (
     ("32 MB of RAM, 16 MB of PCM, deflate of level 1, pages of 4 KB", "the paper"),
     (f"{RESERVED_MB:g} MB of it not for the program", "derived: 70 MB are 2.5 times 28"),
@@ -55,7 +55,7 @@ SWAP_IN_RAM_MB = 10
 
 @dataclass(frozen=True)
 class SwapMedium:
-    """What swap lies on."""
+    """A medium for swap."""
 
     kind: str
     size_bytes: int
@@ -75,7 +75,7 @@ NAMES = {
     "rewrite": "NAND, read-erase-write",
     "log": "NAND, log",
 }
-#: What runs under two policies, on a quarter of all.
+#: Policies that are compared, on a quarter of the memory.
 POLICIES = ("lru", "cflru(25%)")
 
 

@@ -63,7 +63,7 @@ from flashpager_papers.mtdcompr.words import faster_ram, percent, times, why_fix
 
 @dataclass(frozen=True)
 class MtdcomprResults:
-    """What became of the paper."""
+    """The verdicts on the paper's claims, and the data behind them."""
 
     claims: list[Claim]
     #: By system, then by reading.

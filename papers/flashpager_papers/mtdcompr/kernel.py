@@ -27,7 +27,7 @@ from flashpager_papers.mtdcompr.shares import (
 from flashpager_papers.mtdcompr.words import percent
 
 FILE = Path(__file__).with_name("measured.json")
-#: What of the kernel's stands for a system of the paper's.
+#: Systems of the kernel, by the paper's system that they stand for.
 SYSTEMS = {"ram": "ram", "pcm": "mtdram", "rewrite": "rewrite", "log": "log"}
 #: The paper's figures for memory.
 _MEMORY = {"ram": "almost 2", "pcm": "2.6"}
@@ -46,13 +46,13 @@ class KernelRatio:
 
 @dataclass(frozen=True)
 class SwappedReads:
-    """What of the pages that were read came from swap."""
+    """The pages read that came from swap, and their cost."""
 
-    #: Of all pages; a page that is read again counts once.
+    #: Their share of all pages; a page that is read again counts once.
     share: float
-    #: What one took beside its reading, in times that a page is read from RAM.
+    #: Time of one beside its reading, as a multiple of reading a page from RAM.
     cost: float
-    #: Of that, the part that went into programming the medium and erasing it.
+    #: The part of ``cost`` that programming and erasing took.
     programming: float
 
     @classmethod

@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 class CapturedProgram:
     """Pages of a program."""
 
-    #: What kind it is, by the name of its file.
+    #: The kind of program: the name of its file.
     kind: str
     #: Its processes.
     names: list[str]
@@ -28,7 +28,7 @@ class CapturedProgram:
     #: Compressed by deflate over original: of pages with data, and of all.
     ratio: float
     ratio_of_all: float
-    #: What the store makes of pages with data.
+    #: Bytes that the store takes for pages with data, as a share of their size.
     used_ratio: float
 
 

@@ -21,17 +21,17 @@ def mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class ReadTime:
-    """What reading took at a point of a chart."""
+    """The time of reading at a point of a chart."""
 
     total_ns: float
-    #: Of it in RAM, and programming the medium.
+    #: Its parts: in RAM, and programming the medium.
     ram_ns: float
     program_ns: float
 
 
 @dataclass(frozen=True)
 class ChartReads:
-    """What reading took at points of a chart, and what other numbers of repeats would give."""
+    """Times of reading at points of a chart, and their shares at other numbers of repeats."""
 
     #: A chunk read once from RAM.
     chunk_ns: float

@@ -44,7 +44,7 @@ SEARCHES = {"Clock": (CLOCK_WALK, 0), "FIFO-SC": (0, 1)}
 #: The same faults on the machine, by walk or pages moved down, and policy.
 MEASURED = {"Clock": (CLOCK_WALK, measured.CLOCK), "FIFO-SC": (1, measured.FIFO_SC)}
 _FIGURE_6_US = {policy: (float(old), float(new)) for policy, (old, new) in FIGURE_6.items()}
-#: What rounding to whole µs may take.
+#: The largest error of rounding to whole µs.
 _HALF_US = 0.5
 #: Figures 7 to 9, µs.
 SEQUENTIAL = {1: "86.1", MOST_WALK: "137.95"}
@@ -67,10 +67,10 @@ __all__ = ["HandlerTimes", "SwlResults", "UnpublishedCase", "reproduce"]
 
 @dataclass(frozen=True)
 class SwlResults:
-    """What became of the paper."""
+    """The verdicts on the paper's claims, and the data behind them."""
 
     claims: list[Claim]
-    #: What it leaves out, on the same programs.
+    #: Results of designs that the paper leaves out, on the same programs.
     beyond: list[UnpublishedCase]
     handler: "HandlerTimes"
     programs: list[ReplayedProgram]

@@ -18,7 +18,7 @@ from flashpager.verify.mmu_times import JOBS, MachineTimes, TimedFaults, TimedRu
 
 FILE = Path(__file__).with_name("machine.json")
 BOARD = "versatilepb"
-#: What runs, and how it is recorded.
+#: The program on the machine, and the commands that build and record it.
 BUILD, PROGRAM = "examples/newlib", "newlib.elf"
 RECORD = "qemu-system-arm -M versatilepb -nographic -semihosting"
 #: Nanoseconds an instruction: with the first, the jobs beside load, search and transfer take nearly
@@ -32,13 +32,13 @@ FIFO_SC, PA_FIFO_SC = "fifo-sc(50%)", "pa-fifo-sc(50%)"
 #: Jobs that neither load nor search nor transfer.
 _AROUND = ("pre_process", "load_command", "update_mmu", "post_process")
 _BOTH = ("sequential", "parallel")
-#: How far from the shortest a latency is no longer flat: a tick of the counter is 42 ns.
+#: Latencies this close to the shortest count as flat; a tick of the counter is 42 ns.
 _FLAT_US = 0.25
 
 
 @dataclass(frozen=True)
 class MachineConfiguration:
-    """What runs on the machine."""
+    """A configuration of the handler on the machine."""
 
     instruction_ns: int
     policy: str
@@ -128,7 +128,7 @@ def read(file: Path = FILE) -> "MachineMeasurements":
 
 @dataclass(frozen=True)
 class MachineMeasurements:
-    """What was measured. Times are in µs."""
+    """Measurements on the machine. Times are in µs."""
 
     runs: MachineRuns
     instruction_ns: int = SLOW_NS

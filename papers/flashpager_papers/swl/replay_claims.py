@@ -1,4 +1,4 @@
-"""What the SWL paper says of its simulations, held against ours on other programs."""
+"""Claims of the SWL paper about its simulations, tested on other programs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -13,7 +13,7 @@ from flashpager_papers.swl.tables import SIZES_KB
 if TYPE_CHECKING:
     from flashpager._engine import _DesignFields
 
-#: What is replayed for which of the paper's traces.
+#: Our traces, and the paper's traces that they stand for.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}
 CLOCK, PA_CLOCK, FIFO = "clock", "pa-clock", "fifo"
 #: The paper does not say how long the valid list is: shares of the frames, and half of the frames
@@ -49,7 +49,7 @@ def pa_fifo_sc(valid: str = SHARE) -> str:
 
 @dataclass(frozen=True)
 class UnpublishedCase:
-    """What a design that the paper leaves out gives."""
+    """A result of a design that the paper leaves out."""
 
     what: str
     design: str
@@ -76,7 +76,7 @@ class ReplayedProgram:
         row = self.at(policy, size, variant)
         if row.fetch is not None:
             return float(row.fetch.mean_fetch_ns)
-        # As seen at every fetch: with the time of instruction cache and TLB.
+        # The mean over all fetches, with the time of instruction cache and TLB.
         filtered = self.at(policy, size)
         time_ns = row.time.time_ns - row.time.read_ns + filtered.time.read_ns
         return float(time_ns / filtered.counts.words)

@@ -9,7 +9,7 @@ AxisValue = str | int | None
 #: sizes, which may depend on all others, vary fastest.
 AXES = {axis.name: axis for axis in _engine.axes()}
 
-#: What a table of designs shows of them, in this order: what is chosen, then its sizes.
+#: Axes in the order in which tables show them: choices first, then sizes.
 _CHOSEN = ("part", "bus", "policy", "register")
 SHOWN = (*_CHOSEN, *(name for name in AXES if name not in _CHOSEN))
 

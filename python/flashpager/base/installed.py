@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1]
 EXAMPLES = ("traces", "pages", "spaces", "exploring.ipynb")
 
 _ROOT = PACKAGE.parents[1]
-#: What a checkout has and an installed package has not.
+#: A folder that only a checkout has.
 _CHECKOUT = _ROOT / "crates" / "flashpager-python"
 
 

@@ -20,7 +20,7 @@ from flashpager.replay.table import flatten
 
 #: Below this gain nothing is said to bite.
 NOTABLE = 1.005
-#: What is said where nothing does.
+#: The sentence if no change helps.
 NO_BITE = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
 NO_MISS = "nothing bites: it does not miss"
 _BUS = re.compile(r"(?P<clock>[0-9.]+)MHz(?:/(?P<divider>\d+))?-x(?P<lines>\d+)(?P<rest>.*)")

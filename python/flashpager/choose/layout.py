@@ -13,11 +13,11 @@ from flashpager.record.trace import Trace, check_traces
 
 #: Cache pages tried where nothing is said: unlaid programs want small ones, laid out ones large.
 PAGES = (16, 32, 64, 128)
-#: How long a search takes where nothing is said.
+#: Default time of a search, in seconds.
 SECONDS = 60.0
 
-#: Told the cache page under way, 0 before the first, the share of the time before that the best
-#: order takes, and the share of the search that is done.
+#: Progress callback: (cache page searched, or 0 before the first; time of the best so far as
+#: a share of the time before; share of the search that is done).
 ProgressFn = Callable[[int, float, float], None]
 
 

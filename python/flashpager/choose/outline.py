@@ -13,7 +13,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.base import installed
 from flashpager.base.files import appearing_whole
 
-#: What the outliner ends with after saying in one line what is wrong with its input.
+#: Exit code of the outliner after one line about its input.
 _REFUSED = 2
 
 OUTLINER = installed.recorder("flashpager-outliner.jar")

@@ -64,7 +64,7 @@ class PageChoice:
     bandwidths: dict[int, float]
     #: The replayed design, whatever its cache page.
     design: Design | None
-    #: How far the bandwidths may be off, by cache page; None where the whole trace was replayed,
+    #: Error bounds of the bandwidths, by cache page; None if the whole trace was replayed,
     #: and of a page of which the sample cannot tell.
     errors: dict[int, float | None] | None = None
 

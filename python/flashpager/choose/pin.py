@@ -11,11 +11,11 @@ from flashpager.base.quantities import counted
 from flashpager.choose.layout import check_search
 from flashpager.record.trace import Trace, check_traces
 
-#: How long a search takes at most where nothing is said.
+#: Default time limit of a search, in seconds.
 SECONDS = 60.0
 
-#: Told the share of the time before that the best choice so far takes, the RAM that it takes, and
-#: the share of the search's time that is used up.
+#: Progress callback: (time of the best choice so far as a share of the time before, its RAM in
+#: bytes, and the share of the search's time that is used).
 ProgressFn = Callable[[float, int, float], None]
 
 

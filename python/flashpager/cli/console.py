@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 EXIT_UNMET = 1
 #: Something that the user can mend.
 EXIT_WRONG = 2
-#: What a shell expects of a command that Ctrl-C ended.
+#: The exit code that a shell expects of a command that Ctrl-C ended.
 EXIT_INTERRUPTED = 130
 
-#: Where nobody looks, tables take the width they need.
+#: Columns of output without a terminal, where tables take the width they need.
 _WIDTH_FOR_FILES = 240
 _WIDEST = 1000
 
-#: Where no terminal is, a call that takes longer says how far it is.
+#: Without a terminal, progress is printed after this many seconds.
 QUIET_SECONDS = 10.0
 
 

@@ -148,7 +148,7 @@ def show_answer(
     show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
 
 
-#: How the best design is described, by axis. The phrase of an axis is left out at its default.
+#: Phrases about the best design, by axis. The phrase of an axis at its default is left out.
 _PHRASES: Mapping[str, Callable[[Any], str]] = {
     "ways": lambda ways: f" in sets of {ways}",
     "prefetch_lines": lambda lines: f", {lines} lines ahead",

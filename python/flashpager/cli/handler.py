@@ -18,7 +18,7 @@ from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.judge import fault_times as handling
 
 _DEFAULT_BOARD = "omap5912-onenand"
-#: Who says one of these has a board of his own in mind.
+#: With one of these options the user means a board of their own.
 _OF_A_BOARD = {"part", "bus", "register"}
 
 

@@ -29,7 +29,7 @@ Keep = Annotated[
     ),
 ]
 
-#: What is kept where nothing is said.
+#: The default of ``--keep``.
 KEPT = _engine.kept_methods()[0]
 
 #: Most names in a note.

@@ -49,7 +49,7 @@ Trace = Annotated[
         callback=_trace,
     ),
 ]
-#: What ``--board`` takes: a name of ``flashpager boards``, or a file.
+#: Values of ``--board``: a name of ``flashpager boards``, or a file.
 BOARD = "NAME|FILE"
 Board = Annotated[
     str | None,
@@ -77,7 +77,7 @@ Json = Annotated[
 
 #: A command: what it does with its parameters is nobody's business here.
 Command = TypeVar("Command", bound=Callable[..., None])
-#: What an option says.
+#: The value of an option.
 Number = TypeVar("Number", int, float)
 
 
@@ -88,7 +88,7 @@ def axis_option(name: str) -> OptionInfo:
     return option
 
 
-#: What is needed of a design.
+#: Needs of a design.
 MostRam = Annotated[
     str | None,
     typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),

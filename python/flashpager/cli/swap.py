@@ -38,9 +38,9 @@ app.command("vm")(swap_vm.vm)
 _ROWS = 12
 #: The largest number that the engine takes as a count.
 _MOST = 2**31 - 1
-#: What a simulated machine has, and a live one is.
+#: Options of a simulated machine; a live machine has its own values.
 _SIMULATED = ("cpu", "memory", "fault", "keep_copies")
-#: What the engine takes where nothing is said.
+#: The engine's defaults.
 _ELSE = SwapSpec()
 _ELSE_MIB_S = 1e9 / _ELSE.ram_ns_per_byte / benchmark.MIB
 

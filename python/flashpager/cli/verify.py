@@ -441,7 +441,7 @@ def _time_of(time: ComparedTime) -> dict[str, object]:
     }
 
 
-#: What a job is done for, and how that is counted.
+#: The occasions of each job, and their number.
 _EACH: dict[str, tuple[str, Callable[[MeasuredPart], int]]] = {
     "lookup": ("reference", lambda part: part.hits + part.misses),
     "fault": ("fault", lambda part: part.misses),

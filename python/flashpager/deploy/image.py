@@ -10,7 +10,7 @@ from flashpager._engine import FlashpagerError, TraceInfo
 from flashpager.deploy.authentication import Authentication
 from flashpager.deploy.pager_design import TAG_AT, PagerDesign
 
-#: What flash holds where nothing was programmed.
+#: The value of an erased byte.
 _ERASED = b"\xff"
 
 

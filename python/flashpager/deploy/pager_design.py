@@ -7,7 +7,7 @@ from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
 from flashpager.base.quantities import counted
 
-#: How the frame of a page is found, as ``flashpager_pager.h`` has it.
+#: Lookups of the frame of a page; ``flashpager_pager.h`` describes them.
 LOOKUPS = ("table", "hint", "scan")
 #: Policies that the pager has, with the macro of their parameter.
 _POLICIES = {
@@ -23,7 +23,7 @@ _MOST_FRAMES = 32_000
 _MOST_FLASH_PAGE_BYTES = 32_768
 #: And of an image, as ``flashpager_pager.h`` has it.
 _MOST_IMAGE_BYTES = 0x7FFF_0000
-#: Where tags begin in the spare area: behind the mark of a bad block, as the engine has it.
+#: Offset of tags in the spare area, behind the mark of a bad block; the engine has the same.
 TAG_AT = 2
 
 

@@ -17,7 +17,7 @@ _TARGETS = {
 }
 
 
-#: Of a key that is ready for use, ``struct fp_aes_cmac``.
+#: Size of an expanded key, ``struct fp_aes_cmac``.
 _KEY_RAM_BYTES = 192
 
 

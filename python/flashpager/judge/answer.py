@@ -14,7 +14,7 @@ from flashpager.space.needs import Needs, UnmetNeed
 #: Below this gain a constraint is not said to bite.
 _NOTABLE = 1.005
 
-#: What every trace of a design has in common: one row a design has them once.
+#: Columns that do not depend on the trace: they appear once in a design's combined row.
 _COMMON = (*DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes", "ecc_unchecked")
 
 _NEEDED = {
@@ -240,7 +240,7 @@ def answer(
     return Answer(needs, designs, fitting, pareto(fitting), bites, why, ties)
 
 
-#: What two designs may differ in that are one but for the part.
+#: Columns in which designs on different parts may differ and still tie.
 _OF_PART = ("part", "nor", "nor_ratio")
 
 

@@ -9,14 +9,14 @@ import polars as pl
 
 from flashpager._engine import Attribution, FlashpagerError, Owner
 
-#: What the owners are, by what faults are attributed by: (one, several).
+#: Nouns for owners, singular and plural, by the kind of attribution.
 OWNERS = {
     "symbol": ("function", "functions"),
     "line": ("line", "lines"),
     "image": ("file", "files"),
 }
 
-#: What can be sorted by, greatest first: (name, column).
+#: Sort keys and their columns, greatest first.
 SORTS = {"time": "fault_ns", "misses": "misses", "loads": "loads"}
 
 _SCHEMA = {

@@ -19,7 +19,7 @@ from flashpager.replay import table
 from flashpager.replay.table import DESIGN_COLUMNS, HANDLER
 from flashpager.space.needs import UnmetNeed, apart
 
-#: What rows are matched by.
+#: The columns by which rows are matched.
 KEYS = ("trace", *DESIGN_COLUMNS)
 
 #: Counts, those first by which a person sees soonest what differs.
@@ -29,7 +29,7 @@ _SEEN_SOONEST = (
 )
 COUNTS = (*_SEEN_SOONEST, *(count for count in table.COUNTS if count not in _SEEN_SOONEST))
 
-#: Where tables differ in one of these alone, every count must be the same.
+#: Tables that differ in one of these columns only must have equal counts.
 _PRICES = (
     *(
         "part",
@@ -46,7 +46,7 @@ _PRICES = (
 )
 _NEEDED = (*KEYS, *COUNTS, "time_ns", "bandwidth_mib_s")
 
-#: What a part, and a processor, brings with it.
+#: Columns that follow from the part, and from the processor.
 _FOLLOWS = {
     "part": ("flash_page_bytes", *FIELDS_FROM_PART),
     "processor": ("t_read_ns", "t_write_ns", *HANDLER),
@@ -58,7 +58,7 @@ _SINCE = {"count_commands": False, "processor": None}
 #: Rounding is no change for the worse.
 _ROUNDING = 1e-9
 
-#: What traces of the same runs have in common.
+#: Metadata that traces of the same runs have in common.
 _TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions", "warm_up")
 
 

@@ -14,7 +14,7 @@ import vl_convert
 from flashpager._engine import FlashpagerError
 from flashpager.base.files import appearing_whole
 
-#: What characters take of DejaVu Sans' size, hardly less, and how many times that in bold.
+#: Width of a character as a share of DejaVu Sans' size, rounded up, and the factor for bold.
 _LARGE_EM, _SMALL_EM, _BOLD = 0.66, 0.53, 1.18
 #: Pixels that are left beside words.
 _MARGIN = 8

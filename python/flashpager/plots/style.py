@@ -11,7 +11,7 @@ import polars as pl
 
 from flashpager.base.quantities import format_size
 
-#: What a report can show.
+#: A drawing that a report can show.
 Drawing = alt.Chart | alt.LayerChart | alt.FacetChart
 ChartT = TypeVar("ChartT", alt.Chart, alt.LayerChart, alt.FacetChart, alt.VConcatChart)
 
@@ -28,13 +28,13 @@ INK = "#222222"
 AXIS = "#888888"
 FAINT = "#CCCCCC"
 GRID = "#E4E4E4"
-#: What lies beneath a chart; ``white`` and ``black`` by name are ink on a colour, whatever is
+#: The paper beneath a chart; ``white`` and ``black`` by name are ink on a colour, whatever is
 #: beneath.
 PAPER = "#FFFFFF"
 #: Beneath this ratio of bandwidths two designs are equally fast to a reader.
 NOTABLE = 1.01
 
-#: What a reader has chosen, in a colour that stands for nothing else; this design is black.
+#: The design that a reader has chosen, in a colour of its own; the page's design is black.
 CHOSEN = "#E0007A"
 #: The report's design and the reader's, by name.
 THIS, OTHER = "this design", "chosen design"
@@ -63,7 +63,7 @@ POLICY_COLOURS = {"lru": BLUE, "min": GREEN, "clock": VERMILLION, "fifo": PURPLE
 #: A step of a read from flash: name, column, colour.
 Step = tuple[str, str, str]
 _READ: Step = ("read", "read_ns", SKY)
-#: What reading is where a processor is named: what it executes, it reads.
+#: The step "read" if a processor is named: it executes what it reads.
 _EXECUTE: Step = ("execute", "read_ns", SKY)
 #: Steps of a read from flash, as they stand on one another.
 STEPS: tuple[Step, ...] = (
@@ -100,7 +100,7 @@ LABEL_PITCH = 22
 TITLE_CHARACTERS = 88
 SUBTITLE_CHARACTERS = 118
 BANDWIDTH = "read bandwidth (MB/s)"
-#: How many times as fast as all designs NOR may be and still be in their picture.
+#: NOR is shown if it is at most this many times as fast as the fastest design.
 _NEAR = 2.0
 MEBIBYTES = "MB = 2^20 bytes"
 AS_SIZE = (

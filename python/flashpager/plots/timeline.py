@@ -279,7 +279,7 @@ _MAX_POINTS = 20
 #: Colours of the schedules, in the engine's order.
 _COLOURS = (style.ORANGE, style.VERMILLION, style.BLUE, style.GREEN)
 _SCHEDULES = dict(zip(_engine.schedules(), itertools.cycle(_COLOURS), strict=False))
-#: What a search with a budget takes that the load hides.
+#: Title of the search that ``pa-clock`` limits to what the load hides.
 _BOUNDED = "with pa-clock"
 #: Lines that lie on others.
 _DASHES = {"parallel-mmu": [7, 5], _BOUNDED: [3, 3]}

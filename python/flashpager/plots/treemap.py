@@ -34,9 +34,9 @@ _MARGIN = 5.0
 _FEWEST_CHARACTERS = 6
 #: Ink is readable on areas less covered than this, paper on those more covered.
 _DARK = 0.8
-#: How much colour covers an area at the ends of the ramp, whether the paper is light or dark.
+#: Opacity of areas at the two ends of the ramp, the same on light and on dark paper.
 _COVERED = (0.12, 1.0)
-#: The same of all areas, where nothing is told by it.
+#: Opacity of all areas if it has no meaning.
 _ALIKE = 0.35
 
 

@@ -11,7 +11,7 @@ from flashpager.media.sweep import SweepPoint
 from flashpager.plots import style
 
 _BAR = 34
-#: Who takes the time, as they stand beside one another: (key, name, colour).
+#: Parts of the time, from left to right: (key, name, colour).
 _TAKERS = (
     ("array", "array", style.VERMILLION),
     ("commands", "commands", style.PURPLE),

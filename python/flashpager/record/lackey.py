@@ -19,7 +19,7 @@ from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
 _MAPPED_WITHIN_SECONDS = 10
 
 
-#: What Valgrind runs on a machine beside programs of its own.
+#: Architectures that Valgrind also runs, by the machine's own.
 _RUNS = {"x86_64": {"x86_64", "i386"}}
 
 

@@ -15,11 +15,11 @@ from flashpager.record.streaming import StreamChannel
 
 #: Runs in Node.js.
 _SCRIPT = Path(__file__).with_suffix(".mjs")
-#: Where an RP2040 reads its flash through its cache.
+#: Addresses at which an RP2040 reads its flash through its cache.
 _FLASH = range(0x1000_0000, 0x1100_0000)
 _UF2_BLOCK = 512
 _UF2_MAGIC = b"UF2\n"
-#: What the script takes beside the firmware, each with a file.
+#: Options of the script that take a file each.
 _OPTIONS = ("--boot-rom", "--usb")
 #: Exit status of the script where the package is not there.
 _NO_PACKAGE = 3

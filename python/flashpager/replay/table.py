@@ -24,14 +24,14 @@ _SHORT_NAMES = {"bandwidth": "bandwidth_mib_s", "time": "time_ns", "ram": "ram_b
 #: The times of a handler.
 HANDLER = tuple(name for name, _ in _engine.Handler().times())
 
-#: What stands in front of the page cache, by the design's own names.
+#: Fields of the levels in front of the page cache, by the design's names.
 _FRONT = {
     "icache": ("size_bytes", "line_bytes", "ways", "fetch_ns", "refill_ns"),
     "tlb": ("sets", "ways", "lookup_ns", "page_walk_ns"),
 }
 _FRONT_COLUMNS = tuple(f"{table}_{name}" for table, names in _FRONT.items() for name in names)
 
-#: What a space can vary, and behind the policy the NOR part that a design is compared with.
+#: Columns of axes, and behind the policy the NOR part that a design is compared with.
 _AXIS_COLUMNS = tuple(
     column for axis in AXES for column in ((axis, "nor") if axis == "policy" else (axis,))
 )
@@ -42,7 +42,7 @@ DESIGN_COLUMNS = (
     *("t_read_ns", "t_write_ns", *HANDLER, *_FRONT_COLUMNS, "count_commands"),
 )
 
-#: What a replay counts; prices do not move it.
+#: Counts of a replay; prices do not change them.
 COUNTS = (
     *("references", "hits", "misses", "false_faults", "reference_bits_set", "loads"),
     *("prefetches", "prefetches_in_vain", "other_page", "other_buffer", "forward", "backward"),
@@ -255,7 +255,7 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     return frame, about if isinstance(about, dict) else {}
 
 
-#: What an engineer decides by.
+#: The columns that decide between designs.
 _DECISIVE = ("ram_bytes", "bandwidth_mib_s", "nor_ratio", "misses", "loads", "worst_fault_ns")
 _BRIEF_DIGITS = 4
 

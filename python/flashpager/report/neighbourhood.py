@@ -10,7 +10,7 @@ from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Part
 from flashpager.space.space import cache_pages_up_to, cannot_carry
 
-#: Where the design pages whole flash pages, it is compared with pages this many times smaller.
+#: A design with whole flash pages is compared with pages this many times smaller.
 _REDUCTION = 8
 #: Cache sizes in the charts, as powers of two around the design's own.
 _CACHE_EXPONENTS = range(-2, 5)

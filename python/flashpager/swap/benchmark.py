@@ -19,7 +19,7 @@ from flashpager._engine import (
 #: Bytes of what the papers and this command call a MB.
 MIB = 1 << 20
 
-#: Where time goes, as a person says it.
+#: Titles of the parts of the time.
 _STEPS: Mapping[str, Callable[[SwapTime], float]] = {
     "RAM": lambda time: time.ram_ns,
     "page faults": lambda time: time.fault_ns,

@@ -42,9 +42,9 @@ PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
 #: The device takes so many times the chip's bytes: more than pages of which a quarter stays.
 _DISK = 4
-#: What QEMU takes beside a machine's memory, about: mostly code that it has translated.
+#: Memory of QEMU beside that of its machine, roughly: mostly translated code.
 _EMULATOR_MIB = 256
-#: What a machine of `--memory` leaves to programs is all but this.
+#: Memory of a machine that programs cannot use, in MiB.
 _KEPT_MIB = 80
 
 

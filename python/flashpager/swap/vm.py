@@ -18,12 +18,12 @@ from pathlib import Path
 from flashpager._engine import FlashpagerError
 from flashpager.base import installed
 
-#: Where `runtime/linux/vm/packages` unpacked a kernel: of this machine, and of an ARM.
+#: Environment variables that name the folder of an unpacked kernel: of this machine, and of ARM.
 KERNEL = "FLASHPAGER_KERNEL"
 ARM_KERNEL = "FLASHPAGER_ARM_KERNEL"
-#: Of the kernel's, with what they depend on.
+#: Modules of the kernel to load, with their dependencies.
 _MODULES = ("lz4", "deflate", "zstd", "lzo", "mtdram", "nandsim", "phram", "mtdblock", "zram")
-#: Of `runtime/`, what the module is made of.
+#: Folders of `runtime/` that the module is built of.
 _ROOMS = ("swap", "medium", "compress", "linux")
 _PROGRAMS = ("fill", "bench", "cuts")
 _CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFAULT_SOURCE")

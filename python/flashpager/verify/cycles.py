@@ -140,9 +140,9 @@ class JobPrices:
     mac_block: float | None = None
 
 
-#: Of AES.
+#: Bytes of a block of AES.
 _BLOCK_BYTES = 16
-#: Of what a MAC is taken, before the data.
+#: Bytes that a MAC covers before the data.
 _HEAD_BYTES = 8
 
 

@@ -20,7 +20,7 @@ from flashpager.verify.cycles import MeasuredPart, parts_of
 from flashpager.verify.nand import NandChip
 from flashpager.verify.runs import DeviceRuns
 
-#: What the firmware counts of what :class:`Counts` has.
+#: Fields of :class:`Counts` that the firmware counts.
 COUNTS = (
     "references",
     "misses",
@@ -37,7 +37,7 @@ COUNTS = (
     "walk",
     "max_walk",
 )
-#: What the emulated chip counts for itself.
+#: Fields of :class:`Counts` that the emulated chip counts.
 COUNTS_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
 #: The same of a device that checks tags, and of its chip.
 TAG_COUNTS = ("tag_bytes_fetched", "mac_bytes")
@@ -235,7 +235,7 @@ def _compile_cortex_m3(folder: Path, pager: Path) -> None:
 AVR_RAM_BYTES = 16_384
 #: And of its stack at least.
 _AVR_STACK_BYTES = 512
-#: How firmware for it is compiled.
+#: The compiler of its firmware, with options.
 AVR_COMPILER = ("avr-gcc", "-std=c99", "-Os", "-mmcu=atmega1284p")
 
 
@@ -277,7 +277,7 @@ def _compile_for_avr(folder: Path, name: str, arguments: Sequence[str]) -> None:
     _refuse(complaint, command[0], "ATmega1284P", 16)
 
 
-#: What the firmware stops with where it refuses an image.
+#: Last lines of firmware that refuses an image.
 _FORGED = "error a page has the wrong tag"
 _OLD = "error the image is older than the rollback counter allows"
 

@@ -29,7 +29,7 @@ class FittedBoard:
     lookup: str
     clock_hz: int
     prices: JobPrices
-    #: What a column change takes on the bus, as the engine composes it; None where the part has
+    #: Time of a column change on the bus, as the engine composes it; None if the part has
     #: none.
     column_bus_ns: float | None
     trace: str

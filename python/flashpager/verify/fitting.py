@@ -18,7 +18,7 @@ from flashpager.verify.timing import ComparedTime, compared_times
 FIT_RUNS = 20_000
 #: First runs that are enough for what does not vary, a check of a tag.
 _CHECK_RUNS = 500
-#: Of an AVR of which nobody says it.
+#: Default clock of an AVR.
 _CLOCK_HZ = 16_000_000
 #: The fastest that an ATmega1284P takes.
 _FASTEST_HZ = 20_000_000

@@ -39,7 +39,7 @@ POLICIES = {
 }
 #: An instruction across the end of a page wants two.
 _LEAST_PAGES = 2
-#: What the pager counts of what :class:`Counts` has. It does not see hits.
+#: Fields of :class:`Counts` that the pager counts. It does not see hits.
 COUNTS = ("misses", "false_faults", "reference_bits_set", "downgrades", "walk", "max_walk")
 #: Any chip whose pages hold a page: no count is of it.
 _PART = "MT29F4G01ABAFD"

@@ -31,11 +31,11 @@ _SCHEDULES = ("sequential", "parallel", "parallel-mmu")
 #: Bytes of the machine's pages.
 _PAGES = (1024, 4096)
 _MEGABYTE = 1 << 20
-#: What the pager has of the machine's RAM, and what of that its frames may take.
+#: The pager's share of the machine's RAM, and the most that its frames may take of it.
 _PAGER_BYTES = 4 * _MEGABYTE
 _FRAME_BYTES = 3 * _MEGABYTE
 _RAM_BYTES = 128 * _MEGABYTE
-#: What the handler counts of what :class:`Counts` has. It does not see hits.
+#: Fields of :class:`Counts` that the handler counts. It does not see hits.
 _COUNTS = (
     "misses",
     "false_faults",
@@ -53,9 +53,9 @@ _COUNTS = (
     "bytes_fetched",
     "bytes_skipped",
 )
-#: Where the handler begins to speak, behind what the program wrote.
+#: The line between the program's output and the handler's.
 _MARK = "--- pager"
-#: Of the header of an ELF file of 32 bits.
+#: The header of a 32-bit ELF file.
 _ELF_BYTES = 52
 _TOOLS = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",

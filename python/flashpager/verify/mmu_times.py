@@ -11,9 +11,9 @@ from pathlib import Path
 
 from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
 
-#: How far total times may be apart, as a share of the machine's.
+#: Largest difference of total times, as a share of the machine's.
 TOLERANCE = 0.02
-#: What each instruction takes where the board's processor says nothing.
+#: Default time of an instruction, if the board has no processor.
 _INSTRUCTION_NS = 4
 #: Powers of two that QEMU's -icount takes, in nanoseconds an instruction.
 _PACES = tuple(1 << shift for shift in range(11))
@@ -35,7 +35,7 @@ JOBS = (
     *("pre_process", "load_command", "get_freeframe", "load", "trans_host_mem"),
     *("update_mmu", "post_process", "whole"),
 )
-#: What a fault waits for that goes on when it comes: a load ahead, or the rest of a page.
+#: The job of waiting for work in progress: a load ahead, or the rest of a page.
 WAIT = "wait"
 _TOLD = (*JOBS, WAIT)
 _FIELDS = 4 + 2 * len(_TOLD)
@@ -347,7 +347,7 @@ class ComparedTimes:
         return abs(self.total.error) <= TOLERANCE
 
 
-#: What the program waits for the rest of a page, behind its critical block.
+#: The program's wait for the rest of a page, behind its critical block.
 _REST = "the rest of its page"
 #: The paper's jobs, with the machine's that are in each.
 _PAPER: dict[str, tuple[str, ...]] = {

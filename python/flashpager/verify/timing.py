@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flashpager._engine import Row
 from flashpager.verify.cycles import MeasuredPart
 
-#: How far the two may be apart.
+#: Largest difference of the two times, as a share of the device's.
 TOLERANCE = 0.01
 
 
