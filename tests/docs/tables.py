@@ -6,6 +6,7 @@ A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. This
 command replaces it by what the code says now; a test fails until that is done.
 """
 
+import math
 import re
 
 from flashpager import _engine
@@ -14,9 +15,8 @@ from tests.conftest import ROOT
 MODEL = ROOT / "docs" / "model.md"
 _PAGER = ROOT / "crates" / "replay" / "src" / "pager"
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-#: The example of the table of metadata: 2 KB in pages of 64 bytes.
+#: The frames of the example: 2 KB in pages of 64 bytes.
 _FRAMES = 32
-_CACHE_BYTES = 2048
 
 
 def _module_doc(policy: str) -> str:
@@ -29,38 +29,27 @@ def _module_doc(policy: str) -> str:
 
 
 def policies() -> str:
-    """Return the table of policies: names, parameters and the first sentence of each file."""
-    rows = ["| policy | in short |", "|---|---|"]
-    for name, _ in _engine.policies():
+    """Return the table of policies: names, parameters, the first sentence of each file, the RAM."""
+    rows = [
+        "| policy | in short | bytes a frame | fixed | of 32 frames |",
+        "|---|---|--:|--:|--:|",
+    ]
+    for name, parameters in _engine.policies():
         doc = _module_doc(name)
         call = re.search(rf"`({re.escape(name)}\(\w+\))`", doc)
-        short = " ".join(doc.partition("\n\n")[0].split())
-        rows.append(f"| `{call[1] if call else name}` | {short} |")
+        short = re.split(r"(?<=\.) ", " ".join(doc.partition("\n\n")[0].split()))[0]
+        needed = _engine.policy_metadata(f"{name}(1)" if parameters else name)
+        ram = " | | " if needed is None else _ram(*needed)
+        rows.append(f"| `{call[1] if call else name}` | {short} | {ram} |")
     return "\n".join(rows) + "\n"
 
 
-def metadata() -> str:
-    """Return the table of the RAM that policies need, the least first."""
-    needed = []
-    for name, parameters in _engine.policies():
-        found = _engine.policy_metadata(f"{name}(1)" if parameters else name)
-        if found:
-            per_frame, fixed = found
-            total = -int(-per_frame * _FRAMES // 1) + fixed
-            needed.append((total, per_frame, fixed, name))
-    needed.sort(key=lambda each: each[:2])
-    rows = [
-        "| policy | bytes a frame | fixed bytes | of 32 frames | of 2 KB |",
-        "|---|---|---|---|---|",
-    ]
-    rows += [
-        f"| `{name}` | {per_frame:g} | {fixed} | {total} | {100 * total / _CACHE_BYTES:.1f} % |"
-        for total, per_frame, fixed, name in needed
-    ]
-    return "\n".join(rows) + "\n"
+def _ram(per_frame: float, fixed: int) -> str:
+    """Return the bytes a frame, the fixed ones, and those of the example, rounded up."""
+    return f"{per_frame:g} | {fixed} | {math.ceil(per_frame * _FRAMES) + fixed}"
 
 
-TABLES = {"policies": policies, "metadata": metadata}
+TABLES = {"policies": policies}
 
 
 def renewed(text: str) -> str:

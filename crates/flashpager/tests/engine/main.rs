@@ -8,7 +8,6 @@ mod driver;
 mod estimate;
 mod golden;
 mod layout;
-mod metadata;
 mod model_policies;
 mod pager;
 mod parts;
