@@ -1,126 +1,74 @@
-//! An order of what stays in flash, searched with what is pinned.
+//! The joint search: an order of the units that stay in flash, together with what is pinned.
+//!
+//! What to pin depends on the order of the rest, and the best order on what is pinned. So the
+//! search goes from one to the other: an order with nothing pinned, pinning anew under that order,
+//! then rounds of an order for the pinned units and exchanges under that order. Exact replays of
+//! whole traces decide after each step.
 
 use flashpager_base::{ProgressFn, Result};
 use flashpager_layout::{
-    Annealer, Cooling, Evaluations, LayoutTask, Order, PieceSequence, Profile, SearchResult, Units,
-    place,
+    Cooling, Evaluations, SearchResult, Profile, Annealer, PieceSequence, LayoutTask, Units, place,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
 
-use super::super::{
-    BaselinePortfolio, CostFn, EvaluationBudget, LAST, LoadedTrace, SearchLimit, ShareBudget,
-    cost_of,
-};
-use super::{ExactTimeFn, PinChoice, PinProblem, PinProgress, PinRequest, numbers_of};
+use super::super::budget::{EvaluationBudget, SearchLimit, ShareBudget};
+use super::super::replays::{CostFn, cost_of};
+use super::super::search::{BaselinePortfolio, LAST};
+use super::super::traces::LoadedTrace;
+use super::answer::{JointLayout, PinProgress};
+use super::choice::{PinChoice, PinSearch};
+use super::clock::SearchClock;
+use super::order::{in_flash, spliced};
+use super::problem::PinProblem;
+use super::request::PinRequest;
+use super::whole::WholeReplay;
 use crate::design::Design;
 
-/// Of what is left of the search, what pinning alone is given at most, an order alone, and pinning
-/// anew for that order.
+/// Most of the limit that pinning alone, in the recorded order, may use.
 pub(super) const PINNING_ALONE: f64 = 0.25;
+/// Share of the rest for an order with nothing pinned.
 const ORDER_ALONE: f64 = 0.25;
+/// Share of what is left then for pinning anew under that order.
 const PINNING_ANEW: f64 = 0.2;
-/// Each round has a half of what is left, the last one, of at most so much, all of it.
+/// Share of what is left that a round has.
 const ROUND: f64 = 0.5;
+/// The last round has all that is left, once that is less than this share of the whole limit.
 const LAST_ROUND: f64 = 0.3;
-/// Of a round, what the order is given; exchanges have the rest.
+/// Share of a round for the order; exchanges have the rest.
 const ORDER_OF_ROUND: f64 = 0.7;
 
-/// An order of what stays, and what it gives beside what is pinned.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct JointLayout {
-    /// Names of what can move and is not pinned, as it is to lie in flash.
-    pub order: Vec<String>,
-    /// Bytes between units, laid out so.
-    pub gap_bytes: u32,
-    /// Time over that before with units pinned and all others in the recorded order.
-    pub pinning_alone_ratio: f64,
-    /// The same with an order, and nothing pinned but what has to be.
-    pub order_alone_ratio: f64,
-    /// Orders tried.
-    pub orders: u64,
-}
-
-/// What is pinned, the order of all that can move, and the time of whole traces.
+/// Pinned units, an order of all movable units, and the time of whole traces with both.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
+    /// Numbers of the pinned units.
     pub(super) pinned: Vec<u32>,
+    /// Numbers of all movable units.
     pub(super) order: Vec<u32>,
+    /// Time in nanoseconds.
     pub(super) time_ns: f64,
 }
 
-/// What is searched, and until when.
-pub(super) struct JointSearch<'s, 'a> {
-    pub(super) problem: &'s mut PinProblem<'a>,
-    pub(super) request: &'s PinRequest,
-    pub(super) clock: &'s mut SearchClock<'a>,
-}
-
-/// What is used up of a search that has phases.
-pub(super) struct SearchClock<'a> {
-    limit: SearchLimit<'a>,
-    /// Of evaluations, the share that was given away.
-    given: f64,
-}
-
-impl<'a> SearchClock<'a> {
-    pub(super) fn new(limit: SearchLimit<'a>) -> Self {
-        Self { limit, given: 0.0 }
-    }
-
-    fn used(&self) -> f64 {
-        match self.limit {
-            SearchLimit::Evaluations { stopped, .. } if stopped() => 1.0,
-            SearchLimit::Evaluations { .. } => self.given,
-            SearchLimit::Share(share) => share(),
-        }
-    }
-
-    /// Whether the search goes on.
-    fn goes_on(&self) -> bool {
-        self.used() < 1.0
-    }
-
-    /// What is used up when `share` of what is left is, too.
-    pub(super) fn ahead(&self, share: f64) -> f64 {
-        let used = self.used();
-        used + share * (1.0 - used)
-    }
-
-    /// Whether nothing ended the search before it was through. To have tried as many orders as
-    /// were asked for is to be through.
-    fn is_finished(&self) -> bool {
-        match self.limit {
-            SearchLimit::Evaluations { stopped, .. } => !stopped(),
-            SearchLimit::Share(share) => share() < 1.0,
-        }
-    }
-
-    /// Whether a phase of pinning that ends at `end` goes on. Evaluations do not end it.
-    pub(super) fn pins(&self, end: f64) -> impl Fn() -> bool + Sync + use<'a> {
-        let limit = self.limit;
-        move || match limit {
-            SearchLimit::Evaluations { stopped, .. } => !stopped(),
-            SearchLimit::Share(share) => share() < end,
-        }
-    }
-}
-
-/// Orders of what is left of a program when some of it is pinned.
+/// The search for orders of what stays in flash.
 pub(super) struct OrderSearch<'a> {
+    /// All units.
     pub(super) units: &'a Units,
-    pub(super) opened: &'a [LoadedTrace],
-    /// By trace: all of it, and the design as it executes it.
+    /// The traces.
+    pub(super) traces: &'a [LoadedTrace],
+    /// The whole traces as pieces of units.
     pub(super) sequences: Vec<PieceSequence>,
+    /// The design, executing each trace.
     pub(super) designs: Vec<Design>,
-    /// What costs are told as shares of.
+    /// Time in the recorded order with nothing pinned: costs are shares of it.
     pub(super) before_ns: f64,
 }
 
 impl OrderSearch<'_> {
-    /// Search an order for the rest of `pinned` from `start` on, which names all that can move, as
-    /// what is given does. Published orders begin, too, where `is_first`. Gives the orders tried.
-    pub(super) fn search(
+    /// Searches an order beside `pinned` from the order `start` on, with `share` of what is left of
+    /// the limit. The first search considers published orders, too. Both orders list all movable
+    /// units. Returns the number of orders evaluated, too.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    fn search(
         &self,
         (pinned, start): (&[u32], &[u32]),
         is_first: bool,
@@ -130,181 +78,238 @@ impl OrderSearch<'_> {
         let units = self.units.with_resident_numbers(pinned);
         let sequences: Vec<PieceSequence> =
             self.sequences.iter().map(|sequence| sequence.without_resident(&units)).collect();
-        let weights = self.opened.iter().map(|one| one.weight);
+        let weights = self.traces.iter().map(|trace| trace.weight);
         let profile = Profile::of(&units, sequences.iter().zip(weights));
         if profile.executed(&units).is_empty() {
             return Ok((start.to_vec(), 0));
         }
         let costs: Vec<CostFn> = self.designs.iter().map(cost_of).collect();
-        let of_trace = |(number, sequence): (usize, _)| {
-            let design: &Design = &self.designs[number];
-            LayoutTask {
-                sequence,
-                cache: design.cache().clone(),
-                register: design.register(),
-                weight: self.opened[number].weight / self.before_ns,
-                cost: costs[number].as_ref(),
-                needs_classes: design.prices().schedule.overlaps(),
-            }
-        };
-        let tasks: Vec<LayoutTask<'_>> = sequences.iter().enumerate().map(of_trace).collect();
+        let tasks = self.tasks(&sequences, &costs);
         let search = Annealer::new(&units, &profile, &tasks)?;
-        let mut begin = left(&units, start)?;
+        let mut begin = in_flash(&units, start)?;
         if is_first {
-            let caches = self.designs.iter().map(|design| design.cache().cache_bytes);
-            let cluster_bytes = caches.max().unwrap_or(0).min(u64::from(u32::MAX)) as u32;
-            let all: Vec<&PieceSequence> = sequences.iter().collect();
-            let published =
-                BaselinePortfolio::of(&search, (&units, &profile), &all, cluster_bytes)?;
-            if published.cost < search.cost(&begin)? {
-                begin = published.best;
+            let baselines = self.baselines(&search, (&units, &profile), &sequences)?;
+            if baselines.cost < search.cost(&begin)? {
+                begin = baselines.best;
             }
         }
         let cooling = if is_first { Cooling::default() } else { LAST };
         let SearchResult { order, evaluations, .. } = match clock.limit {
             SearchLimit::Evaluations { all, stopped } => {
-                let given = share * (1.0 - clock.given);
-                clock.given += given;
-                let evaluations = Evaluations((given * all as f64 / 2.0) as u64);
+                let evaluations = Evaluations((clock.give(share) * all as f64 / 2.0) as u64);
                 let budget = EvaluationBudget { evaluations, stopped };
                 search.anneal(&begin, cooling, 1, &budget, progress)?
             }
             SearchLimit::Share(used) => {
                 let budget =
-                    ShareBudget { share: used, from: clock.used(), to: clock.ahead(share) };
+                    ShareBudget { share: used, from: clock.used(), to: clock.after(share) };
                 search.anneal(&begin, cooling, 1, &budget, progress)?
             }
         };
         Ok((spliced(start, order.numbers()), evaluations))
     }
+
+    /// One task for each trace.
+    fn tasks<'t>(&'t self, sequences: &'t [PieceSequence], costs: &'t [CostFn]) -> Vec<LayoutTask<'t>> {
+        let traces = sequences.iter().zip(costs).zip(&self.designs).zip(self.traces);
+        let task =
+            |(((sequence, cost), design), trace): (((_, &'t CostFn), &'t Design), &LoadedTrace)| {
+                LayoutTask {
+                    sequence,
+                    cache: design.cache().clone(),
+                    register: design.register(),
+                    weight: trace.weight / self.before_ns,
+                    cost: cost.as_ref(),
+                    needs_classes: design.prices().schedule.overlaps(),
+                }
+            };
+        traces.map(task).collect()
+    }
+
+    /// The published orders.
+    fn baselines(
+        &self,
+        search: &Annealer<'_>,
+        program: (&Units, &Profile),
+        sequences: &[PieceSequence],
+    ) -> Result<BaselinePortfolio> {
+        let caches = self.designs.iter().map(|design| design.cache().cache_bytes);
+        let cluster_bytes = caches.max().unwrap_or(0).min(u64::from(u32::MAX)) as u32;
+        BaselinePortfolio::of(search, program, sequences, cluster_bytes)
+    }
 }
 
-/// Search both from the best of pinning alone on: an order alone, pinning anew for that order, then
-/// an order for what is pinned and exchanges under that order, again and again. `exact` is the time
-/// of whole traces, which decides after each. Gives the best, what is told of it, and whether the
-/// search came to its end.
-pub(super) fn search(
-    search: &mut JointSearch<'_, '_>,
-    orders: &OrderSearch<'_>,
-    alone: (&PinChoice, Candidate),
-    exact: ExactTimeFn<'_>,
-    progress: ProgressFn<'_, PinProgress>,
-) -> Result<(Candidate, JointLayout, bool)> {
-    let JointSearch { problem, request, clock } = search;
-    let (choice, mut best) = alone;
-    let pinning_alone_ns = best.time_ns;
-    let always = numbers_of(problem.units, &request.always)?;
-    let mut candidates: Vec<u32> = Vec::new();
-    let mut tried = 0;
-    let mut know = |choice: &PinChoice| {
-        let all = choice.chosen.iter().chain(&choice.greedy).chain(&choice.others);
-        let new: Vec<u32> = all.copied().filter(|one| !candidates.contains(one)).collect();
-        candidates.extend(new);
-        candidates.clone()
-    };
-    let mut others = know(choice);
-    let report = |best: &Candidate, ram_bytes: u64| {
-        let so_far = best.time_ns / orders.before_ns;
-        move |cost: f64| progress(PinProgress { time_ratio: cost.min(so_far), ram_bytes })
-    };
+/// A joint search.
+pub(super) struct JointSearch<'s, 'a> {
+    /// The units and the costs of choices.
+    pub(super) problem: &'s mut PinProblem<'a>,
+    /// The request.
+    pub(super) request: &'s PinRequest,
+    /// The limit of the search.
+    pub(super) clock: &'s mut SearchClock<'a>,
+    /// The search for orders.
+    pub(super) orders: &'s OrderSearch<'a>,
+    /// Exact replays.
+    pub(super) whole: &'s WholeReplay<'a>,
+    /// Progress callback.
+    pub(super) progress: ProgressFn<'s, PinProgress>,
+    /// Units that a choice considered: exchanges try them.
+    known: Vec<u32>,
+    /// Orders evaluated.
+    evaluated: u64,
+}
 
-    // An order alone.
-    let must = choice.always.clone();
-    let mut order_alone =
-        Candidate { time_ns: exact(&must, &best.order)?, pinned: must, order: best.order.clone() };
-    if clock.goes_on() {
-        let start = (&*order_alone.pinned, &*order_alone.order);
-        let (order, more) = orders.search(
-            start,
-            true,
-            (clock, ORDER_ALONE),
-            &report(&best, problem.ram(&best.pinned)),
-        )?;
-        tried += more;
-        let pinned = order_alone.pinned.clone();
-        problem.better(&mut order_alone, pinned, order.clone(), exact)?;
-        let pinned = best.pinned.clone();
-        problem.better(&mut best, pinned, order, exact)?;
-    }
-    if order_alone.time_ns < best.time_ns {
-        best = order_alone.clone();
+/// Result of a joint search.
+pub(super) struct JointResult {
+    /// The best units and order.
+    pub(super) best: Candidate,
+    /// The order of the units that stay, and what each part of the search gave.
+    pub(super) layout: JointLayout,
+    /// Whether the search came to its end.
+    pub(super) is_finished: bool,
+}
+
+impl<'s, 'a> JointSearch<'s, 'a> {
+    /// A search that has considered the units of `choice`.
+    pub(super) fn new(
+        problem: &'s mut PinProblem<'a>,
+        request: &'s PinRequest,
+        clock: &'s mut SearchClock<'a>,
+        (orders, whole): (&'s OrderSearch<'a>, &'s WholeReplay<'a>),
+        progress: ProgressFn<'s, PinProgress>,
+    ) -> Self {
+        Self { problem, request, clock, orders, whole, progress, known: Vec::new(), evaluated: 0 }
     }
 
-    // Pinning anew for it.
-    if clock.goes_on() {
-        problem.take_order(&order_alone.order);
-        let searches = clock.pins(clock.ahead(PINNING_ANEW));
-        // In this order the limited calls may be too long, whatever is pinned.
-        if let Ok(anew) = problem.choose(request.ram_bytes, &always, &searches, progress)? {
-            others = know(&anew);
-            problem.better(&mut best, anew.chosen, order_alone.order.clone(), exact)?;
+    /// Searches from the best of pinning alone on, which `choice` led to.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    pub(super) fn run(mut self, choice: &PinChoice, alone: Candidate) -> Result<JointResult> {
+        let pinning_alone_ns = alone.time_ns;
+        let always = self.request.always_pinned(self.problem.units)?;
+        self.consider(choice);
+        let mut best = alone;
+        let order_alone = self.order_alone(&choice.always, &mut best)?;
+        if self.clock.goes_on() {
+            self.pin_anew(&always, &order_alone.order, &mut best)?;
+        }
+        let mut is_first = true;
+        while self.clock.goes_on() {
+            let before_ns = best.time_ns;
+            let is_last = self.round(&always, is_first, &mut best)?;
+            is_first = false;
+            if best.time_ns >= before_ns || is_last {
+                break;
+            }
+        }
+        let units = self.problem.units.with_resident_numbers(&best.pinned);
+        let order = in_flash(&units, &best.order)?;
+        let layout = JointLayout {
+            order: order.names(&units).map(str::to_owned).collect(),
+            gap_bytes: place(&units, &order)?.gap_bytes,
+            pinning_alone_ratio: pinning_alone_ns / self.orders.before_ns,
+            order_alone_ratio: order_alone.time_ns / self.orders.before_ns,
+            orders: self.evaluated,
+        };
+        Ok(JointResult { best, layout, is_finished: self.clock.is_finished() })
+    }
+
+    /// Adds the units of a choice to those that exchanges try.
+    fn consider(&mut self, choice: &PinChoice) {
+        for number in choice.chosen.iter().chain(&choice.greedy).chain(&choice.others) {
+            if !self.known.contains(number) {
+                self.known.push(*number);
+            }
         }
     }
 
-    let mut is_first = true;
-    while clock.goes_on() {
-        let is_last = clock.ahead(ROUND) > 1.0 - LAST_ROUND / 2.0;
+    /// Searches an order with nothing pinned but `must`; `best` takes it if it is faster, with or
+    /// without its own pinned units. Returns the best with nothing else pinned.
+    fn order_alone(&mut self, must: &[u32], best: &mut Candidate) -> Result<Candidate> {
+        let mut alone = Candidate {
+            pinned: must.to_vec(),
+            order: best.order.clone(),
+            time_ns: self.whole.of(must, &best.order)?.time_ns,
+        };
+        if self.clock.goes_on() {
+            let start = alone.clone();
+            let order = self.search_order(&start, true, ORDER_ALONE, best)?;
+            self.improve(&mut alone, must.to_vec(), order.clone())?;
+            self.improve(best, best.pinned.clone(), order)?;
+        }
+        if alone.time_ns < best.time_ns {
+            *best = alone.clone();
+        }
+        Ok(alone)
+    }
+
+    /// Pins anew under an order.
+    fn pin_anew(&mut self, always: &[u32], order: &[u32], best: &mut Candidate) -> Result<()> {
+        self.problem.set_order(order);
+        let searches = self.clock.pins_until(self.clock.after(PINNING_ANEW));
+        // Under this order the limited calls may be too long with any choice.
+        if let Ok(anew) = self.pin_search(&searches).choose(always)? {
+            self.consider(&anew);
+            self.improve(best, anew.chosen, order.to_vec())?;
+        }
+        Ok(())
+    }
+
+    /// One round: an order for the pinned units of `best`, then exchanges under the best order.
+    /// Returns whether it was the last one.
+    fn round(&mut self, always: &[u32], is_first: bool, best: &mut Candidate) -> Result<bool> {
+        let is_last = self.clock.after(ROUND) > 1.0 - LAST_ROUND / 2.0;
         let share = if is_last { 1.0 } else { ROUND };
-        let before_ns = best.time_ns;
-        let end = clock.ahead(share);
-        let start = (&*best.pinned, &*best.order);
-        let share = (&mut **clock, share * ORDER_OF_ROUND);
-        let (order, more) =
-            orders.search(start, is_first, share, &report(&best, problem.ram(&best.pinned)))?;
-        tried += more;
-        is_first = false;
-        let pinned = best.pinned.clone();
-        problem.better(&mut best, pinned, order, exact)?;
-        let searches = clock.pins(end);
-        problem.take_order(&best.order);
-        let exchanged = problem.exchanged(
-            request.ram_bytes,
-            &always,
-            (&best.pinned, &others),
-            &searches,
-            progress,
-        )?;
-        let order = best.order.clone();
-        problem.better(&mut best, exchanged, order, exact)?;
-        if best.time_ns >= before_ns || is_last {
-            break;
+        let end = self.clock.after(share);
+        let start = best.clone();
+        let order = self.search_order(&start, is_first, share * ORDER_OF_ROUND, best)?;
+        self.improve(best, start.pinned, order)?;
+        let searches = self.clock.pins_until(end);
+        self.problem.set_order(&best.order);
+        let exchanged = self.pin_search(&searches).exchange(always, &best.pinned, &self.known)?;
+        self.improve(best, exchanged, best.order.clone())?;
+        Ok(is_last)
+    }
+
+    /// Searches an order beside the pinned units of `start`, with `share` of what is left of the
+    /// limit.
+    fn search_order(
+        &mut self,
+        start: &Candidate,
+        is_first: bool,
+        share: f64,
+        best: &Candidate,
+    ) -> Result<Vec<u32>> {
+        let ram_bytes = self.problem.ram_bytes(&best.pinned);
+        let so_far = best.time_ns / self.orders.before_ns;
+        let progress = self.progress;
+        let report = |cost: f64| progress(PinProgress { time_ratio: cost.min(so_far), ram_bytes });
+        let from = (&*start.pinned, &*start.order);
+        let (order, evaluated) =
+            self.orders.search(from, is_first, (self.clock, share), &report)?;
+        self.evaluated += evaluated;
+        Ok(order)
+    }
+
+    /// Takes units and order for `best` if whole traces run faster with them and all limits are
+    /// kept.
+    fn improve(&mut self, best: &mut Candidate, pinned: Vec<u32>, order: Vec<u32>) -> Result<()> {
+        self.problem.set_order(&order);
+        let time_ns = self.whole.of(&pinned, &order)?.time_ns;
+        if time_ns < best.time_ns && self.problem.keeps_limits(&pinned)? {
+            *best = Candidate { pinned, order, time_ns };
+        }
+        Ok(())
+    }
+
+    /// A search for what to pin under the problem's order.
+    fn pin_search<'p>(&'p self, searches: &'p (dyn Fn() -> bool + Sync)) -> PinSearch<'p> {
+        PinSearch {
+            problem: self.problem,
+            ram_bytes: self.request.ram_bytes,
+            searches,
+            progress: self.progress,
         }
     }
-    let units = problem.units.with_resident_numbers(&best.pinned);
-    let order = left(&units, &best.order)?;
-    let together = JointLayout {
-        order: order.names(&units).map(str::to_owned).collect(),
-        gap_bytes: place(&units, &order)?.gap_bytes,
-        pinning_alone_ratio: pinning_alone_ns / orders.before_ns,
-        order_alone_ratio: order_alone.time_ns / orders.before_ns,
-        orders: tried,
-    };
-    Ok((best, together, clock.is_finished()))
-}
-
-/// Of an order of all that can move, what is not resident.
-pub(super) fn left(units: &Units, all: &[u32]) -> Result<Order> {
-    let stays = |number: &u32| !units.is_resident(*number as usize);
-    Order::new(units, all.iter().copied().filter(stays).collect())
-}
-
-/// `order`, with what else is in `all` behind what it lay behind: there it goes if it is pinned no
-/// more.
-fn spliced(all: &[u32], order: &[u32]) -> Vec<u32> {
-    let stays: FxHashSet<u32> = order.iter().copied().collect();
-    let mut behind: FxHashMap<Option<u32>, Vec<u32>> = FxHashMap::default();
-    let mut last = None;
-    for number in all {
-        if stays.contains(number) {
-            last = Some(*number);
-        } else {
-            behind.entry(last).or_default().push(*number);
-        }
-    }
-    let mut spliced = behind.remove(&None).unwrap_or_default();
-    for number in order {
-        spliced.push(*number);
-        spliced.extend(behind.remove(&Some(*number)).unwrap_or_default());
-    }
-    spliced
 }

@@ -1,0 +1,102 @@
+//! The answer to a request for a layout.
+
+use serde::Serialize;
+
+use super::heat::PageHeat;
+use super::units::Coverage;
+use crate::simulation::ResultRow;
+
+/// Progress of a search for a layout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayoutProgress {
+    /// The cache page that is searched; 0 where each design keeps its own.
+    pub cache_page_bytes: u32,
+    /// Time of the best order so far over the time before.
+    pub time_ratio: f64,
+}
+
+/// An order of the units for a cache page, and its result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayoutOutcome {
+    /// The origin of the order: `before` for the recorded one, the name of a published order, or
+    /// `found`.
+    pub what: String,
+    /// The cache page of the first design.
+    pub cache_page_bytes: u32,
+    /// The mean over all designs of their time over the time before, which is that of the recorded
+    /// order with the design's own cache page.
+    pub time_ratio: f64,
+    /// The same ratio for the executions that were held out; `None` if none were.
+    pub held_out_ratio: Option<f64>,
+    /// Results by design, then by trace.
+    pub rows: Vec<ResultRow>,
+    /// Results for the executions that were held out, by design, then by execution.
+    pub held_out: Vec<ResultRow>,
+}
+
+/// The layout for one cache page.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageLayout {
+    /// The cache page of the first design.
+    pub cache_page_bytes: u32,
+    /// The recorded order, with the same units in RAM.
+    pub before: LayoutOutcome,
+    /// The recorded order with nothing in RAM; `None` if no unit lies there.
+    pub before_resident: Option<LayoutOutcome>,
+    /// The best of the published orders, the recorded one among them.
+    pub baseline: LayoutOutcome,
+    /// The best order of all.
+    pub found: LayoutOutcome,
+    /// Orders that the search evaluated for this cache page; 0 if it ended before.
+    pub evaluations: u64,
+    /// Names of the movable units, in the order found.
+    pub order: Vec<String>,
+    /// Bytes of the image in this order, gaps between units included.
+    pub image_bytes: u32,
+    /// Bytes between units.
+    pub gap_bytes: u32,
+    /// All units, with their offsets in both images.
+    pub units: Vec<PlacedUnit>,
+    /// Each published order with its time over the time before, as the search measures it.
+    pub portfolio: Vec<(&'static str, f64)>,
+    /// Executed pages of the recorded image, without units in RAM.
+    pub heat_before: Vec<PageHeat>,
+    /// Executed pages of the new image, without units in RAM.
+    pub heat_after: Vec<PageHeat>,
+}
+
+/// A unit and its offsets in both images.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlacedUnit {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub bytes: u32,
+    /// Its offset in the recorded image.
+    pub before: u32,
+    /// Its offset in the new image.
+    pub after: u32,
+    /// Whether it cannot move.
+    pub fixed: bool,
+    /// Bytes of it that are executed, each as often as it is, weighted by trace.
+    pub executed_bytes: f64,
+}
+
+/// Layouts for all cache pages of a request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layout {
+    /// One layout for each cache page, in the order of the request.
+    pub pages: Vec<PageLayout>,
+    /// Index of the best of them.
+    pub best: usize,
+    /// How the units were found.
+    pub coverage: Coverage,
+    /// Bytes of the units that lie in RAM, beside the cache.
+    pub resident_bytes: u64,
+    /// Orders evaluated for all cache pages together.
+    pub evaluations: u64,
+    /// Pieces that the search replays instead of all executed ones, for each cache page.
+    pub replayed_pieces: Vec<u64>,
+    /// Pieces executed.
+    pub executed_pieces: u64,
+}

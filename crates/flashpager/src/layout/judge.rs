@@ -1,0 +1,138 @@
+//! The judgement of orders by exact replays of whole traces.
+
+use flashpager_base::Result;
+use flashpager_layout::{Baseline, Order, Units, place};
+
+use super::answer::{LayoutOutcome, PageLayout, PlacedUnit};
+use super::program::Program;
+use super::replays::{relocated, replayed, time_ratio, times_ns};
+use super::search::{PageDesigns, PageSearch};
+use super::traces::TraceSet;
+use crate::design::Design;
+
+/// Replays whole traces in an order and compares their times with those before: each design with
+/// its own cache page, the units in the recorded order, and the same of them in RAM.
+pub(super) struct Judge<'a> {
+    program: &'a Program,
+    traces: &'a TraceSet,
+    weights: Vec<f64>,
+    /// Time of each design before, in nanoseconds.
+    pub(super) before_ns: Vec<f64>,
+    /// The same for the executions held out; empty if none are.
+    held_out_before_ns: Vec<f64>,
+}
+
+impl<'a> Judge<'a> {
+    /// Replays the recorded order through `designs`.
+    ///
+    /// # Errors
+    /// Designs that cannot execute a trace, and those of the replay.
+    pub(super) fn new(
+        program: &'a Program,
+        traces: &'a TraceSet,
+        designs: &[(Design, f64)],
+    ) -> Result<Self> {
+        let weights = traces.weights();
+        let recorded = Order::original(&program.units);
+        let before = relocated(&program.units, &recorded, traces.training())?;
+        let before_ns = times_ns(&replayed(designs, &before)?, designs.len(), &weights);
+        let mut held_out_before_ns = Vec::new();
+        if !traces.held_out_weights().is_empty() {
+            let before = relocated(&program.units, &recorded, traces.held_out())?;
+            let rows = replayed(designs, &before)?;
+            held_out_before_ns = times_ns(&rows, designs.len(), traces.held_out_weights());
+        }
+        Ok(Self { program, traces, weights, before_ns, held_out_before_ns })
+    }
+
+    /// The result of `order`, which has the name `what`.
+    fn outcome(
+        &self,
+        page: &PageDesigns,
+        what: &str,
+        units: &Units,
+        order: &Order,
+    ) -> Result<LayoutOutcome> {
+        let designs = &page.designs;
+        let rows = replayed(designs, &relocated(units, order, self.traces.training())?)?;
+        let now_ns = times_ns(&rows, designs.len(), &self.weights);
+        let (mut held_out_ratio, mut held_out) = (None, Vec::new());
+        if !self.held_out_before_ns.is_empty() {
+            held_out = replayed(designs, &relocated(units, order, self.traces.held_out())?)?;
+            let now_ns = times_ns(&held_out, designs.len(), self.traces.held_out_weights());
+            held_out_ratio = Some(time_ratio(&now_ns, &self.held_out_before_ns, designs));
+        }
+        Ok(LayoutOutcome {
+            what: what.to_owned(),
+            cache_page_bytes: page.cache_page_bytes(),
+            time_ratio: time_ratio(&now_ns, &self.before_ns, designs),
+            held_out_ratio,
+            rows,
+            held_out,
+        })
+    }
+
+    /// The layout of one cache page: the best of the recorded order, the best published one, and
+    /// what the search found.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    pub(super) fn page_layout(&self, searched: &PageSearch<'_>) -> Result<PageLayout> {
+        let Program { units, recorded_units, heat, .. } = self.program;
+        let (page, baselines) = (searched.page, &searched.baselines);
+        let recorded = Order::original(units);
+        let before = self.outcome(page, "before", units, &recorded)?;
+        let before_resident = if units.resident_bytes() == 0 {
+            None
+        } else {
+            let order = Order::original(recorded_units);
+            Some(self.outcome(page, "before", recorded_units, &order)?)
+        };
+        let mut baseline = self.outcome(page, baselines.name, units, &baselines.best)?;
+        let mut baseline_order = &baselines.best;
+        let mut found = self.outcome(page, "found", units, &searched.best)?;
+        let mut order = &searched.best;
+        if before.time_ratio < baseline.time_ratio {
+            let what = Baseline::Original.name().to_owned();
+            baseline = LayoutOutcome { what, ..before.clone() };
+            baseline_order = &recorded;
+        }
+        if baseline.time_ratio < found.time_ratio {
+            found = LayoutOutcome { what: "found".to_owned(), ..baseline.clone() };
+            order = baseline_order;
+        }
+        let placement = place(units, order)?;
+        let offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
+        let page_bytes = page.cache_page_bytes();
+        Ok(PageLayout {
+            cache_page_bytes: page_bytes,
+            before,
+            before_resident,
+            baseline,
+            found,
+            evaluations: searched.evaluations,
+            order: order.names(units).map(str::to_owned).collect(),
+            image_bytes: placement.image_bytes,
+            gap_bytes: placement.gap_bytes,
+            units: self.placed_units(&placement.offsets),
+            portfolio: baselines.costs.clone(),
+            heat_before: heat.pages(page_bytes, &offsets),
+            heat_after: heat.pages(page_bytes, &placement.offsets),
+        })
+    }
+
+    /// All units with their `offsets` in the new image.
+    fn placed_units(&self, offsets: &[u32]) -> Vec<PlacedUnit> {
+        let units = self.program.units.all().iter().zip(offsets);
+        let placed =
+            units.zip(&self.program.profile.bytes).map(|((unit, after), bytes)| PlacedUnit {
+                name: unit.name.clone(),
+                bytes: unit.bytes,
+                before: unit.offset,
+                after: *after,
+                fixed: unit.fixed,
+                executed_bytes: *bytes,
+            });
+        placed.collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! Pin: units of a program that are to lie in RAM, so that most time is saved.
+//!
+//! Pinned units leave the flash image and are executed out of RAM. The others move up, share cache
+//! pages with other units than before, and have the cache for themselves. So a unit's own misses do
+//! not say what pinning it saves: each choice is replayed. A greedy choice by time saved for each
+//! byte begins, and exchanges improve it. At the end whole traces decide between both and the
+//! choice of nothing.
+//!
+//! With [`PinRequest::order`] the order of the units that stay in flash is searched, too: for each
+//! choice an order, and under each order a choice.
+
+mod answer;
+mod calls;
+mod choice;
+mod clock;
+mod exchange;
+mod finder;
+mod functions;
+mod greedy;
+mod handlers;
+mod joint;
+mod judge;
+mod order;
+mod prepare;
+mod problem;
+mod request;
+mod whole;
+
+use flashpager_base::{Error, ProgressFn, Result};
+use flashpager_layout::Units;
+
+use super::budget::SearchLimit;
+use super::program::recorded_units;
+use super::units::check_named;
+
+use answer::knee;
+use choice::PinSearch;
+use clock::SearchClock;
+use joint::{JointSearch, PINNING_ALONE};
+use judge::{Judged, judged};
+use prepare::{Prepared, loaded};
+use problem::PinProblem;
+use whole::WholeReplay;
+
+pub use answer::{ColdCall, JointLayout, PinProgress, PinStep, Pinning};
+pub use request::PinRequest;
+
+/// Chooses what to pin, and an order of the other units if the request asks for one. Once `limit`
+/// is used up, the search ends and keeps its best choice; a limit of evaluations counts orders
+/// alone. `go_on` ends everything.
+///
+/// # Errors
+/// Traces of several images or that cannot be read, names of no unit, designs whose time is no sum
+/// of prices, more bytes to pin always than there is RAM, and limits of calls that cannot be kept.
+pub fn pin(
+    request: &PinRequest,
+    limit: &SearchLimit<'_>,
+    go_on: &(dyn Fn() -> bool + Sync),
+    progress: ProgressFn<'_, PinProgress>,
+) -> Result<Pinning> {
+    request.check()?;
+    let traces = loaded(request)?;
+    check_named(traces.info())?;
+    let (units, notes) = recorded_units(&traces, request.map.as_deref(), go_on)?;
+    let whole = WholeReplay::new(&units, &traces, &request.design);
+    let before = whole.of_nothing_pinned()?;
+    let prepared = Prepared::of(request, &traces, (&units, notes), before.time_ns, go_on)?;
+    let Prepared { mut problem, orders, always, cold_before_ns, .. } = prepared;
+
+    let mut clock = SearchClock::new(*limit);
+    let end = if request.order { clock.after(PINNING_ALONE) } else { 1.0 };
+    let searches = clock.pins_until(end);
+    let ram_bytes = request.ram_bytes;
+    let search = PinSearch { problem: &problem, ram_bytes, searches: &searches, progress };
+    let choice = search.choose(&always)?.map_err(|too_long| Error::design(too_long.0))?;
+    let mut is_finished = searches();
+
+    let Judged { curve, mut best, is_exchanged } =
+        judged(&problem, &whole, &choice, before.time_ns)?;
+    let mut together = None;
+    if request.order {
+        let search =
+            JointSearch::new(&mut problem, request, &mut clock, (&orders, &whole), progress);
+        let joint = search.run(&choice, best)?;
+        (best, is_finished, together) = (joint.best, joint.is_finished, Some(joint.layout));
+    }
+
+    best.pinned.sort_unstable();
+    let after = whole.of(&best.pinned, &best.order)?;
+    problem.set_order(&best.order);
+    Ok(Pinning {
+        ram_bytes: problem.ram_bytes(&best.pinned),
+        pinned: names(&units, &best.pinned),
+        time_ratio: after.time_ns / before.time_ns,
+        before: before.rows,
+        after: after.rows,
+        together,
+        knee: knee(&curve),
+        curve,
+        is_exchanged,
+        is_finished,
+        calls: cold_calls(&problem, &cold_before_ns, &best.pinned)?,
+        coverage: prepared.coverage,
+        image_bytes: after.image_bytes,
+        evaluations: problem.evaluations(),
+        sampled_share: prepared.sampled_share,
+    })
+}
+
+/// Names of units.
+fn names(units: &Units, numbers: &[u32]) -> Vec<String> {
+    numbers.iter().map(|number| units.all()[*number as usize].name.clone()).collect()
+}
+
+/// Times of the limited functions' calls with and without `pinned`.
+fn cold_calls(
+    problem: &PinProblem<'_>,
+    before_ns: &[f64],
+    pinned: &[u32],
+) -> Result<Vec<ColdCall>> {
+    let after_ns = problem.cold_calls_ns(pinned)?;
+    let calls = problem.calls.iter().zip(before_ns).zip(after_ns);
+    let call = |((calls, before_ns), after_ns): ((&calls::LimitedCalls, &f64), f64)| ColdCall {
+        function: calls.function.clone(),
+        limit_ns: calls.limit_ns,
+        before_ns: *before_ns,
+        after_ns,
+        calls: calls.count,
+    };
+    Ok(calls.map(call).collect())
+}

@@ -1,0 +1,103 @@
+//! Preparation of a search for what to pin: the program as pieces of units, and samples of it.
+
+use flashpager_base::{Error, Result};
+use flashpager_layout::{Order, PieceSequence, Units};
+
+use super::super::traces::TraceSet;
+use super::super::units::{Coverage, executed_share};
+use super::calls::LimitedCalls;
+use super::joint::OrderSearch;
+use super::problem::{PinProblem, TraceSample};
+use super::request::PinRequest;
+use crate::design::Design;
+
+/// The traces of a request.
+///
+/// # Errors
+/// Traces of several images or that cannot be read, and data reads that the design or limits of
+/// calls do not allow.
+pub(super) fn loaded(request: &PinRequest) -> Result<TraceSet> {
+    let traces = TraceSet::load(&request.traces, &[], 0.0)?;
+    for (info, _) in traces.training().filter(|(info, _)| info.reads > 0) {
+        request.check_reads(info)?;
+    }
+    Ok(traces)
+}
+
+/// A program that is ready for the search.
+pub(super) struct Prepared<'a> {
+    /// The costs of choices.
+    pub(super) problem: PinProblem<'a>,
+    /// The search for orders, which only a request for one uses.
+    pub(super) orders: OrderSearch<'a>,
+    /// Units that are always pinned.
+    pub(super) always: Vec<u32>,
+    /// The longest call of each limited function with nothing pinned, in nanoseconds.
+    pub(super) cold_before_ns: Vec<f64>,
+    /// How the units were found.
+    pub(super) coverage: Coverage,
+    /// Share of the executed pieces that the search replays.
+    pub(super) sampled_share: f64,
+}
+
+impl<'a> Prepared<'a> {
+    /// Prepares the search. `before_ns` is the time of whole traces with nothing pinned; the notes
+    /// beside the units say what was assumed of these.
+    ///
+    /// # Errors
+    /// Names of no unit or function, more bytes to pin always than there is RAM, and those of the
+    /// replay.
+    pub(super) fn of(
+        request: &PinRequest,
+        traces: &'a TraceSet,
+        (units, mut notes): (&'a Units, Vec<String>),
+        before_ns: f64,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Self> {
+        if traces.has_reads() {
+            notes.push(
+                "data that is read out of a pinned unit leaves the flash with it; other data stays \
+                 where it is, though a link may move it up"
+                    .to_owned(),
+            );
+        }
+        let sequences = traces.training().map(|(_, trace)| PieceSequence::of(units, trace, go_on));
+        let sequences = sequences.collect::<Result<Vec<PieceSequence>>>()?;
+        let executed_share = executed_share(units, &sequences);
+        let sampled_share = TraceSample::share_of(&sequences);
+        let executing = |info| Ok(request.design.executing(info)?.into_owned());
+        let designs = traces.training().map(|(info, _)| executing(info));
+        let designs = designs.collect::<Result<Vec<Design>>>()?;
+        let orders = OrderSearch {
+            units,
+            traces: &traces.training,
+            sequences: if request.order { sequences.clone() } else { Vec::new() },
+            designs: designs.clone(),
+            before_ns,
+        };
+        let samples = sequences.into_iter().zip(designs).zip(traces.weights());
+        let samples = samples.map(|((sequence, design), weight)| {
+            TraceSample::of(design, weight, sequence, sampled_share)
+        });
+        let calls = LimitedCalls::of_all(&request.calls, traces, units.image_bytes())?;
+        notes.extend(calls.iter().flat_map(LimitedCalls::notes));
+        let recorded = Order::original(units);
+        let problem = PinProblem::new(units, recorded.numbers(), samples.collect(), calls)?;
+        let always = request.always_pinned(units)?;
+        check_fits(&problem, &always, request.ram_bytes)?;
+        let cold_before_ns = problem.cold_calls_ns(&[])?;
+        let coverage = Coverage { movable: units.movable().len(), executed_share, notes };
+        Ok(Self { problem, orders, always, cold_before_ns, coverage, sampled_share })
+    }
+}
+
+/// Checks that the units that are always pinned fit into RAM.
+fn check_fits(problem: &PinProblem<'_>, always: &[u32], ram_bytes: u64) -> Result<()> {
+    let needed = problem.ram_bytes(always);
+    if needed > ram_bytes {
+        return Err(Error::design(format!(
+            "what is always pinned takes {needed} bytes of RAM, and there are {ram_bytes}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! What a choice of pinned units costs: replays of samples of the traces.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flashpager_base::Result;
+use flashpager_layout::{Piece, UnitPlacement, PieceSequence, Units, place};
+use flashpager_replay::replay;
+use flashpager_trace::{MemoryTrace, Run, Trace};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::calls::LimitedCalls;
+use super::order::in_flash;
+use crate::design::Design;
+
+/// Most pieces of all traces together that a choice is replayed on; longer traces are sampled.
+const SAMPLED_PIECES: usize = 4_000_000;
+/// Stretches of consecutive pieces that a sample of a trace consists of.
+const STRETCHES: usize = 64;
+
+/// The pieces of a trace that the search replays.
+pub(super) struct TraceSample {
+    /// The design executing the trace.
+    design: Design,
+    /// Weight of the trace.
+    weight: f64,
+    /// The different pieces.
+    pieces: Vec<Piece>,
+    /// Numbers of pieces, in the order of execution.
+    executed: Vec<u32>,
+    /// Bytes executed.
+    bytes: u64,
+}
+
+impl TraceSample {
+    /// A sample of `share` of a trace: evenly spaced stretches of consecutive pieces, or all of
+    /// it. At the begin of a stretch the cache holds what the stretch before left there.
+    pub(super) fn of(design: Design, weight: f64, sequence: PieceSequence, share: f64) -> Self {
+        let PieceSequence { pieces, executed, bytes } = sequence;
+        if share >= 1.0 {
+            return Self { design, weight, pieces, executed, bytes };
+        }
+        let length = executed.len() / STRETCHES;
+        let kept = (length as f64 * share).ceil() as usize;
+        let mut sample = Vec::with_capacity(kept * STRETCHES);
+        for stretch in 0..STRETCHES {
+            sample.extend_from_slice(&executed[stretch * length..stretch * length + kept]);
+        }
+        let bytes = sample.iter().map(|number| u64::from(pieces[*number as usize].bytes)).sum();
+        Self { design, weight, pieces, executed: sample, bytes }
+    }
+
+    /// Share of `sequences` that the search can replay.
+    pub(super) fn share_of(sequences: &[PieceSequence]) -> f64 {
+        let pieces: usize = sequences.iter().map(|sequence| sequence.executed.len()).sum();
+        (SAMPLED_PIECES as f64 / pieces.max(1) as f64).min(1.0)
+    }
+
+    /// Time of the sample in nanoseconds with some `units` resident and the others placed.
+    fn time_ns(&self, units: &Units, placement: &UnitPlacement) -> Result<f64> {
+        // Each different piece is placed once. A pinned one has no bytes in flash.
+        let run = |piece: &Piece| {
+            let unit = piece.unit as usize;
+            let length = if units.is_resident(unit) { 0 } else { piece.bytes };
+            Run { offset: placement.offsets[unit] + piece.start, length }
+        };
+        let placed: Vec<Run> = self.pieces.iter().map(run).collect();
+        let mut runs = Vec::with_capacity(self.executed.len());
+        let executed = self.executed.iter().map(|number| placed[*number as usize]);
+        runs.extend(executed.filter(|run| run.length > 0));
+        let trace = MemoryTrace::with_image(runs, placement.image_bytes);
+        time_ns(&self.design, &trace, self.bytes)
+    }
+}
+
+/// Time of a replay in nanoseconds, if `bytes` are read out of flash and RAM together.
+fn time_ns(design: &Design, trace: &MemoryTrace, bytes: u64) -> Result<f64> {
+    let (mut counts, _) = replay(trace, design.cache(), &[design.register()], &|| true, None)?;
+    counts[0].bytes_read = bytes;
+    Ok(design.time_of(&counts[0]).time_ns)
+}
+
+/// The units that can be pinned, and the costs of choices under one order of the units.
+pub(super) struct PinProblem<'a> {
+    /// The units.
+    pub(super) units: &'a Units,
+    /// All movable units. Those that are not pinned keep this order.
+    order: Vec<u32>,
+    samples: Vec<TraceSample>,
+    /// The limited functions with their recorded calls.
+    pub(super) calls: Vec<LimitedCalls>,
+    /// Time of all samples with nothing pinned, in nanoseconds.
+    before_ns: f64,
+    /// Choices replayed.
+    evaluations: AtomicU64,
+    /// Times of choices under this order, by their sorted numbers: exchanges return to the same
+    /// choices again and again.
+    known_ns: Mutex<FxHashMap<Vec<u32>, f64>>,
+}
+
+impl<'a> PinProblem<'a> {
+    /// The problem under the recorded order, which lists all movable units.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    pub(super) fn new(
+        units: &'a Units,
+        recorded: &[u32],
+        samples: Vec<TraceSample>,
+        calls: Vec<LimitedCalls>,
+    ) -> Result<Self> {
+        let mut problem = Self {
+            units,
+            order: recorded.to_vec(),
+            samples,
+            calls,
+            before_ns: 1.0,
+            evaluations: AtomicU64::new(0),
+            known_ns: Mutex::default(),
+        };
+        problem.before_ns = problem.cost(&[])?;
+        Ok(problem)
+    }
+
+    /// Choices replayed so far.
+    pub(super) fn evaluations(&self) -> u64 {
+        self.evaluations.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of RAM of units that lie one behind another in the order of their numbers, with gaps
+    /// for their alignment.
+    pub(super) fn ram_bytes(&self, pinned: &[u32]) -> u64 {
+        sorted(pinned).iter().fold(0, |end: u64, number| {
+            let unit = &self.units.all()[*number as usize];
+            end.next_multiple_of(u64::from(unit.align)) + u64::from(unit.bytes)
+        })
+    }
+
+    /// Bytes of a unit.
+    pub(super) fn bytes(&self, number: u32) -> f64 {
+        f64::from(self.units.all()[number as usize].bytes)
+    }
+
+    /// Bytes of each unit that the samples execute, each as often as it is, weighted by trace.
+    pub(super) fn executed_bytes(&self) -> FxHashMap<u32, f64> {
+        let mut executed: FxHashMap<u32, f64> = FxHashMap::default();
+        for sample in &self.samples {
+            for number in &sample.executed {
+                let piece = &sample.pieces[*number as usize];
+                *executed.entry(piece.unit).or_default() += sample.weight * f64::from(piece.bytes);
+            }
+        }
+        executed
+    }
+
+    /// Goes on under another order of all movable units.
+    pub(super) fn set_order(&mut self, order: &[u32]) {
+        if self.order != order {
+            self.order = order.to_vec();
+            self.known_ns = Mutex::default();
+        }
+    }
+
+    /// Time of all samples over that with nothing pinned in the recorded order.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    pub(super) fn cost(&self, pinned: &[u32]) -> Result<f64> {
+        let pinned = sorted(pinned);
+        let known_ns = self.known_ns.lock().ok().and_then(|known| known.get(&pinned).copied());
+        let time_ns = match known_ns {
+            Some(time_ns) => time_ns,
+            None => {
+                let time_ns = self.replayed_ns(&pinned)?;
+                if let Ok(mut known) = self.known_ns.lock() {
+                    known.insert(pinned, time_ns);
+                }
+                time_ns
+            }
+        };
+        Ok(time_ns / self.before_ns)
+    }
+
+    /// Replays all samples with some units pinned; the sum of their times in nanoseconds, weighted
+    /// by trace.
+    fn replayed_ns(&self, pinned: &[u32]) -> Result<f64> {
+        self.evaluations.fetch_add(1, Ordering::Relaxed);
+        let (units, placement) = self.placed(pinned)?;
+        let mut sum_ns = 0.0;
+        for sample in &self.samples {
+            sum_ns += sample.weight * sample.time_ns(&units, &placement)?;
+        }
+        Ok(sum_ns)
+    }
+
+    /// The units with some pinned, and the placement of the others.
+    fn placed(&self, pinned: &[u32]) -> Result<(Units, UnitPlacement)> {
+        let units = self.units.with_resident_numbers(pinned);
+        let placement = place(&units, &in_flash(&units, &self.order)?)?;
+        Ok((units, placement))
+    }
+
+    /// Time in nanoseconds of the longest call of each limited function from an empty cache.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    pub(super) fn cold_calls_ns(&self, pinned: &[u32]) -> Result<Vec<f64>> {
+        let (units, placement) = self.placed(pinned)?;
+        let longest_ns = |calls: &LimitedCalls| -> Result<f64> {
+            let body_ns = |(trace, body): &(usize, MemoryTrace)| -> Result<f64> {
+                let runs = body.in_memory().unwrap_or_default();
+                let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
+                let relocated = placement.remap(&units, body, &|| true)?;
+                time_ns(&self.samples[*trace].design, &relocated, bytes)
+            };
+            let times = calls.bodies.par_iter().map(body_ns).collect::<Result<Vec<_>>>()?;
+            Ok(times.into_iter().fold(0.0, f64::max))
+        };
+        self.calls.iter().map(longest_ns).collect()
+    }
+
+    /// Whether the recorded calls of all limited functions are short enough.
+    ///
+    /// # Errors
+    /// Those of the replay.
+    pub(super) fn keeps_limits(&self, pinned: &[u32]) -> Result<bool> {
+        if self.calls.is_empty() {
+            return Ok(true);
+        }
+        let cold_ns = self.cold_calls_ns(pinned)?;
+        Ok(cold_ns.iter().zip(&self.calls).all(|(now_ns, calls)| *now_ns <= calls.limit_ns))
+    }
+}
+
+/// Numbers, ascending.
+fn sorted(numbers: &[u32]) -> Vec<u32> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted
+}

@@ -1,0 +1,63 @@
+//! The request for what to pin.
+
+use std::path::PathBuf;
+
+use flashpager_base::{Error, Result};
+use flashpager_layout::Units;
+use flashpager_trace::TraceInfo;
+
+use super::super::request::{check_is_sum, check_weights};
+use super::super::traces::check_reads_pass;
+use crate::design::Design;
+
+/// A program, the design that runs it, and the RAM for its pinned units.
+#[derive(Clone, Debug)]
+pub struct PinRequest {
+    /// Recorded executions of one image, each with its weight.
+    pub traces: Vec<(PathBuf, f64)>,
+    /// The map of the link of the recorded program: its input sections are the units. Without one
+    /// the units are functions.
+    pub map: Option<PathBuf>,
+    /// The design that runs the program.
+    pub design: Design,
+    /// Bytes of RAM for pinned units.
+    pub ram_bytes: u64,
+    /// Names of units that are pinned whether or not they save time.
+    pub always: Vec<String>,
+    /// Names of functions, each with the longest time in nanoseconds that a recorded call of it
+    /// may take from an empty cache.
+    pub calls: Vec<(String, f64)>,
+    /// Whether the order of the other units is searched, too.
+    pub order: bool,
+}
+
+impl PinRequest {
+    /// Checks what can be checked before a trace is read.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.traces.is_empty() {
+            return Err(Error::design("pinning needs a trace"));
+        }
+        check_weights(self.traces.iter().map(|(_, weight)| weight))?;
+        check_is_sum(&self.design, "pin")
+    }
+
+    /// Checks that the request can be answered with a trace that holds data reads: its runs are
+    /// replayed without marks that say which of them are reads.
+    pub(super) fn check_reads(&self, info: &TraceInfo) -> Result<()> {
+        check_reads_pass(&self.design)?;
+        if self.calls.is_empty() {
+            return Ok(());
+        }
+        info.refuse_reads(&info.program, "a limit on calls")
+    }
+
+    /// Numbers of the units that are always pinned, ascending.
+    pub(super) fn always_pinned(&self, units: &Units) -> Result<Vec<u32>> {
+        if self.always.is_empty() {
+            return Ok(Vec::new());
+        }
+        let resident = units.with_resident(self.always.iter().map(String::as_str))?;
+        let numbers = 0..units.all().len() as u32;
+        Ok(numbers.filter(|number| resident.is_resident(*number as usize)).collect())
+    }
+}

@@ -1,0 +1,89 @@
+//! The program of the traces as a search sees it: its units, and what executes of them.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result};
+use flashpager_layout::{Profile, PieceSequence, Units};
+
+use super::heat::Heat;
+use super::request::LayoutRequest;
+use super::traces::TraceSet;
+use super::units::{Coverage, check_named, executed_share, units};
+use crate::linked::LinkedProgram;
+
+/// The units of a program, and what the traces execute of them.
+pub(super) struct Program {
+    /// The units, with those of the request in RAM.
+    pub(super) units: Units,
+    /// The same units, none of them in RAM.
+    pub(super) recorded_units: Units,
+    /// What the search sees of each trace, as pieces of units.
+    pub(super) sequences: Vec<PieceSequence>,
+    /// How often units follow one another, by all traces with their weights.
+    pub(super) profile: Profile,
+    /// How often bytes are executed.
+    pub(super) heat: Heat,
+    /// How the units were found.
+    pub(super) coverage: Coverage,
+}
+
+impl Program {
+    /// The program of `traces`.
+    ///
+    /// # Errors
+    /// A program without units that can move, names of no unit, and units in RAM beside a map.
+    pub(super) fn of(
+        request: &LayoutRequest,
+        traces: &TraceSet,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Self> {
+        let (recorded_units, mut notes) = recorded_units(traces, request.map.as_deref(), go_on)?;
+        if traces.has_reads() {
+            notes.push(
+                "data that is read out of a unit moves with it; other data stays where it is, \
+                 though a link may move it a little"
+                    .to_owned(),
+            );
+        }
+        let units = if request.resident.is_empty() {
+            recorded_units.clone()
+        } else if request.map.is_some() {
+            return Err(Error::design(
+                "what lies in RAM is not told to a linker by an order: put it into another section \
+                 in the linker script, link and record that, and leave --resident or --map out",
+            ));
+        } else {
+            recorded_units.with_resident(request.resident.iter().map(String::as_str))?
+        };
+        let sequences = traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, go_on));
+        let sequences = sequences.collect::<Result<Vec<_>>>()?;
+        let weights = traces.weights();
+        let weighted = || sequences.iter().zip(weights.iter().copied());
+        let coverage = Coverage {
+            movable: units.movable().len(),
+            executed_share: executed_share(&units, &sequences),
+            notes,
+        };
+        let (profile, heat) = (Profile::of(&units, weighted()), Heat::of(weighted()));
+        Ok(Self { units, recorded_units, sequences, profile, heat, coverage })
+    }
+}
+
+/// The units of the recorded image: the input sections of `map`, or functions without one. Notes
+/// say what was assumed of them.
+///
+/// # Errors
+/// An image without symbols, a map that cannot be read or that is of another link, and traces that
+/// cannot be read.
+pub(super) fn recorded_units(
+    traces: &TraceSet,
+    map: Option<&Path>,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(Units, Vec<String>)> {
+    if let Some(map) = map {
+        return Ok((LinkedProgram::of(traces.info(), map)?.units().clone(), Vec::new()));
+    }
+    // Before memory is taken for an image of any length.
+    check_named(traces.info())?;
+    units(traces.info(), &traces.executed(go_on)?)
+}
