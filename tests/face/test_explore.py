@@ -74,9 +74,8 @@ def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None
         assert row["trace"] == trace.stem
         for key in ("metadata_bytes", "ram_bytes", "ecc_unchecked"):
             assert row[key] == single[key], key
-        # A table has numbers of the NOR alone.
-        nor = {k: v for k, v in single["nor"].items() if k != "nor_bus"}
-        parts = (counts, single["time"], single["latency"], nor, single["read_disturb"])
+        own = ("time", "latency", "nor", "read_disturb")
+        parts = (counts, *(single[name] for name in own))
         for part in parts:
             for key, value in part.items():
                 assert row[key] == value, key

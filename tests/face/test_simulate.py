@@ -414,7 +414,7 @@ class TestAssumed:
         assert "did not end by itself" in how_it_ended(_engine.Ending.interrupted())
 
     def test_nor_is_read_on_a_bus_of_its_own(self, trace: Path) -> None:
-        """Where nobody says a bus, the part's is none of the NOR's; else both have what is said."""
+        """A bus as fast as the part takes says nothing of the NOR's; else both have the board's."""
         of_own = [simulate(trace, "--part", part)["nor"] for part in ("W25N01GV", "GD5F1GQ5UE")]
         assert {nor["nor_bus"] for nor in of_own} == {"133MHz-x4"}
         assert len({nor["nor_bandwidth_mib_s"] for nor in of_own}) == 1
@@ -427,6 +427,15 @@ class TestAssumed:
         assert "of W25Q128JV's 19.07 MB/s on 40MHz-x4" in flashpager("simulate", trace, *said).out
         board = simulate(trace, "--board", "smartcard")
         assert board["nor"]["nor_bus"] == board["design"]["bus"]
+
+    def test_a_bus_that_is_assumed_can_be_typed(self, trace: Path) -> None:
+        """It changes nothing, neither in the answer nor in a table, which names the NOR's bus."""
+        part = ("--part", "TC58BVG0S3H")
+        assumed = simulate(trace, *part)
+        typed = simulate(trace, *part, "--bus", assumed["design"]["bus"])
+        assert typed["nor"] == assumed["nor"]
+        row = flashpager("explore", trace, *part, "--cache", "2K", "--json").json["designs"][0]
+        assert row["nor_bus"] == assumed["nor"]["nor_bus"] != row["bus"]
 
     @pytest.mark.parametrize(
         ("part", "bus", "register", "nor"),

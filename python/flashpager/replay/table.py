@@ -61,7 +61,7 @@ _FETCH = (
     *("mean_fetch_ns", "worst_fetch_ns", "icache_hit_ratio", "tlb_hit_ratio"),
     "page_miss_ratio",
 )
-_NOR = ("nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
+_NOR = ("nor_bus", "nor_time_ns", "nor_bandwidth_mib_s", "nor_ratio")
 _READ_DISTURB = ("hottest_block_loads", "hottest_block_loads_per_hour", "hours_to_refresh")
 _ENERGY = ("energy_uj", "mean_fault_uj")
 
@@ -73,7 +73,7 @@ COLUMNS = (
 )
 
 _FLAGS = ("count_commands", "ecc_unchecked")
-_TEXT = ("trace", "nor", "warnings", *(name for name, axis in AXES.items() if not axis.is_size))
+_TEXT = ("trace", "nor", "nor_bus", "warnings", *(name for name, axis in AXES.items() if not axis.is_size))
 _WHOLE = ("hottest_block_loads",)
 
 

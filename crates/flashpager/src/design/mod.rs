@@ -40,7 +40,7 @@ pub struct Design {
     part: Part,
     nor: Option<Part>,
     bus: Bus,
-    /// What the NOR is read on.
+    /// The bus on which the NOR part is read for comparison.
     nor_bus: Bus,
     cache: CacheDesign,
     register: RegisterDesign,
@@ -142,16 +142,13 @@ impl Design {
         if !in_place {
             t_r_ns(&part)?;
         }
-        let bus_is_said = spec.bus.is_some();
         let (spec, mut assumed) = spec.resolved_on(&part)?;
         let bus: Bus = said(&spec.bus).parse()?;
         let nor = spec.nor.as_deref().filter(|nor| *nor != NO_NOR).map(part::find).transpose()?;
         if let Some(other) = nor.as_ref().filter(|nor| nor.kind != MemoryKind::Nor) {
             return Err(Error::design(format!("{} is no NOR part to compare with", other.name)));
         }
-        // A bus that follows from the part is no bus of the NOR's: it is read as fast as it can be.
-        let own = nor.as_ref().filter(|_| !bus_is_said).and_then(|nor| nor.own_bus().ok());
-        let nor_bus = own.unwrap_or(bus);
+        let nor_bus = nor.as_ref().map_or(bus, |nor| nor_bus(nor, &part, bus));
         let hierarchy = spec.hierarchy()?;
         let processor = spec.processor.as_deref().map(str::parse::<ClockedCore>).transpose()?;
         let software = software(&spec, processor.as_ref())?;
@@ -581,6 +578,15 @@ impl Design {
 #[expect(clippy::ref_option, reason = "a field as it is")]
 fn said(field: &Option<String>) -> &str {
     field.as_deref().unwrap_or_default()
+}
+
+/// The bus on which a NOR part is read for comparison with `part` on `bus`: the same one. A bus as
+/// fast as `part` takes it follows from that part, not from a board: then the NOR part, too, is read
+/// as fast as it can be. The rule looks at the bus alone, so that it does not matter whether a bus
+/// was typed or assumed.
+fn nor_bus(nor: &Part, part: &Part, bus: Bus) -> Bus {
+    let follows_from_part = part.fastest_bus().is_ok_and(|fastest| fastest == bus);
+    if follows_from_part { nor.own_bus().unwrap_or(bus) } else { bus }
 }
 
 /// How the design reads its part.

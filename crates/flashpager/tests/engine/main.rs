@@ -4,6 +4,7 @@
 mod attribution;
 mod calls;
 mod cost;
+mod defaults;
 mod driver;
 mod estimate;
 mod golden;
