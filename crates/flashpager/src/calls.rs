@@ -1,11 +1,13 @@
-//! What a call of a function takes, and what of it goes into faults.
+//! Calls: the time of each call of a function, and the part of it that faults take.
 //!
-//! A call begins with a run at the function's first byte. It ends with the run that begins where
-//! the run before the call had ended: behind the instruction that called. All functions that the
-//! trace names are followed, so recursion nests. Where nothing ever begins behind the instruction
-//! that led in, that was a jump and no call: from another function one at its end, and the
-//! function returns with that; from the function itself a loop. Who leaves several calls at once,
-//! as an exception does, ends all of them.
+//! * A call begins with a run at the function's first byte.
+//! * It ends with the run that begins where the run before the call ended: behind the calling
+//!   instruction.
+//! * Calls of all functions that the trace names are followed, so that recursion nests.
+//! * If no run of the trace begins behind the instruction that led to the function, it was a jump and
+//!   no call. A jump from another function is one at its end: both return together. A jump from the
+//!   function itself is a loop.
+//! * A return to an outer call, as by an exception, ends all calls inside of it.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -23,55 +25,56 @@ use crate::cost::{Distribution, Latency, Prices};
 use crate::design::{Design, NO_SUMS};
 use crate::simulation::CellProgress;
 
-/// Where nothing returns to: the end of the address space.
+/// An address to which nothing returns: the end of the address space.
 const NOWHERE: u32 = u32::MAX;
 
-/// Calls remembered that return together; of more the oldest are forgotten.
+/// Most calls that return together; of more the oldest are counted as not returned.
 const MAX_TOGETHER: usize = 1 << 16;
 
-/// One to see where runs begin, one to replay.
+/// Passes over the trace: one to learn where runs begin, and the replay.
 const PASSES: usize = 2;
 
-/// How long something took.
+/// Times of the calls of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CallDurations {
-    /// On average.
+    /// The mean.
     pub mean_ns: f64,
-    /// 99 of 100 take no longer (nearest rank).
+    /// The time that 99 of 100 calls do not exceed (nearest rank).
     pub p99_ns: f64,
-    /// The longest.
+    /// The longest time.
     pub worst_ns: f64,
 }
 
-/// What the calls of a function took, with all that it called.
+/// The calls of a function, each with everything that it called.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallTimes {
-    /// The function, as it was asked for.
+    /// The function, as in the request.
     pub function: String,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// Calls made while another of it had not returned; those belong to it, too.
+    /// Number of calls inside of another call of the same function, which belong to that one, too.
     pub recursive: u64,
-    /// Calls that were left without returning, as by an exception, and those that the trace's end
-    /// cut off: they count until then.
+    /// Number of calls that did not return: those left by an exception or the like, and those that
+    /// the end of the trace cuts off. They count up to there.
     pub unreturned: u64,
-    /// A call.
+    /// Times of calls.
     pub time: CallDurations,
-    /// Of that, faults, lookups and false faults.
+    /// The parts of these times that faults, lookups and false faults take.
     pub lost: CallDurations,
-    /// True faults of a call, on average.
+    /// Mean number of true faults of a call.
     pub mean_faults: f64,
-    /// The most true faults of one.
+    /// Largest number of true faults of a call.
     pub most_faults: u64,
-    /// Of all calls, none counted twice.
+    /// Time of all calls; calls inside of another one are counted once.
     pub all_ns: f64,
-    /// What the function and all that it called take without paging.
+    /// The same time without paging.
     pub all_alone_ns: f64,
 }
 
-/// A function that is watched.
+/// A function whose calls are timed, with what was summed so far.
 struct TimedFunction {
     name: String,
+    /// Number of calls that have not returned.
     open: u64,
     calls: u64,
     recursive: u64,
@@ -84,7 +87,7 @@ struct TimedFunction {
     all_lost_ns: f64,
 }
 
-/// How far a program had come.
+/// A point of the replay: what was executed before, and the faults before.
 #[derive(Clone, Copy, Default)]
 struct ReplayPoint {
     executed: Executed,
@@ -92,26 +95,31 @@ struct ReplayPoint {
     faults_ns: f64,
 }
 
-/// What is kept of a call of a function that is watched.
+/// A call of a timed function that has not returned.
 struct OpenCall {
+    /// Index of the function.
     function: usize,
+    /// The point at which the call began.
     at: ReplayPoint,
 }
 
-/// Follows calls.
+/// Follows the calls of a trace during its replay.
 struct CallFollower<'a> {
     prices: &'a Prices,
-    /// First bytes of functions, each with those that are watched: by more names than one, perhaps.
+    /// First bytes of all functions, each with the indices of the timed ones: a function may have
+    /// several names.
     entries: &'a FxHashMap<u32, Vec<usize>>,
-    /// Timed functions, by their bytes.
+    /// Bytes of timed functions, each with the function's index.
     bodies: &'a [(Run, usize)],
-    /// Where runs begin.
+    /// All offsets at which runs begin.
     begins: &'a FxHashSet<u32>,
-    watched: Vec<TimedFunction>,
-    /// With the calls that return together: one, and those to which it jumped at its end.
+    functions: Vec<TimedFunction>,
+    /// Open calls of all functions, each with the timed ones that return together: the call, and
+    /// those to which it jumped at its end.
     open: OpenCalls<Vec<OpenCall>>,
+    /// The run before; `None` at the begin of the trace.
     before: Option<Run>,
-    /// Runs of the warm-up that are still to come; calls that begin in it are not watched.
+    /// Runs of the warm-up that are still to come. Calls that begin in it are not timed.
     warming: u64,
 }
 
@@ -120,20 +128,20 @@ impl CallFollower<'_> {
         let from = self.before.replace(run);
         let is_warming = self.warming > 0;
         self.warming -= u64::from(is_warming);
-        let Self { prices, watched, .. } = self;
+        let Self { prices, functions, .. } = self;
         if from.is_some() {
             let returned = self.open.returned(run.offset, |back, together| {
                 for begun in together.iter().rev() {
-                    watched[begun.function].end(&begun.at, &now, prices, back != run.offset);
+                    functions[begun.function].end(&begun.at, &now, prices, back != run.offset);
                 }
             });
             if returned {
                 return;
             }
         }
-        let Some(functions) = self.entries.get(&run.offset) else { return };
+        let Some(entered) = self.entries.get(&run.offset) else { return };
         let end = from.map(Run::end);
-        // What begins a function is nowhere to return to.
+        // Nothing returns to the begin of a function.
         let is_back = |end: &u32| self.begins.contains(end) && !self.entries.contains_key(end);
         let back = end.filter(is_back).unwrap_or(NOWHERE);
         let is_loop = |function: usize| {
@@ -146,11 +154,11 @@ impl CallFollower<'_> {
         };
         let mut begun = Vec::new();
         let is_counted = |function: &usize| !is_warming && !is_loop(*function);
-        for function in functions.iter().copied().filter(is_counted) {
-            let watched = &mut watched[function];
-            watched.calls += 1;
-            watched.recursive += u64::from(watched.open > 0);
-            watched.open += 1;
+        for function in entered.iter().copied().filter(is_counted) {
+            let timed = &mut functions[function];
+            timed.calls += 1;
+            timed.recursive += u64::from(timed.open > 0);
+            timed.open += 1;
             begun.push(OpenCall { function, at: now });
         }
         if back != NOWHERE {
@@ -160,29 +168,30 @@ impl CallFollower<'_> {
         }
     }
 
+    /// Begins calls that return to `back`.
     fn called(&mut self, back: u32, begun: Vec<OpenCall>, now: &ReplayPoint) {
         for forgotten in self.open.called(back, begun).into_iter().flat_map(|(_, begun)| begun) {
-            self.watched[forgotten.function].end(&forgotten.at, now, self.prices, true);
+            self.functions[forgotten.function].end(&forgotten.at, now, self.prices, true);
         }
     }
 
-    /// What was jumped to returns with the call that is open.
+    /// Begins calls that return with the last open one, which jumped to them.
     fn jumped(&mut self, mut begun: Vec<OpenCall>, now: &ReplayPoint) {
         let Some(together) = self.open.last_mut() else { return self.called(NOWHERE, begun, now) };
         together.append(&mut begun);
         if together.len() > MAX_TOGETHER {
             for forgotten in together.drain(..MAX_TOGETHER / 2) {
-                self.watched[forgotten.function].end(&forgotten.at, now, self.prices, true);
+                self.functions[forgotten.function].end(&forgotten.at, now, self.prices, true);
             }
         }
     }
 
     fn finish(self, now: &ReplayPoint) -> Vec<CallTimes> {
-        let Self { prices, mut watched, open, .. } = self;
+        let Self { prices, mut functions, open, .. } = self;
         for begun in open.into_open().rev().flat_map(|(_, together)| together.into_iter().rev()) {
-            watched[begun.function].end(&begun.at, now, prices, true);
+            functions[begun.function].end(&begun.at, now, prices, true);
         }
-        watched.into_iter().map(TimedFunction::finish).collect()
+        functions.into_iter().map(TimedFunction::finish).collect()
     }
 }
 
@@ -244,13 +253,13 @@ impl CallDurations {
     }
 }
 
-/// Replay `trace`, which `info` describes, through `design` and time the calls of `functions`, in
-/// their order, that begin behind its warm-up. Symbols that the trace lacks come from `elfs`. Two
-/// passes are told.
+/// Replays `trace`, which `info` describes, through `design` and times the calls of `functions`, in
+/// their order. Calls that begin in the warm-up are not counted. Symbols that the trace lacks come
+/// from `elfs`. Progress is that of two passes.
 ///
 /// # Errors
-/// A trace without symbols, functions that it does not name, designs that are executed fault by
-/// fault, and whatever the replay gives.
+/// A trace without symbols or with data reads, functions that it does not name, a design that is
+/// executed fault by fault, and the errors of the replay.
 pub fn call_times(
     trace: &dyn Trace,
     info: &TraceInfo,
@@ -273,7 +282,7 @@ pub fn call_times(
         symbols.iter().map(|symbol| (symbol.offset, Vec::new())).collect();
     let mut bodies = Vec::new();
     for (index, name) in functions.iter().enumerate() {
-        for symbol in found(&symbols, name, info)? {
+        for symbol in symbols_named(&symbols, name, info)? {
             let its: &mut Vec<usize> = entries.entry(symbol.offset).or_default();
             if !its.contains(&index) {
                 its.push(index);
@@ -297,7 +306,7 @@ pub fn call_times(
         entries: &entries,
         bodies: &bodies,
         begins: &begins,
-        watched: functions.iter().map(|name| TimedFunction::named(name)).collect(),
+        functions: functions.iter().map(|name| TimedFunction::named(name)).collect(),
         open: OpenCalls::default(),
         before: None,
         warming: trace.warm_up().runs,
@@ -328,7 +337,7 @@ pub fn call_times(
     Ok(follower.finish(&moment(&all)))
 }
 
-/// All functions that a trace names, or that files with its symbols do.
+/// The symbols of all functions: those that the trace names, and those of `elfs`.
 fn symbols_of(info: &TraceInfo, elfs: &[PathBuf]) -> Result<Vec<Symbol>> {
     let binaries = Binaries::of(&info.images, elfs)?;
     let mut symbols = Vec::new();
@@ -343,8 +352,11 @@ fn symbols_of(info: &TraceInfo, elfs: &[PathBuf]) -> Result<Vec<Symbol>> {
     Ok(symbols)
 }
 
-/// The symbols of a function: static ones may share a name.
-pub(crate) fn found<'s>(
+/// The symbols of a function; static functions may share a name.
+///
+/// # Errors
+/// A name that no symbol has.
+pub(crate) fn symbols_named<'s>(
     symbols: &'s [Symbol],
     name: &str,
     info: &TraceInfo,

@@ -43,6 +43,7 @@ pub mod cost;
 pub mod design;
 pub mod layout;
 pub mod linked;
+mod result;
 pub mod sample;
 pub mod sample_profile;
 pub mod simulation;

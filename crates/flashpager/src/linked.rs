@@ -1,5 +1,5 @@
-//! Linked programs: the input sections of a link as units of a trace's image, orders of them for
-//! linkers, and the trace that a program linked so would have.
+//! Linked programs: the input sections of a link as units of a trace's image, orders of these units
+//! as linkers read them, and the trace of the program linked in such an order.
 
 use std::path::Path;
 
@@ -12,18 +12,18 @@ use flashpager_layout::{Order, Unit, UnitPlacement, Units, place};
 use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Most lines that an error or a note names.
+/// Most lines of an order that an error names.
 const SHOWN: usize = 3;
 
-/// Who is to read an order.
+/// The format of an order, by its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OrderFormat {
-    /// This program: a unit a line.
+    /// flashpager: the name of one unit in each line.
     #[default]
     Names,
-    /// A linker script of GNU ld, or of lld, that includes it.
+    /// GNU ld or lld: a fragment that a linker script includes.
     GnuLd,
-    /// `--symbol-ordering-file` of lld.
+    /// lld: a file for `--symbol-ordering-file`.
     Lld,
 }
 
@@ -39,9 +39,9 @@ named! {
 pub struct LinkedProgram {
     map: LinkMap,
     units: Units,
-    /// The section that is laid out anew.
+    /// The output section whose units can move.
     section: Section,
-    /// What each unit is; nothing for what lies in other sections.
+    /// The input section of each unit; `None` for units of other output sections.
     inputs: Vec<Option<InputSection>>,
     images: Vec<Image>,
 }
@@ -49,24 +49,24 @@ pub struct LinkedProgram {
 /// An order read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedOrder {
-    /// It. Units that no line names follow as they lie in the recorded image.
+    /// The order. Units that no line names follow as they lie in the recorded image.
     pub order: Order,
-    /// Units named.
+    /// Number of units that lines name.
     pub units: usize,
     /// Lines that name no unit.
     pub unknown: Vec<String>,
-    /// Lines that name only what a line before them does, which counts.
+    /// Lines whose units all were named by lines before, which count.
     pub repeated: Vec<String>,
 }
 
 impl LinkedProgram {
-    /// Cut the image of a trace by the map of the link that made it. Input sections of code move
-    /// (`.text` and what begins so) in the one output section that has most of them; all others
-    /// stay.
+    /// Cuts the image of a trace into units by the map of the link that made it. Input sections of
+    /// code can move (`.text` and names that begin with it), in the one output section that has most
+    /// of them. All others are fixed.
     ///
     /// # Errors
-    /// A map or objects that cannot be read, that are of another link, and code that no linker
-    /// script can tell apart.
+    /// A map or objects that cannot be read or that are of another link, and input sections that no
+    /// linker script can distinguish.
     pub fn of(info: &TraceInfo, map: &Path) -> Result<Self> {
         let map = LinkMap::read(map)?;
         let place = map.path().display().to_string();
@@ -121,7 +121,7 @@ impl LinkedProgram {
         units.sort_by_key(|(unit, _)| unit.offset);
         let mut seen = FxHashSet::default();
         for (unit, _) in &mut units {
-            // Fixed ones may come several times, as pieces of .init do.
+            // Fixed units may share a name, as pieces of .init do.
             if !seen.insert(unit.name.clone()) {
                 unit.name = format!("{} at {:#x}", unit.name, unit.offset);
             }
@@ -141,29 +141,29 @@ impl LinkedProgram {
         &self.units
     }
 
-    /// The map that they are from.
+    /// The map of the link.
     pub fn map(&self) -> &LinkMap {
         &self.map
     }
 
-    /// Whether the linker made code shorter: then lengths depend on where it lies, and what is
-    /// predicted of another order is near, not exact.
+    /// Returns true if the linker relaxed code. Then its length depends on its place, and predictions
+    /// for another order are approximate.
     pub fn is_relaxed(&self) -> bool {
         self.inputs.iter().flatten().any(|input| input.bytes_before.is_some())
     }
 
-    /// The input sections that move, in `order`.
+    /// The movable input sections in `order`.
     fn ordered(&self, order: &Order) -> Vec<&InputSection> {
         let numbers = order.numbers().iter();
         numbers.filter_map(|number| self.inputs[*number as usize].as_ref()).collect()
     }
 
-    /// The order of the lines of a file: names of units, a fragment for a linker script, or
-    /// symbols, as `helper@0x360` where the trace has several. A pattern names all that it matches,
-    /// as they lie.
+    /// The order that the lines of a file describe: names of units, a fragment of a linker script, or
+    /// symbols. A symbol may carry its offset, as `helper@0x360`, if the trace has several of its
+    /// name. A pattern stands for all units that it matches, in their recorded order.
     ///
     /// # Errors
-    /// When not one line names a unit.
+    /// Lines of which none names a unit.
     pub fn order(&self, lines: &[OrderLine]) -> Result<NamedOrder> {
         let movable = self.units.movable();
         let input = |number: u32| self.inputs[number as usize].as_ref();
@@ -183,7 +183,7 @@ impl LinkedProgram {
                 by_place.entry((&symbol.name, symbol.offset)).or_insert(number as u32);
             }
         }
-        // What a line names by its place is not meant by its bare name.
+        // A unit that a line names with its offset does not belong to the bare name.
         let placed = |line: &OrderLine| match line {
             OrderLine::Symbol(name) if !by_symbol.contains_key(name.as_str()) => {
                 by_place.get(&recorded_at(name)?).copied()
@@ -234,23 +234,23 @@ impl LinkedProgram {
         Ok(NamedOrder { order: Order::new(&self.units, numbers)?, units: named, unknown, repeated })
     }
 
-    /// Lay the image out in `order`, as the linker does that is given [`LinkedProgram::text`].
+    /// Lays the image out in `order`, as a linker does with [`LinkedProgram::text`].
     ///
     /// # Errors
-    /// When what stays is in the way.
+    /// A fixed unit behind which the linker would have to put a movable one.
     pub fn place(&self, order: &Order) -> Result<UnitPlacement> {
         let placement = place(&self.units, order)?;
         self.check(&placement, order)?;
         Ok(placement)
     }
 
-    /// The first unit that stays behind one that moves.
+    /// The first fixed unit behind a movable one.
     fn behind(&self) -> Option<&Unit> {
         let first = *self.units.movable().first()? as usize;
         self.units.all()[first..].iter().find(|unit| unit.fixed)
     }
 
-    /// A linker goes on where it is: it puts nothing behind what stays.
+    /// Checks that no movable unit lies behind a fixed one: a linker places all of them before it.
     fn check(&self, placement: &UnitPlacement, order: &Order) -> Result<()> {
         let Some(behind) = self.behind() else { return Ok(()) };
         let all = self.units.all();
@@ -268,7 +268,7 @@ impl LinkedProgram {
     }
 
     fn fragment(&self, order: &Order) -> String {
-        // What stays behind is to lie where it lay, whatever the new order needs for alignment.
+        // Fixed units behind keep their addresses, however much alignment the new order needs.
         let end = self.behind().map(|unit| {
             u64::from(
                 unit.offset.min(self.section.offset + self.section.bytes) - self.section.offset,
@@ -277,10 +277,10 @@ impl LinkedProgram {
         fragment(&self.map, &self.ordered(order), end)
     }
 
-    /// `order` as `format` has it.
+    /// `order` in `format`.
     ///
     /// # Errors
-    /// As those of [`LinkedProgram::place`].
+    /// Those of [`LinkedProgram::place`].
     pub fn text(&self, order: &Order, format: OrderFormat) -> Result<OrderText> {
         self.place(order)?;
         Ok(self.written(order, format))
@@ -297,11 +297,11 @@ impl LinkedProgram {
         }
     }
 
-    /// The order of what stays beside the units named `pinned`, as `format` has it: what `order`
-    /// does not name follows as it lay.
+    /// The order of the units that stay in flash beside those named `pinned`, in `format`. Units that
+    /// `order` does not name follow in their recorded order.
     ///
     /// # Errors
-    /// Names of no unit that moves, or in both, and those of [`LinkedProgram::place`].
+    /// Names of no movable unit, names in both lists, and those of [`LinkedProgram::place`].
     pub fn text_beside(
         &self,
         pinned: &[String],
@@ -315,10 +315,10 @@ impl LinkedProgram {
         Ok(self.written(&order, format))
     }
 
-    /// The units of these names, which are to lie in RAM, as `format` has it.
+    /// The list of units that are to lie in RAM, in `format`.
     ///
     /// # Errors
-    /// Names of no unit that moves.
+    /// Names of no movable unit.
     pub fn pin_text(&self, names: &[String], format: PinFormat) -> Result<PinText> {
         let order = Order::of_names(&self.units, names.iter().map(String::as_str))?;
         let inputs = self.ordered(&order);
@@ -326,7 +326,7 @@ impl LinkedProgram {
         Ok(pinned(&self.map, &inputs[..names.len().min(inputs.len())], &named, format))
     }
 
-    /// With the symbols that the trace knows.
+    /// `order` for `--symbol-ordering-file`, with the symbols of the trace.
     fn symbol_order(&self, order: &Order) -> OrderText {
         let mut at: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
         let mut times: FxHashMap<&str, usize> = FxHashMap::default();
@@ -340,11 +340,12 @@ impl LinkedProgram {
         symbol_order(&self.ordered(order), &at, &times)
     }
 
-    /// Write to `output` the trace that the execution of `trace` has in `order`. Gives its
-    /// description. `go_on` as in [`flashpager_trace::for_runs`].
+    /// Writes to `output` the trace that the same execution has in `order`, and returns its
+    /// description. `go_on` is as in [`flashpager_trace::for_runs`].
     ///
     /// # Errors
-    /// Files that cannot be read or written, and those of [`LinkedProgram::place`].
+    /// Files that cannot be read or written, a trace with data reads, and those of
+    /// [`LinkedProgram::place`].
     pub fn arrange_file(
         &self,
         trace: &TraceFile,
@@ -370,7 +371,7 @@ impl LinkedProgram {
         writer.close(info)?.name()
     }
 
-    /// The images as they are then.
+    /// The images with their symbols and sections as `placement` places them.
     fn laid_out(&self, placement: &UnitPlacement) -> Vec<Image> {
         let all = self.units.all();
         let ends = self.inputs.iter().enumerate().filter(|(_, input)| input.is_some());
@@ -387,7 +388,7 @@ impl LinkedProgram {
             for section in &mut image.sections {
                 if *section == self.section {
                     section.bytes = end.unwrap_or(section.offset).saturating_sub(section.offset);
-                    // No file has it: lines of the recorded one would be wrong.
+                    // No file contains this section: lines of the recorded one would be wrong.
                     section.name += " (laid out anew)";
                     image.build_id.clear();
                 }
@@ -399,7 +400,7 @@ impl LinkedProgram {
     }
 }
 
-/// The section of a trace that the map has most code in.
+/// The section of a trace that holds most code of the map.
 fn placed_section(info: &TraceInfo, map: &LinkMap) -> Result<Section> {
     let mut code: FxHashMap<&str, u64> = FxHashMap::default();
     for input in map.inputs.iter().filter(|input| input.is_movable()) {
@@ -443,7 +444,8 @@ fn another_link(map: &LinkMap, how: &str) -> Error {
     Error::data(map.path().display().to_string(), what)
 }
 
-/// An input section `.text.NAME` that does not hold the symbol of that name, which is there.
+/// The name of an input section `.text.NAME` that does not contain the symbol NAME, although the trace
+/// has such a symbol: then the map is of another link.
 fn stranger<'a>(
     info: &'a TraceInfo,
     section: &Section,

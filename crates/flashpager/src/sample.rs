@@ -1,23 +1,26 @@
-//! A sample of a long trace instead of the whole: windows of consecutive runs.
+//! A sample of a long trace: windows of consecutive runs are replayed instead of the whole.
 //!
-//! The trace is cut into as many strata as there are windows, and one window is drawn from each.
-//! The windows make up [`REPLICATES`] traces, each with windows from all over the trace, joined
-//! one behind another. Each is replayed by itself. So every figure is known [`REPLICATES`]
-//! times, independently, and their spread tells its error, whatever the figure is (Cochran,
-//! Sampling Techniques, 1977, section 13.2: interpenetrating subsamples).
+//! **Windows.** The trace is cut into as many strata as there are windows, and one window is drawn
+//! from each. The windows form [`REPLICATES`] traces, each with windows from all over the trace,
+//! joined one behind another. Each replicate is replayed by itself. So every figure is known
+//! [`REPLICATES`] times, independently, and the spread of these values is its error, whatever the
+//! figure is (Cochran, Sampling Techniques, 1977, section 13.2: interpenetrating subsamples).
 //!
-//! Inside a window the cache and the data register see what they see in the whole trace. Where it
-//! begins they hold what the window before left there, which costs some faults more. How many is
-//! seen where windows are cut into halves and joined anew: the same runs, and twice the joints. So
-//! what one joint more costs is taken off what is found. Before the first window stands a warm-up,
-//! replayed by itself, too, and taken off: no replicate begins with an empty cache, and nothing is
-//! executed in it for the first time. In the whole trace that happens once: so often it is added,
-//! for as many pages as the description of the trace says that the whole uses.
+//! **Joints.** Inside a window the cache and the data register behave as in the whole trace. At its
+//! begin they hold what the window before left there, which causes some additional faults. Their
+//! number follows from a second replay of the same windows, each cut into halves that are joined
+//! anew: it has the same runs and twice the joints. The difference, which is what the joints cost,
+//! is subtracted.
 //!
-//! A cache that holds half of what a replicate executes, but not all of the trace, keeps through a
-//! window what windows from elsewhere left there: of what is found the error is unknown.
+//! **Start.** A warm-up precedes the first window, so that no replicate begins with an empty cache
+//! and no window executes code for the first time. It is replayed by itself, too, and subtracted.
+//! In the whole trace each page is executed for the first time once: these faults are added, for
+//! as many pages as the description of the trace has.
 //!
-//! All of this is done with counts and times of whole replays, which add up.
+//! **Limits.** A cache that holds half of what a replicate executes, but not the whole trace, still
+//! holds pages of other windows when a window begins. Then the error is unknown.
+//!
+//! All of this adds and subtracts counts and times of whole replays.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
@@ -34,57 +37,61 @@ use serde::Serialize;
 use crate::attribution::{self, Attribution, GroupBy};
 use crate::cost::{Time, bandwidth_mib_s};
 use crate::design::{self, Design, Evaluation};
-use crate::simulation::{self, CellProgress, ResultRow};
+use crate::result::ResultRow;
+pub use crate::result::SampleErrors;
+use crate::simulation::{self, CellProgress};
 
-/// Traces that a sample is made of.
+/// Number of traces that a sample consists of.
 pub const REPLICATES: usize = 16;
 
-/// Of a 95 % interval: what Student's distribution has with 15 degrees of freedom.
+/// Half of a 95 % interval in standard errors: Student's distribution with 15 degrees of freedom.
 const STUDENT: f64 = 2.131;
 
-/// How much of what is taken off for joints stays in the error, too. Half a window finds less
-/// missing than a whole one, down to what grows with the root of its length: then what is taken
-/// off is 0.4 of what joints cost, and one and a half times that is left.
+/// Part of the correction for joints that the error contains. A half window finds fewer pages missing
+/// at its begin than a whole one, at worst in proportion to the root of its length: then the
+/// correction is 0.4 of what joints cost, and one and a half times the correction is missing.
 const JOINTS_IN_DOUBT: f64 = 1.5;
 
-/// No time is said to be known better: faults that are too rare for windows to see took up to
-/// half a per cent of it, where the whole trace was replayed beside the sample.
+/// Least error of a time. Faults that are too rare to occur in windows took up to half a per cent of
+/// the time in traces that were replayed both whole and as a sample.
 const LEAST_ERROR_OF_TIME: f64 = 0.005;
 
-/// Traces of more runs take longer than a minute to report on: they are sampled.
+/// Most runs of a trace that is replayed whole: a report on a longer one takes more than a minute,
+/// so it is sampled.
 pub const MAX_EXACT_RUNS: u64 = 1 << 27;
 
-/// What is sampled of a trace.
+/// Size of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct SamplePlan {
-    /// Windows in each replicate.
+    /// Windows of each replicate.
     pub windows: u64,
-    /// Runs in a window.
+    /// Runs of each window.
     pub window_runs: u64,
 }
 
 impl Default for SamplePlan {
-    /// 17 million runs.
+    /// A sample of 17 million runs.
     fn default() -> Self {
         Self { windows: 64, window_runs: 1 << 14 }
     }
 }
 
 impl SamplePlan {
-    /// Runs in all windows.
+    /// Runs of all windows together.
     pub fn runs(&self) -> u64 {
         REPLICATES as u64 * self.windows * self.window_runs
     }
 
-    /// The first runs of the windows of each replicate, ascending, in a trace of `runs` runs.
+    /// For each replicate the indices of its windows' first runs, ascending, in a trace of `runs`
+    /// runs.
     fn starts(&self, runs: u64) -> Vec<Vec<u64>> {
         // The same windows every time.
         let mut random = SplitMix64::new(runs);
         let strata = REPLICATES as u64 * self.windows;
         let mut starts = vec![Vec::new(); REPLICATES];
         for turn in 0..self.windows {
-            // Which replicate has which of these strata is drawn, too: else a program's own
-            // period could fall in with theirs.
+            // The replicate of each stratum is drawn, too: otherwise a period of the program could
+            // coincide with that of the replicates.
             let mut order: Vec<usize> = (0..REPLICATES).collect();
             for last in (1..REPLICATES).rev() {
                 order.swap(last, random.below(last + 1));
@@ -103,33 +110,14 @@ impl SamplePlan {
     }
 }
 
-/// How far figures of a sample may be from those of the whole trace, as a share of the figure;
-/// `None` where the sample cannot tell: the figure may be a multiple of what was found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SampleErrors {
-    /// Of the time, and of bandwidths and ratios to NOR.
-    pub time: Option<f64>,
-    /// Of misses.
-    pub misses: Option<f64>,
-    /// Of loads.
-    pub loads: Option<f64>,
-    /// Of bytes fetched.
-    pub bytes_fetched: Option<f64>,
-    /// Of the mean fault.
-    pub mean_fault: Option<f64>,
-    /// Of the fault that 99 of 100 do not exceed.
-    pub p99_fault: Option<f64>,
-}
-
-/// Asked every few runs whether to go on.
+/// Callback that returns false once the replay is to end.
 type GoOn<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// Replay a sample of the trace `path` as [`simulation::simulate`] does the whole. Counts and
-/// times are those of the whole trace as the sample tells them; longest walks and worst faults
-/// are the longest and worst in the sample.
+/// Replays a sample of the trace `path`, as [`simulation::simulate`] replays the whole. Counts and
+/// times are estimates for the whole trace; longest walks and worst faults are those of the sample.
 ///
 /// # Errors
-/// As [`simulation::simulate`]; and a trace that has fewer runs than `plan`.
+/// Those of [`simulation::simulate`], a trace with fewer runs than `plan`, and one with data reads.
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
@@ -181,32 +169,33 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     Ok(designs.iter().enumerate().map(row).collect())
 }
 
-/// What a design gives for the windows of a replicate.
+/// Results of a design for the windows of a replicate.
 struct ReplicateReplays {
-    /// As they are, behind the warm-up.
+    /// The windows after the warm-up.
     joined: Evaluation,
-    /// Cut into halves, behind the warm-up.
+    /// The windows cut into halves, after the warm-up.
     in_halves: Evaluation,
-    /// For the warm-up alone.
+    /// The warm-up alone.
     before: Evaluation,
 }
 
-/// Results, and how often each counts.
+/// Results, each with its weight in a sum.
 type WeightedEvaluations<'a> = Vec<(f64, &'a Evaluation)>;
 
 impl ReplicateReplays {
-    /// The windows with their joints.
+    /// The windows, with what their joints cost.
     fn with_joints(&self) -> WeightedEvaluations<'_> {
         vec![(1.0, &self.joined), (-1.0, &self.before)]
     }
 
-    /// Without: twice the windows with their joints, less the windows with two each.
+    /// The windows without what joints cost: twice the windows, less the same windows with two joints
+    /// each.
     fn without_joints(&self) -> WeightedEvaluations<'_> {
         vec![(2.0, &self.joined), (-1.0, &self.in_halves), (-1.0, &self.before)]
     }
 }
 
-/// A trace that has enough runs for `plan`.
+/// Opens a trace that has enough runs for `plan`.
 fn open(path: &Path, plan: SamplePlan) -> Result<TraceFile> {
     let file = simulation::open(path, WarmUp::default())?;
     if file.info().reads > 0 {
@@ -229,11 +218,12 @@ fn open(path: &Path, plan: SamplePlan) -> Result<TraceFile> {
     Ok(file)
 }
 
-/// Attribute the faults of a sample of the trace `path`, as [`attribution::attribute`] does
-/// those of the whole. Counts and times are those of the whole trace as the sample tells them.
+/// Attributes the faults of a sample of the trace `path`, as [`attribution::attribute`] does those of
+/// the whole. Counts and times are estimates for the whole trace.
 ///
 /// # Errors
-/// As [`attribution::attribute`]; and a trace that has fewer runs than `plan`.
+/// Those of [`attribution::attribute`], a trace with fewer runs than `plan`, and one with data
+/// reads.
 pub fn attribute(
     path: &Path,
     design: &Design,
@@ -264,17 +254,18 @@ pub fn attribute(
         .flat_map(|(with, before)| [(1.0, &with.evaluation), (-1.0, &before.evaluation)])
         .collect();
     let whole = pooled(design, &evaluations, sampled.factor());
-    // Of an owner whose faults no window has, or that has less than joints cost, nothing is known.
+    // An owner without faults in any window, or with fewer than joints cost, has no known error.
     let error = |times: &[f64]| (times.iter().sum::<f64>() > 0.0).then(|| sampled.spread(times));
     Ok(attribution::merged(parts, whole, sampled.factor(), error))
 }
 
+/// Bytes of all `runs`.
 fn bytes_of(runs: &[Run]) -> u64 {
     runs.iter().map(|run| u64::from(run.length)).sum()
 }
 
-/// What stands before the windows `runs` and is taken off again: each run that occurs, that
-/// nothing is executed for the first time behind it, and the last window.
+/// The warm-up before the windows `runs`: each different run once, so that no window executes code for
+/// the first time, and then the last window.
 fn warm_up(runs: &[Run], window_runs: usize) -> Vec<Run> {
     let mut seen = FxHashSet::default();
     let mut before: Vec<Run> =
@@ -284,7 +275,7 @@ fn warm_up(runs: &[Run], window_runs: usize) -> Vec<Run> {
     before
 }
 
-/// The same windows cut into halves, the first ones before the second ones.
+/// The windows `runs` cut into halves: all first halves, then all second ones.
 fn in_halves(runs: &[Run], window_runs: usize) -> Vec<Run> {
     let half = window_runs.div_ceil(2);
     let windows = || runs.chunks(window_runs);
@@ -293,11 +284,11 @@ fn in_halves(runs: &[Run], window_runs: usize) -> Vec<Run> {
     first.chain(second).copied().collect()
 }
 
-/// Pages that are executed, of each size that a description holds.
+/// Numbers of executed pages, for each page size that a description has.
 struct UsedPages {
-    /// In a replicate.
+    /// Pages of a replicate.
     replicate: BlockCounts,
-    /// In each of its windows.
+    /// Pages of each of its windows.
     windows: Vec<BlockCounts>,
 }
 
@@ -309,15 +300,17 @@ impl UsedPages {
     }
 }
 
-/// Pages of a design that are executed for the first time.
+/// Numbers of pages that a design executes for the first time.
 struct FirstTouches {
-    /// In the whole trace: those that are known of, and the most there can be.
+    /// Pages of the whole trace, as far as they are known.
     whole: f64,
+    /// An upper bound for the pages of the whole trace.
     most_of_whole: f64,
-    /// In a replicate: the mean, and the most.
+    /// Mean number of pages of a replicate.
     mean: f64,
+    /// Largest number of pages of a replicate.
     most: f64,
-    /// In all windows, each by itself.
+    /// Pages of all windows, each counted by itself.
     of_windows: f64,
 }
 
@@ -338,24 +331,24 @@ impl FirstTouches {
         }
     }
 
-    /// How many times those of a replicate the whole has.
+    /// Pages of the whole trace over those of a replicate.
     fn times(&self) -> f64 {
         if self.mean > 0.0 { self.whole / self.mean } else { 1.0 }
     }
 
-    /// How many times those that are known of the whole can have.
+    /// Upper bound for the pages of the whole trace over the known ones.
     fn most_times(&self) -> f64 {
         if self.whole > 0.0 { self.most_of_whole / self.whole } else { 1.0 }
     }
 
-    /// Whether windows see what the cache of `design` has no room for: it holds all of the trace,
-    /// or less than half of a replicate.
+    /// Returns true if windows show the misses of the cache of `design`: it holds the whole trace, or
+    /// less than half of a replicate.
     fn are_seen(&self, design: &Design) -> bool {
         let frames = design.frames() as f64;
         self.most_of_whole <= frames || self.most > 2.0 * frames
     }
 
-    /// Whether each costs the same, and nothing else costs anything.
+    /// Returns true if each first execution costs the same, and nothing else costs anything.
     fn cost_the_same(&self, replays: &[&ReplicateReplays], figure: fn(&Evaluation) -> f64) -> bool {
         let misses = |part: &Evaluation| part.counts.misses as f64;
         let each = |part: &Evaluation| figure(part) / misses(part);
@@ -364,7 +357,7 @@ impl FirstTouches {
             && replays.iter().all(|part| each(&part.before) == each(&replays[0].before))
     }
 
-    /// What it costs if each window fetches all its pages again, and none is seen to.
+    /// Time in nanoseconds if each window fetches all its pages again, which the replays do not show.
     fn refetched_ns(&self, replays: &[&ReplicateReplays]) -> f64 {
         let sum = |of: fn(&Evaluation) -> f64| {
             replays.iter().map(|replays| of(&replays.before)).sum::<f64>()
@@ -374,14 +367,16 @@ impl FirstTouches {
     }
 }
 
+/// Sizes of a trace and of its sample.
 struct SampleScale {
+    /// Bytes of the trace.
     total_bytes: u64,
-    /// Of each replicate.
+    /// Bytes of each replicate.
     bytes: Vec<u64>,
 }
 
 impl SampleScale {
-    /// How many times the sample the trace is.
+    /// Bytes of the trace over those of the sample.
     fn factor(&self) -> f64 {
         self.total_bytes as f64 / self.bytes.iter().sum::<u64>() as f64
     }
@@ -399,11 +394,11 @@ impl SampleScale {
         let factor = self.factor();
         let with_joints = pooled(design, &pool(ReplicateReplays::with_joints), factor);
         let without_start = pooled(design, &pool(ReplicateReplays::without_joints), factor);
-        // What is executed for the first time is so once.
+        // Code is executed for the first time once.
         let count = replays.len() as f64;
         let read = |part: &Evaluation| part.counts.bytes_read as f64;
         let start_bytes = replays.iter().map(|replays| read(&replays.before)).sum::<f64>() / count;
-        // Windows weigh at least half.
+        // The windows count for at least half.
         let times = first.times().min(0.5 * self.total_bytes as f64 / start_bytes);
         let factor = factor * (1.0 - times * start_bytes / self.total_bytes as f64);
         let start = replays.iter().map(|replays| (times / (count * factor), &replays.before));
@@ -444,7 +439,7 @@ impl SampleScale {
         ResultRow { errors: Some(errors), ..ResultRow::new(design, found) }
     }
 
-    /// Half of a 95 % interval around the mean of what the replicates say, relative to it.
+    /// Half of the 95 % interval of a mean over the replicates, as a share of the mean.
     fn spread(&self, values: &[f64]) -> f64 {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -452,19 +447,19 @@ impl SampleScale {
             return 0.0;
         }
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        // What was sampled is known.
+        // The sampled part of the trace has no error.
         let unknown = 1.0 - 1.0 / self.factor();
         STUDENT * (unknown * squares / (count - 1.0) / count).sqrt() / mean.abs()
     }
 }
 
-/// What the sum of `parts` tells of a whole that is `factor` times as much.
+/// The result for a whole that is `factor` times the sum of `parts`.
 fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Evaluation {
     let time_of = |step: fn(&Time) -> f64| {
         factor * parts.iter().map(|(weight, part)| weight * step(&part.time)).sum::<f64>()
     };
     let counts = estimated(parts, factor);
-    // What a joint costs is known about, and no step takes less than nothing.
+    // The correction for joints is not exact, and no step takes less than no time.
     let step_of = |step: fn(&Time) -> f64| time_of(step).max(0.0);
     let time_ns = step_of(|time| time.time_ns);
     let time = Time {
@@ -481,7 +476,7 @@ fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Eval
         bandwidth_mib_s: bandwidth_mib_s(counts.bytes_read as f64, time_ns),
     };
     let latencies = |of: fn(&Evaluation) -> &[(f64, u64)]| -> Vec<(f64, u64)> {
-        // Times are at least 0, so their bits are ordered as they are.
+        // Times are at least 0, so that their bits are ordered as they are.
         let all = merged(parts, factor, |part| {
             Box::new(of(part).iter().map(|(ns, count)| (ns.to_bits(), *count)))
         });
@@ -489,8 +484,8 @@ fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Eval
     };
     let fault_latencies = latencies(|part| &part.fault_latencies);
     let mut found = design.evaluation(&counts, time, fault_latencies, &[]);
-    let seen = || parts.iter().filter(|(weight, _)| *weight > 0.0).map(|(_, part)| part);
-    found.worst_wait_ns = seen().map(|part| part.worst_wait_ns).fold(0.0, f64::max);
+    let added = || parts.iter().filter(|(weight, _)| *weight > 0.0).map(|(_, part)| part);
+    found.worst_wait_ns = added().map(|part| part.worst_wait_ns).fold(0.0, f64::max);
     if let Some(fetch) = &mut found.fetch {
         fetch.fetch_latencies =
             latencies(|part| part.fetch.as_ref().map_or(&[], |fetch| &fetch.fetch_latencies));
@@ -499,7 +494,7 @@ fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Eval
     found
 }
 
-/// The counts of a whole that is `factor` times as much as the sum of `parts`.
+/// The counts of a whole that is `factor` times the sum of `parts`.
 fn estimated(parts: &WeightedEvaluations<'_>, factor: f64) -> Counts {
     let sum = |count: fn(&Counts) -> u64| {
         let sum: f64 = parts.iter().map(|(weight, part)| weight * count(&part.counts) as f64).sum();
@@ -519,7 +514,7 @@ fn estimated(parts: &WeightedEvaluations<'_>, factor: f64) -> Counts {
                 first_words: merged(parts, factor, |part| {
                     Box::new(part.counts.first_words.iter().copied())
                 }),
-                // Prices have been paid.
+                // Faults are priced already.
                 fault_classes: Vec::new(),
             }
         };
@@ -529,7 +524,7 @@ fn estimated(parts: &WeightedEvaluations<'_>, factor: f64) -> Counts {
         prefetches_in_vain other_page other_buffer forward backward column_changes bytes_read bytes_fetched bytes_skipped
         tag_bytes_fetched mac_bytes bytes_written walk downgrades false_fault_downgrades words line_refills tlb_misses
     );
-    // Where joints are all that there is, what is taken off for them can be too much.
+    // The correction for joints may exceed small counts.
     let hits = counts.references.saturating_sub(counts.misses + counts.false_faults);
     Counts {
         hits,
@@ -538,7 +533,7 @@ fn estimated(parts: &WeightedEvaluations<'_>, factor: f64) -> Counts {
     }
 }
 
-/// Histograms added up.
+/// The weighted sum of histograms, times `factor`.
 fn merged<K: Ord>(
     parts: &WeightedEvaluations<'_>,
     factor: f64,

@@ -1,4 +1,4 @@
-//! What a trace executes, as a profile for compilers.
+//! Sample profiles: how often a trace executes each line of source, as compilers read it.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use flashpager_binary::sample_profile::SampleProfile;
 use flashpager_record::placement::BYTECODE;
 use flashpager_trace::{ExecutedRuns, TraceFile, for_runs};
 
-/// Profile the first image of `trace`, the program, by the lines of its file or of `elf`. `go_on`
-/// as in [`for_runs`].
+/// The profile of the first image of `trace`, which is the program, by the line table of its file or
+/// of `elf`. `go_on` is as in [`for_runs`].
 ///
 /// # Errors
-/// Files that cannot be read, are others than the recorded ones, or have no lines.
+/// Files that cannot be read, that differ from the recorded ones, or that have no line table.
 pub fn sample_profile(
     trace: &Path,
     elf: Option<PathBuf>,
@@ -35,9 +35,9 @@ pub fn sample_profile(
     binaries.profile(0, image, &most)
 }
 
-/// How often each byte of the image was executed.
+/// For each byte of the image the number of times that it was executed.
 fn times(trace: &TraceFile, go_on: &dyn Fn() -> bool) -> Result<Vec<u64>> {
-    // How many more runs cover a byte than the one before it.
+    // For each byte the number of runs that cover it, less that of the byte before.
     let mut changes = vec![0_i64; trace.info().image_bytes as usize + 1];
     for_runs(&ExecutedRuns(trace), go_on, |runs| {
         for run in runs {
@@ -54,12 +54,13 @@ fn times(trace: &TraceFile, go_on: &dyn Fn() -> bool) -> Result<Vec<u64>> {
     Ok(times.collect())
 }
 
-/// What a trace of a Java program executes of each method: lines of its name, the length of its
-/// code, first and last but one byte of a part that was executed equally often throughout, and how
-/// often, with tabs between. `go_on` as in [`for_runs`].
+/// The profile of a Java program by methods: one line for each part of a method that was executed
+/// equally often throughout. Its fields, with tabs between, are the method's name, the length of its
+/// code, the part's first byte, the byte behind its last one, and the number of executions. `go_on`
+/// is as in [`for_runs`].
 ///
 /// # Errors
-/// Traces of other programs or of CAP files, and those that cannot be read.
+/// Traces of other programs or of CAP files, and traces that cannot be read.
 pub fn method_profile(trace: &Path, go_on: &dyn Fn() -> bool) -> Result<String> {
     let trace = TraceFile::open(trace)?;
     let sections = || trace.info().images.iter().flat_map(|image| &image.sections);

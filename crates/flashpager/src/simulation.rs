@@ -1,78 +1,25 @@
-//! A trace file through designs: what comes out, row by row.
+//! Simulation: replays a trace file through designs, one [`ResultRow`] each.
+//!
+//! Designs that share cache page and policy share a replay (see [`crate::design`]), and all of them
+//! share the trace in memory, unless it is too long for that.
 
 use std::borrow::{Borrow, Cow};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
-
-use crate::cost::Prices;
-use crate::design::{self, Assumption, Design, Evaluation};
-use crate::sample::SampleErrors;
-use crate::spec::DesignSpec;
+use crate::design::{self, Design, Evaluation};
+pub use crate::result::ResultRow;
 use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_trace::{MemoryTrace, ProgressTrace, Trace, TraceFile, WarmUp};
 
-/// Decoded once and kept: 8 bytes each. Longer traces are decoded by every pass.
+/// Most runs of a trace that is decoded once and kept in memory, 8 bytes each. Longer traces are
+/// decoded by every pass.
 const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
 
-/// What a design gives for a trace, with all that the numbers are made of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ResultRow {
-    /// The design, with flash page and the policy's parameters filled in.
-    pub design: DesignSpec,
-    /// Frames in the cache.
-    pub frames: u64,
-    /// Bytes of RAM that the policy keeps; `None` where no device can run it.
-    pub metadata_bytes: Option<u64>,
-    /// Bytes of RAM for frames and policy.
-    pub ram_bytes: u64,
-    /// The prices that apply.
-    pub prices: Prices,
-    /// What nobody said of the design, and why it is so.
-    pub assumed: Vec<Assumption>,
-    /// Whether it was executed fault by fault.
-    pub is_executed: bool,
-    /// Counts, and what they cost.
-    #[serde(flatten)]
-    pub evaluation: Evaluation,
-    /// How far they may be off; nothing where the whole trace was replayed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub errors: Option<SampleErrors>,
-}
-
-impl ResultRow {
-    /// Of a design and what it gave.
-    pub fn new(design: &Design, evaluation: Evaluation) -> Self {
-        Self {
-            design: design.spec(),
-            frames: design.frames(),
-            metadata_bytes: design.metadata_bytes(),
-            ram_bytes: design.ram_bytes(),
-            prices: design.prices(),
-            assumed: design.assumed().to_vec(),
-            is_executed: design.is_executed(),
-            evaluation,
-            errors: None,
-        }
-    }
-
-    /// The same without distances and latencies, which a table has no column for.
-    pub fn slim(design: &Design, mut evaluation: Evaluation) -> Self {
-        evaluation.counts.distance_histogram = Vec::new();
-        evaluation.counts.loads_by_flash_page = Vec::new();
-        evaluation.fault_latencies = Vec::new();
-        if let Some(fetch) = &mut evaluation.fetch {
-            fetch.fetch_latencies = Vec::new();
-        }
-        Self::new(design, evaluation)
-    }
-}
-
-/// A trace with something to replay, and what of it is not counted.
+/// Opens a trace to replay. Its first runs, the warm-up, are replayed but not counted.
 ///
 /// # Errors
-/// A file that cannot be read, a trace without runs, and a warm-up that is all of it.
+/// A file that cannot be read, a trace without runs, and a warm-up of all runs.
 pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
     let file = TraceFile::open(path)?;
     if file.info().runs > 0 {
@@ -82,11 +29,12 @@ pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
     Err(Error::data(place, "holds no runs: nothing placed was executed"))
 }
 
-/// A trace that designs share: held in memory if it is used more than once and that is
-/// not too much. With its number of runs, and the designs as they execute it.
+/// A trace that designs share, in memory if it is replayed more than once and not too long.
 struct PreparedTrace<'d> {
     trace: Box<dyn Trace>,
+    /// Its number of runs.
     runs: u64,
+    /// The designs, executing the trace.
     designs: Vec<Cow<'d, Design>>,
 }
 
@@ -112,9 +60,9 @@ pub type CellProgress = (f64, usize);
 /// Part of a cell that is not reported as finished while passes are running.
 const UNFINISHED: f64 = 0.05;
 
-/// How far passes over a trace have come.
+/// Progress of all passes over a trace.
 struct PassProgress<'a> {
-    /// To be read by all passes.
+    /// Runs that all passes together read.
     runs: f64,
     cells: usize,
     /// The most cells reported, as the bits of a float: for floats of at least 0 bits are ordered as
@@ -137,13 +85,13 @@ impl<'a> PassProgress<'a> {
         Self { runs, cells, most: AtomicU64::new(0), progress }
     }
 
-    /// So many runs have been read.
+    /// Reports the number of runs that were read.
     fn read(&self, read: u64) {
         let share = (read as f64 / self.runs).min(1.0);
         self.report((share * self.cells as f64 - UNFINISHED).max(0.0));
     }
 
-    /// So many cells are finished.
+    /// Reports the number of cells that are finished.
     fn finished(&self, now: usize) {
         self.report(now as f64);
     }
@@ -154,11 +102,11 @@ impl<'a> PassProgress<'a> {
     }
 }
 
-/// Replay the trace `path` through `designs` on all cores, one row each in their order. What it
-/// does in `warm_up` is not counted.
+/// Replays the trace `path` through `designs` on all cores; one row for each, in their order. Runs
+/// of the warm-up are not counted.
 ///
 /// # Errors
-/// A trace that cannot be replayed; [`Error::Interrupted`] where `go_on` says no.
+/// A trace that cannot be replayed; [`Error::Interrupted`] once `go_on` returns false.
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     warm_up: WarmUp,
@@ -180,11 +128,11 @@ pub fn simulate<D: Borrow<Design> + Sync>(
 /// finished, passes in all).
 pub type RowSink<'a> = &'a (dyn Fn(Vec<(usize, ResultRow)>, (usize, usize)) + Sync);
 
-/// As [`simulate`], but for spaces: `found` is given the slim rows of each finished pass, from
-/// any thread.
+/// Replays the trace `path` through the designs of a space. `found` receives the slim rows of each
+/// pass when it is finished, from any thread.
 ///
 /// # Errors
-/// As [`simulate`].
+/// Those of [`simulate`].
 pub fn explore<D: Borrow<Design> + Sync>(
     path: &Path,
     warm_up: WarmUp,
@@ -206,7 +154,7 @@ pub fn explore<D: Borrow<Design> + Sync>(
     })
 }
 
-/// Most memory that [`explore`] takes, in bytes.
+/// An upper bound for the memory of [`explore`], in bytes.
 ///
 /// # Errors
 /// A trace that cannot be read.
@@ -214,10 +162,10 @@ pub fn memory_bytes<D: Borrow<Design>>(path: &Path, warm_up: WarmUp, designs: &[
     let file = open(path, warm_up)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let runs = file.info().runs;
-    // A vector may have twice the room it needs.
+    // A vector may have twice the capacity it needs.
     let kept = if runs <= MAX_RUNS_IN_MEMORY { 2 * 8 * runs } else { 0 };
     let passes = design::memory_bytes(file.info(), designs, threads);
-    // Beside what a pass has counted, its cells are replayed once more for the warm-up.
+    // With a warm-up the cells of a pass are replayed once more, beside their counts.
     let passes = if file.warm_up().is_none() { passes } else { passes.saturating_mul(2) };
     Ok(passes.saturating_add(kept))
 }
@@ -229,8 +177,9 @@ mod tests {
     use flashpager_trace::{Run, RunSource};
 
     use super::*;
+    use crate::spec::DesignSpec;
 
-    /// A trace that is read from a file, for all that its readers can see.
+    /// A trace that its readers see as one that is read from a file.
     struct StreamedTrace(MemoryTrace);
 
     impl Trace for StreamedTrace {

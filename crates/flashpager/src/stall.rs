@@ -1,8 +1,9 @@
-//! How long misses stop a program within a stretch as short as an interrupt handler.
+//! Stalls: the longest time that misses stop a program within a stretch of execution as short as an
+//! interrupt handler.
 //!
-//! The worst single miss says how late an interrupt can begin. What runs then is a few hundred
-//! bytes, and several of their lines may be missing, too: the worst stretch says how long that
-//! takes, by the misses that the replay met.
+//! The worst single miss says how late an interrupt handler can begin. The handler itself executes a
+//! few hundred bytes, and several of their lines may be missing, too: the worst stretch of the trace
+//! shows how much longer that can take.
 
 use std::collections::VecDeque;
 
@@ -24,26 +25,31 @@ pub struct Stall {
     pub window_bytes: u64,
     /// Misses in it.
     pub misses: u64,
-    /// What they take.
+    /// Time that they take, in nanoseconds.
     pub stall_ns: f64,
-    /// Where in the image the first of them is; 0 without a miss.
+    /// Offset in the image of the first of them; 0 without a miss.
     pub offset: u32,
-    /// Bytes executed before it, the warm-up's among them.
+    /// Bytes executed before that miss, the warm-up's included.
     pub executed_bytes: u64,
 }
 
+/// A miss of the current window.
 struct WindowMiss {
+    /// Bytes executed before it.
     at: u64,
+    /// Its time.
     ns: f64,
+    /// Its offset in the image.
     offset: u32,
 }
 
-/// Replay `trace`, which `info` describes, through `design`, and find the `window_bytes` executed in
-/// a row in which misses take most time; of several the first. A window that begins with a miss
-/// at byte a has the misses at bytes below a + `window_bytes`. Misses of the warm-up are in none.
+/// Replays `trace`, which `info` describes, through `design`, and finds the `window_bytes` of
+/// consecutive execution in which misses take most time; of several the first. A window that begins
+/// with a miss at byte a contains the misses at bytes below a + `window_bytes`. Misses of the warm-up
+/// belong to no window.
 ///
 /// # Errors
-/// A window of 0 bytes, designs that are executed fault by fault, and whatever the replay gives.
+/// A window of 0 bytes, a design that is executed fault by fault, and the errors of the replay.
 pub fn worst_stall(
     trace: &dyn Trace,
     info: &TraceInfo,
@@ -78,18 +84,18 @@ pub fn worst_stall(
         let class = FaultClass::of(&fault.access, fault.search);
         let ns = prices.fault_ns(&class, written);
         window.push_back(WindowMiss { at, ns, offset: fault.offset });
-        while window.front().is_some_and(|met| met.at + window_bytes <= at) {
+        while window.front().is_some_and(|miss| miss.at + window_bytes <= at) {
             window.pop_front();
         }
-        // Summed anew, so that no rounding is carried along.
-        let stall_ns = window.iter().map(|met| met.ns).sum();
+        // A new sum for each miss: so rounding does not accumulate.
+        let stall_ns = window.iter().map(|miss| miss.ns).sum();
         if stall_ns > worst.stall_ns {
             let first = window.front();
             worst = Stall {
                 misses: window.len() as u64,
                 stall_ns,
-                offset: first.map_or(0, |met| met.offset),
-                executed_bytes: first.map_or(0, |met| met.at),
+                offset: first.map_or(0, |miss| miss.offset),
+                executed_bytes: first.map_or(0, |miss| miss.at),
                 ..worst
             };
         }

@@ -1,17 +1,22 @@
-//! Which first runs of a trace warm the cache, as a person says it.
+//! Warm-ups: the first runs of a trace, which fill the cache and are not counted, as a user writes
+//! them.
 
 use flashpager_base::sizes::parse_size;
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Mark, Run, TraceFile, WarmUp};
 
-use crate::calls::found;
+use crate::calls::symbols_named;
 
-/// What `text` says of `trace`: the fewest first runs of as many bytes as `80K`, or of a share of
-/// them as `10%`; those before a function's first byte is first executed, by its name; or `none`.
+/// The warm-up of `trace` that `text` describes:
+///
+/// * a size, as `80K`: the fewest first runs with as many bytes;
+/// * a share, as `10%`: the fewest first runs with this share of all bytes;
+/// * the name of a function: the runs before its first byte is executed for the first time;
+/// * `none`: no warm-up.
 ///
 /// # Errors
-/// Text that says nothing such, functions that were not executed, a warm-up that leaves nothing to
-/// count, and what cannot be read.
+/// Another text, a function that was not executed, a warm-up that leaves nothing to count, and a
+/// trace that cannot be read.
 pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     let text = text.trim();
     if text == "none" {
@@ -39,9 +44,9 @@ pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     }
     let symbols: Vec<_> = info.symbols().cloned().collect();
     let entries: Vec<u32> =
-        found(&symbols, text, info)?.iter().map(|symbol| symbol.offset).collect();
+        symbols_named(&symbols, text, info)?.iter().map(|symbol| symbol.offset).collect();
     let enters = |run: &Run| entries.iter().any(|at| (run.offset..run.end()).contains(at));
-    // Who reads a function does not enter it.
+    // A data read of a function does not enter it.
     let warm_up = WarmUp::until(trace, |_, run, mark| mark != Mark::Read && enters(run))?;
     if warm_up.runs >= info.runs {
         return Err(refused(format!(
@@ -52,7 +57,7 @@ pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     Ok(warm_up)
 }
 
-/// The bytes that `text` asks for, of `all`; nothing for what is no size.
+/// Bytes of a warm-up that is written as a size or as a share of `all`; `None` for any other text.
 fn wanted(text: &str, all: u64) -> Option<u64> {
     let Some(percent) = text.strip_suffix('%') else { return parse_size(text).ok() };
     let percent: f64 = percent.trim().parse().ok()?;

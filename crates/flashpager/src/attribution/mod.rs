@@ -1,8 +1,8 @@
-//! Attribution: which code of a program causes the faults of a design.
+//! Attribution: the code of a program that causes the faults of a design.
 //!
-//! A fault belongs to whoever owns the byte that was to be executed or read: a symbol,
-//! a line of source, or an image. The faults are counted by the replay and
-//! priced afterwards, as all counts are.
+//! A fault belongs to the owner of the byte that was to be executed or read: a symbol, a line of
+//! source, or an image. The replay counts the faults, and they are priced afterwards like all
+//! counts. So the faults of all owners add up to those of the whole replay, and so do their times.
 
 mod owners;
 
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use flashpager_base::{Error, Result, named, shown};
+use flashpager_base::{Error, Result, shown};
 use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
 use flashpager_trace::{FirstRuns, Mark, Run, RunSource, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::FxHashMap;
@@ -21,50 +21,32 @@ use crate::design::{Design, Evaluation, NO_SUMS};
 use crate::spec::DesignSpec;
 use owners::Owners;
 
-pub use owners::OwnerInfo;
+pub use owners::{GroupBy, OwnerInfo};
 
-/// Misses are worth a note from one in so many on.
+/// Misses in unnamed code get a note if they are more than one in this many.
 const NOTABLE: u64 = 10;
 
-/// What faults are summed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroupBy {
-    /// A function, or whatever else owns code.
-    Symbol,
-    /// A line of source, by the DWARF line table.
-    Line,
-    /// A file.
-    Image,
-}
-
-named! {
-    GroupBy: "faults cannot be attributed by",
-    "symbol" => Symbol,
-    "line" => Line,
-    "image" => Image,
-}
-
-/// Code, and the faults that executing it caused.
+/// Code of a program, and the faults that executing or reading it caused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Owner {
     /// The code.
     #[serde(flatten)]
     pub info: OwnerInfo,
-    /// Bytes executed, once for each time.
+    /// Bytes executed, each as often as it was.
     pub bytes_executed: u64,
-    /// Bytes read as data, once for each time.
+    /// Bytes read as data, each as often as it was.
     pub bytes_read: u64,
     /// True faults.
     pub misses: u64,
-    /// Those of them that a data read had.
+    /// Misses of data reads.
     pub read_misses: u64,
-    /// Those that loaded a flash page into the register.
+    /// Misses that loaded a flash page into the register.
     pub loads: u64,
-    /// Misses in a flash page that is not held.
+    /// Misses in a flash page that no buffer held.
     pub other_page: u64,
-    /// Misses in the flash page of the buffer that was not used last.
+    /// Misses in the flash page of the buffer that was not used last, with two buffers.
     pub other_buffer: u64,
-    /// Misses in the register's page, at its next column or behind.
+    /// Misses in the register's page, at its next column or after it.
     pub forward: u64,
     /// Misses in the register's page, before its next column.
     pub backward: u64,
@@ -72,37 +54,37 @@ pub struct Owner {
     pub column_changes: u64,
     /// Bytes over the bus, skipped ones included.
     pub bytes_fetched: u64,
-    /// Bytes over the bus that were thrown away.
+    /// Bytes over the bus that were skipped.
     pub bytes_skipped: u64,
-    /// Time of its faults: load, column change, fetch, write and handler.
+    /// Time of the faults in nanoseconds: load, column change, fetch, write and handler.
     pub fault_ns: f64,
-    /// How far that may be off, as a share of it; nothing where the whole trace was replayed, or
-    /// where windows cannot tell.
+    /// Error of that time, as a share of it: half of a 95 % interval. `None` if the whole trace was
+    /// replayed, or if a sample cannot bound it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_error: Option<f64>,
 }
 
-/// The code that causes the faults of a design.
+/// The faults of a design by the code that causes them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attribution {
-    /// The design, with what its part gave.
+    /// The design, with its defaults filled in.
     pub design: DesignSpec,
     /// Frames of its cache.
     pub frames: u64,
-    /// What it was priced by.
+    /// The prices of the design.
     pub prices: Prices,
-    /// The whole replay, of which the owners are the parts.
+    /// The result of the whole replay.
     #[serde(flatten)]
     pub evaluation: Evaluation,
-    /// Time of all faults.
+    /// Time of all faults in nanoseconds.
     pub fault_ns: f64,
-    /// All that was executed, longest fault time first.
+    /// All owners of executed or read bytes, the longest fault time first.
     pub owners: Vec<Owner>,
-    /// What could not be told, and what to do about it.
+    /// What could not be found out, and how to help it.
     pub notes: Vec<String>,
 }
 
-/// One owner's part of a replay, before it has a price.
+/// The faults of one owner, not yet priced.
 #[derive(Clone, Default)]
 struct Tally {
     bytes_executed: u64,
@@ -119,25 +101,24 @@ impl Tally {
         *self.classes.entry(FaultClass::of(&fault.access, fault.search)).or_default() += 1;
     }
 
-    /// In an order of its own, so that sums come out the same every time.
+    /// The sum of the faults' prices, in a fixed order: so rounding is the same each time.
     fn fault_ns(&self, price: impl Fn(&FaultClass) -> f64) -> f64 {
         let mut classes: Vec<(&FaultClass, &u64)> = self.classes.iter().collect();
         classes.sort_unstable();
-        // From 0: a sum of nothing is -0.
+        // A fold from 0, because the sum of nothing is -0.
         classes.into_iter().fold(0.0, |sum, (class, count)| sum + price(class) * *count as f64)
     }
 }
 
-/// Replay `trace`, which `info` describes, through `design` and sum its faults, but for those of
-/// its warm-up.
+/// Replays `trace`, which `info` describes, through `design` and sums its faults by their owners.
+/// Faults of the warm-up are not counted.
 ///
-/// Lines come from the ELF files that were recorded, or from those of `elfs`
-/// that were linked with them, such as one that still has its debug
-/// information; symbols that the trace lacks come from `elfs`, too.
+/// Lines come from the ELF files that were recorded, or from files of `elfs` of the same link, such
+/// as one that still has its debug information. Symbols that the trace lacks come from `elfs`, too.
 ///
 /// # Errors
-/// A file of `elfs` that belongs to no image; lines of which no image has any;
-/// whatever the replay gives.
+/// A design that is executed fault by fault, a file of `elfs` that belongs to no image, lines if no
+/// image has any, and the errors of the replay.
 pub fn attribute(
     trace: &dyn Trace,
     info: &TraceInfo,
@@ -152,60 +133,15 @@ pub fn attribute(
              owner; attribute the design without them"
         )));
     }
-    let warm_up = trace.warm_up();
-    if !warm_up.is_none() {
+    if !trace.warm_up().is_none() {
         design.check_warm_up()?;
     }
     let design = &*design.executing(info)?;
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
     let mut tallies = vec![Tally::default(); owners.len()];
-    let begun = Cell::new(0_u64);
-    let is_read = Cell::new(false);
-    let mut sink = |_: usize, fault: &Fault| {
-        if begun.get() > warm_up.runs {
-            let tally = &mut tallies[owners.of_byte(fault.offset)];
-            tally.add(fault);
-            tally.read_misses += u64::from(is_read.get());
-        }
-    };
-    // In step with the replay. What cannot be read ends that, too.
-    let mut marks = trace.has_reads().then(|| MarkReader::of(trace)).transpose()?;
-    let events = Events {
-        critical_block_bytes: None,
-        sink: &mut sink,
-        begun: Some(&mut |_, _| {
-            begun.set(begun.get() + 1);
-            if let Some(marks) = &mut marks {
-                is_read.set(marks.next() == Some(Mark::Read));
-            }
-        }),
-        words: None,
-    };
-    let counts_of = |trace: &dyn Trace, events: Option<Events<'_>>| {
-        let (mut counts, _) = replay(trace, design.cache(), &[design.register()], go_on, events)?;
-        counts.pop().ok_or_else(|| Error::design("a replay needs a register"))
-    };
-    let mut counts = counts_of(trace, Some(events))?;
-    if !warm_up.is_none() {
-        counts = counts.minus(&counts_of(&FirstRuns::of(trace, warm_up.runs), None)?);
-    }
-    let mut left = warm_up.runs;
-    for_marked_runs(trace, go_on, |run, mark| {
-        if left > 0 {
-            left -= 1;
-            return Ok(());
-        }
-        owners.of_range(run.offset, run.end(), |owner, bytes| {
-            let tally = &mut tallies[owner];
-            match mark {
-                Mark::Read => tally.bytes_read += u64::from(bytes),
-                Mark::Executed | Mark::Continued => tally.bytes_executed += u64::from(bytes),
-            }
-        });
-        Ok(())
-    })?;
-
+    let counts = tally_faults(trace, design, &owners, &mut tallies, go_on)?;
+    tally_bytes(trace, &owners, &mut tallies, go_on)?;
     let prices = design.prices();
     let written = u64::from(design.cache().cache_page_bytes);
     let fault_ns: Vec<f64> = tallies
@@ -234,7 +170,74 @@ pub fn attribute(
     })
 }
 
-/// What the runs of a trace are, one by one.
+/// Replays `trace` through `design` and adds each fault after the warm-up to its owner. Returns the
+/// counts after the warm-up.
+fn tally_faults(
+    trace: &dyn Trace,
+    design: &Design,
+    owners: &Owners,
+    tallies: &mut [Tally],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Counts> {
+    let warm_up = trace.warm_up();
+    let begun = Cell::new(0_u64);
+    let is_read = Cell::new(false);
+    let mut sink = |_: usize, fault: &Fault| {
+        if begun.get() > warm_up.runs {
+            let tally = &mut tallies[owners.of_byte(fault.offset)];
+            tally.add(fault);
+            tally.read_misses += u64::from(is_read.get());
+        }
+    };
+    // Read in step with the replay. An error here ends the replay, too.
+    let mut marks = trace.has_reads().then(|| MarkReader::of(trace)).transpose()?;
+    let events = Events {
+        critical_block_bytes: None,
+        sink: &mut sink,
+        begun: Some(&mut |_, _| {
+            begun.set(begun.get() + 1);
+            if let Some(marks) = &mut marks {
+                is_read.set(marks.next() == Some(Mark::Read));
+            }
+        }),
+        words: None,
+    };
+    let counts_of = |trace: &dyn Trace, events: Option<Events<'_>>| {
+        let (mut counts, _) = replay(trace, design.cache(), &[design.register()], go_on, events)?;
+        counts.pop().ok_or_else(|| Error::design("a replay needs a register"))
+    };
+    let counts = counts_of(trace, Some(events))?;
+    if warm_up.is_none() {
+        return Ok(counts);
+    }
+    Ok(counts.minus(&counts_of(&FirstRuns::of(trace, warm_up.runs), None)?))
+}
+
+/// Adds the bytes of each run after the warm-up to their owners.
+fn tally_bytes(
+    trace: &dyn Trace,
+    owners: &Owners,
+    tallies: &mut [Tally],
+    go_on: &dyn Fn() -> bool,
+) -> Result<()> {
+    let mut warming = trace.warm_up().runs;
+    for_marked_runs(trace, go_on, |run, mark| {
+        if warming > 0 {
+            warming -= 1;
+            return Ok(());
+        }
+        owners.of_range(run.offset, run.end(), |owner, bytes| {
+            let tally = &mut tallies[owner];
+            match mark {
+                Mark::Read => tally.bytes_read += u64::from(bytes),
+                Mark::Executed | Mark::Continued => tally.bytes_executed += u64::from(bytes),
+            }
+        });
+        Ok(())
+    })
+}
+
+/// Reads the marks of a trace's runs one by one.
 struct MarkReader<'t> {
     source: Box<dyn RunSource + 't>,
     runs: Vec<Run>,
@@ -256,7 +259,7 @@ impl<'t> MarkReader<'t> {
     }
 }
 
-/// A note where much is in code that no symbol names.
+/// A note on the image with most misses in code that no symbol names, if they are many.
 fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     let all: u64 = misses.iter().sum();
     let mut of_images: BTreeMap<String, u64> = BTreeMap::new();
@@ -276,9 +279,9 @@ fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     })
 }
 
-/// What parts of a trace tell of a whole that is `factor` times as much and that `evaluation` is
-/// of: each with something before it, which is told again by itself and taken off. `error` is that
-/// of a time by its values in the parts.
+/// The attribution of a whole that is `factor` times the sum of `parts`, and that has the result
+/// `evaluation`. Each part comes with the attribution of its warm-up, which is subtracted. `error`
+/// gives the error of a time by its values in the parts.
 pub(crate) fn merged(
     mut parts: Vec<(Attribution, Attribution)>,
     evaluation: Evaluation,
@@ -314,7 +317,7 @@ pub(crate) fn merged(
     Attribution { evaluation, fault_ns, owners, ..first }
 }
 
-/// The longest fault time first.
+/// Owners, the longest fault time first.
 fn sorted(mut owners: Vec<Owner>) -> Vec<Owner> {
     owners.sort_by(|a, b| {
         let by_time = b.fault_ns.total_cmp(&a.fault_ns);
@@ -345,7 +348,7 @@ impl Owner {
         }
     }
 
-    /// The summed counts, each once.
+    /// All counts that are sums.
     fn counts(&mut self) -> [&mut u64; 12] {
         [
             &mut self.bytes_executed,

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, named};
 use flashpager_binary::binaries::Binaries;
 use flashpager_binary::elf::is_unnamed;
 use flashpager_binary::lines::SourceLines;
@@ -13,9 +13,26 @@ use flashpager_trace::TraceInfo;
 use flashpager_trace::{Image, Symbol};
 use serde::Serialize;
 
-use super::GroupBy;
+/// The owners by which faults are summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Functions, and whatever else owns code.
+    Symbol,
+    /// Lines of source, by the DWARF line table.
+    Line,
+    /// Files.
+    Image,
+}
 
-/// An owner, by what it is; where several own a byte, the last kind wins.
+named! {
+    GroupBy: "faults cannot be attributed by",
+    "symbol" => Symbol,
+    "line" => Line,
+    "image" => Image,
+}
+
+/// The kind of an owner, with indices into the images. If several own a byte, the last kind in this
+/// order has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum OwnerKind {
     Nobody,
@@ -25,7 +42,7 @@ enum OwnerKind {
     Line { image: usize, line: usize },
 }
 
-/// Bytes that `kind` says it owns.
+/// Bytes that an owner claims.
 struct Claim {
     bytes: Range<u32>,
     kind: OwnerKind,
@@ -63,13 +80,17 @@ pub struct Owners {
     images: Vec<Image>,
     /// The line tables of each image; empty unless owners are grouped by [`GroupBy::Line`].
     lines: Vec<SourceLines>,
-    /// (first byte, owner), ascending, from 0 on: each reaches to the next.
+    /// (first byte, index of the owner), ascending from 0: each span ends where the next begins.
     spans: Vec<(u32, u32)>,
     owners: Vec<OwnerExtent>,
 }
 
 impl Owners {
-    /// The owners of the first `image_bytes` of the image that `info` describes.
+    /// The owners of the first `image_bytes` of the image that `info` describes. Notes say what could
+    /// not be found.
+    ///
+    /// # Errors
+    /// Files of `elfs` that belong to no image, and lines if no image has any.
     pub fn of(
         info: &TraceInfo,
         image_bytes: u32,
@@ -93,6 +114,7 @@ impl Owners {
         Ok(owners)
     }
 
+    /// The claims of all owners.
     fn claims(&self, image_bytes: u32) -> Vec<Claim> {
         let mut claims = vec![Claim { bytes: 0..image_bytes, kind: OwnerKind::Nobody }];
         for (image, about) in self.images.iter().enumerate() {
@@ -123,8 +145,8 @@ impl Owners {
         claims
     }
 
-    /// Give each byte to the last kind that claims it, and among those of one
-    /// kind to the one that begins last: the innermost where they nest.
+    /// Gives each byte to the last kind that claims it, and of one kind to the claim that begins last:
+    /// the innermost one if they nest.
     fn settle(&mut self, mut claims: Vec<Claim>, image_bytes: u32) {
         claims.sort_by_key(|claim| (claim.bytes.start, claim.kind));
         let rank = |kind| match kind {
@@ -161,17 +183,18 @@ impl Owners {
         }
     }
 
-    /// How many there are.
+    /// Number of owners.
     pub fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// The owner of the byte at `offset`, which lies in the image.
+    /// Index of the owner of the byte at `offset`, which lies in the image.
     pub fn of_byte(&self, offset: u32) -> usize {
         self.spans[self.span(offset)].1 as usize
     }
 
-    /// Hand out the owners of `start`..`end` and how many of the bytes are theirs.
+    /// Calls `take` with the index of each owner of `start..end` and the number of bytes that it owns
+    /// there.
     pub fn of_range(&self, start: u32, end: u32, mut take: impl FnMut(usize, u32)) {
         let mut at = start;
         let mut span = self.span(start);
@@ -183,11 +206,12 @@ impl Owners {
         }
     }
 
+    /// Index of the span of a byte.
     fn span(&self, offset: u32) -> usize {
         self.spans.partition_point(|(start, _)| *start <= offset) - 1
     }
 
-    /// The image of the one if it is code that no symbol names.
+    /// The image of an owner of code that no symbol names; `None` for other owners.
     pub fn nameless_in(&self, owner: usize) -> Option<String> {
         match self.owners[owner].kind {
             OwnerKind::Section { image, .. } => Some(file_name(&self.images[image].path)),
@@ -255,10 +279,10 @@ impl Owners {
     }
 }
 
-/// The lines of each image; none of one that has none.
+/// The line table of each image; an empty one, and a note, for an image without.
 ///
 /// # Errors
-/// When not one of them has any.
+/// Images of which none has a line table.
 fn lines(
     images: &[Image],
     binaries: &Binaries,
@@ -281,8 +305,8 @@ fn lines(
         .collect())
 }
 
-/// The bytes of each symbol. One whose length is not known reaches to the next
-/// symbol or the end of its section.
+/// The bytes of each symbol. A symbol of unknown length reaches to the next symbol or to the end of
+/// its section.
 fn reaches(image: &Image) -> Vec<Range<u32>> {
     let reach = |index: usize, symbol: &Symbol| {
         if symbol.bytes > 0 {

@@ -1,23 +1,22 @@
-//! What a replay takes of the flash part's supply.
+//! The energy of the flash part.
 
 use flashpager_replay::Counts;
 use serde::Serialize;
 
-use super::Prices;
+use super::prices::Prices;
 
-/// Energy of loads and fetches: V · I_array · t_array + V · I_io · t_transfer,
-/// commands always included where they are known. RAM, processor and standby are not
-/// counted.
+/// Energy of loads and fetches: V · I_array · t_array + V · I_io · t_transfer. Commands are included if
+/// they are known. RAM, processor and standby are not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlashEnergy {
-    /// Of the whole replay.
+    /// Energy of the whole replay.
     pub energy_uj: f64,
-    /// On average of a fault; 0 without one.
+    /// Mean energy of a fault; 0 without faults.
     pub mean_fault_uj: f64,
 }
 
 impl FlashEnergy {
-    /// Price `counts`; `None` if the part's power is not known.
+    /// The energy of `counts`; `None` if the part's power is not known.
     pub fn of(counts: &Counts, prices: &Prices) -> Option<Self> {
         let power = prices.power?;
         let change_ns = match counts.column_changes {

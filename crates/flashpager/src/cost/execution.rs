@@ -1,67 +1,70 @@
-//! The time of a program fault by fault, where flash and bus work on while it runs.
+//! Execution fault by fault, if flash and bus go on while the program runs.
 //!
-//! A load ahead begins with the transfer of the page asked for. A
-//! fault that needs the page loaded ahead waits for the end of that load, one that needs
-//! another page has to wait for it before its own: a load cannot be called off. The rest
-//! of a page comes behind its critical block; the program waits for all of it when it
-//! first needs something else of that page, and so does the next fault, for the bus.
+//! * A load ahead begins with the transfer of the requested page. It cannot be called off: a fault
+//!   that needs the page loaded ahead waits for the end of that load, and one that needs another page
+//!   waits for it before its own load.
+//! * With a critical block, the rest of the page is transferred while the program runs. The program
+//!   waits for all of it when it first needs another byte of that page, and the next fault waits for
+//!   it with its own transfer, because there is one bus. The next load does not wait.
 
 use std::collections::BTreeMap;
 
 use flashpager_replay::register::RegisterCase;
 use flashpager_replay::{Executed, Fault, FaultClass};
 
-use super::Prices;
 use super::handler::{BusyUntil, Timeline};
+use super::prices::Prices;
 
-/// A program on its way through time.
+/// The state of a program between two faults. Times are in nanoseconds since its begin.
 pub struct Execution {
     prices: Prices,
     cache_page_bytes: u32,
     critical_block_bytes: Option<u32>,
-    /// When the program went on after the last fault.
+    /// Time at which the program went on after the last fault.
     resumed_ns: f64,
-    /// From then on, when it needs the rest of the page.
+    /// Execution time from then until it needs the rest of the page; `None` if it does not need it.
     left_after_ns: Option<f64>,
-    /// When the rest of the page is there, and when the flash can load again.
+    /// Time at which the rest of the page is there.
     rest_ns: f64,
+    /// Time at which the flash can load again.
     flash_ns: f64,
     latencies: Distribution,
-    /// For the rest of a page.
+    /// Times of waiting for the rest of a page.
     waits: Distribution,
 }
 
-/// How many took how long.
+/// A distribution of times.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution(BTreeMap<u64, u64>);
 
 impl Distribution {
-    /// Times are told apart to the picosecond: rounding must not make them many.
+    /// Resolution: picoseconds. Times that differ by rounding only are counted together.
     const PER_NS: f64 = 1e3;
 
-    /// Another that took `ns`.
+    /// Adds one time.
     pub fn add(&mut self, ns: f64) {
         *self.0.entry((ns * Self::PER_NS).round() as u64).or_default() += 1;
     }
 
-    /// (ns, how many), ascending.
+    /// The times as (ns, how many), ascending.
     pub fn ascending(self) -> Vec<(f64, u64)> {
         self.0.into_iter().map(|(time, count)| (time as f64 / Self::PER_NS, count)).collect()
     }
 }
 
-/// What a program took.
+/// Result of an execution.
 pub struct ExecutionTime {
-    /// All of it.
+    /// Time of the whole program.
     pub time_ns: f64,
     /// Latencies of the faults: (ns, how many), ascending.
     pub fault_latencies: Vec<(f64, u64)>,
-    /// What it waited for the rest of a page after a fault: (ns, how many), ascending.
+    /// Times of waiting after a fault, for the rest of a page or for a word of a line: (ns, how many),
+    /// ascending.
     pub waits: Vec<(f64, u64)>,
 }
 
 impl Execution {
-    /// Before the first fault.
+    /// A program before its first fault.
     pub fn new(prices: Prices, cache_page_bytes: u32, critical_block_bytes: Option<u32>) -> Self {
         Self {
             prices,
@@ -76,7 +79,7 @@ impl Execution {
         }
     }
 
-    /// The time after `executed`, waiting for the rest of a page included.
+    /// The time after `executed`, including the wait for the rest of a page.
     fn run(&mut self, executed: &Executed) -> f64 {
         let needs_rest_ns = self.left_after_ns.map(|after| self.resumed_ns + after);
         let waits_ns = needs_rest_ns.map_or(0.0, |needs| (self.rest_ns - needs).max(0.0));
@@ -86,7 +89,7 @@ impl Execution {
         self.resumed_ns + self.prices.host_ns(executed) + waits_ns
     }
 
-    /// Take the next fault.
+    /// Executes up to the next fault and serves it.
     pub fn fault(&mut self, fault: &Fault) {
         let now = self.run(&fault.executed);
         let class = FaultClass::of(&fault.access, fault.search);
@@ -106,7 +109,7 @@ impl Execution {
             self.flash_ns = now + timeline.transfer_start_ns;
         }
         if fault.access.prefetch.is_some() {
-            // Whatever the flash did before was waited for.
+            // The load ahead follows whatever the flash did before.
             self.flash_ns = now + timeline.transfer_start_ns + self.prices.t_load_ns;
         }
         self.rest_ns = now + timeline.transfer_end_ns;
@@ -114,7 +117,7 @@ impl Execution {
         self.left_after_ns = fault.left.map(|left| self.prices.host_ns(&left));
     }
 
-    /// What all took, with what was executed after the last fault.
+    /// The result, with `rest` executed after the last fault.
     pub fn finish(mut self, rest: &Executed) -> ExecutionTime {
         ExecutionTime {
             time_ns: self.run(rest),

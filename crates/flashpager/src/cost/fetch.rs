@@ -1,53 +1,32 @@
 //! The time of an instruction fetch through instruction cache, TLB and page cache.
 
 use flashpager_replay::Counts;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Prices, Time};
+use super::prices::Prices;
+use super::time::Time;
 
-/// Prices of what stands in front of the page cache, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FetchPrices {
-    /// A word out of the instruction cache.
-    pub fetch_ns: f64,
-    /// A line from its frame into the instruction cache.
-    pub refill_ns: f64,
-    /// Asking the TLB, at each refill.
-    pub tlb_lookup_ns: f64,
-    /// The page table, where the TLB did not know the page.
-    pub page_walk_ns: f64,
-}
-
-impl FetchPrices {
-    /// What `words` fetched, `refills` and `tlb_misses` take.
-    pub fn of(&self, words: u64, refills: u64, tlb_misses: u64) -> f64 {
-        words as f64 * self.fetch_ns
-            + refills as f64 * (self.tlb_lookup_ns + self.refill_ns)
-            + tlb_misses as f64 * self.page_walk_ns
-    }
-}
-
-/// What a fetch takes: average instruction fetch time of the SWL paper, and more.
+/// Times of instruction fetches: the average instruction fetch time of the SWL paper, and more.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fetch {
-    /// All time over all words.
+    /// The whole time divided by the number of words.
     pub mean_fetch_ns: f64,
-    /// The longest: a refill with the longest fault.
+    /// The longest fetch: a refill with the longest fault.
     pub worst_fetch_ns: f64,
-    /// Words found in the instruction cache.
+    /// Share of the words that were found in the instruction cache.
     pub icache_hit_ratio: f64,
-    /// Refills whose page the TLB knew; absent without a TLB.
+    /// Share of the refills whose page the TLB knew; `None` without a TLB.
     pub tlb_hit_ratio: Option<f64>,
-    /// Of all words, those that came to the page cache and were not in it.
+    /// Share of the words whose page was not in the page cache.
     pub page_miss_ratio: f64,
     /// (ns, how many words), ascending.
     pub fetch_latencies: Vec<(f64, u64)>,
 }
 
 impl Fetch {
-    /// Of `counts` that take `time`, whose true faults take `faults`, and of which some
-    /// refills wait besides for the rest of their page (`waits`); nothing without an
-    /// instruction cache.
+    /// The times of fetches of a replay that took `time`. `faults` are the latencies of its true faults
+    /// and `waits` the times that refills wait for the rest of their page, both as (ns, how many).
+    /// `None` without an instruction cache.
     pub fn of(
         counts: &Counts,
         time: &Time,
@@ -62,12 +41,12 @@ impl Fetch {
         let missed_ns =
             if counts.tlb_misses > 0 { refill_ns + fetch.page_walk_ns } else { refill_ns };
         let missed_ns = missed_ns + prices.handler.lookup_ns;
-        // No policy moves more pages down in one false fault than in another.
+        // All false faults of a policy move the same number of pages down.
         let false_fault_ns = prices.false_faults_ns(counts) / counts.false_faults.max(1) as f64;
         let mut known = counts.line_refills - counts.references;
         let mut hits = counts.hits;
         let mut latencies = Vec::new();
-        // Who waits is a refill of a known page, or else of one that hits.
+        // A refill that waits is one of a known page, or else one whose page hits.
         for &(ns, count) in waits {
             let of_known = count.min(known);
             let of_hits = (count - of_known).min(hits);

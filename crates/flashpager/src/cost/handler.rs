@@ -1,51 +1,51 @@
 //! The fault handler as a schedule of jobs (In, Shin & Kim, LCTES 2007, section 3.1).
 //!
-//! A fault is served by jobs of the host and of the flash. What must wait for what is
-//! the schedule; when each job begins and ends follows from it and from their times.
+//! A fault is served by jobs of the host and of the flash. The schedule says which job waits for
+//! which; a [`Timeline`] gives the begin and the end of each job by the schedule and the jobs' times.
 
 use flashpager_base::named;
 use serde::{Deserialize, Serialize};
 
-/// What software adds, in nanoseconds. All zero in the CARDIS paper.
+/// Times of the fault handler's software, in nanoseconds. All are 0 in the CARDIS paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handler {
-    /// Of every reference to the page cache: finding the page.
+    /// Lookup of the page, at every reference to the page cache.
     pub lookup_ns: f64,
     /// PreProcess: saving registers, finding the page in flash.
     pub pre_process_ns: f64,
-    /// GetFreeframe but for its search.
+    /// GetFreeframe, without its search.
     pub get_freeframe_ns: f64,
-    /// Of every frame looked at.
+    /// A step of the search for a victim: one frame examined.
     pub walk_step_ns: f64,
-    /// Of every page moved from valid to invalid.
+    /// A downgrade: one page moved from valid to invalid.
     pub downgrade_ns: f64,
-    /// Of every load that is asked for: commanding it, before the host may search.
+    /// Commanding a load, before the host can search.
     pub load_command_ns: f64,
-    /// Of every column change, beside what it takes on the bus.
+    /// Commanding a column change, beside its time on the bus.
     pub column_command_ns: f64,
-    /// Of every tag that is checked, beside the bus and the blocks of its MAC.
+    /// Checking a tag, beside its time on the bus and the blocks of its MAC.
     pub tag_check_ns: f64,
-    /// Of every 16 bytes of which a MAC is taken, the last of them begun: a block of AES.
+    /// A block of AES: every 16 bytes under a MAC; a last block that is not full counts, too.
     pub mac_block_ns: f64,
     /// UpdateMMU: page table and TLB.
     pub update_mmu_ns: f64,
     /// PostProcess: restoring registers.
     pub post_process_ns: f64,
-    /// Of every false fault, but for pages it moves down.
+    /// A false fault, without the downgrades in it.
     pub false_fault_ns: f64,
-    /// LoadStopover as measured; that of the part if absent.
+    /// Measured time of LoadStopover; `None` for that of the part.
     pub load_stopover_ns: Option<f64>,
 }
 
 impl Handler {
-    /// What every true fault takes of the host, but for its search: PreProcess,
-    /// GetFreeframe's base, UpdateMMU and PostProcess.
+    /// Time of the host for every true fault, without its search: PreProcess, the base of GetFreeframe,
+    /// UpdateMMU and PostProcess.
     pub fn fixed_fault_ns(&self) -> f64 {
         self.pre_process_ns + self.get_freeframe_ns + self.update_mmu_ns + self.post_process_ns
     }
 
-    /// All its times by name.
+    /// All times by their names.
     pub fn times(&self) -> [(&'static str, f64); 13] {
         [
             ("lookup_ns", self.lookup_ns),
@@ -65,31 +65,31 @@ impl Handler {
     }
 }
 
-/// Which job waits for which.
+/// The order of a fault's jobs, and which of them overlap.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {
-    /// One after another; the page goes to the host in one step, as from a disk
-    /// (figure 3).
+    /// One job after another; the page comes to the host in one step, as from a disk (figure 3).
     Hdd,
-    /// One after another (figure 4, equation 1).
+    /// One job after another (figure 4, equation 1).
     #[default]
     Sequential,
-    /// GetFreeframe while the page is loaded (figure 5, equation 2).
+    /// GetFreeframe during the load (figure 5, equation 2).
     Parallel,
-    /// UpdateMMU, too, which no context switch must come between (footnote 3).
+    /// GetFreeframe and UpdateMMU during the load; no context switch may follow before the page is there
+    /// (footnote 3).
     ParallelMmu,
 }
 
 impl Schedule {
-    /// Whether the host works while the flash loads.
+    /// Returns true if the host works during the load.
     pub fn overlaps(self) -> bool {
         matches!(self, Self::Parallel | Self::ParallelMmu)
     }
 
-    /// What the host does while the flash loads, in words; empty where it waits.
+    /// The host's work during the load, in words; empty if it waits.
     pub fn at_once(self) -> &'static str {
         match (self.overlaps(), self.updates_early()) {
             (false, _) => "",
@@ -98,7 +98,7 @@ impl Schedule {
         }
     }
 
-    /// Whether UpdateMMU, too, goes on while the flash loads.
+    /// Returns true if UpdateMMU takes place during the load.
     pub fn updates_early(self) -> bool {
         self == Self::ParallelMmu
     }
@@ -112,7 +112,7 @@ named! {
     "parallel-mmu" => ParallelMmu,
 }
 
-/// Who does a job.
+/// The unit that does a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Executor {
@@ -120,7 +120,7 @@ pub enum Executor {
     Host,
     /// The flash chip.
     Flash,
-    /// What copies while the processor runs the program.
+    /// A DMA controller, which copies while the processor runs the program.
     Dma,
 }
 
@@ -131,18 +131,18 @@ named! {
     "dma" => Dma,
 }
 
-/// What a fault takes of each job, in nanoseconds.
+/// Times of a fault's jobs, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Jobs {
-    /// PreProcess.
+    /// PreProcess: saving registers, finding the page in flash, commanding the load.
     pub pre_process_ns: f64,
-    /// GetFreeframe, its search included.
+    /// GetFreeframe, with its search.
     pub get_freeframe_ns: f64,
-    /// LoadStopover; 0 where the page is in a buffer.
+    /// LoadStopover; 0 if the page is in a buffer already.
     pub load_stopover_ns: f64,
-    /// TransHostMem, of what is transferred before the program goes on.
+    /// TransHostMem up to the point where the program goes on: the whole page, or the critical block.
     pub trans_host_mem_ns: f64,
-    /// The rest of the page, transferred while it does.
+    /// Transfer of the rest of the page while the program runs; 0 without a critical block.
     pub trans_rest_ns: f64,
     /// UpdateMMU.
     pub update_mmu_ns: f64,
@@ -151,8 +151,8 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// The same with `critical_bytes` of the page before the program goes on, and the
-    /// rest while it does.
+    /// The jobs with a critical block: its share of the transfer comes before the program goes on, the
+    /// rest while it runs. The load is not divided.
     pub fn with_critical_block(self, critical_bytes: u32, cache_page_bytes: u32) -> Self {
         let share = f64::from(critical_bytes) / f64::from(cache_page_bytes.max(1));
         let first_ns = self.trans_host_mem_ns * share.min(1.0);
@@ -160,7 +160,7 @@ impl Jobs {
         Self { trans_host_mem_ns: first_ns, trans_rest_ns, ..self }
     }
 
-    /// What the host does while the flash loads, as `schedule` lets it.
+    /// Time of the host's work during the load with `schedule`.
     pub fn meanwhile_ns(&self, schedule: Schedule) -> f64 {
         match (schedule.overlaps(), schedule.updates_early()) {
             (false, _) => 0.0,
@@ -169,7 +169,7 @@ impl Jobs {
         }
     }
 
-    /// All one after another.
+    /// Sum of all jobs.
     pub fn sum_ns(&self) -> f64 {
         self.pre_process_ns
             + self.get_freeframe_ns
@@ -181,42 +181,42 @@ impl Jobs {
     }
 }
 
-/// From when on flash and bus are free, from the fault on.
+/// Times at which flash and bus become free, in nanoseconds after the fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BusyUntil {
-    /// The flash can load.
+    /// Time at which the flash can load.
     pub load_ns: f64,
-    /// The page can be transferred.
+    /// Time at which the page can be transferred.
     pub transfer_ns: f64,
 }
 
-/// A job with its place in time, from the fault on.
+/// The begin and the end of a job, in nanoseconds after the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct JobSpan {
-    /// The paper's name of the job.
+    /// Name of the job, as in the paper.
     pub job: &'static str,
-    /// Who does it.
+    /// The unit that does it.
     pub executor: Executor,
-    /// When it begins.
+    /// Its begin.
     pub start_ns: f64,
-    /// When it ends.
+    /// Its end.
     pub end_ns: f64,
 }
 
-/// When each job begins and ends.
+/// The jobs of a fault in time, in nanoseconds after the fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timeline {
     spans: [JobSpan; 7],
-    /// When the program goes on.
+    /// Time at which the program goes on.
     pub end_ns: f64,
-    /// From when on the page can be read out of its buffer.
+    /// Time from which the page can be read out of its buffer.
     pub transfer_start_ns: f64,
-    /// When the whole page is in its frame.
+    /// Time at which the whole page is in its frame.
     pub transfer_end_ns: f64,
 }
 
 impl Timeline {
-    /// Place `jobs` in time as `schedule` lets them.
+    /// The timeline of `jobs` with `schedule`, if flash and bus are `busy` at first.
     pub fn new(schedule: Schedule, jobs: &Jobs, busy: BusyUntil) -> Self {
         use Executor::{Dma, Flash, Host};
         let span = |job, executor, start_ns: f64, ns: f64| JobSpan {
@@ -228,7 +228,7 @@ impl Timeline {
         let pre = span("PreProcess", Host, 0.0, jobs.pre_process_ns);
         let get = span("GetFreeframe", Host, pre.end_ns, jobs.get_freeframe_ns);
         let load_at = if schedule.overlaps() { pre.end_ns } else { get.end_ns };
-        // What is in a buffer already need not wait for the flash.
+        // A page that is in a buffer already does not wait for the flash.
         let load_at = if jobs.load_stopover_ns > 0.0 { load_at.max(busy.load_ns) } else { load_at };
         let one_step = schedule == Schedule::Hdd;
         let (load_name, mover) =
@@ -254,8 +254,8 @@ impl Timeline {
         }
     }
 
-    /// The jobs that take time, in the order of the paper. From a disk the page comes
-    /// in one step: its load and transfer are one job.
+    /// The jobs that take time, in the order of the paper. From a disk the page comes in one step: its
+    /// load and its transfer are one job.
     pub fn spans(&self) -> Vec<JobSpan> {
         let mut spans: Vec<JobSpan> = Vec::new();
         for span in self.spans.iter().filter(|span| span.end_ns > span.start_ns) {

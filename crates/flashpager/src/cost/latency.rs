@@ -3,16 +3,16 @@
 use flashpager_replay::Counts;
 use serde::Serialize;
 
-use super::Prices;
+use super::prices::Prices;
 
 /// Latency of true faults: load, column change, fetch, write and handler.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// Over all faults.
+    /// Mean over all faults.
     pub mean_fault_ns: f64,
-    /// 99 of 100 faults take no longer (nearest rank).
+    /// The latency that 99 of 100 faults do not exceed (nearest rank).
     pub p99_fault_ns: f64,
-    /// The longest.
+    /// The longest fault.
     pub worst_fault_ns: f64,
 }
 
@@ -34,7 +34,8 @@ pub fn fault_latencies(counts: &Counts, prices: &Prices) -> Vec<(f64, u64)> {
 }
 
 impl Latency {
-    /// Of latencies as [`fault_latencies`] gives them; all 0 without a fault.
+    /// The mean, the 99th percentile and the maximum of latencies, as [`fault_latencies`] gives them; all
+    /// 0 without a fault.
     pub fn of(faults: &[(f64, u64)]) -> Self {
         let total: u64 = faults.iter().map(|(_, count)| count).sum();
         let sum: f64 = faults.iter().map(|(ns, count)| ns * *count as f64).sum();

@@ -1,28 +1,28 @@
-//! The time of a program fault by fault, where lines of a part that is read in place come over the
-//! bus while it runs: the rest of a line behind the word that was wanted, and the lines behind it
-//! into a prefetch buffer.
+//! Execution fault by fault, if lines of a part that is read in place come over the bus while the
+//! program runs: the rest of a line after the requested word, and the following lines into a prefetch
+//! buffer.
 //!
-//! There is one bus. A line that was asked for is never broken off; what is read ahead of it is, at
-//! once, by a miss that the buffer does not hold.
+//! There is one bus. The transfer of a requested line is never interrupted. Reading ahead is
+//! interrupted immediately by a miss that the buffer does not hold.
 
 use std::collections::VecDeque;
 
 use flashpager_base::named;
 use flashpager_replay::{Executed, Fault, FaultClass, WORD_BYTES};
 
-use super::Prices;
 use super::execution::{Distribution, ExecutionTime};
+use super::prices::Prices;
 
-/// In which order a line comes, and when the program goes on.
+/// The order in which the words of a line come, and the point at which the program goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineFetch {
-    /// When the whole line is there.
+    /// From the first word on; the program goes on when the whole line is there.
     #[default]
     Whole,
-    /// From its first word on; when the wanted word is there.
+    /// From the first word on; the program goes on when the requested word is there.
     EarlyRestart,
-    /// From the wanted word on and, from the end of the line, from its first word on, as a burst
-    /// that wraps; when the wanted word is there.
+    /// From the requested word to the end of the line and then from its first word on, as a burst that
+    /// wraps; the program goes on when the requested word is there.
     CriticalWordFirst,
 }
 
@@ -33,29 +33,31 @@ named! {
     "critical-word-first" => CriticalWordFirst,
 }
 
-/// A program on its way through time.
+/// The state of a program between two faults. Times are in nanoseconds since its begin.
 pub struct LineExecution {
     prices: Prices,
     line_bytes: u32,
     fetch: LineFetch,
-    /// When the program went on after the last fault.
+    /// Time at which the program went on after the last fault.
     resumed_ns: f64,
-    /// What it has waited since then for words of its line.
+    /// Time that it has waited since then for words of its line.
     waited_ns: f64,
-    /// When the data of the line that was asked for last begins and ends.
+    /// Time at which the data of the last requested line begins.
     data_ns: f64,
+    /// Time at which it ends.
     done_ns: f64,
-    /// Its word that was wanted first.
+    /// The word of that line that was requested.
     first_word: u32,
-    /// When each line that the buffer holds is there whole, and the number of the first of them.
+    /// For each line of the prefetch buffer the time at which it is there.
     ahead: VecDeque<f64>,
+    /// The number of the first of these lines.
     first_ahead: u32,
     latencies: Distribution,
     waits: Distribution,
 }
 
 impl LineExecution {
-    /// Before the first fault.
+    /// A program before its first fault.
     pub fn new(prices: Prices, line_bytes: u32, fetch: LineFetch) -> Self {
         Self {
             prices,
@@ -73,12 +75,12 @@ impl LineExecution {
         }
     }
 
-    /// When `executed` is done, of what follows the last fault.
+    /// The time after `executed` since the last fault.
     fn after(&self, executed: &Executed) -> f64 {
         self.resumed_ns + self.prices.host_ns(executed) + self.waited_ns
     }
 
-    /// When `word` of the line that was asked for last is there.
+    /// Time at which `word` of the last requested line is there.
     fn arrival_ns(&self, word: u32) -> f64 {
         let words = self.line_bytes.div_ceil(WORD_BYTES);
         let before = match self.fetch {
@@ -90,7 +92,7 @@ impl LineExecution {
         self.data_ns + f64::from(bytes) * self.prices.t_byte_ns
     }
 
-    /// Take the next fault.
+    /// Executes up to the next fault and serves it.
     pub fn fault(&mut self, fault: &Fault) {
         let now = self.after(&fault.executed);
         let class = FaultClass::of(&fault.access, fault.search);
@@ -108,7 +110,7 @@ impl LineExecution {
             self.data_ns = self.done_ns - line_ns;
         }
         self.first_word = (fault.offset & (self.line_bytes - 1)) / WORD_BYTES;
-        // From when on the lines behind it have room.
+        // From this time on the buffer has room for the following lines.
         let taken_ns = self.done_ns.max(asked_ns);
         self.first_ahead = fault.page + 1;
         for _ in 0..fault.access.prefetches {
@@ -124,8 +126,8 @@ impl LineExecution {
         self.latencies.add(self.resumed_ns - now);
     }
 
-    /// The program first needs `word` of the line that was asked for last, when it has done
-    /// `executed` since then.
+    /// The program needs `word` of the last requested line for the first time, after `executed` since the
+    /// fault: it waits until the word is there.
     pub fn word(&mut self, word: u32, executed: &Executed) {
         let wait_ns = self.arrival_ns(word) - self.after(executed);
         if wait_ns > 0.0 {
@@ -134,7 +136,7 @@ impl LineExecution {
         }
     }
 
-    /// What all took, with what was executed after the last fault.
+    /// The result, with `rest` executed after the last fault.
     pub fn finish(self, rest: &Executed) -> ExecutionTime {
         ExecutionTime {
             time_ns: self.after(rest),

@@ -4,24 +4,24 @@ use flashpager_media::part::Part;
 use flashpager_replay::Counts;
 use serde::Serialize;
 
-use super::Time;
+use super::time::Time;
 
 const NS_PER_HOUR: f64 = 3.6e12;
 
-/// How hard the most-read erase block is read.
+/// Loads from the most-read erase block.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ReadDisturb {
     /// Page loads from the most-read block during the replay.
     pub hottest_block_loads: u64,
-    /// The same, per hour of execution.
+    /// The same loads per hour of execution.
     pub hottest_block_loads_per_hour: f64,
-    /// Hours of execution until that block should be refreshed, where the part
-    /// gives a limit; absent if it is never reached.
+    /// Hours of execution until that block should be refreshed; `None` if the part gives no limit, or if
+    /// it is never reached.
     pub hours_to_refresh: Option<f64>,
 }
 
 impl ReadDisturb {
-    /// From a replay with flash pages of `flash_page_bytes` that took `time`.
+    /// The read disturb of a replay with flash pages of `flash_page_bytes` that took `time`.
     pub fn of(counts: &Counts, time: &Time, part: &Part, flash_page_bytes: u32) -> Self {
         let pages_per_block = (part.block_bytes() / u64::from(flash_page_bytes.max(1))).max(1);
         let block_of = |page: u32| u64::from(page) / pages_per_block;

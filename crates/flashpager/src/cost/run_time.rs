@@ -1,29 +1,31 @@
-//! What a program takes on a processor: out of RAM, and paged.
+//! The run time of a program on a processor, out of RAM and paged.
 
 use flashpager_base::{Error, Result};
 use flashpager_media::cores::ClockedCore;
 use flashpager_trace::TraceInfo;
 use serde::Serialize;
 
-use super::{Handler, Ram, Time};
+use super::handler::Handler;
+use super::prices::Ram;
+use super::time::Time;
 
-/// What a processor executes of a trace.
+/// The instructions of a trace on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Work {
     /// Instructions of the code in flash.
     pub instructions: u64,
-    /// Instructions of code that is not: it runs at full speed, paged or not.
+    /// Instructions of code that is not in flash: it runs at full speed, paged or not.
     pub outside_instructions: u64,
-    /// Time of an instruction, on average.
+    /// Mean time of an instruction.
     pub instruction_ns: f64,
 }
 
 impl Work {
-    /// Of the trace that `info` describes.
+    /// The instructions of the trace that `info` describes.
     ///
     /// # Errors
-    /// A trace that does not say how many instructions it holds, and one of bytecodes where nobody
-    /// says how many clocks they take.
+    /// A trace without a number of instructions, and a trace of bytecodes if the processor has no
+    /// number of cycles for them.
     pub fn of(info: &TraceInfo, processor: &ClockedCore) -> Result<Self> {
         if !processor.knows_cycles_of(&info.architecture) {
             let core = &processor.core.name;
@@ -44,7 +46,7 @@ impl Work {
         Ok(Self { instructions, outside_instructions, instruction_ns })
     }
 
-    /// So much of it.
+    /// A share of the instructions.
     pub(crate) fn share(self, share: f64) -> Self {
         let of = |instructions: u64| (instructions as f64 * share).round() as u64;
         Self {
@@ -54,31 +56,30 @@ impl Work {
         }
     }
 
-    /// What a byte of a trace with so many takes.
+    /// Mean time of a byte of a trace of `bytes`.
     pub fn byte_ns(&self, bytes: u64) -> f64 {
         self.instructions as f64 * self.instruction_ns / bytes.max(1) as f64
     }
 }
 
-/// What a program takes on a processor: out of RAM, and paged.
+/// The run time of a program on a processor, out of RAM and paged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunTime {
-    /// What was executed.
+    /// The instructions executed.
     #[serde(flatten)]
     pub work: Work,
-    /// All of it out of RAM; with an instruction cache, its refills from there among it.
+    /// Run time out of RAM, including refills of an instruction cache.
     pub alone_ns: f64,
-    /// All of it, paged.
+    /// Run time if the code in flash is paged.
     pub paged_ns: f64,
-    /// The one over the other.
+    /// The paged run time over that out of RAM.
     pub slowdown: f64,
-    /// What paging takes: loads, transfers, copies, handler and lookups, less what goes on at
-    /// once.
+    /// Time of paging: loads, transfers, copies, handler and lookups, less the hidden time.
     pub lost_ns: f64,
 }
 
 impl RunTime {
-    /// Of a replay that takes `time`, with reads at the processor's pace.
+    /// The run time of a replay that took `time`, with reads at the processor's speed.
     pub fn of(work: Work, time: &Time) -> Self {
         let outside_ns = work.outside_instructions as f64 * work.instruction_ns;
         let alone_ns = time.read_ns + outside_ns;
@@ -88,10 +89,10 @@ impl RunTime {
     }
 }
 
-/// The fault path of `processor`: its handler, and RAM into which it copies.
+/// The fault path of `processor`: the times of its handler, and of the RAM into which it copies.
 ///
 /// # Errors
-/// A core whose file names another that is not known.
+/// A core whose file refers to an unknown core or job.
 pub fn fault_path(processor: &ClockedCore) -> Result<(Handler, Ram)> {
     let (mut handler, mut ram) = (Handler::default(), Ram::default());
     for job in processor.core.jobs()? {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::heat::PageHeat;
 use super::units::Coverage;
-use crate::simulation::ResultRow;
+use crate::result::ResultRow;
 
 /// Progress of a search for a layout.
 #[derive(Clone, Copy, Debug, PartialEq)]

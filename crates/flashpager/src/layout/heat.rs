@@ -1,4 +1,4 @@
-//! Heat: how much of each page of an image is executed, and by whom.
+//! Heat: how much of each page of an image is executed, and which units lie there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use flashpager_layout::PieceSequence;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// A page of an image, of which something is executed.
+/// An executed page of an image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageHeat {
-    /// Its number: its offset over the size of a page.
+    /// Its number: its offset divided by the page size.
     pub page: u32,
-    /// Bytes executed of it, each as often as it is.
+    /// Bytes executed in it, each as often as it is, weighted by trace.
     pub executed_bytes: f64,
-    /// The numbers of the units of which something in it is executed.
+    /// Numbers of the units that execute something in it.
     pub units: Vec<u32>,
 }
 
-/// Bytes of a unit that are executed alike.
+/// Consecutive bytes of a unit that are executed equally often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ExecutedRange {
     unit: u32,
@@ -26,18 +26,18 @@ struct ExecutedRange {
     times: f64,
 }
 
-/// How often each byte of each unit is executed.
+/// The number of executions of each byte of each unit.
 #[derive(Clone, Debug)]
 pub struct Heat(Vec<ExecutedRange>);
 
 impl Heat {
-    /// Of sequences, each with its weight.
+    /// The heat of sequences, each with its weight.
     pub fn of<'a>(sequences: impl IntoIterator<Item = (&'a PieceSequence, f64)>) -> Self {
         let mut stretches = Vec::new();
         for (sequence, weight) in sequences {
             let mut executed = vec![0i64; sequence.pieces.len()];
             sequence.executed.iter().for_each(|piece| executed[*piece as usize] += 1);
-            // How many more times a byte is executed than the one before it.
+            // For each byte the number of its executions, less that of the byte before.
             let mut change: BTreeMap<(u32, u32), i64> = BTreeMap::new();
             for (piece, times) in sequence.pieces.iter().zip(executed) {
                 *change.entry((piece.unit, piece.start)).or_default() += times;
@@ -55,7 +55,7 @@ impl Heat {
         Self(stretches)
     }
 
-    /// The pages that are executed, by number, of an image in which units lie at `offsets`.
+    /// The executed pages of an image in which units lie at `offsets`, by their numbers.
     pub fn pages(&self, page_bytes: u32, offsets: &[u32]) -> Vec<PageHeat> {
         let mut pages: FxHashMap<u32, (f64, BTreeSet<u32>)> = FxHashMap::default();
         for stretch in &self.0 {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     proptest! {
-        /// As counting byte by byte.
+        /// Pages are as hot as their bytes, counted one by one.
         #[test]
         fn each_byte_counts_where_it_lies(
             (one, other) in (pieces(), pieces()),

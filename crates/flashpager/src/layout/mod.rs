@@ -22,7 +22,8 @@ mod units;
 
 use flashpager_base::{ProgressFn, Result};
 pub use flashpager_layout::{
-    Baseline, Budget, Cooling, Evaluations, Order, PieceSequence, Profile, Unit, UnitPlacement, Units, place,
+    Baseline, Budget, Cooling, Evaluations, Order, PieceSequence, Profile, Unit, UnitPlacement,
+    Units, place,
 };
 
 pub use answer::{Layout, LayoutOutcome, LayoutProgress, PageLayout, PlacedUnit};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flashpager_base::{Error, Result};
-use flashpager_layout::{Profile, PieceSequence, Units};
+use flashpager_layout::{PieceSequence, Profile, Units};
 
 use super::heat::Heat;
 use super::request::LayoutRequest;

@@ -7,7 +7,7 @@ use flashpager_trace::{MemoryTrace, Trace, TraceInfo};
 use rayon::prelude::*;
 
 use crate::design::Design;
-use crate::simulation::ResultRow;
+use crate::result::ResultRow;
 
 /// Price of counts, in nanoseconds.
 pub(super) type CostFn = Box<dyn Fn(&Counts) -> f64 + Sync>;

@@ -3,7 +3,8 @@
 
 use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_layout::{
-    Baseline, Cooling, Evaluations, SearchResult, Order, Profile, Annealer, PieceSequence, LayoutTask, Units,
+    Annealer, Baseline, Cooling, Evaluations, LayoutTask, Order, PieceSequence, Profile,
+    SearchResult, Units,
 };
 use rayon::prelude::*;
 
@@ -145,7 +146,11 @@ pub(super) struct PageSearch<'a> {
 
 impl<'a> PageSearch<'a> {
     /// A search that begins with the best published order.
-    fn new(program: &'a Program, page: &'a PageDesigns, tasks: &'a [LayoutTask<'a>]) -> Result<Self> {
+    fn new(
+        program: &'a Program,
+        page: &'a PageDesigns,
+        tasks: &'a [LayoutTask<'a>],
+    ) -> Result<Self> {
         let Program { units, profile, sequences, .. } = program;
         let search = Annealer::new(units, profile, tasks)?;
         let cluster_bytes = page.cluster_bytes();

@@ -1,4 +1,4 @@
-//! The units of a recorded image, from what the trace says of it.
+//! The units of a recorded image: its symbols, and executed bytes without one.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,35 @@ use flashpager_trace::{Image, Run, Symbol, Trace, TraceInfo, for_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// The largest alignment that a symbol's place tells of; more is chance.
+/// The largest alignment that is inferred from a symbol's offset; a larger one is chance.
 const MAX_ALIGN: u32 = 16;
-/// So many of the symbols that lie behind padding must keep an alignment for it to be the usual.
+/// Share of the symbols behind padding that must be aligned for an alignment to be the usual one.
 const USUAL: f64 = 0.9;
 
-/// How units were found.
+/// The units of a program, and how they were found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Coverage {
-    /// Units that can move.
+    /// Number of units that can move.
     pub movable: usize,
-    /// Bytes fetched out of them, as a share of all.
+    /// Bytes executed in them, as a share of all bytes executed.
     pub executed_share: f64,
-    /// What was taken to be so, and what could not be told.
+    /// Assumptions, and what could not be found out.
     pub notes: Vec<String>,
 }
 
-/// Which bytes of an image were executed.
+/// The bytes of an image that were executed.
 pub struct ExecutedBytes(Vec<bool>);
 
 impl ExecutedBytes {
-    /// None of `image_bytes` yet.
+    /// No byte of an image of `image_bytes`.
     pub fn new(image_bytes: u32) -> Self {
         Self(vec![false; image_bytes as usize])
     }
 
-    /// What `trace` executes, too.
+    /// Adds the bytes that `trace` executes.
     ///
     /// # Errors
-    /// What reading gives.
+    /// A trace that cannot be read.
     pub fn add(&mut self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<()> {
         let mut known: rustc_hash::FxHashSet<Run> = rustc_hash::FxHashSet::default();
         for_runs(trace, go_on, |runs| {
@@ -51,8 +51,8 @@ impl ExecutedBytes {
         })
     }
 
-    /// Stretches of executed bytes in `from..to`.
-    fn stretches(&self, from: u32, to: u32) -> Vec<(u32, u32)> {
+    /// Ranges of executed bytes in `from..to`.
+    fn ranges(&self, from: u32, to: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         let mut start = None;
         for at in from..to {
@@ -70,7 +70,7 @@ impl ExecutedBytes {
     }
 }
 
-/// Check that there is something to move, before memory is taken for an image of any length.
+/// Checks that there is something to move.
 ///
 /// # Errors
 /// Images without symbols.
@@ -84,11 +84,11 @@ pub(super) fn check_named(info: &TraceInfo) -> Result<()> {
     ))
 }
 
-/// The units of the image that `info` describes: its symbols. What is executed and belongs to
-/// none stays where it is.
+/// The units of the image that `info` describes: its symbols, and fixed ones for executed bytes that
+/// belong to none. Notes say what was assumed of them.
 ///
 /// # Errors
-/// Those of [`Units::new`].
+/// Methods of CAP files alone, which cannot move, and those of [`Units::new`].
 pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<String>)> {
     let mut notes = Vec::new();
     let mut units = Vec::new();
@@ -96,7 +96,7 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
     let image_bytes = info.image_bytes as u32;
     let is_bytecode = info.architecture == "jvm";
     for image in &info.images {
-        // What a CAP file holds lies as its converter put it.
+        // Methods of a CAP file lie as its converter put them.
         let mut converted = image.sections.iter().filter(|_| is_bytecode);
         let converted = converted.find(|section| section.name == METHOD_COMPONENT);
         let end = converted.map_or(image.offset, |section| section.offset + section.bytes);
@@ -134,7 +134,7 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
     let mut free = 0;
     let ends = units.iter().map(|unit| (unit.offset, unit.end()));
     for (offset, end) in ends.chain([(image_bytes, image_bytes)]) {
-        stays.extend(executed.stretches(free.min(offset), offset));
+        stays.extend(executed.ranges(free.min(offset), offset));
         free = end;
     }
     for (offset, end) in stays {
@@ -144,8 +144,8 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
     Ok((Units::new(units, image_bytes)?, notes))
 }
 
-/// The symbols of an image that have a length, by offset: of those over each other the ones that
-/// begin first, and of these the longest, which name the others' bytes too.
+/// The symbols of an image that have a length, by offset. Of symbols that overlap, the one that begins
+/// first is taken, and of those the longest; it owns the bytes of the others, too.
 fn symbols(image: &Image) -> Vec<Symbol> {
     let mut largest: BTreeMap<u32, &Symbol> = BTreeMap::new();
     for symbol in image.symbols.iter().filter(|symbol| symbol.bytes > 0) {
@@ -167,7 +167,7 @@ fn symbols(image: &Image) -> Vec<Symbol> {
     found
 }
 
-/// The symbol's name, with its offset if another has it.
+/// The symbol's name, with its offset if another symbol has the same name.
 fn unique(names: &mut FxHashMap<String, u32>, symbol: &Symbol) -> String {
     let mut name = symbol.name.clone();
     if names.contains_key(&name) {
@@ -177,23 +177,23 @@ fn unique(names: &mut FxHashMap<String, u32>, symbol: &Symbol) -> String {
     name
 }
 
-/// Give units the alignment that their places tell. Gives the usual one.
+/// Infers the alignment of units from their offsets. Returns the usual alignment.
 fn align(units: &mut [Unit]) -> u32 {
     let of = |offset: u32| (1 << offset.trailing_zeros().min(MAX_ALIGN.trailing_zeros())) as u32;
     let behind = |two: &[Unit]| (two[0].end() < two[1].offset).then_some(two[1].offset);
-    let mut telling: Vec<u32> = units.windows(2).filter_map(behind).collect();
-    if telling.is_empty() {
-        // Padding belongs to the unit before, where the next one tells a unit's length.
-        telling = units.iter().skip(1).map(|unit| unit.offset).collect();
+    let mut aligned: Vec<u32> = units.windows(2).filter_map(behind).collect();
+    if aligned.is_empty() {
+        // If lengths reach to the next symbol, padding belongs to the unit before.
+        aligned = units.iter().skip(1).map(|unit| unit.offset).collect();
     }
     let keeps = |align: &u32| {
-        let kept = telling.iter().filter(|offset| of(**offset) >= *align).count();
-        !telling.is_empty() && kept as f64 >= USUAL * telling.len() as f64
+        let kept = aligned.iter().filter(|offset| of(**offset) >= *align).count();
+        !aligned.is_empty() && kept as f64 >= USUAL * aligned.len() as f64
     };
     let usual = [16, 8, 4, 2].into_iter().find(keeps).unwrap_or(1);
     let mut end = 0;
     for unit in units {
-        // Padding of so many bytes has a reason.
+        // Padding has a reason: an alignment larger than its length.
         let padding = unit.offset.saturating_sub(end);
         let needed =
             if end > 0 && padding < MAX_ALIGN { (padding + 1).next_power_of_two() } else { 1 };
@@ -203,7 +203,7 @@ fn align(units: &mut [Unit]) -> u32 {
     usual
 }
 
-/// How much of what `traces` execute lies in units that can move.
+/// Share of the executed bytes of `sequences` that lie in movable units.
 pub fn executed_share<'a>(
     units: &Units,
     sequences: impl IntoIterator<Item = &'a flashpager_layout::PieceSequence>,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::units::Coverage;
-use crate::simulation::ResultRow;
+use crate::result::ResultRow;
 
 /// Progress of a search for what to pin.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 
 use flashpager_base::{ProgressFn, Result};
 use flashpager_layout::{
-    Cooling, Evaluations, SearchResult, Profile, Annealer, PieceSequence, LayoutTask, Units, place,
+    Annealer, Cooling, Evaluations, LayoutTask, PieceSequence, Profile, SearchResult, Units, place,
 };
 
 use super::super::budget::{EvaluationBudget, SearchLimit, ShareBudget};
@@ -110,7 +110,11 @@ impl OrderSearch<'_> {
     }
 
     /// One task for each trace.
-    fn tasks<'t>(&'t self, sequences: &'t [PieceSequence], costs: &'t [CostFn]) -> Vec<LayoutTask<'t>> {
+    fn tasks<'t>(
+        &'t self,
+        sequences: &'t [PieceSequence],
+        costs: &'t [CostFn],
+    ) -> Vec<LayoutTask<'t>> {
         let traces = sequences.iter().zip(costs).zip(&self.designs).zip(self.traces);
         let task =
             |(((sequence, cost), design), trace): (((_, &'t CostFn), &'t Design), &LoadedTrace)| {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::Result;
-use flashpager_layout::{Piece, UnitPlacement, PieceSequence, Units, place};
+use flashpager_layout::{Piece, PieceSequence, UnitPlacement, Units, place};
 use flashpager_replay::replay;
 use flashpager_trace::{MemoryTrace, Run, Trace};
 use rayon::prelude::*;

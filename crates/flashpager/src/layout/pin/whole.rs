@@ -7,7 +7,7 @@ use super::super::replays::{relocated, replayed, times_ns};
 use super::super::traces::TraceSet;
 use super::order::in_flash;
 use crate::design::Design;
-use crate::simulation::ResultRow;
+use crate::result::ResultRow;
 
 /// The traces of a search, replayed whole.
 pub(super) struct WholeReplay<'a> {

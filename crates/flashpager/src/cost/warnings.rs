@@ -1,0 +1,55 @@
+//! Warnings: reasons why a design would disappoint in practice.
+
+use flashpager_media::part::{EccPlace, Part};
+
+/// Returns true if less is fetched than the codeword that the host must check.
+pub fn fetches_below_codeword(
+    part: &Part,
+    cache_page_bytes: u32,
+    codeword_bytes: Option<u32>,
+) -> bool {
+    let fetched = cache_page_bytes.max(codeword_bytes.unwrap_or(0));
+    let ecc = part.ecc.as_ref().filter(|ecc| ecc.place == EccPlace::Host);
+    ecc.is_some_and(|ecc| fetched < ecc.codeword_bytes)
+}
+
+/// The reasons why a design would disappoint in practice; empty if none is known.
+pub fn warnings(
+    part: &Part,
+    cache_page_bytes: u32,
+    codeword_bytes: Option<u32>,
+    flash_page_bytes: u32,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !part.kind.is_nonvolatile() {
+        warnings.push(format!(
+            "{} is RAM: something has to copy the code there at the start",
+            part.name
+        ));
+    }
+    if part.kind.is_read_in_place() {
+        return warnings;
+    }
+    match &part.ecc {
+        Some(ecc) if ecc.place == EccPlace::Host => {
+            let fetched = cache_page_bytes.max(codeword_bytes.unwrap_or(0));
+            if fetches_below_codeword(part, cache_page_bytes, codeword_bytes) {
+                warnings.push(format!(
+                    "{} has no on-die ECC: {fetched} bytes are less than its codeword of {} and cannot \
+                     be checked. Set the codeword to {}, or take a part with on-die ECC",
+                    part.name, ecc.codeword_bytes, ecc.codeword_bytes
+                ));
+            }
+        }
+        Some(_) => {}
+        None => warnings.push(format!("{}: who corrects its errors is not known", part.name)),
+    }
+    if flash_page_bytes != part.flash_page_bytes() {
+        warnings.push(format!(
+            "{} has pages of {} bytes, not {flash_page_bytes}: this is a what-if",
+            part.name,
+            part.flash_page_bytes()
+        ));
+    }
+    warnings
+}
