@@ -1,11 +1,11 @@
-//! The boards that are compiled in, by name, and boards in files of one's own.
+//! The shipped boards, which are compiled in, and boards in other files.
 
 use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result, did_you_mean};
 use include_dir::{Dir, include_dir};
 
-use super::{parse_table, read_table};
+use super::toml_file::{parse_table, read_table};
 
 static BOARDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../boards");
 
@@ -14,12 +14,12 @@ static BOARDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../boards");
 pub struct ShippedBoard {
     /// Its name.
     pub name: &'static str,
-    /// Its file, as it is written.
+    /// The text of its file.
     pub text: &'static str,
 }
 
 impl ShippedBoard {
-    /// What it says of itself, up to the first stop.
+    /// The first sentence of its description.
     ///
     /// # Errors
     /// A file that is no TOML.
@@ -32,7 +32,7 @@ impl ShippedBoard {
     }
 }
 
-/// All shipped boards, by name.
+/// All shipped boards, sorted by name.
 pub fn shipped() -> Vec<ShippedBoard> {
     let board = |file: &'static include_dir::File<'static>| {
         let name = file.path().to_str()?.strip_suffix(".toml")?;
@@ -51,10 +51,12 @@ pub fn text(name: &str) -> Result<&'static str> {
     find(name).map(|board| board.text).ok_or_else(|| unknown(name))
 }
 
+/// The shipped board of this name.
 fn find(name: &str) -> Option<ShippedBoard> {
     shipped().into_iter().find(|board| board.name == name)
 }
 
+/// The error for an unknown name, with the known ones.
 fn unknown(name: &str) -> Error {
     let boards = shipped();
     let names = || boards.iter().map(|board| board.name);
@@ -65,19 +67,23 @@ fn unknown(name: &str) -> Error {
     ))
 }
 
+/// The path of a shipped board, as errors name it.
 fn place(name: &str) -> PathBuf {
     format!("boards/{name}.toml").into()
 }
 
-/// A board's table, and where it was read: a name is that of a shipped board, a path or what ends
-/// with `.toml` a file.
+/// A board's table and the path of its file. A plain name is that of a shipped board; a path, or a name
+/// that ends with `.toml`, is that of a file.
+///
+/// # Errors
+/// An unknown name, and a file that cannot be read or that is no TOML.
 pub(super) fn read(board: &Path) -> Result<(toml::Table, PathBuf)> {
     let is_name = board.components().count() == 1
         && board.extension().is_none_or(|extension| extension != "toml");
     match board.to_str().filter(|_| is_name) {
         Some(name) => match find(name) {
             Some(found) => Ok((parse_table(found.text, &place(name))?, place(name))),
-            // A file of such a name may be there.
+            // A file may have such a name, too.
             None if board.exists() => Ok((read_table(board)?, board.to_owned())),
             None => Err(unknown(name)),
         },

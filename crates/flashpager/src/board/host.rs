@@ -1,36 +1,19 @@
-//! The host's half of a board: what lies between a medium's pins and the application, and what a
-//! medium gives there.
+//! The host of a board: everything between a medium's pins and the application, and estimates of the
+//! medium's speed on it.
 
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::{Serialize, de::DeserializeOwned};
-
-use super::{catalog, refuse_unknown};
-use crate::spec::NONE;
 use flashpager_base::{Error, Result};
 use flashpager_binary::driver::{CopyLoop, Direction, copy_loop_of};
 use flashpager_media::bus::Bus;
-use flashpager_media::cores;
 use flashpager_media::estimate::{
     Dma, Estimate, EstimateSpec, Host, Layer, Memory, Peripheral, Processor, Software, System,
-    check_array_share, check_layers, check_operation_ns, estimate,
+    check_layers, estimate,
 };
 use flashpager_media::operation::OperationKind;
 use flashpager_media::part::{self, Part};
-
-/// Tables of a board that describe its host; a design's prices do not need them.
-pub const HOST_FIELDS: &[&str] =
-    &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share"];
-
-/// What a loop does, in `[driver]`.
-const LOOP_FIELDS: &[&str] =
-    &["instructions", "bytes", "port_accesses", "memory_accesses", "other_device_accesses"];
-/// What else may stand in `[driver]`: the time around the loop, the code to count it in, and what
-/// is known of a driver that nobody counted.
-const DRIVER_FIELDS: &[&str] =
-    &["operation_ns", "object", "function", "port", "system", "like", "copied"];
-const LAYER_FIELDS: &[&str] = &["name", "read_kb_s", "write_kb_s", "read_share", "write_share"];
+use serde::Serialize;
 
 const BYTES_PER_KB: f64 = 1000.0;
 
@@ -41,32 +24,32 @@ pub struct DriverCode {
     pub object: PathBuf,
     /// The function.
     pub function: String,
-    /// Address of the data port, where it cannot be told from the code.
+    /// Address of the data port; `None` if the code alone shows it.
     pub port: Option<u64>,
 }
 
 /// A layer of software above the driver, reading and writing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LayerRates {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Measured through it, reading, in 1000 bytes a second.
+    /// Measured read rate through this layer, in 1000 bytes per second.
     pub read_kb_s: Option<f64>,
-    /// Measured through it, writing.
+    /// Measured write rate through this layer, in 1000 bytes per second.
     pub write_kb_s: Option<f64>,
-    /// What it leaves of the driver's rate, reading.
+    /// Share of the driver's read rate that this layer leaves.
     pub read_share: Option<f64>,
-    /// What it leaves of the driver's rate, writing.
+    /// Share of the driver's write rate that this layer leaves.
     pub write_share: Option<f64>,
 }
 
-/// What lies between a medium's pins and the application, as a person writes it down; what is
-/// absent costs nothing.
+/// Everything between a medium's pins and the application, as a board file describes it. An absent field
+/// costs nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BoardHost {
-    /// The bus to the medium; as fast and wide as the part's if absent.
+    /// The bus to the medium; `None` for one as fast and wide as the part.
     pub bus: Option<Bus>,
-    /// A port that divides its clock; then `bus` gives its lines alone.
+    /// A port that divides its clock; then `bus` gives the number of lines only.
     pub peripheral: Option<Peripheral>,
     /// The RAM.
     pub memory: Option<Memory>,
@@ -74,71 +57,29 @@ pub struct BoardHost {
     pub processor: Option<Processor>,
     /// The driver's loop.
     pub software: Option<Software>,
-    /// Code in which to count the loop instead.
+    /// The driver's code, in which the loop is counted instead.
     pub driver: Option<DriverCode>,
-    /// What the driver takes for an operation outside of its loop, if that is known.
+    /// Time of the driver for an operation outside of its loop; `None` if it is not known.
     pub operation_ns: Option<f64>,
-    /// Whether data is moved by DMA.
+    /// The DMA controller, if one moves the data.
     pub dma: Option<Dma>,
-    /// Whether the processor moves it, by a loop of which no more is known.
+    /// True if the processor moves the data by a loop of which nothing more is known.
     pub copied: bool,
-    /// What drives the medium.
+    /// The system that drives the medium.
     pub system: Option<System>,
-    /// A measured host, by name, that this one is like.
+    /// Name of a measured host that this one resembles.
     pub like: Option<String>,
-    /// What the chip takes of its datasheet's array time, if that was measured.
+    /// Measured array time of the chip as a share of its datasheet's; `None` if it was not measured.
     pub array_share: Option<f64>,
-    /// What is above the driver, from below.
+    /// The layers above the driver, the lowest first.
     pub layers: Vec<LayerRates>,
 }
 
 impl BoardHost {
-    /// The host on a board, shipped or in a file, and the name of its part.
+    /// Checks all numbers.
     ///
     /// # Errors
-    /// A file that cannot be read, unknown fields, and numbers that cannot be, with the file and
-    /// the table.
-    pub fn read(board: &Path) -> Result<(Self, Option<String>)> {
-        let (table, path) = catalog::read(board)?;
-        refuse_unknown(&table, &path.display().to_string())?;
-        let part = BoardFile(&path).text(&table, "part")?.map(str::to_owned);
-        Ok((Self::of(&table, &path)?, part))
-    }
-
-    /// The host of a board's `table`, read from the file `place`; what else the board says is
-    /// left to others.
-    ///
-    /// # Errors
-    /// What is no host, with the file and the table.
-    pub fn of(table: &toml::Table, place: &Path) -> Result<Self> {
-        let place = BoardFile(place);
-        let bus = place.text(table, "bus")?.map(str::parse).transpose();
-        let mut host = Self {
-            bus: bus.map_err(|error| place.wrong(format!("bus: {error}")))?,
-            peripheral: place.checked(table, "peripheral", |it: &Peripheral| it.check())?,
-            memory: place.checked(table, "memory", |it: &Memory| it.check())?,
-            processor: place.processor(table)?,
-            dma: place.checked(table, "dma", |it: &Dma| it.check())?,
-            layers: place.layers(table)?,
-            array_share: place.number(table, "array_share")?,
-            ..Self::default()
-        };
-        check_array_share(host.array_share).map_err(|error| place.wrong(error.to_string()))?;
-        if let Some(driver) = place.table(table, "driver")? {
-            place.driver(driver, &mut host)?;
-        }
-        host.check_layers().map_err(|error| place.wrong(format!("[layers]: {error}")))?;
-        let is_counted = host.driver.is_some();
-        if !is_counted {
-            host.check().map_err(|error| place.wrong(error.to_string()))?;
-        }
-        Ok(host)
-    }
-
-    /// Check all numbers.
-    ///
-    /// # Errors
-    /// The first that cannot be.
+    /// The first number that is impossible.
     pub fn check(&self) -> Result<()> {
         self.peripheral.map_or(Ok(()), Peripheral::check)?;
         let priced = self.priced(Direction::Read, None)?;
@@ -146,12 +87,13 @@ impl BoardHost {
         self.check_layers()
     }
 
-    fn check_layers(&self) -> Result<()> {
+    /// Checks the rates and shares of all layers.
+    pub(super) fn check_layers(&self) -> Result<()> {
         check_layers(&self.layers(Direction::Read))?;
         check_layers(&self.layers(Direction::Write))
     }
 
-    /// The layers of which a rate is known in this direction.
+    /// The layers with a known rate in this direction.
     fn layers(&self, direction: Direction) -> Vec<Layer> {
         let of = |layer: &LayerRates| {
             let (rate, share) = match direction {
@@ -165,21 +107,21 @@ impl BoardHost {
         self.layers.iter().filter_map(of).collect()
     }
 
-    /// The loop of the driver's code, if there is code.
+    /// The loop of the driver's code; `None` without code.
     ///
     /// # Errors
-    /// A file that is no object, without the function, or without a loop.
+    /// A file that is no object file, that lacks the function, or whose function has no loop.
     pub fn copy_loop(&self) -> Result<Option<CopyLoop>> {
         let counted =
             |driver: &DriverCode| copy_loop_of(&driver.object, &driver.function, driver.port);
         self.driver.as_ref().map(counted).transpose()
     }
 
-    /// The host as an operation in this direction is priced on it, with the loop that was counted
-    /// in the driver's code.
+    /// The host as an estimate needs it for an operation in this direction. `counted` is the loop of the
+    /// driver's code, if there is code.
     ///
     /// # Errors
-    /// A loop that moves data the other way.
+    /// A loop that moves data in the other direction.
     pub fn priced(&self, direction: Direction, counted: Option<&CopyLoop>) -> Result<Host> {
         let software = match counted {
             None => self.software,
@@ -201,21 +143,20 @@ impl BoardHost {
         })
     }
 
-    /// The same host, its bus clocked otherwise.
+    /// The same host with another clock of its bus.
     ///
     /// # Errors
-    /// A clock that is none.
+    /// A clock that is no frequency.
     pub fn with_clock(&self, part: &Part, clock_mhz: f64) -> Result<Self> {
         let (cycles, width_bits) =
             self.bus.map_or((1, part.width_bits.value), |bus| (bus.cycles, bus.width_bits));
         let bus = Bus { clock_mhz, cycles, width_bits };
-        // Read as a person would have written it, so that it is refused alike.
+        // Parsed from text, so that it is refused like a bus that a person wrote.
         let bus = Some(bus.to_string().parse()?);
         Ok(Self { bus, peripheral: None, ..self.clone() })
     }
 
-    /// The same host without what was measured through layers: that was measured with one part
-    /// alone.
+    /// The same host without the rates measured through its layers, which hold for one part only.
     pub fn without_measurements(&self) -> Self {
         let mut host = self.clone();
         for layer in &mut host.layers {
@@ -225,7 +166,7 @@ impl BoardHost {
     }
 }
 
-/// A disassembled loop as it is priced. Constants beside the code come from the instruction
+/// A disassembled loop as an estimate needs it. Constants beside the code are read from the instruction
 /// memory, which has no price.
 fn software(counted: &CopyLoop, direction: Direction) -> Result<Software> {
     if counted.direction != direction {
@@ -247,13 +188,13 @@ fn software(counted: &CopyLoop, direction: Direction) -> Result<Software> {
     })
 }
 
-/// An estimate on a board's host.
+/// An estimate of one operation on a board's host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoardEstimate {
     /// The estimate.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// What the driver's code does, if it was counted there.
+    /// The loop of the driver's code; `None` without code.
     #[serde(rename = "loop")]
     pub counted: Option<CopyLoop>,
 }
@@ -266,11 +207,11 @@ impl Deref for BoardEstimate {
     }
 }
 
-/// Estimate one operation on `host`, which takes the place of the one in `spec`; `counted` is its
-/// driver's loop, where that was counted before.
+/// Estimates one operation on `host`, which replaces the host of `spec`. `counted` is the loop of its
+/// driver, if it was counted before.
 ///
 /// # Errors
-/// What [`estimate`] refuses, a driver without a loop, and one that moves data the other way.
+/// Those of [`estimate`], a driver without a loop, and a loop that moves data in the other direction.
 pub fn estimate_on(
     host: &BoardHost,
     spec: EstimateSpec,
@@ -292,206 +233,4 @@ pub fn estimate_on(
     let operation = Some(what.name().to_owned());
     let estimate = estimate(&EstimateSpec { host, operation, ..spec })?;
     Ok(BoardEstimate { estimate, counted })
-}
-
-/// The address of a data port, as `0x40000000`.
-///
-/// # Errors
-/// What is no address.
-pub fn address(text: &str) -> Result<u64> {
-    let digits = text.trim().replace('_', "").to_ascii_lowercase();
-    let (digits, radix) = match digits.get(..2) {
-        Some("0x") => (&digits[2..], 16),
-        Some("0o") => (&digits[2..], 8),
-        Some("0b") => (&digits[2..], 2),
-        _ => (digits.as_str(), 10),
-    };
-    u64::from_str_radix(digits, radix)
-        .map_err(|_| Error::design(format!("'{text}' is no address: write it as 0x40000000")))
-}
-
-/// The file of a board, as errors name it.
-struct BoardFile<'a>(&'a Path);
-
-impl BoardFile<'_> {
-    fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::data(self.0.display().to_string(), what)
-    }
-
-    /// Refuse names that nobody would read.
-    fn refuse_unknown(&self, given: &toml::Table, known: &[&str]) -> Result<()> {
-        let mut unknown: Vec<&str> =
-            given.keys().map(String::as_str).filter(|name| !known.contains(name)).collect();
-        unknown.sort_unstable();
-        match unknown.first() {
-            None => Ok(()),
-            Some(name) => {
-                Err(self.wrong(format!("unknown field '{name}' (known: {})", known.join(", "))))
-            }
-        }
-    }
-
-    fn text<'t>(&self, given: &'t toml::Table, name: &str) -> Result<Option<&'t str>> {
-        let text = |value: &'t toml::Value| {
-            value.as_str().ok_or_else(|| self.wrong(format!("{name} = {value} is not text")))
-        };
-        given.get(name).map(text).transpose()
-    }
-
-    fn number(&self, given: &toml::Table, name: &str) -> Result<Option<f64>> {
-        let read = |value: &toml::Value| {
-            number(value).ok_or_else(|| self.wrong(format!("{name} = {value} is no number")))
-        };
-        given.get(name).map(read).transpose()
-    }
-
-    fn table<'t>(&self, given: &'t toml::Table, name: &str) -> Result<Option<&'t toml::Table>> {
-        let table = |value: &'t toml::Value| {
-            value.as_table().ok_or_else(|| self.wrong(format!("[{name}] must be a table")))
-        };
-        given.get(name).map(table).transpose()
-    }
-
-    /// One of the tables, its numbers checked.
-    fn checked<T: DeserializeOwned>(
-        &self,
-        given: &toml::Table,
-        name: &str,
-        check: impl Fn(&T) -> Result<()>,
-    ) -> Result<Option<T>> {
-        let Some(table) = self.table(given, name)? else { return Ok(None) };
-        let read: T = self.read(table, name)?;
-        check(&read).map_err(|error| self.wrong(format!("[{name}]: {error}")))?;
-        Ok(Some(read))
-    }
-
-    /// `[processor]`, or a processor by its name.
-    fn processor(&self, given: &toml::Table) -> Result<Option<Processor>> {
-        let named = given.get("processor").map(|it| processor(it, &self.0.display().to_string()));
-        match named.transpose()?.flatten() {
-            None if given.get("processor").is_some_and(toml::Value::is_str) => Ok(None),
-            None => self.checked(given, "processor", |it: &Processor| it.check()),
-            Some(named) => Ok(Some(Processor {
-                clock_mhz: named.clock_mhz,
-                cycles_per_instruction: Some(named.cycles_per_instruction()),
-            })),
-        }
-    }
-
-    fn read<T: DeserializeOwned>(&self, table: &toml::Table, name: &str) -> Result<T> {
-        let read: std::result::Result<T, toml::de::Error> = table.clone().try_into();
-        read.map_err(|error| self.wrong(format!("[{name}]: {}", error.message())))
-    }
-
-    fn driver(&self, given: &toml::Table, host: &mut BoardHost) -> Result<()> {
-        let known = [LOOP_FIELDS, DRIVER_FIELDS].concat();
-        BoardFile(Path::new(&format!("{}: [driver]", self.0.display())))
-            .refuse_unknown(given, &known)?;
-        let in_driver = |error: Error| self.wrong(format!("[driver]: {error}"));
-        let counts: toml::Table = given
-            .iter()
-            .filter(|(name, _)| LOOP_FIELDS.contains(&name.as_str()))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        if given.contains_key("object") || given.contains_key("function") {
-            let text = |name: &str| given.get(name).and_then(toml::Value::as_str);
-            let (Some(object), Some(function)) = (text("object"), text("function")) else {
-                return Err(self.wrong("[driver] needs both object and function, as text"));
-            };
-            if let Some(count) = counts.keys().min() {
-                return Err(
-                    self.wrong(format!("[driver] has code and counts ({count}); give one of them"))
-                );
-            }
-            let port = given.get("port").map(|port| match port {
-                toml::Value::String(text) => address(text),
-                other => address(&other.to_string()),
-            });
-            let folder = self.0.parent().unwrap_or(Path::new(""));
-            host.driver = Some(DriverCode {
-                object: folder.join(object),
-                function: function.to_owned(),
-                port: port.transpose()?,
-            });
-        }
-        if !counts.is_empty() {
-            let software: Software = self.read(&counts, "driver")?;
-            software.check().map_err(in_driver)?;
-            host.software = Some(software);
-        }
-        host.operation_ns = self.number(given, "operation_ns")?;
-        host.operation_ns.map_or(Ok(()), check_operation_ns).map_err(in_driver)?;
-        let text = |name: &str| self.text(given, name);
-        host.system = text("system")?.map(str::parse).transpose().map_err(in_driver)?;
-        host.like = text("like")?.map(str::to_owned);
-        host.copied = match given.get("copied") {
-            None => false,
-            Some(copied) => copied.as_bool().ok_or_else(|| {
-                self.wrong(format!("[driver]: copied = {copied} is neither true nor false"))
-            })?,
-        };
-        Ok(())
-    }
-
-    fn layers(&self, given: &toml::Table) -> Result<Vec<LayerRates>> {
-        let Some(value) = given.get("layers") else { return Ok(Vec::new()) };
-        let tables: Option<Vec<&toml::Table>> =
-            value.as_array().and_then(|items| items.iter().map(toml::Value::as_table).collect());
-        let tables = tables.ok_or_else(|| self.wrong("layers are written [[layers]]"))?;
-        tables.into_iter().map(|table| self.layer(table)).collect()
-    }
-
-    fn layer(&self, given: &toml::Table) -> Result<LayerRates> {
-        BoardFile(Path::new(&format!("{}: [[layers]]", self.0.display())))
-            .refuse_unknown(given, LAYER_FIELDS)?;
-        let name = given.get("name").and_then(toml::Value::as_str);
-        let name = name.ok_or_else(|| self.wrong("a layer without a name"))?.to_owned();
-        let rate = |field: &str| {
-            let read = |value: &toml::Value| {
-                number(value)
-                    .ok_or_else(|| self.wrong(format!("[[layers]] {field} = {value} is no number")))
-            };
-            given.get(field).map(read).transpose()
-        };
-        Ok(LayerRates {
-            name,
-            read_kb_s: rate("read_kb_s")?,
-            write_kb_s: rate("write_kb_s")?,
-            read_share: rate("read_share")?,
-            write_share: rate("write_share")?,
-        })
-    }
-}
-
-/// The core at its clock of a table `[processor]`, or as `cortex-m3@64MHz`; nothing where it names
-/// no core, and tells only of a driver's instructions.
-///
-/// # Errors
-/// A core without a clock, and numbers that cannot be.
-pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<cores::ClockedCore>> {
-    let wrong = |what: String| Error::data(place, format!("[processor]: {what}"));
-    if let Some(text) = given.as_str() {
-        if text == NONE {
-            return Ok(None);
-        }
-        return text.parse().map(Some).map_err(|error: Error| wrong(error.to_string()));
-    }
-    let Some(core) = given.get("core") else { return Ok(None) };
-    let core = core.as_str().ok_or_else(|| wrong(format!("core = {core} is no name of a core")))?;
-    let fields = ["core", "clock_mhz", "cycles_per_instruction"];
-    let mut keys = given.as_table().into_iter().flat_map(toml::Table::keys);
-    if let Some(key) = keys.find(|key| !fields.contains(&key.as_str())) {
-        return Err(wrong(format!("unknown field '{key}' (known: {})", fields.join(", "))));
-    }
-    let read = |name: &str| {
-        let refused = |value| wrong(format!("{name} = {value} is no number"));
-        given.get(name).map(|value| number(value).ok_or_else(|| refused(value))).transpose()
-    };
-    let clock_mhz = read("clock_mhz")?.ok_or_else(|| wrong("lacks clock_mhz".into()))?;
-    let processor = cores::ClockedCore::new(core, clock_mhz, read("cycles_per_instruction")?);
-    processor.map(Some).map_err(|error| wrong(error.to_string()))
-}
-
-fn number(value: &toml::Value) -> Option<f64> {
-    value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
 }

@@ -1,0 +1,36 @@
+//! The fields of a board file.
+
+use flashpager_base::{Error, Result, did_you_mean};
+
+use crate::spec::AXES;
+
+/// Fields that describe the host; a design's prices do not depend on them.
+pub const HOST_FIELDS: &[&str] =
+    &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share"];
+
+/// Fields that describe neither a design nor a host.
+pub(super) const BESIDES: [&str; 5] = ["description", "needs", "policies", "ram_bytes", "unknown"];
+
+/// The fields that describe a design.
+pub fn design_fields() -> impl Iterator<Item = &'static str> {
+    let others = ["nor", "ram", "handler", "count_commands", "clip_bus", "icache", "tlb"];
+    AXES.iter().map(|axis| axis.name).chain(others)
+}
+
+/// Refuses fields of a board file that no command reads.
+///
+/// # Errors
+/// The first unknown field.
+pub(super) fn refuse_unknown(table: &toml::Table, place: &str) -> Result<()> {
+    let mut known: Vec<&str> =
+        design_fields().chain(HOST_FIELDS.iter().copied()).chain(BESIDES).collect();
+    known.sort_unstable();
+    match table.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            let near = did_you_mean(name, known.iter().copied());
+            let known = known.join(", ");
+            Err(Error::data(place, format!("unknown field '{name}'{near} (known: {known})")))
+        }
+    }
+}

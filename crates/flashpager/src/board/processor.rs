@@ -1,0 +1,36 @@
+//! The processor of a board.
+
+use flashpager_base::{Error, Result};
+use flashpager_media::cores::ClockedCore;
+
+use super::toml_file::number;
+use crate::spec::NONE;
+
+/// The core and its clock, from the table `[processor]` or from a text such as `cortex-m3@64MHz`. `None`
+/// for a table that names no core: it describes the instructions of a driver only.
+///
+/// # Errors
+/// A core without a clock, unknown fields, and impossible numbers.
+pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<ClockedCore>> {
+    let wrong = |what: String| Error::data(place, format!("[processor]: {what}"));
+    if let Some(text) = given.as_str() {
+        if text == NONE {
+            return Ok(None);
+        }
+        return text.parse().map(Some).map_err(|error: Error| wrong(error.to_string()));
+    }
+    let Some(core) = given.get("core") else { return Ok(None) };
+    let core = core.as_str().ok_or_else(|| wrong(format!("core = {core} is no name of a core")))?;
+    let fields = ["core", "clock_mhz", "cycles_per_instruction"];
+    let mut keys = given.as_table().into_iter().flat_map(toml::Table::keys);
+    if let Some(key) = keys.find(|key| !fields.contains(&key.as_str())) {
+        return Err(wrong(format!("unknown field '{key}' (known: {})", fields.join(", "))));
+    }
+    let read = |name: &str| {
+        let refused = |value| wrong(format!("{name} = {value} is no number"));
+        given.get(name).map(|value| number(value).ok_or_else(|| refused(value))).transpose()
+    };
+    let clock_mhz = read("clock_mhz")?.ok_or_else(|| wrong("lacks clock_mhz".into()))?;
+    let processor = ClockedCore::new(core, clock_mhz, read("cycles_per_instruction")?);
+    processor.map(Some).map_err(|error| wrong(error.to_string()))
+}
