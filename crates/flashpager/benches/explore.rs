@@ -1,4 +1,4 @@
-//! A whole design space in one call, beside the same designs one by one.
+//! The time of a whole design space in one call, beside that of the same designs one by one.
 //!
 //! ```text
 //! cargo bench -p flashpager --bench explore
@@ -6,21 +6,21 @@
 //!
 //! 8 cache pages × 16 cache sizes × 4 policies × 2 flash pages × 3 registers =
 //! 3072 designs of examples/traces/bzip2.trace (43 million instructions);
-//! `FLASHPAGER_BENCH_TRACE` names another. Of the single replays one in
-//! `FLASHPAGER_BENCH_SAMPLE` (64) is run, on all cores, and its counts compared. At the end each
-//! policy is replayed at the sixteen sizes of 64-byte pages with all registers, on one core.
+//! `FLASHPAGER_BENCH_TRACE` names another. One in `FLASHPAGER_BENCH_SAMPLE` (64) single replays is run,
+//! on all cores, and its counts are compared. At the end each policy is replayed at the sixteen sizes
+//! of 64-byte pages with all registers, on one core.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{CacheDesign, Cell, Counts, replay, replay_cells, sweep};
-use flashpager::trace::{MemoryTrace, TraceFile};
+use flashpager::trace::{MemoryTrace, TraceFile, TraceInfo};
 use rayon::prelude::*;
 
 const MIB: f64 = 1_048_576.0;
 
-/// The most memory this process ever held, where Linux tells.
+/// Peak memory of this process; NaN if the system is not Linux.
 fn peak_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -28,14 +28,8 @@ fn peak_mib() -> f64 {
     kib.unwrap_or(f64::NAN) / 1024.0
 }
 
-fn main() {
-    let path = std::env::var_os("FLASHPAGER_BENCH_TRACE").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/bzip2.trace")),
-        PathBuf::from,
-    );
-    let sample: usize = std::env::var("FLASHPAGER_BENCH_SAMPLE")
-        .map_or(64, |sample| sample.parse().expect("FLASHPAGER_BENCH_SAMPLE is a number"));
-
+/// The design space: cells of designs that share a replay, and the registers of each cell.
+fn space() -> (Vec<Cell>, Vec<RegisterDesign>) {
     let mut registers = Vec::new();
     for model in
         [RegisterModel::Sequential, RegisterModel::StartColumn, RegisterModel::RandomColumn]
@@ -64,30 +58,36 @@ fn main() {
             });
         }
     }
-    let designs = cells.len() * cache_bytes.len() * registers.len();
+    (cells, registers)
+}
 
-    let start = Instant::now();
-    let file = TraceFile::open(&path).expect("the trace opens");
-    let trace = MemoryTrace::load(&file).expect("the trace reads");
-    let found = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
-    replay_cells(&trace, &cells, &|| true, &|index, counts| {
-        found.lock().expect("no thread panics")[index] = counts;
-        Ok(())
-    })
-    .expect("the space replays");
-    let whole = start.elapsed();
-    let peak = peak_mib();
-    let info = file.info();
+/// Upper bound for the memory of the whole space, in bytes.
+fn memory_bound(cells: &[Cell], info: &TraceInfo) -> u64 {
     let mut bounds: Vec<u64> = cells
         .iter()
         .map(|cell| cell.memory_bytes(info.image_bytes, info.runs, info.bytes))
         .collect();
     bounds.sort_unstable_by(|a, b| b.cmp(a));
-    let bound = 16 * info.runs + bounds.iter().take(rayon::current_num_threads()).sum::<u64>();
-    let found = found.into_inner().expect("no thread panics");
+    16 * info.runs + bounds.iter().take(rayon::current_num_threads()).sum::<u64>()
+}
 
-    let singles: Vec<(usize, usize, usize)> =
-        (0..designs).map(|n| (n / 6 / 16, n / 6 % 16, n % 6)).step_by(sample).collect();
+/// Counts by cell, size and register.
+type SpaceCounts = Vec<Vec<Vec<Counts>>>;
+
+/// Replays every `sample`-th design by itself and compares its counts with those of the space.
+/// Returns the number of replays and their time in seconds.
+fn replay_singles(
+    file: &TraceFile,
+    cells: &[Cell],
+    registers: &[RegisterDesign],
+    found: &SpaceCounts,
+    sample: usize,
+) -> (usize, f64) {
+    let sizes = cells[0].cache_bytes.len();
+    let designs = cells.len() * sizes * registers.len();
+    let indices =
+        |n: usize| (n / registers.len() / sizes, n / registers.len() % sizes, n % registers.len());
+    let singles: Vec<(usize, usize, usize)> = (0..designs).map(indices).step_by(sample).collect();
     let start = Instant::now();
     singles.par_iter().with_max_len(1).for_each(|&(cell, size, register)| {
         let cache = CacheDesign {
@@ -98,22 +98,47 @@ fn main() {
             hierarchy: None,
         };
         let (counts, _): (Vec<Counts>, _) =
-            replay(&file, &cache, &[registers[register]], &|| true, None).expect("replays");
+            replay(file, &cache, &[registers[register]], &|| true, None).expect("replays");
         assert!(counts[0] == found[cell][size][register], "{cache:?} differs");
     });
-    let alone = start.elapsed();
-    let all_alone = alone.as_secs_f64() * designs as f64 / singles.len() as f64;
+    (singles.len(), start.elapsed().as_secs_f64())
+}
+
+fn main() {
+    let path = std::env::var_os("FLASHPAGER_BENCH_TRACE").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/bzip2.trace")),
+        PathBuf::from,
+    );
+    let sample: usize = std::env::var("FLASHPAGER_BENCH_SAMPLE")
+        .map_or(64, |sample| sample.parse().expect("FLASHPAGER_BENCH_SAMPLE is a number"));
+    let (cells, registers) = space();
+    let designs = cells.len() * cells[0].cache_bytes.len() * registers.len();
+
+    let start = Instant::now();
+    let file = TraceFile::open(&path).expect("the trace opens");
+    let trace = MemoryTrace::load(&file).expect("the trace reads");
+    let found = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
+    replay_cells(&trace, &cells, &|| true, &|index, counts| {
+        found.lock().expect("no thread panics")[index] = counts;
+        Ok(())
+    })
+    .expect("the space replays");
+    let whole_s = start.elapsed().as_secs_f64();
+    let peak = peak_mib();
+    let bound = memory_bound(&cells, file.info());
+    let found = found.into_inner().expect("no thread panics");
+    let (singles, alone_s) = replay_singles(&file, &cells, &registers, &found, sample);
+    let all_alone_s = alone_s * designs as f64 / singles as f64;
 
     let instructions = file.info().instructions.unwrap_or_default() as f64 / 1e6;
     println!("trace: {instructions:.1} M instructions, {} runs", file.info().runs);
-    println!("explore: {designs} designs in {:.2} s", whole.as_secs_f64());
+    println!("explore: {designs} designs in {whole_s:.2} s");
     println!("memory: {peak:.0} MiB, bound {:.0} MiB", bound as f64 / MIB);
     println!(
-        "single replays: {} of them, counts equal, in {:.2} s; all would take {all_alone:.0} s",
-        singles.len(),
-        alone.as_secs_f64()
+        "single replays: {singles} of them, counts equal, in {alone_s:.2} s; all would take \
+         {all_alone_s:.0} s"
     );
-    println!("ratio: {:.0}", all_alone / whole.as_secs_f64());
+    println!("ratio: {:.0}", all_alone_s / whole_s);
     for cell in cells.iter().filter(|cell| cell.cache_page_bytes == 64) {
         let once = || {
             let start = Instant::now();

@@ -1,4 +1,4 @@
-//! One policy over a file of page references: how long it takes, and the misses.
+//! The time and the misses of one policy over a file of page references.
 //!
 //! ```text
 //! cargo bench -p flashpager --bench references -- FILE single POLICY FRAMES
@@ -7,12 +7,14 @@
 //! cargo bench -p flashpager --bench references -- FILE spans POLICY FRAMES,FRAMES,… WAYS
 //! ```
 //!
-//! FILE holds little-endian 32-bit page numbers, consecutive ones different, as benches/sweep.py
-//! writes it and measures with it beside other tools; with `spans`, which are caches in sets, the
-//! first and the last page of each run, as benches/xip.py writes it. Prints one line of JSON.
-//! `seconds` is from the references in memory to the misses: it includes making the caches, and for
-//! MIN finding the next uses, which take `next_use_seconds` of it. Reading the file is not in it.
-//! For spans it is a list: how long each piece of them took, out of the first-level cache.
+//! FILE holds little-endian 32-bit page numbers, consecutive ones different, as benches/sweep.py writes
+//! it. With `spans`, for caches in sets, it holds the first and the last page of each run, as
+//! benches/xip.py writes it.
+//!
+//! The program prints one line of JSON. `seconds` is the time from the references in memory to the
+//! misses: it includes making the caches, and for MIN finding the next uses, which takes
+//! `next_use_seconds` of it. It does not include reading the file. For spans it is a list with the time
+//! of each piece, which fits into the first-level cache.
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,35 +29,35 @@ use serde_json::json;
 
 const USAGE: &str = "references FILE single|sizes|spans POLICY FRAMES[,FRAMES…|-LAST] [WAYS]";
 
-/// References handed over at once, as in a replay.
+/// References that a policy receives together, as in a replay.
 const BLOCK: usize = 1 << 13;
-/// Spans handed over at once.
+/// Spans that a policy receives together.
 const BLOCK_SPANS: usize = 1 << 11;
 
-/// What one measurement gives.
+/// The result of one measurement.
 struct Measured {
-    /// Misses of each size.
+    /// Misses for each size.
     misses: Vec<u64>,
-    /// Of the whole time, what finding the next uses took.
+    /// Time of finding the next uses, a part of the whole time.
     next_use_seconds: f64,
 }
 
 struct References<'a> {
     pages: &'a [Page],
-    /// Sizes in frames; only for several sizes.
+    /// Sizes in frames; `None` for a single size.
     frames: &'a [u32],
-    /// Of a set; none for frames that are all alike.
+    /// Ways of a set; `None` for a fully associative cache.
     ways: Option<u32>,
 }
 
 impl References<'_> {
-    /// Above every page's number.
+    /// A number larger than that of every page.
     fn page_bound(&self) -> u32 {
         self.pages.iter().max().map_or(1, |page| page + 1)
     }
 
-    /// For each reference the place of the next one to the same page; none where
-    /// the policy does not ask for it.
+    /// For each reference the index of the next one to the same page; empty if the policy does not need
+    /// it.
     fn next_uses<P: Policy>(&self) -> (Vec<Moment>, f64) {
         if !P::NEEDS_NEXT_USE {
             return (Vec::new(), 0.0);
@@ -97,8 +99,8 @@ impl SizesVisitor for References<'_> {
 
     fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Measured> {
         let mut caches = P::AllSizes::new(self.frames, self.ways, self.page_bound(), parameters)?;
-        // With inclusion the sizes that miss are the first ones: counting where
-        // they end is enough, and the sums come afterwards.
+        // With inclusion the sizes that miss are the first ones: their number is counted, and the sums
+        // come afterwards.
         let mut misses = vec![0; self.frames.len() + 1];
         let (next_uses, next_use_seconds) = self.next_uses::<P>();
         for (block, pages) in self.pages.chunks(BLOCK).enumerate() {
@@ -112,7 +114,7 @@ impl SizesVisitor for References<'_> {
     }
 }
 
-/// Count a miss at some of the sizes.
+/// Counts a miss at some of the sizes.
 #[inline]
 fn count<P: Policy>(misses: &mut [u64], sizes: Range<usize>, outcome: ReferenceOutcome) {
     if !matches!(outcome, ReferenceOutcome::Miss { .. }) {
@@ -125,7 +127,7 @@ fn count<P: Policy>(misses: &mut [u64], sizes: Range<usize>, outcome: ReferenceO
     }
 }
 
-/// The misses of each size.
+/// Misses for each size.
 fn summed<P: Policy>(mut misses: Vec<u64>) -> Vec<u64> {
     if P::AllSizes::INCLUSION {
         for end in (1..misses.len()).rev() {
@@ -138,7 +140,7 @@ fn summed<P: Policy>(mut misses: Vec<u64>) -> Vec<u64> {
     misses
 }
 
-/// Spans through caches in sets.
+/// Replays spans through caches in sets.
 struct Spans<'a> {
     spans: &'a [PageSpan],
     frames: &'a [u32],

@@ -5,8 +5,8 @@
 //! cargo bench -p flashpager --bench replay
 //! ```
 //!
-//! The trace is examples/traces/bzip2.trace; `FLASHPAGER_BENCH_TRACE` names another. The
-//! caches in front are measured on examples/traces/swl/, too.
+//! The trace is examples/traces/bzip2.trace; `FLASHPAGER_BENCH_TRACE` names another. Instruction caches
+//! are measured on examples/traces/swl/, too.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ fn rates(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The SWL paper's instruction cache, TLB and page caches, decoding included.
+/// Measures the SWL paper's instruction cache, TLB and page caches, including decoding.
 fn hierarchy(criterion: &mut Criterion) {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/swl"));
     let hierarchy = HierarchyDesign {
@@ -110,8 +110,8 @@ fn hierarchy(criterion: &mut Criterion) {
     }
 }
 
-/// A cache in hardware before serial NOR, as the RP2040 has it, and eight sizes of it at once;
-/// decoding included.
+/// Measures a cache in hardware before serial NOR, as in the RP2040, and eight sizes of it together,
+/// including decoding.
 fn in_sets(criterion: &mut Criterion) {
     let trace = TraceFile::open(&trace_path()).expect("the trace opens");
     let instructions = trace.info().instructions.expect("the trace counts instructions");

@@ -1,12 +1,12 @@
-//! What the swap store takes for a page on this machine, its emulated medium included. What
-//! it does with flash is in `benches/swap.py`.
+//! The time of the swap store for a page on this machine, including its emulated medium. The operations
+//! on flash are measured by `benches/swap.py`.
 //!
 //! ```text
 //! cargo bench -p flashpager --bench swap
 //! ```
 //!
-//! The instructions of a compressor (`crates/swap/src/price.rs`) are those that callgrind counts in
-//! its calls, over the 4096 · 2000 bytes of the pages:
+//! The instructions of a compressor (`crates/swap/src/price.rs`) were counted by callgrind in its calls,
+//! for the 4096 · 2000 bytes of the pages:
 //!
 //! ```text
 //! cargo bench -p flashpager --bench swap --no-run
@@ -16,7 +16,7 @@
 //! done
 //! ```
 //!
-//! Pages are `synthetic(25%)`; `FLASHPAGER_PAGES` names a file of captured ones.
+//! The pages are `synthetic(25%)`; `FLASHPAGER_PAGES` names a file of captured ones.
 
 use std::hint::black_box;
 
@@ -24,7 +24,7 @@ use criterion::{Criterion, criterion_group};
 use flashpager::swap::store::{Compressor, Store, StoreLayout};
 use flashpager::swap::{SwapSpec, SwapSystem};
 
-/// Pages counted by callgrind, and slots of the stores measured.
+/// Pages that callgrind counts, and slots of the measured stores.
 const PAGES: u32 = 2000;
 
 fn spec(medium: &str, layout: StoreLayout, compressor: Compressor) -> SwapSpec {
@@ -41,7 +41,7 @@ fn spec(medium: &str, layout: StoreLayout, compressor: Compressor) -> SwapSpec {
     spec
 }
 
-/// A store, and some pages for it.
+/// A store with pages for it.
 fn setting(spec: SwapSpec) -> (Store, Vec<Vec<u8>>) {
     let system = SwapSystem::new(spec).expect("the system is in order");
     let contents = system.contents().expect("the pages open");
@@ -72,7 +72,7 @@ fn pages(criterion: &mut Criterion) {
         let mut turn = 0u32;
         let mut slot = || {
             turn += 1;
-            // Coprime to the slots: all of them, in no order.
+            // A step coprime to the number of slots: all of them come, out of order.
             turn.wrapping_mul(1013) % PAGES
         };
         let mut out = vec![0; 4096];
@@ -97,7 +97,7 @@ fn pages(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What callgrind counts.
+/// The work that callgrind counts.
 fn count(compressor: &str) {
     let compressor = compressor.parse().expect("a compressor");
     let (mut store, pages) = setting(spec("ram:32M", StoreLayout::Fragments, compressor));

@@ -141,7 +141,7 @@ impl CallFollower<'_> {
         }
         let Some(entered) = self.entries.get(&run.offset) else { return };
         let end = from.map(Run::end);
-        // Nothing returns to the begin of a function.
+        // The begin of a function is no place to return to.
         let is_back = |end: &u32| self.begins.contains(end) && !self.entries.contains_key(end);
         let back = end.filter(is_back).unwrap_or(NOWHERE);
         let is_loop = |function: usize| {

@@ -1,5 +1,5 @@
-//! The flashpager engine: how a program runs from NAND flash through a RAM
-//! cache far too small for it.
+//! The flashpager engine: replays the code fetches of a program through a RAM cache in front of a
+//! flash part, and prices them.
 //!
 //! Data flows one way, and the crates stand in that order:
 //!
@@ -8,33 +8,34 @@
 //! ```
 //!
 //! * [`trace`]: runs of fetched bytes, images, the trace file
-//! * [`record`]: one reader per foreign format, the recorders' stream, and
-//!   [`placement`]: which bytes of a program lie where in flash
-//! * [`binary`]: ELF, lines of source, and [`driver`]: what the copy loop of a flash
-//!   driver executes for each byte
-//! * [`replay`]: a trace through a [`pager`], the cache of frames, and a data register
-//!   gives [`replay::Counts`]
-//! * [`media`]: flash parts and buses, and [`estimate`]: how fast a medium is on a host
-//! * [`swap`]: data pages that go out, too, compressed
+//! * [`record`]: one reader for each foreign format, the recorders' stream, and [`placement`], which
+//!   says where the bytes of a program lie in flash
+//! * [`binary`]: ELF files, lines of source, and [`driver`], which counts the instructions of a flash
+//!   driver's copy loop
+//! * [`replay`]: the replay of a trace through a [`pager`], which is the cache of frames, and a data
+//!   register; its result is [`replay::Counts`]
+//! * [`media`]: flash parts and buses, and [`estimate`], the speed of a medium on a host
+//! * [`swap`]: data pages in compressed swap
 //!
-//! Here they meet:
+//! This crate brings them together:
 //!
-//! * [`cost`]: counts × media × handler gives time, bandwidth, latency
-//! * [`spec`]: a design as a person writes it down, what of it can be varied, and
-//!   [`board`]: the files that hold one
-//! * [`design`]: the same looked up and checked
-//! * [`simulation`]: a trace file through designs, row by row
-//! * [`warm_up`]: which first runs of a trace are not counted
-//! * [`sample`]: a long trace by windows of it, with the error of what they tell
-//! * [`attribution`]: which code of the program causes the faults of a design
-//! * [`layout`]: an order of a program's functions with which designs run it faster
-//! * [`samples`]: what a trace executes, as a profile for compilers
-//! * [`linked`]: the input sections of a linked program, to be laid out anew
-//! * [`calls`]: what a call of a function takes, and what of it goes into faults
+//! * [`cost`]: time, bandwidth and latency of counts
+//! * [`spec`]: a design as a user writes it, and the axes of a design space; [`board`]: files with
+//!   designs
+//! * [`design`]: a design with its part, bus and policy looked up and checked
+//! * [`simulation`]: the replay of a trace file through designs
+//! * [`warm_up`]: first runs of a trace that are not counted
+//! * [`sample`]: a sample of a long trace, with errors of its figures
+//! * [`attribution`]: faults by the code that causes them
+//! * [`layout`]: orders of a program's functions, and functions to pin in RAM
+//! * [`sample_profile`]: execution counts of a trace as a profile for compilers
+//! * [`linked`]: the input sections of a linked program, for another order
+//! * [`calls`]: times of a function's calls; [`stall`]: the longest stall of a short stretch
 //!
-//! A replay knows no nanosecond and a price knows no policy: neither crate sees the
-//! other. The engine prints nothing, reads no clock (but for `host` in [`swap`]) and never
-//! panics on data.
+//! A replay knows no nanosecond and a price knows no policy: neither crate depends on the other. The
+//! engine prints nothing, reads no clock (except for `host` in [`swap`]), and does not panic on data.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod attribution;
 pub mod board;

@@ -80,7 +80,7 @@ pub struct Attribution {
     pub fault_ns: f64,
     /// All owners of executed or read bytes, the longest fault time first.
     pub owners: Vec<Owner>,
-    /// What could not be found out, and how to help it.
+    /// Notes on missing information, and on how to supply it.
     pub notes: Vec<String>,
 }
 

@@ -1,8 +1,7 @@
 //! Cost: counts × media × handler gives time, bandwidth and latency.
 //!
-//! Nothing here knows a policy: a price applies to counts, to a class of faults, or to one fault, and
-//! how they came about does not matter. So a result re-prices for another part or bus without a
-//! replay.
+//! A price applies to counts, to a class of faults, or to one fault. It does not depend on the policy
+//! that caused them. So a result re-prices for another part or bus without a replay.
 //!
 //! The four steps of a fault are those of CARDIS 2010, section 4.2: load, fetch, write, read. Usually
 //! a time is a sum of prices ([`Time::of`]). If flash or bus go on while the program runs, it is not:

@@ -76,7 +76,7 @@ pub struct PlacedUnit {
     pub before: u32,
     /// Its offset in the new image.
     pub after: u32,
-    /// Whether it cannot move.
+    /// True if it cannot move.
     pub fixed: bool,
     /// Bytes of it that are executed, each as often as it is, weighted by trace.
     pub executed_bytes: f64,
@@ -89,7 +89,7 @@ pub struct Layout {
     pub pages: Vec<PageLayout>,
     /// Index of the best of them.
     pub best: usize,
-    /// How the units were found.
+    /// The units, and assumptions on them.
     pub coverage: Coverage,
     /// Bytes of the units that lie in RAM, beside the cache.
     pub resident_bytes: u64,

@@ -34,7 +34,7 @@ impl Budget for ShareBudget<'_> {
 
 /// Budget of a phase in evaluations, which ends early if the search is stopped.
 pub(super) struct EvaluationBudget<'a> {
-    /// How many.
+    /// Evaluations of the phase.
     pub(super) evaluations: Evaluations,
     /// Returns true if the search is to end early.
     pub(super) stopped: &'a (dyn Fn() -> bool + Sync),

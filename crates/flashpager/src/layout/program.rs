@@ -17,13 +17,13 @@ pub(super) struct Program {
     pub(super) units: Units,
     /// The same units, none of them in RAM.
     pub(super) recorded_units: Units,
-    /// What the search sees of each trace, as pieces of units.
+    /// The part of each trace that the search sees, as pieces of units.
     pub(super) sequences: Vec<PieceSequence>,
-    /// How often units follow one another, by all traces with their weights.
+    /// Counts of units and of transitions between them, over all traces with their weights.
     pub(super) profile: Profile,
-    /// How often bytes are executed.
+    /// Execution counts of bytes.
     pub(super) heat: Heat,
-    /// How the units were found.
+    /// The units, and assumptions on them.
     pub(super) coverage: Coverage,
 }
 

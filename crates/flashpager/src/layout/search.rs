@@ -131,7 +131,7 @@ impl BaselinePortfolio {
 
 /// The search for one cache page.
 pub(super) struct PageSearch<'a> {
-    /// What runs the program.
+    /// The designs that run the program.
     pub(super) page: &'a PageDesigns,
     /// The search.
     search: Annealer<'a>,

@@ -17,7 +17,7 @@ pub(super) struct LoadedTrace {
     pub(super) training: MemoryTrace,
     /// The end of the trace, if a share of it is held out.
     pub(super) held_out: Option<MemoryTrace>,
-    /// How much it counts beside the others.
+    /// Its weight beside the other traces.
     pub(super) weight: f64,
 }
 
@@ -51,7 +51,7 @@ impl LoadedTrace {
         [Some(&self.training), self.held_out.as_ref()].into_iter().flatten()
     }
 
-    /// Whether both traces execute the same runs in the same order.
+    /// Returns true if both traces execute the same runs in the same order.
     fn executes_same_as(&self, other: &Self) -> bool {
         let runs = |trace: &Self| -> Vec<Run> {
             trace.parts().filter_map(|part| part.in_memory()).flatten().copied().collect()
@@ -106,7 +106,7 @@ impl TraceSet {
         &self.training[0].info
     }
 
-    /// Whether any of the traces holds data reads.
+    /// Returns true if any of the traces holds data reads.
     pub(super) fn has_reads(&self) -> bool {
         self.training.iter().chain(&self.held_out).any(|trace| trace.info.reads > 0)
     }
@@ -121,7 +121,7 @@ impl TraceSet {
         Ok(executed)
     }
 
-    /// What the search sees of each trace, with the trace's description.
+    /// The part of each trace that the search sees, with the trace's description.
     pub(super) fn training(&self) -> impl Iterator<Item = (&TraceInfo, &MemoryTrace)> {
         self.training.iter().map(|trace| (&trace.info, &trace.training))
     }
@@ -131,7 +131,7 @@ impl TraceSet {
         self.training.iter().map(|trace| trace.weight).collect()
     }
 
-    /// What is held out: ends of traces, and whole traces.
+    /// The held-out executions: ends of traces, and whole traces.
     pub(super) fn held_out(&self) -> impl Iterator<Item = (&TraceInfo, &MemoryTrace)> {
         let ends = self.training.iter();
         let ends = ends.filter_map(|trace| Some((&trace.info, trace.held_out.as_ref()?)));

@@ -1,4 +1,4 @@
-//! Attribution against a slow, obvious one: byte by byte, fault by fault.
+//! Attribution against a slow and obvious one: byte by byte, fault by fault.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ fn design(register: &str, policy: &str) -> Design {
     .unwrap()
 }
 
-/// Two files: symbols that nest, overlap, leave gaps, do not know their length.
+/// Two files with symbols that nest, overlap, leave gaps, or have no length.
 fn info() -> TraceInfo {
     let images = vec![
         Image {
@@ -96,7 +96,7 @@ fn info() -> TraceInfo {
     TraceInfo { images, ..TraceInfo::default() }
 }
 
-/// Name and image of the owner of one byte, read off the description.
+/// Name and image of the owner of one byte, searched in the description.
 fn slow_owner(info: &TraceInfo, byte: u32) -> (String, String) {
     let within = |start: u32, bytes: u32| (start..start + bytes).contains(&byte);
     let Some(image) = info.images.iter().find(|image| within(image.offset, image.bytes)) else {
@@ -123,7 +123,7 @@ fn attributed(trace: &dyn Trace, info: &TraceInfo, design: &Design, by: GroupBy)
     attribute(trace, info, design, by, &[], &|| true).unwrap()
 }
 
-/// The parts make the whole, to the last count.
+/// The counts of all owners add up exactly to those of the whole.
 fn assert_complete(found: &Attribution, counts: &Counts) {
     let sum = |of: fn(&flashpager::attribution::Owner) -> u64| found.owners.iter().map(of).sum();
     let parts: [u64; 10] = [
@@ -306,7 +306,7 @@ fn descriptions_from_strangers_do_no_harm() {
     assert!(!lines.unwrap_err().to_string().contains(char::is_control));
 }
 
-/// The program that runs the tests, placed: it has lines, and a build id or not.
+/// The description of the program that runs the tests: it has lines, and may have a build id.
 #[inline(never)]
 fn own_program() -> (Vec<u8>, TraceInfo) {
     let path = std::env::current_exe().unwrap();
@@ -331,7 +331,7 @@ fn damaged_programs_give_an_error_or_lines() {
         own.is_some_and(|o| o.info.function.as_deref().unwrap_or_default().contains("own_program"))
     );
 
-    // The sections of debug information alone, so that damage strikes them.
+    // Only sections of debug information, so that the damage hits them.
     let folder = TempDir::new().unwrap();
     let whole = folder.path().join("debug");
     let copied = std::process::Command::new("objcopy")

@@ -1,5 +1,5 @@
-//! What calls take: programs done by hand, and programs drawn at random of which it is known who
-//! called whom, priced run by run with a cache that is a list.
+//! Times of calls: programs written by hand, and random programs with known calls, priced run by run
+//! with a cache that is a list.
 
 use std::sync::Mutex;
 
@@ -10,15 +10,15 @@ use flashpager::spec::DesignSpec;
 use flashpager::trace::{Image, MemoryTrace, Run, RunSource, Symbol, Trace, TraceInfo};
 use proptest::prelude::*;
 
-/// Bytes from one function to the next, and of what lies between two calls in it.
+/// Bytes from one function to the next, and between two calls in a function.
 const FUNCTION: u32 = 256;
 const SLOT: u32 = 16;
 const FUNCTIONS: u32 = 5;
 
-/// Code behind them that no symbol names.
+/// Offset of code behind the functions that no symbol names.
 const CALLER: u32 = FUNCTIONS * FUNCTION;
 
-/// Each fault loads its page: a flash page is a cache page.
+/// A design with flash pages as large as cache pages, so that each fault loads its page.
 const PAGE: u32 = 32;
 
 fn name(function: u32) -> String {
@@ -75,7 +75,7 @@ fn run(offset: u32, end: u32) -> Run {
     Run { offset, length: end - offset }
 }
 
-/// (time, lost, faults) of each run, with a cache that is a list.
+/// (time, time lost, faults) of each run, with a cache that is a list.
 fn priced(runs: &[Run], design: &Design, frames: usize) -> Vec<(f64, f64, u64)> {
     let prices = design.prices();
     let fault_ns = prices.t_load_ns
@@ -124,7 +124,8 @@ fn a_call_takes_what_runs_between_its_first_byte_and_its_return() {
     let found = timed(&runs, &design, &[1, 2, 0, 3]);
     let (f1, f2, f0, f3) = (&found[0], &found[1], &found[2], &found[3]);
     assert_eq!((f1.calls, f1.recursive, f1.unreturned), (2, 0, 0));
-    // The first: a lookup, a fault, 16 bytes. The second: three lookups, a fault of f2's page.
+    // The first call takes a lookup, a fault and 16 bytes; the second three lookups and a fault of f2's
+    // page.
     let first = 16.0 * 3.0 + 5.0 + fault;
     let second = 32.0 * 3.0 + 3.0 * 5.0 + fault;
     assert!((f1.time.mean_ns - (first + second) / 2.0).abs() < 0.01, "{f1:?}");
@@ -133,7 +134,7 @@ fn a_call_takes_what_runs_between_its_first_byte_and_its_return() {
     assert_eq!((f1.mean_faults, f1.most_faults), (1.0, 1));
     assert_eq!((f2.calls, f2.most_faults), (1, 1));
     assert!((f2.time.mean_ns - (16.0 * 3.0 + 5.0 + fault)).abs() < 0.01);
-    // The first function is never left: it takes all there is.
+    // The first function does not return: it takes the whole time.
     assert_eq!((f0.calls, f0.unreturned), (1, 1));
     let whole = (16.0 + 16.0 + 16.0 + 8.0 + 16.0 + 8.0 + 16.0) * 3.0 + 7.0 * 5.0 + 4.0 * fault;
     assert!((f0.all_ns - whole).abs() < 0.01, "{f0:?} {whole}");
@@ -156,7 +157,7 @@ fn who_is_jumped_to_at_the_end_returns_with_its_caller() {
     let runs = [run(0, 16), run(256, 264), run(512, 528), run(16, 32), run(0, 16), run(512, 528)];
     let found = timed(&runs, &design("lru", 8), &[1, 2]);
     assert_eq!((found[0].calls, found[0].unreturned), (1, 0));
-    // Its second call returns behind f0's, too; nothing begins there any more.
+    // Its second call returns behind f0's, too; no run begins there any more.
     assert_eq!((found[1].calls, found[1].unreturned), (2, 1));
 }
 
@@ -170,7 +171,7 @@ fn a_long_chain_of_jumps_returns_whole() {
         let found = timed(&runs, &design("lru", 8), &[1, 2]);
         assert_eq!(found[0].calls + found[1].calls, u64::from(jumps) + 2, "{jumps}");
         assert_eq!((found[0].unreturned, found[1].unreturned), (0, 0), "{jumps}");
-        // The jumps end where the first does: none is left open behind it.
+        // All jumps end with the first call: none stays open.
         let prices = design("lru", 8).prices();
         let last = 16.0 * prices.ram.t_read_ns + prices.handler.lookup_ns;
         let chain = found[0].all_ns - last;
@@ -180,7 +181,7 @@ fn a_long_chain_of_jumps_returns_whole() {
 
 #[test]
 fn a_function_may_be_asked_for_by_two_names() {
-    // f1 is f0's second name, and f0 is asked for twice.
+    // f1 is f0's second name, and f0 is requested twice.
     let runs = [run(CALLER, CALLER + 2), run(0, 16), run(CALLER + 2, CALLER + 4)];
     let mut info = info(&runs);
     info.images[0].symbols[1].offset = 0;
@@ -196,7 +197,7 @@ fn a_function_may_be_asked_for_by_two_names() {
 
 #[test]
 fn both_passes_are_told() {
-    /// A trace that is read from a file, for all that its readers can see.
+    /// A trace that its readers see as one that is read from a file.
     struct Streamed(MemoryTrace);
 
     impl Trace for Streamed {
@@ -257,7 +258,7 @@ fn what_cannot_be_told_is_refused_in_a_line() {
     assert!(of(&stripped, "f1").contains("names no functions"));
 }
 
-/// A program as it is drawn: what it executes, and (function, first run, run behind) of each call.
+/// A random program: its runs, and (function, first run, run after the last) of each call.
 #[derive(Default)]
 struct Program {
     runs: Vec<Run>,
@@ -265,7 +266,7 @@ struct Program {
 }
 
 impl Program {
-    /// Execute a function as `draws` say; who jumped to it closes with it.
+    /// Executes a function by `draws`; functions that jumped to it end with it.
     fn execute(&mut self, function: u32, draws: &mut impl Iterator<Item = u8>, depth: u32) {
         let base = function * FUNCTION;
         let call = self.calls.len();
@@ -276,23 +277,23 @@ impl Program {
             let Some(draw) = draws.next() else { break };
             let other = u32::from(draw >> 3) % FUNCTIONS;
             match draw % 8 {
-                // Calls another function, or itself.
+                // A call of another function, or of itself.
                 0..=2 if depth < 8 => {
                     self.runs.push(run(at, end));
                     self.execute(other, draws, depth + 1);
                     at = end;
                 }
-                // Goes back in itself, to where nobody returns.
+                // A jump back in itself, to a place where nothing returns.
                 3 if slot > 2 => {
                     self.runs.push(run(at, end - 2));
                     at = base + SLOT * (slot - 2) + 4;
                 }
-                // Goes back to its first byte.
+                // A jump back to its first byte.
                 4 => {
                     self.runs.push(run(at, end - 4));
                     at = base;
                 }
-                // Jumps to another function, which returns to its caller.
+                // A jump to another function, which returns to the caller.
                 5 if other != function && depth < 8 => {
                     self.runs.push(run(at, end - 6));
                     self.execute(other, draws, depth + 1);
@@ -304,7 +305,7 @@ impl Program {
                     self.calls[call].2 = self.runs.len();
                     return;
                 }
-                // Jumps to another, which jumps to the next, and so on; the last returns.
+                // A jump to another function, which jumps to the next, and so on; the last returns.
                 7 if other != function && draw > 200 => {
                     self.runs.push(run(at, end - 10));
                     let first = self.calls.len();
@@ -334,7 +335,7 @@ proptest! {
     ) {
         let mut program = Program::default();
         let mut draws = draws.into_iter();
-        // Somebody calls again and again, and goes on behind.
+        // The main program calls functions one after another.
         for round in 0..6 {
             program.runs.push(run(CALLER + 2 * round, CALLER + 2 * round + 2));
             program.execute(u32::from(draws.next().unwrap_or(0)) % (FUNCTIONS - 1), &mut draws, 0);

@@ -34,7 +34,7 @@ fn typed(spec: &DesignSpec, design: &Design, field: &str, value: &str) -> Design
     match field {
         "ram" => spec.ram = Some(design.prices().ram),
         "handler" => spec.handler = Some(design.prices().handler),
-        // What a core takes for an instruction is assumed of a processor that was typed.
+        // The processor was typed; its cycles for an instruction were assumed.
         "processor" => {}
         "clip_bus" => spec.clip_bus = true,
         _ => spec.set(field, Value::Text(value.to_owned())).unwrap(),

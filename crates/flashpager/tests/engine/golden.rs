@@ -1,8 +1,8 @@
-//! Golden counts of the shipped traces, and the engine against the reference on
-//! the beginning of each.
+//! Golden counts of the shipped traces, and the engine against the reference implementation on the
+//! begin of each trace.
 //!
-//! `FLASHPAGER_UPDATE_GOLDEN=1 cargo test -p flashpager --test engine golden`
-//! writes the golden files anew.
+//! `FLASHPAGER_UPDATE_GOLDEN=1 cargo test -p flashpager --test engine golden` writes the golden files
+//! anew.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use flashpager::trace::{MemoryTrace, Run, Trace, TraceFile};
 
 use crate::reference::{self, Setup};
 
-/// Small enough for the reference, which walks the history for every reference.
+/// Runs for the reference implementation, which searches the whole history at every reference.
 const REFERENCE_RUNS: usize = 20_000;
 
-/// Enough to reach all parts of a program, few enough for many single replays; with
-/// something in front of them, every run takes longer.
+/// Runs for single replays: enough to reach all parts of a program. With an instruction cache in front,
+/// every run takes longer.
 const SWEPT_RUNS: usize = 200_000;
 const SWEPT_RUNS_IN_FRONT: usize = 30_000;
 
@@ -54,7 +54,7 @@ fn registers() -> Vec<RegisterDesign> {
     ]
 }
 
-/// Every policy once. Parameters are 1, but where that would make it FIFO.
+/// Every policy once, with parameters of 1, unless 1 would make it FIFO.
 fn policies() -> impl Iterator<Item = String> {
     POLICIES.iter().map(|(name, parameters)| match *name {
         "pa-clock" => "pa-clock(4)".into(),
@@ -64,7 +64,7 @@ fn policies() -> impl Iterator<Item = String> {
     })
 }
 
-/// What stands in front of the caches, where something does.
+/// The instruction caches and TLBs in front of the caches.
 fn hierarchy() -> HierarchyDesign {
     HierarchyDesign {
         icache: ICacheShape { cache_bytes: 1024, line_bytes: 32, ways: 4 },
@@ -125,7 +125,7 @@ fn beginning(path: &Path, count: usize) -> Vec<Run> {
     runs
 }
 
-/// One pass over all sizes gives what single replays give, to the last count.
+/// One pass over all sizes has exactly the counts of single replays.
 #[test]
 fn sweeps_of_real_traces_equal_single_replays() {
     for path in shipped_traces() {
@@ -145,7 +145,7 @@ fn sweeps_of_real_traces_equal_single_replays() {
                     cache_bytes: vec![100_000, 512, 2048, 2500, 16384, 1 << 30],
                     registers: registers(),
                 };
-                // No tree stands over just any number of frames.
+                // A tree needs a power of two of frames.
                 let policy = &cell.policy;
                 let frames = |bytes: &u64| (bytes / u64::from(cache_page_bytes)) as u32;
                 cell.cache_bytes.retain(|bytes| policy.check(frames(bytes)).is_ok());

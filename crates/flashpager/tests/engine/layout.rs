@@ -1,4 +1,4 @@
-//! Layout: what is predicted of an order is what the arranged trace gives.
+//! Layout: the prediction for an order is the result of the arranged trace.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn design(policy: &str, cache_bytes: u64) -> Design {
     .expect("a design that can be")
 }
 
-/// So many evaluations.
+/// A limit of so many evaluations.
 fn counted(all: u64) -> SearchLimit<'static> {
     SearchLimit::Evaluations { all, stopped: &|| false }
 }
@@ -32,7 +32,8 @@ fn found(request: &LayoutRequest, evaluations: u64) -> Layout {
     layout(request, &counted(evaluations), &|| true, &|_| ()).expect("it can be laid out")
 }
 
-/// Counts, time and all, for each page and both policies; and the search is never worse.
+/// Predictions have the counts and times of the arranged trace, for each page and both policies, and
+/// the search is never worse than the recorded order.
 #[test]
 fn predictions_are_what_the_arranged_trace_gives() {
     let path = traces().join("java/sensors.trace");
@@ -74,7 +75,7 @@ fn predictions_are_what_the_arranged_trace_gives() {
     }
 }
 
-/// Two products at once: for neither is the order worse than before.
+/// With two products, the order is worse for neither.
 #[test]
 fn an_order_for_two_designs_helps_both() {
     let request = LayoutRequest {
@@ -98,7 +99,7 @@ fn an_order_for_two_designs_helps_both() {
     assert_eq!(page.portfolio.len(), Baseline::ALL.len());
 }
 
-/// One line that says what is wrong.
+/// Wrong requests are refused with one line that says what is wrong.
 #[test]
 fn what_cannot_be_laid_out_is_refused() {
     let request = |file: &str, held_out: &[&str], share| LayoutRequest {

@@ -1,5 +1,5 @@
-//! The engine as a whole, through its facade: against slow and obvious references, golden
-//! counts, and the papers' tables.
+//! Tests of the engine through its facade, against slow and obvious references, golden counts, and
+//! the papers' tables.
 
 mod attribution;
 mod calls;

@@ -29,8 +29,8 @@ fn examples(text: &str) -> Vec<Example<'_>> {
     found
 }
 
-/// The table's row of a reference to `page`, by the engine; what is kept, which it does not
-/// tell, by the reference.
+/// The table's row for a reference to `page`: the outcome is the engine's, the kept pages are those of
+/// the reference implementation, because the engine does not show them.
 fn row(page: Page, outcome: ReferenceOutcome, kept: &[String]) -> String {
     let outcome = match outcome {
         ReferenceOutcome::Hit => "hit".to_string(),

@@ -1,5 +1,5 @@
-//! Pinning: what is told of a choice is what a plain cache gives for the program without it, and
-//! no choice is worse than one that is found at a glance.
+//! Pinning: the result of a choice is that of a plain cache for the program without the pinned units,
+//! and no choice is worse than an obvious one.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use flashpager::trace::{Image, Run, Symbol, TraceInfo, TraceWriter};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-/// A cache page is a flash page, so that each miss costs the same.
+/// Bytes of a cache page, which is a flash page: so each miss costs the same.
 const PAGE: u32 = 32;
 const FRAMES: u32 = 3;
 
@@ -21,13 +21,13 @@ fn name(function: usize) -> String {
     format!("f{function}")
 }
 
-/// A trace of functions f0, f1, … of as many pages, one behind another.
+/// A trace of the functions f0, f1, …, one behind another; `pages` are their lengths in pages.
 fn written(folder: &TempDir, pages: &[u32], runs: &[Run]) -> PathBuf {
     let bytes: Vec<u32> = pages.iter().map(|pages| pages * PAGE).collect();
     written_bytes(folder, &bytes, runs)
 }
 
-/// The same of functions of as many bytes.
+/// A trace of functions with lengths in bytes.
 fn written_bytes(folder: &TempDir, bytes: &[u32], runs: &[Run]) -> PathBuf {
     let mut offset = 0;
     let symbols = bytes.iter().enumerate().map(|(function, bytes)| {
@@ -92,7 +92,8 @@ fn pinned(request: &PinRequest) -> Pinning {
     pin(request, &ORDERS, &|| true, &|_| ()).unwrap()
 }
 
-/// Misses of a cache that is a list, without the functions of a set: the others move up.
+/// Misses of a cache that is a list, for the program without the functions of `set`: the others move
+/// up.
 fn misses(pages: &[u32], runs: &[Run], set: u32) -> u64 {
     let mut moved = Vec::new();
     let mut free = 0;
@@ -145,9 +146,9 @@ proptest! {
         let request = request(written(&folder, &pages, &runs), ram_pages);
         let found = pinned(&request);
         let set = set_of(&found);
-        let told = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
-        prop_assert_eq!(told(&found.before), misses(&pages, &runs, 0));
-        prop_assert_eq!(told(&found.after), misses(&pages, &runs, set));
+        let misses_of = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
+        prop_assert_eq!(misses_of(&found.before), misses(&pages, &runs, 0));
+        prop_assert_eq!(misses_of(&found.after), misses(&pages, &runs, set));
         prop_assert_eq!(found.ram_bytes, u64::from(bytes(&pages, set)));
         prop_assert!(found.ram_bytes <= request.ram_bytes);
         let mut so_far = 0;
@@ -156,7 +157,7 @@ proptest! {
             prop_assert_eq!(step.misses, misses(&pages, &runs, so_far));
             prop_assert_eq!(step.ram_bytes, u64::from(bytes(&pages, so_far)));
         }
-        // Neither nothing nor one function is better.
+        // Pinning nothing is not better, and no single function is.
         let singles = (0..pages.len()).map(|function| 1 << function).chain([0]);
         for other in singles {
             if u64::from(bytes(&pages, other)) <= request.ram_bytes {
@@ -172,7 +173,8 @@ fn page(number: u32) -> Run {
     Run { offset: number * PAGE, length: PAGE }
 }
 
-/// f0 to f3 take turns, so that LRU of three frames always misses; without any one all hit.
+/// f0 to f3 take turns, so that LRU with three frames always misses; without any one of them all
+/// references hit.
 #[test]
 fn one_function_less_ends_a_fight() {
     let folder = tempfile::tempdir().unwrap();
@@ -185,7 +187,7 @@ fn one_function_less_ends_a_fight() {
     assert_eq!((found.curve.len(), found.knee), (1, Some(0)));
 }
 
-/// A handler of one page runs seldom: nothing would be saved by it, but its calls are limited.
+/// A handler of one page runs seldom, so that pinning it would save nothing; but its calls are limited.
 #[test]
 fn limited_calls_are_pinned_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -211,7 +213,7 @@ fn limited_calls_are_pinned_for() {
     let cold = pinned(&limited(1e9));
     let call = &cold.calls[0];
     assert_eq!((call.calls, call.before_ns), (3, call.before_ns));
-    // Two misses of one page each.
+    // A call has two misses of one page each.
     let one = {
         let prices = design("lru").prices();
         prices.t_load_ns + f64::from(PAGE) * (prices.t_byte_ns + 1.0)
@@ -243,8 +245,8 @@ fn what_cannot_be_pinned_is_refused() {
     assert!(said.contains("the trace has no function f9"), "{said}");
 }
 
-/// Two handlers that interrupt f0 in its middle, where it at other times goes on: f2 is told from
-/// f3, which follows it at once, and f3 is counted where it follows.
+/// Two handlers interrupt f0 in its middle, where it goes on at other times. f2 is distinguished from f3,
+/// which follows it at once, and calls of f3 count from where it follows.
 #[test]
 fn handlers_that_follow_one_another_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
@@ -252,12 +254,12 @@ fn handlers_that_follow_one_another_are_told_apart() {
     let of = |function: u32| Run { offset: function * PAGE, length: half };
     let rest = Run { offset: half, length: half };
     let mut runs = vec![page(1), page(0), page(1)];
-    // Each by itself, behind two instructions, then both.
+    // Each handler comes by itself, after two instructions, and then both.
     let (begun, left) = (Run { offset: 0, length: 8 }, Run { offset: 8, length: PAGE - 8 });
     runs.extend([of(0), of(2), rest, page(1), of(0), of(3), rest, page(1)]);
     runs.extend([begun, of(2), left, page(1), begun, of(3), left, page(1)]);
     runs.extend([of(0), of(2), of(3), rest, page(1)]);
-    // In front of the target of a jump of f0: it is not where the jump stands.
+    // A handler comes before the target of a jump of f0, which is not where the jump stands.
     let jump = Run { offset: half, length: 8 };
     runs.extend([of(0), jump, of(2), of(3), rest, page(1), page(0), page(1)]);
     let path = written(&folder, &[1, 1, 1, 1], &runs);
@@ -318,8 +320,8 @@ fn loops_to_the_start(runs: &mut Vec<Run>) {
     }
 }
 
-/// Jumps on a condition come behind an instruction that at other times just goes on, as interrupts
-/// do. A call with one of them at its end is counted to its own end.
+/// Conditional jumps come after an instruction that goes on at other times, as interrupts do. A call
+/// with one of them at its end counts up to that end.
 #[test]
 fn what_jumps_on_a_condition_is_no_handler() {
     for made in [conditional_calls, conditional_jumps, loops_to_the_start] {
@@ -335,7 +337,7 @@ fn what_jumps_on_a_condition_is_no_handler() {
     }
 }
 
-/// A search that counts evaluations ends when it is stopped, as far as it came.
+/// A search that counts evaluations keeps its best choice if it is stopped.
 #[test]
 fn evaluations_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
@@ -353,7 +355,7 @@ fn evaluations_can_be_stopped() {
     assert!(pinned(&request).is_finished);
 }
 
-/// Where nothing interrupts anything, it may as well be a jump at the end: that is said.
+/// A function that follows another may have been jumped to at its end: a note says so.
 #[test]
 fn what_may_be_a_jump_counts_and_is_told() {
     let folder = tempfile::tempdir().unwrap();
@@ -370,8 +372,8 @@ fn what_may_be_a_jump_counts_and_is_told() {
     assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
 }
 
-/// Misses of a cache with ways, of functions of any length: those of `order` lie one behind
-/// another, the others in RAM.
+/// Misses of a cache with ways, for functions of any length: those of `order` lie one behind another,
+/// the others in RAM.
 fn ordered_misses(bytes: &[u32], runs: &[Run], order: &[usize], ways: usize) -> u64 {
     let lines = FRAMES as usize + 1;
     let mut moved = Vec::new();
@@ -402,8 +404,8 @@ fn ordered_misses(bytes: &[u32], runs: &[Run], order: &[usize], ways: usize) -> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Both together are never worse than either alone, nor than what pinning and a search for an
-    /// order give by themselves; a function is pinned or ordered; counts are those of a plain cache.
+    /// Pinning and ordering together are never worse than either alone. Each function is either pinned
+    /// or ordered, and counts are those of a plain cache.
     #[test]
     fn an_order_and_what_is_pinned_are_no_worse_than_either(
         sizes in prop::collection::vec(1u32..12, 3..8),
@@ -441,16 +443,17 @@ proptest! {
         let mut both: Vec<usize> = found.pinned.iter().map(number).chain(order.clone()).collect();
         both.sort_unstable();
         prop_assert_eq!(both, (0..bytes.len()).collect::<Vec<_>>());
-        let told = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
-        prop_assert_eq!(told(&found.after), ordered_misses(&bytes, &runs, &order, ways));
+        let misses_of = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
+        prop_assert_eq!(misses_of(&found.after), ordered_misses(&bytes, &runs, &order, ways));
         let recorded: Vec<usize> = (0..bytes.len()).collect();
-        prop_assert_eq!(told(&found.before), ordered_misses(&bytes, &runs, &recorded, ways));
+        prop_assert_eq!(misses_of(&found.before), ordered_misses(&bytes, &runs, &recorded, ways));
         prop_assert!(found.ram_bytes <= u64::from(ram_bytes));
     }
 }
 
-/// Five functions of a line take turns in one of four sets of one way. Without one of them, and with
-/// the other four each in a set, nothing fights any more; with either alone some do.
+/// Five functions of one line each take turns in one of four sets of one way. They conflict no more if
+/// one is pinned and each of the others lies in a set of its own; pinning or ordering alone does not
+/// achieve that.
 #[test]
 fn an_order_ends_the_fights_that_pinning_leaves() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Samples of long traces beside the whole, and what a sample is made of: windows, and blocks
-//! that were counted while a trace was written.
+//! Samples of long traces against the whole traces, and their basis: windows, and blocks that are
+//! counted while a trace is written.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// What is counted while writing is what a reader counts, and the check agrees.
+    /// Blocks counted while writing are those that a reader counts, and the check agrees.
     #[test]
     fn blocks_are_counted_while_writing(
         runs in prop::collection::vec(a_run(), 0..400),
@@ -67,15 +67,15 @@ proptest! {
     }
 }
 
-/// Symbols that a recorder tells when they have been executed: then nothing is said of calls
-/// that would not be so, and nothing of blocks.
+/// A recorder may name symbols after they were executed: then calls would be counted wrong, and the
+/// description has no blocks.
 #[test]
 fn symbols_that_come_too_late_leave_the_blocks_uncounted() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.trace");
     let info = with_symbols(vec![Symbol { name: "f".into(), offset: 64, bytes: 4096 }]);
     let mut writer = TraceWriter::create(&path, false).unwrap();
-    // More than a row group.
+    // The trace is longer than a row group.
     for _ in 0..600_000 {
         writer.push(Run { offset: 0, length: 4 }).unwrap();
         writer.push(Run { offset: 64, length: 4 }).unwrap();
@@ -83,7 +83,7 @@ fn symbols_that_come_too_late_leave_the_blocks_uncounted() {
     assert_eq!(writer.finish(info).unwrap().blocks, None);
     let file = TraceFile::open(&path).unwrap();
     assert!(file.blocks().is_none());
-    // Written anew, it has them.
+    // The trace written anew has blocks.
     let anew = folder.path().join("b.trace");
     let written = check::check(&file, Some(&anew), &|| true, &|_| ()).unwrap();
     let counted = BlockCounts::of(&file, file.info().symbols(), &|| true).unwrap();
@@ -93,7 +93,7 @@ fn symbols_that_come_too_late_leave_the_blocks_uncounted() {
     assert_eq!(old.in_memory(), MemoryTrace::load(&new).unwrap().in_memory());
 }
 
-/// Give the trace `from` a description of which `change` has changed the blocks.
+/// Copies the trace `from` with blocks that `change` has changed.
 fn forge(from: &Path, to: &Path, change: impl Fn(&mut BlockCounts)) {
     let data = std::fs::read(from).unwrap();
     let file = TraceFile::open(from).unwrap();
@@ -118,7 +118,7 @@ fn replace(data: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     [&data[..at], new, &data[at + old.len()..]].concat()
 }
 
-/// One change of the blocks of a description.
+/// A change of the blocks of a description.
 type Change = fn(&mut BlockCounts);
 
 #[test]
@@ -138,12 +138,12 @@ fn blocks_that_cannot_be_are_refused_and_wrong_ones_are_found() {
         let error = TraceFile::open(&forged).err().expect("refused").to_string();
         assert!(error.contains("b.trace: its description does not fit"), "{error}");
     }
-    // A block more or less: only who counts again can know.
+    // One block more or less: only counting again shows that.
     forge(&path, &forged, |blocks| blocks.used_blocks = 51);
     let file = TraceFile::open(&forged).unwrap();
     let error = check::check(&file, None, &|| true, &|_| ()).unwrap_err().to_string();
     assert!(error.contains("b.trace: its description does not say what its runs are"), "{error}");
-    // Counted by other rules: not taken.
+    // Blocks counted by other rules are not used.
     forge(&path, &forged, |blocks| blocks.rules = 2);
     assert!(TraceFile::open(&forged).unwrap().blocks().is_none());
 }
@@ -151,7 +151,7 @@ fn blocks_that_cannot_be_are_refused_and_wrong_ones_are_found() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// A window is what stands there, over row groups and in plain pages, too.
+    /// A window holds the runs at its place, across row groups and in plain pages, too.
     #[test]
     fn windows_are_what_stands_there(
         starts in prop::collection::vec(0u64..110_000, 1..6),
@@ -165,7 +165,7 @@ proptest! {
         };
         let runs: Vec<Run> = (0..110_000).map(run).collect();
         let first = TraceWriter::create(&folder.path().join("a.trace"), false).unwrap();
-        // A thread's, which has small row groups.
+        // The trace of a thread has small row groups.
         let path = folder.path().join("b.trace");
         let mut writer = first.create_beside(&path).unwrap();
         runs.iter().try_for_each(|run| writer.push(*run)).unwrap();
@@ -188,7 +188,7 @@ fn a_damaged_window_is_an_error() {
     let run = |at: u32| Run { offset: at.wrapping_mul(2_654_435_761) >> 12, length: 1 + at % 13 };
     write(&path, &(0..100_000).map(run).collect::<Vec<_>>(), TraceInfo::default());
     let mut data = std::fs::read(&path).unwrap();
-    // A piece of every page.
+    // Runs in every page.
     let pages = 1000..data.len() / 4 * 3;
     data[pages].iter_mut().step_by(512).for_each(|byte| *byte ^= 0x55);
     std::fs::write(&path, data).unwrap();
@@ -197,8 +197,8 @@ fn a_damaged_window_is_an_error() {
     assert!(error.to_string().contains("a.trace: is damaged (in row group 1)"), "{error}");
 }
 
-/// A program of `seed` with `functions` small functions that calls some of them in a loop, then
-/// others: each phase has a working set of its own, and comes again.
+/// A random program of `functions` small functions. In each phase it calls some of them in a loop, so
+/// that the phase has its own working set; phases come again.
 fn phases(seed: u64, runs: usize) -> Vec<Run> {
     let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = |bound: u64| {
@@ -233,7 +233,7 @@ fn designs() -> Vec<Design> {
         .collect()
 }
 
-/// Figures of a row, by name, with how far they may be off, where that is known.
+/// Figures of a row by name, with their errors if these are known.
 fn figures(row: &ResultRow) -> [(&'static str, f64, Option<f64>); 5] {
     let (counts, errors) = (&row.evaluation.counts, row.errors.unwrap_or_default());
     [
@@ -245,9 +245,9 @@ fn figures(row: &ResultRow) -> [(&'static str, f64, Option<f64>); 5] {
     ]
 }
 
-/// What is stated holds what the whole trace gives, in nine of ten of the cases in which anything
-/// is stated, of each figure; and it is no wider than it must be to be of use. Of misses
-/// it is where the cache holds the whole program, which its description says: exactly.
+/// For each figure, the stated interval contains the value of the whole trace in nine of ten cases with
+/// an interval, and the intervals are narrow enough to be of use. If the cache holds the whole
+/// program, which the description shows, misses are exact.
 #[test]
 fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
     let folder = TempDir::new().unwrap();
@@ -290,7 +290,7 @@ fn what_is_exact_lies_within_the_stated_error() -> Result<()> {
     Ok(())
 }
 
-/// A sample that is nearly the whole says nearly the same, of functions, too.
+/// A sample of nearly the whole trace has nearly the same results, by function, too.
 #[test]
 fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/troff.trace");
@@ -304,7 +304,7 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     for (one, whole) in sampled.iter().zip(&exact) {
         for ((name, found, error), (_, truth, _)) in figures(one).into_iter().zip(figures(whole)) {
             let off = (found - truth).abs();
-            // 95 % of samples keep their errors, which may be next to nothing.
+            // 95 % of samples keep their errors, which may be nearly 0.
             cases += 1;
             held += i32::from(error.is_none_or(|error| off <= error * found));
             assert!(name != "time" || off < 0.05 * truth, "{name}: {found}, {truth}");

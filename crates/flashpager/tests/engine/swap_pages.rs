@@ -54,7 +54,7 @@ fn rows(count: u32, page_bytes: u32) -> Vec<Row> {
 fn pages_come_back_as_they_were_written() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("some.pages");
-    // The second is of several row groups.
+    // The second file has several row groups.
     for (count, page_bytes) in [(5, 64), (2500, 4096), (3, 65536)] {
         let rows = rows(count, page_bytes);
         let written = write(&path, page_bytes, &rows).unwrap();
@@ -148,7 +148,7 @@ mod capture {
         (0..PAGE).map(|at| (at / 5 * (number + 1)) as u8 ^ 0x5a).collect()
     }
 
-    /// Not a test: the program whose pages are captured.
+    /// Not a test, but the program whose pages are captured.
     #[test]
     #[ignore = "is run by the tests of captures"]
     fn program() {
@@ -158,7 +158,7 @@ mod capture {
             memory[start + number * PAGE..][..PAGE].copy_from_slice(&content(number));
         }
         memory[start + FILLED * PAGE..][..ZEROS * PAGE].fill(0);
-        // Threads are stopped, too.
+        // Its threads are stopped, too.
         std::thread::spawn(std::thread::park);
         println!("at {}", memory[start..].as_ptr() as usize);
         let mut line = String::new();
@@ -185,7 +185,7 @@ mod capture {
                 .map_while(|line| line.ok())
                 .find_map(|line| line.split_once("at ")?.1.parse().ok())
                 .unwrap();
-            // Until all of it waits.
+            // It is captured once all of its threads wait.
             let mut calm = 0;
             while calm < 3 {
                 std::thread::sleep(Duration::from_millis(2));
@@ -198,14 +198,14 @@ mod capture {
             self.child.id() as i32
         }
 
-        /// Let it end; whether it could.
+        /// Lets it end; returns true if it could.
         fn ends(mut self) -> bool {
             self.child.stdin.take().unwrap().write_all(b"done\n").unwrap();
             self.child.wait().unwrap().success()
         }
     }
 
-    /// Whether its three threads (libtest's, the test's and the parked one) sleep.
+    /// Returns true if its three threads (libtest's, the test's and the parked one) sleep.
     fn is_calm(pid: u32) -> bool {
         let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
         let states = tasks.map(|task| {
@@ -313,7 +313,7 @@ mod capture {
         };
         let alone = CaptureOptions { children: false, ..options };
         assert_eq!(capture(shell.id() as i32, &alone, &path).unwrap().processes.len(), 1);
-        // The group would take this process with it: one by one.
+        // One by one, because the group contains this process.
         let children = format!("/proc/{0}/task/{0}/children", shell.id());
         let children = std::fs::read_to_string(children).unwrap();
         // The shell's own `kill`: a minimal system has no program of that name.

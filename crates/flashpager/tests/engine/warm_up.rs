@@ -1,5 +1,5 @@
-//! Warm-ups: what follows the first runs of a trace, against a cache that is a list, and what
-//! cannot be told.
+//! Warm-ups: results after the first runs of a trace, against a cache that is a list, and requests that
+//! are refused.
 
 use flashpager::attribution::{GroupBy, attribute};
 use flashpager::calls::call_times;
@@ -14,8 +14,7 @@ use tempfile::NamedTempFile;
 const PAGE: u32 = 64;
 const IMAGE: u32 = 4096;
 
-/// A trace file of `runs`, of which all is code of `near` and `far`, with an instruction for each
-/// two bytes.
+/// A trace file of `runs` in the functions `near` and `far`, with an instruction for each two bytes.
 fn written(runs: &[Run]) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     let mut writer = TraceWriter::create(file.path(), false).unwrap();
@@ -65,7 +64,7 @@ fn first(runs: &[Run], count: usize) -> WarmUp {
     WarmUp { runs: count as u64, bytes: bytes(&runs[..count]) }
 }
 
-/// The references and misses of LRU behind the first `first` runs, with a cache that is a list.
+/// References and misses of LRU after the first `first` runs, with a cache that is a list.
 fn slow(runs: &[Run], first: usize, frames: usize) -> (u64, u64) {
     let (mut cached, mut last) = (Vec::new(), None);
     let (mut references, mut misses) = (0, 0);
@@ -116,11 +115,11 @@ proptest! {
         let faults: u64 = alone.evaluation.fault_latencies.iter().map(|(_, count)| count).sum();
         prop_assert_eq!(faults, misses);
 
-        // From the file as from memory, where several designs share it.
+        // Results from the file, and from memory, where several designs share the trace.
         let several = rows(&file, warm_up, &[design("clock", 3), design("lru", frames)]);
         prop_assert_eq!(&several[1], &alone);
 
-        // As much of the instructions as of the bytes.
+        // The share of the instructions is that of the bytes.
         let run = alone.evaluation.run.unwrap();
         let counted = counts.bytes_read as f64 / bytes(&runs) as f64;
         let instructions = (bytes(&runs) / 2) as f64 * counted;
@@ -128,7 +127,7 @@ proptest! {
         prop_assert!((run.work.outside_instructions as f64 - 100.0 * counted).abs() <= 0.5);
         prop_assert!(run.slowdown >= 1.0);
 
-        // The owners are the parts.
+        // The owners' counts add up to those of the whole.
         let trace = TraceFile::open(file.path()).unwrap().with_warm_up(warm_up).unwrap();
         let design = Design::new(design("lru", frames)).unwrap();
         let owned =
@@ -207,7 +206,7 @@ fn a_warm_up_ends_where_a_function_is_first_executed() {
     let far = IMAGE / 2;
     for (runs, before) in [
         (vec![at(5), at(10), at(far), at(5), at(far)], 2),
-        // What only goes on in it, or calls back into it, does not begin it.
+        // Execution that goes on inside of it, or returns into it, does not enter it.
         (vec![at(far + 4), at(5), at(far - 50), at(5)], 2),
         (vec![at(far), at(5)], 0),
     ] {
@@ -242,7 +241,7 @@ fn what_looks_ahead_or_is_executed_has_no_warm_up() {
 
 #[test]
 fn calls_are_counted_that_begin_behind_the_warm_up() {
-    // main, at 1000 of near, calls far thrice.
+    // main, at offset 1000 in near, calls far three times.
     let call = [
         Run { offset: 1000, length: 20 },
         Run { offset: IMAGE / 2, length: 40 },
@@ -262,7 +261,7 @@ fn calls_are_counted_that_begin_behind_the_warm_up() {
     let (all, later) = (of(0), of(3));
     assert_eq!((all.calls, all.most_faults), (3, 1));
     assert_eq!((later.calls, later.most_faults, later.recursive), (2, 0, 0));
-    // The call has begun when the second run is warm-up, too.
+    // If the second run is warm-up, too, the call has begun in it.
     assert_eq!(of(1).calls, 3);
     assert_eq!(of(2).calls, 2);
 }

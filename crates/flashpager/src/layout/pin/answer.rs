@@ -80,13 +80,13 @@ pub struct Pinning {
     pub curve: Vec<PinStep>,
     /// Index of the step after which RAM saves less; `None` if no step saves time.
     pub knee: Option<usize>,
-    /// Whether exchanges improved the greedy choice, in the recorded order.
+    /// True if exchanges improved the greedy choice, in the recorded order.
     pub is_exchanged: bool,
-    /// Whether the search came to its end. A search that was ended may have missed a better choice.
+    /// True if the search came to its end. A search that was ended may have missed a better choice.
     pub is_finished: bool,
     /// The limited functions.
     pub calls: Vec<ColdCall>,
-    /// How the units were found.
+    /// The units, and assumptions on them.
     pub coverage: Coverage,
     /// Bytes of the image that stays in flash.
     pub image_bytes: u32,

@@ -77,7 +77,7 @@ impl PinSearch<'_> {
         choices.par_iter().map(|choice| self.problem.cost(choice)).collect()
     }
 
-    /// Whether one more unit fits into RAM.
+    /// Returns true if one more unit fits into RAM.
     pub(super) fn fits(&self, pinned: &[u32], more: u32) -> bool {
         self.problem.ram_bytes(&with(pinned, more)) <= self.ram_bytes
     }

@@ -2,7 +2,7 @@
 
 use super::super::budget::SearchLimit;
 
-/// How much of a search's limit is used up.
+/// The used share of a search's limit.
 pub(super) struct SearchClock<'a> {
     /// The limit.
     pub(super) limit: SearchLimit<'a>,
@@ -25,7 +25,7 @@ impl<'a> SearchClock<'a> {
         }
     }
 
-    /// Whether the search goes on.
+    /// Returns true if the search goes on.
     pub(super) fn goes_on(&self) -> bool {
         self.used() < 1.0
     }
@@ -43,7 +43,7 @@ impl<'a> SearchClock<'a> {
         given
     }
 
-    /// Whether the search came to its end. One that evaluated as many orders as it was given did.
+    /// True if the search came to its end. One that evaluated as many orders as it was given did.
     pub(super) fn is_finished(&self) -> bool {
         match self.limit {
             SearchLimit::Evaluations { stopped, .. } => !stopped(),
@@ -51,7 +51,7 @@ impl<'a> SearchClock<'a> {
         }
     }
 
-    /// Whether a phase of pinning goes on that ends at the share `end`. Evaluations do not end it.
+    /// Returns true if a phase of pinning goes on that ends at the share `end`. Evaluations do not end it.
     pub(super) fn pins_until(&self, end: f64) -> impl Fn() -> bool + Sync + use<'a> {
         let limit = self.limit;
         move || match limit {

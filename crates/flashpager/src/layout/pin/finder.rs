@@ -77,7 +77,7 @@ impl<'a> CallFinder<'a> {
         self.found
     }
 
-    /// Whether the limited function is an interrupt handler.
+    /// Returns true if the limited function is an interrupt handler.
     fn is_handler(&self) -> bool {
         self.function.entries.iter().any(|entry| self.handlers.contains(*entry))
     }

@@ -1,4 +1,4 @@
-//! Where functions begin in the image, and which bytes belong to a limited one.
+//! The functions of an image: their first bytes, and all bytes of a limited one.
 
 use flashpager_base::{Error, Result, did_you_mean, shown};
 use flashpager_binary::names::is_called;
@@ -26,7 +26,7 @@ impl FunctionStarts {
         behind.checked_sub(1).map_or(0, |index| self.offsets[index])
     }
 
-    /// Whether a byte is the first one of a function.
+    /// Returns true if a byte is the first one of a function.
     pub(super) fn contains(&self, offset: u32) -> bool {
         self.offsets.binary_search(&offset).is_ok()
     }
@@ -63,7 +63,7 @@ impl LimitedFunction {
         Ok(Self { entries, bodies })
     }
 
-    /// Whether a byte belongs to the function.
+    /// Returns true if a byte belongs to the function.
     pub(super) fn holds(&self, offset: u32) -> bool {
         self.bodies.iter().any(|(from, to)| (*from..*to).contains(&offset))
     }

@@ -30,7 +30,7 @@ struct UnitSaving {
     /// Cost saved for each byte when it was last evaluated; infinite before that.
     per_byte: f64,
     number: u32,
-    /// How many units were chosen then; `usize::MAX` before the first evaluation.
+    /// Number of units that were chosen then; `usize::MAX` before the first evaluation.
     round: usize,
 }
 
@@ -38,7 +38,7 @@ struct UnitSaving {
 struct GreedySearch<'s> {
     search: &'s PinSearch<'s>,
     chosen: Vec<u32>,
-    /// How many units the choice began with.
+    /// Number of units that the choice began with.
     begun: usize,
     /// Cost of what is chosen.
     cost: f64,

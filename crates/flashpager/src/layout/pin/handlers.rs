@@ -13,8 +13,8 @@ const MIN_INTERRUPTED: usize = 2;
 /// Functions of a trace that look like interrupt handlers: they were entered after several
 /// different instructions that at other times just went on, and execution came back there.
 ///
-/// Nothing comes back after a jump at the end of a function. It does after a conditional call: one
-/// such call makes no handler, several in one function can.
+/// After a jump at the end of a function, execution does not come back. After a conditional call it
+/// does: one such call makes no handler, several in one function can.
 pub(super) struct InterruptHandlers {
     /// First bytes of the functions.
     entries: FxHashSet<u32>,
@@ -51,7 +51,7 @@ impl InterruptHandlers {
         Self { entries: instructions.into_keys().collect() }
     }
 
-    /// Whether the function that begins at `entry` is a handler.
+    /// Returns true if the function that begins at `entry` is a handler.
     pub(super) fn contains(&self, entry: u32) -> bool {
         self.entries.contains(&entry)
     }

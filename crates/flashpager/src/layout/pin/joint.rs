@@ -1,6 +1,6 @@
 //! The joint search: an order of the units that stay in flash, together with what is pinned.
 //!
-//! What to pin depends on the order of the rest, and the best order on what is pinned. So the
+//! The best choice depends on the order of the rest, and the best order on the choice. So the
 //! search goes from one to the other: an order with nothing pinned, pinning anew under that order,
 //! then rounds of an order for the pinned units and exchanges under that order. Exact replays of
 //! whole traces decide after each step.
@@ -169,7 +169,7 @@ pub(super) struct JointResult {
     pub(super) best: Candidate,
     /// The order of the units that stay, and what each part of the search gave.
     pub(super) layout: JointLayout,
-    /// Whether the search came to its end.
+    /// True if the search came to its end.
     pub(super) is_finished: bool,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Judged {
     pub(super) curve: Vec<PinStep>,
     /// The best of nothing, the steps of the greedy choice, and the choice after exchanges.
     pub(super) best: Candidate,
-    /// Whether exchanges improved the greedy choice.
+    /// True if exchanges improved the greedy choice.
     pub(super) is_exchanged: bool,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Prepared<'a> {
     pub(super) always: Vec<u32>,
     /// The longest call of each limited function with nothing pinned, in nanoseconds.
     pub(super) cold_before_ns: Vec<f64>,
-    /// How the units were found.
+    /// The units, and assumptions on them.
     pub(super) coverage: Coverage,
     /// Share of the executed pieces that the search replays.
     pub(super) sampled_share: f64,

@@ -1,4 +1,4 @@
-//! What a choice of pinned units costs: replays of samples of the traces.
+//! Costs of choices of pinned units, by replays of samples of the traces.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -220,7 +220,7 @@ impl<'a> PinProblem<'a> {
         self.calls.iter().map(longest_ns).collect()
     }
 
-    /// Whether the recorded calls of all limited functions are short enough.
+    /// Returns true if the recorded calls of all limited functions are short enough.
     ///
     /// # Errors
     /// Those of the replay.

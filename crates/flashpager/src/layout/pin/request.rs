@@ -27,7 +27,7 @@ pub struct PinRequest {
     /// Names of functions, each with the longest time in nanoseconds that a recorded call of it
     /// may take from an empty cache.
     pub calls: Vec<(String, f64)>,
-    /// Whether the order of the other units is searched, too.
+    /// True if the order of the other units is searched, too.
     pub order: bool,
 }
 
