@@ -5,8 +5,7 @@
 //! knows nothing of flash, of registers or of time.
 //!
 //! To add a policy: one file here that implements [`Policy`], one line in the
-//! [`policies!`] list below, a reference in `crates/flashpager/tests/engine/reference/`, a line in
-//! both tables of `docs/model.md`, its steps in `docs/model-policies.md`.
+//! [`policies!`] list below, and what `CONTRIBUTING.md` lists beside ("Add something").
 //!
 //! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
 //! together; where it knows no better way, side by side. And as [`Policy::InSets`] how it acts in a

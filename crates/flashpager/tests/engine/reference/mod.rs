@@ -2,7 +2,7 @@
 //! one, caches are searched from end to end, and what is no longer valid is thrown out
 //! at once.
 //!
-//! To add a policy: one function here and one line in [`POLICIES`].
+//! To add a policy: one function in a file beside this one, its `use` and its row in [`POLICIES`].
 
 mod clocks;
 mod ghosts;
