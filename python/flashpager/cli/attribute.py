@@ -90,7 +90,7 @@ def attribute(
         note(f"{plot}: {len(frame)} {attribution.OWNERS[by][1]}")
     if json:
         head = {"version": _engine.version(), "trace": opened.described(), "by": by}
-        head |= {"said": flags.said(design)}
+        head |= {"said": flags.sources(design)}
         print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
         _show(info, result, frame, by, limit, flags.origins(design))

@@ -101,7 +101,7 @@ def handler(
     if plot is not None:
         _plot(chosen, design, found, names, plot)
     if json:
-        said = {"said": flags.said(design)}
+        said = {"said": flags.sources(design)}
         assumed = [*(one.as_dict() for one in design.assumed), *flags.unsaid_cache(design)]
         print_json(_as_json(design, found, names) | said | {"assumed": assumed})
     elif len(found) == 1:

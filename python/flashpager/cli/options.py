@@ -202,7 +202,7 @@ class DesignFlags:
             raise FlashpagerError(refusal)
         return designs[0]
 
-    def said(self, design: Design) -> dict[str, str]:
+    def sources(self, design: Design) -> dict[str, str]:
         """Return the source of each derived field that is set: an option or a board."""
         assumed = {one.field for one in design.assumed}
         flags = {**self.axes} | ({"nor": self.nor} if self.nor is not None else {})
@@ -221,7 +221,7 @@ class DesignFlags:
         What a command has ``chosen`` is left out.
         """
         by: dict[str, list[str]] = {}
-        for name, where in self.said(design).items():
+        for name, where in self.sources(design).items():
             if name in chosen:
                 continue
             source = "given" if where.startswith("--") else where

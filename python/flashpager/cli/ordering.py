@@ -1,8 +1,8 @@
 """``flashpager layout``: an order of the program with which it runs faster."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,17 +15,27 @@ from flashpager._engine import (
     Design,
     FlashpagerError,
     Layout,
+    Linked,
     PageLayout,
     Row,
     TraceInfo,
 )
 from flashpager.base.axes import AXES
-from flashpager.base.files import check_writable, refuse_overwriting
 from flashpager.base.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.choose import layout as layouts
 from flashpager.cli import linking, options
-from flashpager.cli.console import err, note, out, print_json, print_whole
-from flashpager.cli.searching import names_or_file, numbers, seconds_to_search, some, stoppable
+from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.cli.searching import (
+    ShowSearchFn,
+    check_files,
+    names_or_file,
+    numbers,
+    search_bar,
+    seconds_to_search,
+    show_program,
+    some,
+    stoppable,
+)
 from flashpager.record.trace import Trace, check_traces
 from flashpager.space.space import CheckedDesigns, Space
 
@@ -40,6 +50,134 @@ def _other_traces(paths: list[Path] | None) -> list[Path] | None:
     return options.traces_given(paths) if paths else paths
 
 
+@dataclass(frozen=True, kw_only=True)
+class LayoutFlags:
+    """Options of the command, as typed, but for those of designs."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="ORDER", help="Names of units, one a line."),
+    ] = None
+    map_: linking.Map = None
+    format_: linking.Format = linking.DEFAULT_FORMAT
+    pages: Annotated[
+        str | None,
+        typer.Option(
+            "--pages",
+            metavar="LIST",
+            help="Cache pages to choose from, together with the order; "
+            f"{','.join(map(str, layouts.PAGES))} where neither these nor --cache-page are said.",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
+    ] = None
+    resident: Annotated[
+        str | None,
+        typer.Option(
+            "--resident",
+            metavar="NAMES|FILE",
+            help="Units that lie in RAM beside the cache: names, or a file of one a line.",
+        ),
+    ] = None
+    held_out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--held-out",
+            metavar="TRACE",
+            help="A trace that the search does not see, to judge the order by; repeatable.",
+            callback=_other_traces,
+        ),
+    ] = None
+    held_out_share: Annotated[
+        str | None,
+        typer.Option(
+            "--held-out-share",
+            metavar="N%",
+            help="So much of each trace, its end, that the search does not see.",
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="N",
+            help="How long to search.",
+            show_default=f"{layouts.SECONDS:g}",
+        ),
+    ] = None
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            metavar="N",
+            help="Try about so many orders instead, 32 at a time: the same is found each time.",
+        ),
+    ] = None
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            min=0,
+            max=_MAX_SEED,
+            help="Another one finds another order.",
+            show_default="1",
+        ),
+    ] = 1
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="The image before and after, as .html, .png or .svg: heat, and who shares pages.",
+        ),
+    ] = None
+
+    @property
+    def share_held_out(self) -> float:
+        """The share of each trace, its end, that the search does not see."""
+        return options.parsed("--held-out-share", self.held_out_share, parse_share) or 0.0
+
+    def read_resident(self) -> list[str]:
+        """Read the names of units in RAM."""
+        return names_or_file("--resident", self.resident, "units that lie in RAM")
+
+    def search(
+        self,
+        traces: Sequence[Trace],
+        held_out: Sequence[Trace],
+        designs: Sequence[Design],
+        pages: Sequence[int],
+        resident: Sequence[str],
+    ) -> tuple[Layout, bool]:
+        """Search the best order; return it, and whether Ctrl-C ended the search."""
+        with stoppable() as go_on, search_bar() as show:
+            found = layouts.layout(
+                check_traces(traces, "layout"),
+                designs,
+                map_=self.map_,
+                pages=pages,
+                weights=numbers("--weights", self.weights),
+                resident=resident,
+                held_out=held_out,
+                held_out_share=self.share_held_out,
+                seconds=seconds_to_search(self.seconds, self.evaluations, layouts.SECONDS),
+                evaluations=self.evaluations,
+                seed=self.seed,
+                progress=show and partial(_show_progress, show),
+                go_on=go_on,
+            )
+            return found, not go_on()
+
+
+def _show_progress(show: ShowSearchFn, page: int, ratio: float, share: float) -> None:
+    gain = f"page {page}: {percent(ratio, 1)} of the time before so far" if ratio else ""
+    show(share, gain)
+
+
+@options.takes(LayoutFlags)
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def layout(
     traces: Annotated[
@@ -52,87 +190,8 @@ def layout(
         ),
     ],
     *,
-    flags: options.DesignFlags,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="ORDER", help="Names of units, one a line."),
-    ] = None,
-    map_: linking.Map = None,
-    format_: linking.Format = linking.DEFAULT_FORMAT,
-    pages: Annotated[
-        str | None,
-        typer.Option(
-            "--pages",
-            metavar="LIST",
-            help="Cache pages to choose from, together with the order; "
-            f"{','.join(map(str, layouts.PAGES))} where neither these nor --cache-page are said.",
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
-    ] = None,
-    resident: Annotated[
-        str | None,
-        typer.Option(
-            "--resident",
-            metavar="NAMES|FILE",
-            help="Units that lie in RAM beside the cache: names, or a file of one a line.",
-        ),
-    ] = None,
-    held_out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--held-out",
-            metavar="TRACE",
-            help="A trace that the search does not see, to judge the order by; repeatable.",
-            callback=_other_traces,
-        ),
-    ] = None,
-    held_out_share: Annotated[
-        str | None,
-        typer.Option(
-            "--held-out-share",
-            metavar="N%",
-            help="So much of each trace, its end, that the search does not see.",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            metavar="N",
-            help="How long to search.",
-            show_default=f"{layouts.SECONDS:g}",
-        ),
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            "--evaluations",
-            metavar="N",
-            help="Try about so many orders instead, 32 at a time: the same is found each time.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed",
-            metavar="N",
-            min=0,
-            max=_MAX_SEED,
-            help="Another one finds another order.",
-            show_default="1",
-        ),
-    ] = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="The image before and after, as .html, .png or .svg: heat, and who shares pages.",
-        ),
-    ] = None,
+    design_flags: options.DesignFlags,
+    flags: LayoutFlags,
     json: options.Json = False,
 ) -> None:
     """Order a program's functions so that pages hold what runs together.
@@ -146,71 +205,52 @@ def layout(
     tells whether a program was linked so, 'flashpager layout profile' writes what a compiler needs
     to split functions, and 'flashpager layout outline' splits the methods of Java programs.
     """
-    linked = linking.linked_for(traces, output, map_, format_)
+    linked = linking.linked_for(traces, flags.output, flags.map_, flags.format_)
     opened = [Trace.open(path) for path in traces]
-    judged = [Trace.open(path) for path in held_out or []]
-    designs, tried = _asked(flags, pages)
-    if output is not None:
-        check_writable(output)
-        refuse_overwriting(output, *traces, *(held_out or []), *([map_] if map_ else []))
-    if plot is not None:
-        if output is not None and output.resolve() == plot.resolve():
-            message = f"{plot}: is the order's file, too; choose another --plot"
-            raise FlashpagerError(message)
-        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
-
-        refuse_overwriting(plot, *traces, *(held_out or []))
-        picture.check_output(plot)
-    share = options.parsed("--held-out-share", held_out_share, parse_share) or 0.0
-    names = names_or_file("--resident", resident, "units that lie in RAM")
-    with stoppable() as go_on, _gaining() as progress:
-        found = layouts.layout(
-            check_traces(opened, "layout"),
-            designs,
-            map_=map_,
-            pages=tried,
-            weights=numbers("--weights", weights),
-            resident=names,
-            held_out=judged,
-            held_out_share=share,
-            seconds=seconds_to_search(seconds, evaluations, layouts.SECONDS),
-            evaluations=evaluations,
-            seed=seed,
-            progress=progress,
-            go_on=go_on,
-        )
-        stopped = not go_on()
+    held_out = flags.held_out or []
+    judged = [Trace.open(path) for path in held_out]
+    designs, pages = _asked(design_flags, flags.pages)
+    read = [*traces, *held_out, *([flags.map_] if flags.map_ else [])]
+    check_files([path for path in (flags.output, flags.plot) if path], read, flags.plot)
+    share, resident = flags.share_held_out, flags.read_resident()
+    found, is_interrupted = flags.search(opened, judged, designs, pages, resident)
     best = found.best
-    cases = _cases(traces, held_out or [], designs, has_split=share > 0)
-    if output is not None and linked is not None:
-        linking.write_found(linked, output, best.order, format_)
-    elif output is not None:
-        layouts.write_order(output, best.order)
-    if plot is not None:
-        from flashpager.plots import layout as pictures  # noqa: PLC0415
-
-        picture.write(pictures.chart(best), plot)
+    cases = _cases(traces, held_out, designs, has_split=share > 0)
+    _write(found, flags, linked)
     if json:
         head: dict[str, object] = {
             "version": _engine.version(),
             "traces": [trace.described() for trace in opened],
             "held_out": [trace.described() for trace in judged],
             "held_out_share": share,
-            "seed": seed,
-            "interrupted": stopped,
-            "said": flags.said(designs[0]),
+            "seed": flags.seed,
+            "interrupted": is_interrupted,
+            "said": design_flags.sources(designs[0]),
         }
         print_json({**head, **_with_cases(found, cases)})
         return
-    _show(opened[0].info, found, designs, flags, cases)
-    _note_namesakes(names, best)
-    if stopped:
+    _show(opened[0].info, found, designs, design_flags, cases)
+    _note_namesakes(resident, best)
+    if is_interrupted:
         _note_interrupted(found)
-    if output is not None:
-        page = "" if not tried else f", for cache pages of {best.cache_page_bytes} bytes"
-        note(f"{output}: {counted(len(best.order), 'unit')}{page}")
+    if flags.output is not None:
+        page = f", for cache pages of {best.cache_page_bytes} bytes" if pages else ""
+        note(f"{flags.output}: {counted(len(best.order), 'unit')}{page}")
     else:
         note("note: -o ORDER keeps the order")
+
+
+def _write(found: Layout, flags: LayoutFlags, linked: Linked | None) -> None:
+    """Write the order and its picture, where they are asked for."""
+    if flags.output is not None and linked is not None:
+        linking.write_found(linked, flags.output, found.best.order, flags.format_)
+    elif flags.output is not None:
+        layouts.write_order(flags.output, found.best.order)
+    if flags.plot is not None:
+        from flashpager.plots import layout as pictures  # noqa: PLC0415  (Altair starts slowly)
+        from flashpager.plots import picture  # noqa: PLC0415
+
+        picture.write(pictures.chart(found.best), flags.plot)
 
 
 def _note_interrupted(found: Layout) -> None:
@@ -283,25 +323,6 @@ def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
     raise FlashpagerError(message)
 
 
-@contextmanager
-def _gaining() -> Iterator[layouts.ProgressFn | None]:
-    """Show how far the search is and what it has gained, where a terminal is."""
-    if not err.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-
-    columns = [TextColumn("search"), BarColumn(), TextColumn("{task.fields[gain]}")]
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("search", total=1.0, gain="")
-
-        def report(page: int, ratio: float, share: float) -> None:
-            gain = f"page {page}: {percent(ratio, 1)} of the time before so far" if ratio else ""
-            bar.update(task, completed=min(share, 1.0), gain=gain)
-
-        yield report
-
-
 def _show(
     info: TraceInfo,
     found: Layout,
@@ -310,11 +331,7 @@ def _show(
     cases: "Sequence[_ReplayedCase]",
 ) -> None:
     coverage = found.coverage
-    out.print(
-        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}): "
-        f"{counted(coverage.movable, 'unit')} that can move, "
-        f"{percent(coverage.executed_share, 1)} of the executed bytes"
-    )
+    show_program(info, coverage, "move")
     for design in designs:
         row = _setting(design)
         out.print(row)

@@ -1,6 +1,8 @@
 """``flashpager pin``: which functions to move from flash to RAM."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +13,20 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row
 from flashpager.base.axes import AXES
-from flashpager.base.files import appearing_whole, check_writable, refuse_overwriting
+from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, parse_duration, parse_size, percent
 from flashpager.choose import layout as layouts
 from flashpager.choose import pin as pins
 from flashpager.cli import linking, options
 from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.cli.searching import (
+    ShowSearchFn,
+    check_files,
     names_or_file,
     numbers,
-    searching,
+    search_bar,
     seconds_to_search,
+    show_program,
     stoppable,
 )
 from flashpager.record.trace import Trace
@@ -32,6 +37,139 @@ _NAME_CHARACTERS = 60
 _NAMED = 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class PinFlags:
+    """Options of the command, as typed, but for those of the design."""
+
+    ram: Annotated[
+        str, typer.Option("--ram", metavar="SIZE", help="RAM for what is pinned, as 4K.")
+    ]
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="What is pinned, one a line."),
+    ] = None
+    map_: linking.Map = None
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help=f"{' | '.join(_engine.pin_formats())}: who reads it."
+        ),
+    ] = _engine.pin_formats()[0]
+    order: Annotated[
+        Path | None,
+        typer.Option(
+            "--order",
+            metavar="FILE",
+            help="Search the order of what stays in flash, too, and write it there.",
+        ),
+    ] = None
+    order_format: Annotated[
+        str | None,
+        typer.Option(
+            "--order-format",
+            metavar="NAME",
+            help=f"{' | '.join(_engine.order_formats())}: who reads the order; names with names, "
+            "else gnu-ld.",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
+    ] = None
+    always: Annotated[
+        str | None,
+        typer.Option(
+            "--always",
+            metavar="NAMES|FILE",
+            help="Pinned whatever they save: names, or a file of one a line.",
+        ),
+    ] = None
+    max_call: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--max-call",
+            metavar="FUNCTION=TIME",
+            help="No recorded call of it may take longer from an empty cache; repeatable.",
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds",
+            metavar="N",
+            help="How long to search at most.",
+            show_default=f"{pins.SECONDS:g}",
+        ),
+    ] = None
+    evaluations: Annotated[
+        int | None,
+        typer.Option(
+            "--evaluations",
+            metavar="N",
+            help="With --order, try about so many orders instead, 32 at a time, and fewer where "
+            "they gain nothing: the same is found each time.",
+        ),
+    ] = None
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
+    ] = 15
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Time over RAM, step by step, as .html, .png or .svg."
+        ),
+    ] = None
+
+    @property
+    def files(self) -> list[Path]:
+        """The files to write."""
+        return [path for path in (self.output, self.order, self.plot) if path]
+
+    def search(
+        self, traces: Sequence[Trace], design: Design, seconds: float
+    ) -> tuple[Pinning, bool]:
+        """Search the best choice; return it, and whether Ctrl-C ended the search."""
+        with stoppable() as go_on, search_bar() as show:
+            found = pins.pin(
+                traces,
+                design,
+                options.parsed("--ram", self.ram, parse_size),
+                map_=self.map_,
+                weights=numbers("--weights", self.weights),
+                always=names_or_file("--always", self.always, "units that are pinned"),
+                calls=[_limited(text) for text in self.max_call or []],
+                order=self.order is not None,
+                seconds=seconds,
+                evaluations=self.evaluations,
+                progress=show and partial(_show_progress, show),
+                go_on=go_on,
+            )
+            return found, not go_on()
+
+    def order_format_to_write(self) -> str:
+        """Return the format of the order; by default one that goes with ``--format``."""
+        names = linking.DEFAULT_FORMAT
+        if self.order_format is None:
+            return names if self.format_ == _engine.pin_formats()[0] else "gnu-ld"
+        if self.order_format not in _engine.order_formats():
+            known = ", ".join(_engine.order_formats())
+            message = f"--order-format {self.order_format}: no format of an order (known: {known})"
+            raise FlashpagerError(message)
+        if self.order is None:
+            message = f"--order-format {self.order_format} is of --order: name the file, too"
+            raise FlashpagerError(message)
+        if self.order_format != names and self.map_ is None:
+            message = f"--order-format {self.order_format} is of the map of a link: add --map"
+            raise FlashpagerError(message)
+        return self.order_format
+
+
+def _show_progress(show: ShowSearchFn, ratio: float, ram_bytes: int, share: float) -> None:
+    gain = f"{percent(ratio, 1)} of the time before so far, {ram_bytes:,} bytes of RAM"
+    show(share, gain if ratio < 1 else "")
+
+
+@options.takes(PinFlags)
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def pin(
     traces: Annotated[
@@ -44,85 +182,8 @@ def pin(
         ),
     ],
     *,
-    flags: options.DesignFlags,
-    ram: Annotated[
-        str, typer.Option("--ram", metavar="SIZE", help="RAM for what is pinned, as 4K.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="What is pinned, one a line."),
-    ] = None,
-    map_: linking.Map = None,
-    format_: Annotated[
-        str,
-        typer.Option(
-            "--format", metavar="NAME", help=f"{' | '.join(_engine.pin_formats())}: who reads it."
-        ),
-    ] = _engine.pin_formats()[0],
-    order: Annotated[
-        Path | None,
-        typer.Option(
-            "--order",
-            metavar="FILE",
-            help="Search the order of what stays in flash, too, and write it there.",
-        ),
-    ] = None,
-    order_format: Annotated[
-        str | None,
-        typer.Option(
-            "--order-format",
-            metavar="NAME",
-            help=f"{' | '.join(_engine.order_formats())}: who reads the order; names with names, "
-            "else gnu-ld.",
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
-    ] = None,
-    always: Annotated[
-        str | None,
-        typer.Option(
-            "--always",
-            metavar="NAMES|FILE",
-            help="Pinned whatever they save: names, or a file of one a line.",
-        ),
-    ] = None,
-    max_call: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--max-call",
-            metavar="FUNCTION=TIME",
-            help="No recorded call of it may take longer from an empty cache; repeatable.",
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds",
-            metavar="N",
-            help="How long to search at most.",
-            show_default=f"{pins.SECONDS:g}",
-        ),
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(
-            "--evaluations",
-            metavar="N",
-            help="With --order, try about so many orders instead, 32 at a time, and fewer where "
-            "they gain nothing: the same is found each time.",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
-    ] = 15,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", metavar="FILE", help="Time over RAM, step by step, as .html, .png or .svg."
-        ),
-    ] = None,
+    design_flags: options.DesignFlags,
+    flags: PinFlags,
     json: options.Json = False,
 ) -> None:
     """Choose which functions to pin in RAM, so that most time is saved.
@@ -133,68 +194,49 @@ def pin(
     a linker or a build system takes them. With --order the order of what stays is chosen together
     with what is pinned.
     """
-    design = flags.one_design("pin takes one design; 'flashpager explore' takes lists")
-    order_format = _order_format(order, order_format, format_, map_)
-    longest = seconds_to_search(seconds, evaluations, pins.SECONDS)
-    linked = _linked(traces[0], output, map_, format_)
+    design = design_flags.one_design("pin takes one design; 'flashpager explore' takes lists")
+    order_format = flags.order_format_to_write()
+    seconds = seconds_to_search(flags.seconds, flags.evaluations, pins.SECONDS)
+    linked = _linked(traces[0], flags.output, flags.map_, flags.format_)
     opened = [Trace.open(path) for path in traces]
-    _check_written([path for path in (output, order, plot) if path], [*traces, map_])
-    if plot is not None:
+    check_files(flags.files, [*traces, *([flags.map_] if flags.map_ else [])], flags.plot)
+    found, is_interrupted = flags.search(opened, design, seconds)
+    left_out = _write(flags.output, found, linked, flags.format_) if flags.output else []
+    if flags.order is not None:
+        _write_order(flags.order, found, left_out, linked, order_format)
+    if flags.plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
-
-        picture.check_output(plot)
-    with stoppable() as go_on, searching() as progress:
-        found = pins.pin(
-            opened,
-            design,
-            options.parsed("--ram", ram, parse_size),
-            map_=map_,
-            weights=numbers("--weights", weights),
-            always=names_or_file("--always", always, "units that are pinned"),
-            calls=[_limited(text) for text in max_call or []],
-            order=order is not None,
-            seconds=longest,
-            evaluations=evaluations,
-            progress=progress,
-            go_on=go_on,
-        )
-        stopped = not go_on()
-    left_out = _write(output, found, linked, format_) if output is not None else []
-    if order is not None:
-        _write_order(order, found, left_out, linked, order_format)
-    if plot is not None:
         from flashpager.plots import pin as pictures  # noqa: PLC0415
 
-        picture.write(pictures.chart(found), plot)
+        picture.write(pictures.chart(found), flags.plot)
     if json:
         head: dict[str, object] = {
             "version": _engine.version(),
             "traces": [trace.described() for trace in opened],
-            "interrupted": stopped,
-            "said": flags.said(design),
+            "interrupted": is_interrupted,
+            "said": design_flags.sources(design),
         }
         print_json({**head, **found.as_dict()})
         return
-    info = opened[0].info
-    out.print(
-        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}): "
-        f"{counted(found.coverage.movable, 'unit')} that can be pinned, "
-        f"{percent(found.coverage.executed_share, 1)} of the executed bytes"
-    )
-    out.print(escape(flags.origins(design)))
+    show_program(opened[0].info, found.coverage, "be pinned")
+    out.print(escape(design_flags.origins(design)))
     out.print()
-    _show(found, design, limit)
+    _show(found, design, flags.limit)
+    _show_notes(found, flags, seconds, is_interrupted=is_interrupted)
+
+
+def _show_notes(found: Pinning, flags: PinFlags, seconds: float, *, is_interrupted: bool) -> None:
     for warning in dict.fromkeys(one for row in found.before for one in row.warnings):
         note(f"warning: {warning}")
-    if stopped:
+    if is_interrupted:
         note("interrupted: the best so far is kept")
-    elif not found.is_finished and evaluations is None:
+    elif not found.is_finished and flags.evaluations is None:
         note(
-            f"note: the search was ended after {longest:g} s, and more may find better (--seconds)"
+            f"note: the search was ended after {seconds:g} s, and more may find better (--seconds)"
         )
     for text in found.coverage.notes:
         note(f"note: {text}")
-    if output is None:
+    if flags.output is None:
         note("note: -o FILE keeps the names")
 
 
@@ -211,34 +253,6 @@ def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -
     linked = Linked(trace, map_)
     linking.note_relaxed(linked)
     return linked
-
-
-def _check_written(written: Sequence[Path], read: Sequence[Path | None]) -> None:
-    for number, path in enumerate(written):
-        check_writable(path)
-        refuse_overwriting(path, *filter(None, read))
-        if path.resolve() in (other.resolve() for other in written[:number]):
-            message = f"{path}: is named twice as a file to write; choose another"
-            raise FlashpagerError(message)
-
-
-def _order_format(
-    order: Path | None, order_format: str | None, format_: str, map_: Path | None
-) -> str:
-    names = linking.DEFAULT_FORMAT
-    if order_format is None:
-        return names if format_ == _engine.pin_formats()[0] else "gnu-ld"
-    if order_format not in _engine.order_formats():
-        known = ", ".join(_engine.order_formats())
-        message = f"--order-format {order_format}: no format of an order (known: {known})"
-        raise FlashpagerError(message)
-    if order is None:
-        message = f"--order-format {order_format} is of --order: name the file, too"
-        raise FlashpagerError(message)
-    if order_format != names and map_ is None:
-        message = f"--order-format {order_format} is of the map of a link: add --map"
-        raise FlashpagerError(message)
-    return order_format
 
 
 def _limited(text: str) -> tuple[str, float]:

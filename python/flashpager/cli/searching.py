@@ -1,15 +1,17 @@
 """Shared by commands that search: lists, progress, and a Ctrl-C that keeps the best result."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from flashpager._engine import FlashpagerError
-from flashpager.base.files import read_text
-from flashpager.base.quantities import percent, split_list
-from flashpager.cli.console import err
+from rich.markup import escape
+
+from flashpager._engine import FlashpagerError, LayoutCoverage, TraceInfo
+from flashpager.base.files import check_writable, read_text, refuse_overwriting
+from flashpager.base.quantities import counted, percent, split_list
+from flashpager.cli.console import err, out
 
 
 def some(option: str, text: str, what: str) -> list[str]:
@@ -96,9 +98,13 @@ def stoppable() -> Iterator[StopRequest]:
         signal.signal(signal.SIGINT, before)
 
 
+#: Shows the share of a search that is done, and its gain so far in words.
+ShowSearchFn = Callable[[float, str], None]
+
+
 @contextmanager
-def searching() -> Iterator[Callable[[float, int, float], None] | None]:
-    """Show how much of the time is used and what was gained, where a terminal is."""
+def search_bar() -> Iterator[ShowSearchFn | None]:
+    """Show a bar of the search on a terminal; without one, yield None."""
     if not err.is_terminal:
         yield None
         return
@@ -108,8 +114,37 @@ def searching() -> Iterator[Callable[[float, int, float], None] | None]:
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("search", total=1.0, gain="")
 
-        def report(ratio: float, ram_bytes: int, share: float) -> None:
-            gain = f"{percent(ratio, 1)} of the time before so far, {ram_bytes:,} bytes of RAM"
-            bar.update(task, completed=min(share, 1.0), gain=gain if ratio < 1 else "")
+        def show(share: float, gain: str) -> None:
+            bar.update(task, completed=min(share, 1.0), gain=gain)
 
-        yield report
+        yield show
+
+
+def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None) -> None:
+    """Refuse files that cannot be written, that are read, too, or that are written twice.
+
+    Args:
+        written: the files to write, ``plot`` among them.
+        read: the files that are read.
+        plot: the picture, whose name says its kind.
+
+    """
+    for number, path in enumerate(written):
+        check_writable(path)
+        refuse_overwriting(path, *read)
+        if path.resolve() in (other.resolve() for other in written[:number]):
+            message = f"{path}: is named twice as a file to write; choose another"
+            raise FlashpagerError(message)
+    if plot is not None:
+        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+
+        picture.check_output(plot)
+
+
+def show_program(info: TraceInfo, coverage: LayoutCoverage, units: str) -> None:
+    """Print the program, its units, and the share of what is executed in them."""
+    out.print(
+        f"{escape(info.program)} ({info.architecture or 'unknown architecture'}): "
+        f"{counted(coverage.movable, 'unit')} that can {units}, "
+        f"{percent(coverage.executed_share, 1)} of the executed bytes"
+    )

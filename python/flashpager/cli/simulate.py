@@ -111,7 +111,7 @@ def simulate(
         if json:
             head = {"version": _engine.version(), "trace": opened.described()}
             origins: dict[str, Any] = {
-                "said": flags.said(design),
+                "said": flags.sources(design),
                 "unverified": design.unverified(),
             }
             gate = {"needs": asdict(needs), "unmet": [asdict(each) for each in unmet]}
