@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,6 @@ from flashpager.base.quantities import (
     parse_clock,
     parse_duration,
     parse_size,
-    split_list,
 )
 from flashpager.cli import options, swap_pages, swap_vm
 from flashpager.cli.console import counting, note, out, print_json, print_whole
@@ -102,15 +102,16 @@ Seed = Annotated[
 ]
 
 
-@app.command("bench")
-def bench(
-    *,
-    ram: Ram = None,
-    medium: Medium = None,
-    compressor: Compressor = None,
-    verify: Verify = False,
-    layout: Layout = "auto",
-    policy: options.Policy = None,
+@dataclass(frozen=True, kw_only=True)
+class BenchFlags:
+    """Options of ``swap bench``, as typed."""
+
+    ram: Ram = None
+    medium: Medium = None
+    compressor: Compressor = None
+    verify: Verify = False
+    layout: Layout = "auto"
+    policy: options.Policy = None
     reads: Annotated[
         str,
         typer.Option(
@@ -118,8 +119,8 @@ def bench(
             metavar="LIST",
             help="random pages of all, one fixed chunk several times, the last one; else all.",
         ),
-    ] = "all",
-    pages: Contents = None,
+    ] = "all"
+    pages: Contents = None
     chunk: Annotated[
         str | None,
         typer.Option(
@@ -127,11 +128,11 @@ def bench(
             metavar="SIZE",
             help=f"Allocated and filled at a time; else {format_size(_ELSE.chunk_bytes)}.",
         ),
-    ] = None,
+    ] = None
     up_to: Annotated[
         str | None,
         typer.Option("--up-to", metavar="SIZE", help="Allocate no more; else RAM + 5 × medium."),
-    ] = None,
+    ] = None
     repeat: Annotated[
         int | None,
         typer.Option(
@@ -141,7 +142,7 @@ def bench(
             max=_MOST,
             help=f"Times fixed and last read their chunk; else {_ELSE.reads}.",
         ),
-    ] = None,
+    ] = None
     random_pages: Annotated[
         int | None,
         typer.Option(
@@ -151,7 +152,7 @@ def bench(
             max=_MOST,
             help=f"Pages that random reads; else {_ELSE.random_pages}.",
         ),
-    ] = None,
+    ] = None
     reserved: Annotated[
         str | None,
         typer.Option(
@@ -159,7 +160,7 @@ def bench(
             metavar="SIZE",
             help=f"RAM for kernel and others; else {_ELSE.reserved_bytes}.",
         ),
-    ] = None,
+    ] = None
     keep_copies: Annotated[
         int | None,
         typer.Option(
@@ -170,12 +171,12 @@ def bench(
             help="How full the store may be to keep copies of pages that came back; else "
             f"{_ELSE.keep_copies_percent}.",
         ),
-    ] = None,
-    cpu: Cpu = None,
+    ] = None
+    cpu: Cpu = None
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="SPEED", help=f"RAM's speed; else {_ELSE_MIB_S:.3g}MB/s."),
-    ] = None,
+    ] = None
     fault: Annotated[
         str | None,
         typer.Option(
@@ -183,22 +184,75 @@ def bench(
             metavar="TIME",
             help=f"A page fault by itself; else {_ELSE.fault_ns / 1e3:g}us.",
         ),
-    ] = None,
-    bus: options.Bus = None,
+    ] = None
+    bus: options.Bus = None
     medium_file: Annotated[
         Path | None,
         typer.Option("--medium-file", metavar="FILE", help="Keep the medium there."),
-    ] = None,
-    seed: Seed = None,
+    ] = None
+    seed: Seed = None
     live: Annotated[
         bool, typer.Option("--live", help="In memory of this machine that is really paged.")
-    ] = False,
+    ] = False
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
-    ] = None,
-    json: options.Json = False,
-) -> None:
+    ] = None
+
+    def spec(self) -> SwapSpec:
+        """Return the machine, the store and the program.
+
+        Raises:
+            FlashpagerError: for options that do not go together.
+
+        """
+        if self.live:
+            self._refuse_simulated()
+        return SwapSpec(
+            ram_bytes=options.parsed("--ram", self.ram, parse_size),
+            medium=self.medium,
+            compressor=self.compressor,
+            verify=self.verify,
+            layout=_layout(self.layout),
+            pages=self.pages,
+            clock_mhz=options.parsed("--cpu", self.cpu, parse_clock),
+            seed=self.seed,
+            policy=self.policy,
+            bus=self.bus,
+            reads=self.repeat,
+            random_pages=self.random_pages,
+            chunk_bytes=options.parsed("--chunk", self.chunk, parse_size),
+            most_bytes=options.parsed("--up-to", self.up_to, parse_size),
+            reserved_bytes=options.parsed("--reserved", self.reserved, parse_size),
+            ram_ns_per_byte=options.parsed("--memory", self.memory, _ns_per_byte),
+            fault_ns=options.parsed("--fault", self.fault, parse_duration),
+            file=self.medium_file,
+            keep_copies_percent=self.keep_copies,
+        )
+
+    def check_files(self) -> None:
+        """Refuse files that cannot be written, or that are read, too."""
+        read = [Path(self.pages)] if self.pages else []
+        if self.plot is not None:
+            from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+
+            picture.check_output(self.plot)
+            refuse_overwriting(self.plot, *read)
+        if self.medium_file is not None:
+            refuse_overwriting(self.medium_file, *read)
+
+    def _refuse_simulated(self) -> None:
+        """Refuse options of a simulated machine."""
+        for name in _SIMULATED:
+            if getattr(self, name) is not None:
+                flag = f"--{name.replace('_', '-')}"
+                message = f"{flag} is of the simulated machine: leave it out, or --live"
+                raise FlashpagerError(message)
+
+
+@app.command("bench")
+@options.takes(BenchFlags)
+def bench(*, flags: BenchFlags, json: options.Json = False) -> None:
     """Simulate compressed swap: the memory that it makes of RAM and a medium, and its speed.
 
     A program allocates memory chunk by chunk, fills it, and after each chunk reads some of what it
@@ -206,47 +260,19 @@ def bench(
 
     flashpager swap bench --ram 32M --medium pcm:16M --compressor deflate
     """
-    if live:
-        _refuse_simulated(cpu=cpu, memory=memory, fault=fault, keep_copies=keep_copies)
-    spec = SwapSpec(
-        ram_bytes=options.parsed("--ram", ram, parse_size),
-        medium=medium,
-        compressor=compressor,
-        verify=verify,
-        layout=_layout(layout),
-        pages=pages,
-        clock_mhz=options.parsed("--cpu", cpu, parse_clock),
-        seed=seed,
-        policy=policy,
-        bus=bus,
-        reads=repeat,
-        random_pages=random_pages,
-        chunk_bytes=options.parsed("--chunk", chunk, parse_size),
-        most_bytes=options.parsed("--up-to", up_to, parse_size),
-        reserved_bytes=options.parsed("--reserved", reserved, parse_size),
-        ram_ns_per_byte=options.parsed("--memory", memory, _ns_per_byte),
-        fault_ns=options.parsed("--fault", fault, parse_duration),
-        file=medium_file,
-        keep_copies_percent=keep_copies,
-    )
-    readings = _readings(reads)
-    if plot is not None:
-        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
-
-        picture.check_output(plot)
-        refuse_overwriting(plot, *([Path(pages)] if pages else []))
-    if medium_file is not None:
-        refuse_overwriting(medium_file, *([Path(pages)] if pages else []))
+    spec = flags.spec()
+    readings = swap_vm.parse_readings(flags.reads, _engine.swap_readings())
+    flags.check_files()
     with counting("bytes allocated") as progress:
-        found = benchmark.bench(spec, readings, progress, live=live)
-    if plot is not None:
-        from flashpager.plots import swap  # noqa: PLC0415
+        found = benchmark.bench(spec, readings, progress, live=flags.live)
+    if flags.plot is not None:
+        from flashpager.plots import picture, swap  # noqa: PLC0415  (Altair starts slowly)
 
-        picture.write(swap.bench_chart(found), plot)
-        note(f"{plot}: {', '.join(readings)}")
+        picture.write(swap.bench_chart(found), flags.plot)
+        note(f"{flags.plot}: {', '.join(readings)}")
     if json:
         runs = {reading: run.as_dict() for reading, run in found.runs.items()}
-        print_json({"version": _engine.version(), "live": live, "runs": runs})
+        print_json({"version": _engine.version(), "live": flags.live, "runs": runs})
         return
     _show_bench(found)
 
@@ -255,28 +281,8 @@ def _ns_per_byte(speed: str) -> float:
     return 1e9 / (parse_bandwidth(speed) * benchmark.MIB)
 
 
-def _refuse_simulated(**given: str | int | None) -> None:
-    """Refuse what a live run does not follow."""
-    for name in _SIMULATED:
-        if given[name] is not None:
-            message = (
-                f"--{name.replace('_', '-')} is of the simulated machine: leave it out, or --live"
-            )
-            raise FlashpagerError(message)
-
-
 def _layout(name: str) -> str | None:
     return None if name == "auto" else name
-
-
-def _readings(text: str) -> list[str]:
-    asked = split_list(text)
-    known = _engine.swap_readings()
-    readings = known if "all" in asked else list(dict.fromkeys(asked))
-    if not readings:
-        message = f"--reads: nothing to read (known: {', '.join(known)}, all)"
-        raise FlashpagerError(message)
-    return readings
 
 
 def _show_bench(found: benchmark.SwapBenchmark) -> None:

@@ -2,6 +2,8 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +27,10 @@ _COMPRESSORS = ("lz4", "deflate", "zstd")
 _MOST_READS = 4096
 
 
-def vm(
-    *,
+@dataclass(frozen=True, kw_only=True)
+class VmFlags:
+    """Options of the command, as typed."""
+
     kernel: Annotated[
         Path | None,
         typer.Option(
@@ -34,15 +38,15 @@ def vm(
             metavar="DIR",
             help="A kernel that runtime/linux/vm/packages unpacked; else $FLASHPAGER_KERNEL.",
         ),
-    ] = None,
+    ] = None
     systems: Annotated[
         str,
         typer.Option("--systems", metavar="LIST", help=f"{' | '.join(SYSTEMS)}; else all."),
-    ] = "all",
+    ] = "all"
     reads: Annotated[
         str,
         typer.Option("--reads", metavar="LIST", help="random | fixed | last; else all."),
-    ] = "all",
+    ] = "all"
     memory: Annotated[
         str | None,
         typer.Option(
@@ -50,7 +54,7 @@ def vm(
             metavar="SIZE",
             help=f"Of a machine; else {format_size(_ELSE.memory_bytes)}.",
         ),
-    ] = None,
+    ] = None
     chip: Annotated[
         str | None,
         typer.Option(
@@ -58,11 +62,11 @@ def vm(
             metavar="SIZE",
             help=f"Of mtdram and nandsim, beside it; else {format_size(_ELSE.chip_bytes)}.",
         ),
-    ] = None,
+    ] = None
     compressor: Annotated[
         str,
         typer.Option("--compressor", metavar="NAME", help=" | ".join(_COMPRESSORS)),
-    ] = _ELSE.compressor,
+    ] = _ELSE.compressor
     chunk: Annotated[
         str | None,
         typer.Option(
@@ -70,13 +74,13 @@ def vm(
             metavar="SIZE",
             help=f"Allocated and filled at a time; else {format_size(_ELSE.chunk_bytes)}.",
         ),
-    ] = None,
+    ] = None
     random_pages: Annotated[
         int,
         typer.Option(
             "--random-pages", metavar="N", min=1, max=_MOST_READS, help="Pages that random reads."
         ),
-    ] = _ELSE.random_pages,
+    ] = _ELSE.random_pages
     repeat: Annotated[
         int,
         typer.Option(
@@ -86,17 +90,67 @@ def vm(
             max=_MOST_READS,
             help="Times fixed and last read their chunk.",
         ),
-    ] = _ELSE.repeats,
+    ] = _ELSE.repeats
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Keep all that was measured."),
-    ] = None,
+    ] = None
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Picture as .png, .svg or .html."),
-    ] = None,
-    json: options.Json = False,
-) -> None:
+    ] = None
+
+    def setup(self) -> KernelSetup:
+        """Return the machine and its program.
+
+        Raises:
+            FlashpagerError: for values that make no sense.
+
+        """
+        known = tuple(_ELSE.readings)
+        readings = parse_readings(self.reads, known)
+        for reading in readings:
+            _one_of("--reads", reading, known)
+        setup = KernelSetup(
+            memory_bytes=_size("--memory", self.memory, _ELSE.memory_bytes),
+            chip_bytes=_size("--chip", self.chip, _ELSE.chip_bytes),
+            compressor=_one_of("--compressor", self.compressor, _COMPRESSORS),
+            readings=tuple(readings),
+            chunk_bytes=_size("--chunk", self.chunk, _ELSE.chunk_bytes),
+            random_pages=self.random_pages,
+            repeats=self.repeat,
+        )
+        setup.check()
+        return setup
+
+    def system_names(self) -> list[str]:
+        """Return the names of the systems to measure."""
+        names = split_list(self.systems)
+        return list(kernels.known([] if "all" in names else names))
+
+    def check_files(self) -> None:
+        """Refuse files that cannot be written."""
+        if self.plot is not None:
+            from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
+
+            picture.check_output(self.plot)
+        if self.output is not None and not self.output.absolute().parent.is_dir():
+            message = f"{self.output}: no such folder"
+            raise FlashpagerError(message)
+
+
+def parse_readings(text: str, known: Sequence[str]) -> list[str]:
+    """Return the kinds of reads that a list names, each once; ``all`` names all that are known."""
+    names = split_list(text)
+    readings = list(known) if "all" in names else list(dict.fromkeys(names))
+    if not readings:
+        message = f"--reads: nothing to read (known: {', '.join(known)}, all)"
+        raise FlashpagerError(message)
+    return readings
+
+
+@options.takes(VmFlags)
+def vm(*, flags: VmFlags, json: options.Json = False) -> None:
     """Run the benchmark program in a virtual machine, swapping to the kernel module, to zram, ...
 
     QEMU boots Debian's kernel, without root and without KVM. Time there is counted in instructions.
@@ -104,37 +158,21 @@ def vm(
 
     flashpager swap vm --kernel build/kernel --plot vm.png
     """
-    names = kernels.known([] if "all" in (asked := split_list(systems)) else asked)
-    setup = KernelSetup(
-        memory_bytes=_size("--memory", memory, _ELSE.memory_bytes),
-        chip_bytes=_size("--chip", chip, _ELSE.chip_bytes),
-        compressor=_one_of("--compressor", compressor, _COMPRESSORS),
-        readings=_readings(reads),
-        chunk_bytes=_size("--chunk", chunk, _ELSE.chunk_bytes),
-        random_pages=random_pages,
-        repeats=repeat,
-    )
-    setup.check()
-    if plot is not None:
-        from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
-
-        picture.check_output(plot)
-    if output is not None and not output.absolute().parent.is_dir():
-        message = f"{output}: no such folder"
-        raise FlashpagerError(message)
+    names, setup = flags.system_names(), flags.setup()
+    flags.check_files()
     machines.sources()
-    found_kernel = machines.kernel(given=kernel)
+    kernel = machines.kernel(given=flags.kernel)
     with counting("machines") as progress:
-        found = kernels.measure(found_kernel, setup, names, progress)
+        found = kernels.measure(kernel, setup, names, progress)
     for name, why in found.left_out.items():
         note(f"{name} is left out: {why}")
-    if output is not None:
-        found.write(output, shlex.join(["flashpager", *sys.argv[1:]]))
-    if plot is not None:
-        from flashpager.plots import swap  # noqa: PLC0415
+    if flags.output is not None:
+        found.write(flags.output, shlex.join(["flashpager", *sys.argv[1:]]))
+    if flags.plot is not None:
+        from flashpager.plots import picture, swap  # noqa: PLC0415  (Altair starts slowly)
 
-        picture.write(swap.kernel_chart(found), plot)
-        note(f"{plot}: {found.charted()} reads")
+        picture.write(swap.kernel_chart(found), flags.plot)
+        note(f"{flags.plot}: {found.charted()} reads")
     if json:
         print_json({"version": _engine.version(), **found.as_dict()})
     else:
@@ -153,18 +191,6 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
         message = f"{name}: unknown '{value}' (known: {', '.join(known)})"
         raise FlashpagerError(message)
     return value
-
-
-def _readings(text: str) -> tuple[str, ...]:
-    asked = split_list(text)
-    if "all" in asked:
-        return tuple(_ELSE.readings)
-    for one in asked:
-        _one_of("--reads", one, tuple(_ELSE.readings))
-    if not asked:
-        message = f"--reads: nothing to read (known: {', '.join(_ELSE.readings)}, all)"
-        raise FlashpagerError(message)
-    return tuple(dict.fromkeys(asked))
 
 
 def show(found: KernelMeasurements) -> None:
@@ -195,7 +221,13 @@ def show(found: KernelMeasurements) -> None:
     for line in comparison(found):
         out.print(line, style="bold")
     out.print()
-    for name, words in (
+    for name, words in _configuration(setup, found):
+        out.print(f"[dim]{name:<8}[/dim] {escape(words)}")
+
+
+def _configuration(setup: KernelSetup, found: KernelMeasurements) -> list[tuple[str, str]]:
+    """Return the machine and its program, as pairs of name and text."""
+    return [
         (
             "machine",
             f"{megabytes(setup.memory_bytes)}, a chip of {megabytes(setup.chip_bytes)} beside",
@@ -226,8 +258,7 @@ def show(found: KernelMeasurements) -> None:
                 "random, after as many"
             ),
         ),
-    ):
-        out.print(f"[dim]{name:<8}[/dim] {escape(words)}")
+    ]
 
 
 def _speed(mib_s: float | None) -> str:

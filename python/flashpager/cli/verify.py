@@ -1,6 +1,7 @@
 """``flashpager verify``: an emulated device counts what was simulated, or it says where not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, Row
+from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, format_size, percent
 from flashpager.cli import options
@@ -67,22 +68,21 @@ ImageVersion = Annotated[
 ]
 
 
-@options.takes_designs()
-def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
-    trace: options.Trace,
-    *,
-    flags: options.DesignFlags,
-    lookup: Lookup = LOOKUPS[0],
-    image: Image = None,
-    mac: Mac = None,
-    key: Key = None,
-    image_version: ImageVersion = None,
+@dataclass(frozen=True, kw_only=True)
+class VerifyFlags:
+    """Options of the command, as typed, but for those of the design."""
+
+    lookup: Lookup = LOOKUPS[0]
+    image: Image = None
+    mac: Mac = None
+    key: Key = None
+    image_version: ImageVersion = None
     flash: Annotated[
         Path | None,
         typer.Option(
             "--flash", metavar="FILE", help="What is in flash instead: flash.bin of deploy."
         ),
-    ] = None,
+    ] = None
     oldest: Annotated[
         int | None,
         typer.Option(
@@ -90,7 +90,7 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
             metavar="N",
             help="With --tag: the device's rollback counter; by default the image's version.",
         ),
-    ] = None,
+    ] = None
     device: Annotated[
         str,
         typer.Option(
@@ -99,13 +99,13 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
             help=f"Who runs it: {' | '.join([*DEVICES, *MACHINES])}. By default what the board "
             f"is, or {next(iter(DEVICES))}.",
         ),
-    ] = "",
+    ] = ""
     program: Annotated[
         Path | None,
         typer.Option(
             "--program", metavar="FILE", help="The program recorded, for a machine with an MMU."
         ),
-    ] = None,
+    ] = None
     counts: Annotated[
         Path | None,
         typer.Option(
@@ -113,11 +113,11 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
             metavar="FILE",
             help="Compare what a device of yours counted instead: lines of name and value.",
         ),
-    ] = None,
+    ] = None
     with_times: Annotated[
         bool,
         typer.Option("--times", help="Of versatilepb: compare the time of each job, too."),
-    ] = False,
+    ] = False
     fit: Annotated[
         Path | None,
         typer.Option(
@@ -125,11 +125,50 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
             metavar="FILE",
             help="Fit the board's prices to the device, and write a board with them.",
         ),
-    ] = None,
+    ] = None
     fit_runs: Annotated[
         int,
         typer.Option("--fit-runs", metavar="N", min=1, help="With --fit: to so many first runs."),
-    ] = FIT_RUNS,
+    ] = FIT_RUNS
+
+    def device_name(self, board: str | None) -> str:
+        """Return the device: the one given, or the board if it is a machine, or the default."""
+        name = Path(board or "").stem
+        default = name if name in MACHINES else next(iter(DEVICES))
+        return self.device or default
+
+    def check_microcontroller(self, device: str) -> None:
+        """Refuse options of machines with an MMU for a microcontroller."""
+        if self.with_times:
+            message = (
+                f"--times: {device} has no jobs to tell; versatilepb has, as a board or a device"
+            )
+            raise FlashpagerError(message)
+        if self.program:
+            message = f"--program: {device} takes the runs of the trace; versatilepb runs a program"
+            raise FlashpagerError(message)
+        if device not in DEVICES:
+            message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
+            raise FlashpagerError(message)
+
+    def check_counts(self) -> None:
+        """Refuse options of a run beside ``--counts``, which runs nothing."""
+        given = (self.device, self.program, self.image, self.mac, self.key, self.flash)
+        if any(given):
+            message = (
+                "--counts: leave --device, --program, --image, --flash, --mac and --key away: "
+                "nothing runs"
+            )
+            raise FlashpagerError(message)
+
+
+@options.takes(VerifyFlags)
+@options.takes_designs()
+def verify(
+    trace: options.Trace,
+    *,
+    design_flags: options.DesignFlags,
+    flags: VerifyFlags,
     json: options.Json = False,
 ) -> None:
     """Run the pager on an emulated device, and compare its counts with what simulate says.
@@ -156,97 +195,188 @@ def verify(  # noqa: C901, PLR0912, PLR0915  (what runs, and what does not)
     The exit code is 1 if a count differs, or a time by more than that, or the device refuses the
     image.
     """
-    if counts:
-        _refuse_what_runs(device, program, image, mac, key, flash)
-        _compare(trace, flags, counts, json=json)
+    if flags.counts:
+        flags.check_counts()
+        _compare(trace, design_flags, flags.counts, json=json)
         return
-    if not device:
-        board = Path(flags.board or "").stem
-        device = board if board in MACHINES else next(iter(DEVICES))
+    device = flags.device_name(design_flags.board)
     if device in MACHINES:
-        verify_paged(trace, flags, program, device, times=with_times, fit=fit, json=json)
+        verify_paged(
+            trace,
+            design_flags,
+            flags.program,
+            device,
+            times=flags.with_times,
+            fit=flags.fit,
+            json=json,
+        )
         return
-    if with_times:
-        message = f"--times: {device} has no jobs to tell; versatilepb has, as a board or a device"
-        raise FlashpagerError(message)
-    if program:
-        message = f"--program: {device} takes the runs of the trace; versatilepb runs a program"
-        raise FlashpagerError(message)
-    if device not in DEVICES:
-        message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
-        raise FlashpagerError(message)
-    emulated = DEVICES[device]
-    design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
-    opened = Trace.open(trace, "none")
-    info = opened.info
-    with counting("replays") as progress:
-        row = _engine.simulate(trace, [design], progress)[0]
-    pager = PagerDesign.of(row, info.image_bytes, lookup)
-    secret = authentication(pager.tag_bytes, mac, key, image_version)
-    deployed = _deployed(secret, oldest)
-    held = _held(flash, image, pager)
-    data = _data(held, image, opened, pager)
-    runs = DeviceRuns.of(opened)
-    chip, untold = _chip_of(emulated, row, pager, flags.board)
-    if fit:
-        if flash:
+    flags.check_microcontroller(device)
+    setup = _setup(trace, design_flags, flags, device)
+    if flags.fit:
+        if flags.flash:
             message = "--fit: leave --flash away: what it measures takes other pages, too"
             raise FlashpagerError(message)
-        fitting = PriceFitting(
-            opened, runs, data, row, pager, _known(chip, untold), emulated, fit_runs, deployed
-        )
-        _fit(fitting, fit, json=json)
+        _fit(setup.fitting(flags.fit_runs), flags.fit, json=json)
         return
     try:
-        verified = emulated.verify(
-            pager, runs, data, row.counts, chip=chip, deployed=deployed, flash=held
-        )
+        verified = setup.run()
     except RefusedImageError as refused:
-        _print_refusal(refused, opened, row, device, json=json)
+        _print_refusal(refused, setup.trace, setup.row, device, json=json)
         raise typer.Exit(EXIT_UNMET) from None
-    times: list[ComparedTime] = []
-    if chip:
-        untold = untimed(row) or ""
-        times = [] if untold else compared_times(row, verified.parts, chip.clock_hz)
+    times, untold = setup.times(verified)
     if json:
-        print_json(
-            {
-                "version": _engine.version(),
-                "trace": opened.described(),
-                "design": row.design.as_dict(),
-                "lookup": lookup,
-                "device": device,
-                "image": str(image) if image else None,
-                "flash": str(flash) if flash else None,
-                "refused": None,
-                "cycles": verified.cycles,
-                "clock_hz": chip.clock_hz if chip else None,
-                "equal": not verified.differ,
-                "counts": [
-                    {"count": each.name, "simulated": each.simulated, "device": each.device}
-                    for each in verified.counts
-                ],
-                "jobs": [_jobs_of(part) for part in verified.parts],
-                "times": [_time_of(each) for each in times],
-                "untimed": untold or None,
-            }
-        )
+        print_json(_as_json(setup, verified, times, untold, flags))
     else:
-        out.print(
-            f"{escape(info.program or opened.name)} on {emulated.title}: "
-            f"{counted(pager.frames, 'frame')} of {format_size(pager.page_bytes)}, "
-            f"{escape(row.design.policy)}, {lookup}, register {pager.register} of "
-            f"{format_size(pager.flash_page_bytes)}"
-        )
-        out.print(escape(flags.origins(design)))
-        _print_answer(verified, times, chip, untold)
-        if not image and not flash:
+        _print_setup(setup, design_flags)
+        _print_answer(verified, times, setup.chip, untold)
+        if not flags.image and not flags.flash:
             note("note: the image is a pattern, as a trace has no bytes of it; --image gives them")
     if verified.differ or any(not each.is_within for each in times):
         raise typer.Exit(EXIT_UNMET)
 
 
-def _deployed(secret: Authentication | None, oldest: int | None) -> AuthenticatedFlash | None:
+@dataclass(frozen=True, kw_only=True)
+class _Setup:
+    """A trace and a design on an emulated microcontroller, ready to run."""
+
+    trace: Trace
+    #: The design as it was asked for.
+    design: Design
+    #: The design's simulation, which the device is compared with.
+    row: Row
+    pager: PagerDesign
+    runs: DeviceRuns
+    #: The image's bytes, and the content of flash if it was given.
+    data: bytes
+    flash: bytes | None
+    authenticated: AuthenticatedFlash | None
+    name: str
+    #: The NAND chip on the device's pins; None without one, with the reason why.
+    chip: NandChip | None
+    without_chip: str
+
+    @property
+    def device(self) -> EmulatedDevice:
+        """The emulated device."""
+        return DEVICES[self.name]
+
+    def run(self) -> Verification:
+        """Run the pager on the device.
+
+        Raises:
+            RefusedImageError: if the device refuses the content of flash.
+
+        """
+        return self.device.verify(
+            self.pager,
+            self.runs,
+            self.data,
+            self.row.counts,
+            chip=self.chip,
+            deployed=self.authenticated,
+            flash=self.flash,
+        )
+
+    def fitting(self, runs: int) -> PriceFitting:
+        """Return the fitting of prices to the first so many runs."""
+        return PriceFitting(
+            self.trace,
+            self.runs,
+            self.data,
+            self.row,
+            self.pager,
+            _known(self.chip, self.without_chip),
+            self.device,
+            runs,
+            self.authenticated,
+        )
+
+    def times(self, verified: Verification) -> tuple[list[ComparedTime], str]:
+        """Return compared times; without them, the reason why."""
+        if self.chip is None:
+            return [], self.without_chip
+        reason = untimed(self.row) or ""
+        if reason:
+            return [], reason
+        return compared_times(self.row, verified.parts, self.chip.clock_hz), ""
+
+
+def _setup(
+    trace: Path, design_flags: options.DesignFlags, flags: VerifyFlags, device: str
+) -> _Setup:
+    """Simulate the design, and read what the device needs."""
+    design = design_flags.one_design("verify takes one design; 'flashpager explore' takes lists")
+    opened = Trace.open(trace, "none")
+    with counting("replays") as progress:
+        row = _engine.simulate(trace, [design], progress)[0]
+    pager = PagerDesign.of(row, opened.info.image_bytes, flags.lookup)
+    secret = authentication(pager.tag_bytes, flags.mac, flags.key, flags.image_version)
+    authenticated = _authenticated(secret, flags.oldest)
+    flash = _flash(flags.flash, flags.image, pager)
+    data = _data(flash, flags.image, opened, pager)
+    runs = DeviceRuns.of(opened)
+    chip, without_chip = _chip_of(DEVICES[device], row, pager, design_flags.board)
+    return _Setup(
+        trace=opened,
+        design=design,
+        row=row,
+        pager=pager,
+        runs=runs,
+        data=data,
+        flash=flash,
+        authenticated=authenticated,
+        name=device,
+        chip=chip,
+        without_chip=without_chip,
+    )
+
+
+def _as_json(
+    setup: _Setup,
+    verified: Verification,
+    times: list[ComparedTime],
+    untold: str,
+    flags: VerifyFlags,
+) -> dict[str, object]:
+    """Return the result as ``--json`` prints it."""
+    return {
+        "version": _engine.version(),
+        "trace": setup.trace.described(),
+        "design": setup.row.design.as_dict(),
+        "lookup": flags.lookup,
+        "device": setup.name,
+        "image": str(flags.image) if flags.image else None,
+        "flash": str(flags.flash) if flags.flash else None,
+        "refused": None,
+        "cycles": verified.cycles,
+        "clock_hz": setup.chip.clock_hz if setup.chip else None,
+        "equal": not verified.differ,
+        "counts": _counts_as_json(verified.counts),
+        "jobs": [_jobs_of(part) for part in verified.parts],
+        "times": [_time_of(each) for each in times],
+        "untimed": untold or None,
+    }
+
+
+def _counts_as_json(counts: Sequence[ComparedCount]) -> list[dict[str, object]]:
+    return [
+        {"count": each.name, "simulated": each.simulated, "device": each.device} for each in counts
+    ]
+
+
+def _print_setup(setup: _Setup, design_flags: options.DesignFlags) -> None:
+    pager = setup.pager
+    out.print(
+        f"{escape(setup.trace.info.program or setup.trace.name)} on {setup.device.title}: "
+        f"{counted(pager.frames, 'frame')} of {format_size(pager.page_bytes)}, "
+        f"{escape(setup.row.design.policy)}, {pager.lookup}, register {pager.register} of "
+        f"{format_size(pager.flash_page_bytes)}"
+    )
+    out.print(escape(design_flags.origins(setup.design)))
+
+
+def _authenticated(secret: Authentication | None, oldest: int | None) -> AuthenticatedFlash | None:
     """Return what the device wants of its flash, where it authenticates that."""
     if oldest is not None:
         check_version("--oldest", oldest)
@@ -258,7 +388,7 @@ def _deployed(secret: Authentication | None, oldest: int | None) -> Authenticate
     return AuthenticatedFlash(secret, secret.image_version if oldest is None else oldest)
 
 
-def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes | None:
+def _flash(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes | None:
     if flash is None:
         return None
     if image:
@@ -267,10 +397,10 @@ def _held(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes |
     return read_flash(flash, pager)
 
 
-def _data(held: bytes | None, image: Path | None, opened: Trace, pager: PagerDesign) -> bytes:
+def _data(flash: bytes | None, image: Path | None, opened: Trace, pager: PagerDesign) -> bytes:
     """Return the image's bytes: what flash holds, what a file has, or a pattern."""
-    if held is not None:
-        return without_spare(held, pager)
+    if flash is not None:
+        return without_spare(flash, pager)
     return read_image(image, opened.info) if image else pattern(opened.info)
 
 
@@ -292,15 +422,6 @@ def _print_refusal(
     )
 
 
-def _refuse_what_runs(*given: object) -> None:
-    if any(given):
-        message = (
-            "--counts: leave --device, --program, --image, --flash, --mac and --key away: nothing "
-            "runs"
-        )
-        raise FlashpagerError(message)
-
-
 def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool) -> None:
     """Compare what a file says that a device counted."""
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
@@ -317,10 +438,7 @@ def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool)
                 "design": row.design.as_dict(),
                 "file": str(path),
                 "equal": not differ,
-                "counts": [
-                    {"count": each.name, "simulated": each.simulated, "device": each.device}
-                    for each in compared
-                ],
+                "counts": _counts_as_json(compared),
             }
         )
     else:
