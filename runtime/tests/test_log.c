@@ -13,7 +13,7 @@ static const struct rig_shape small = {
     .slot_count = 100,
 };
 
-/* The 32 MiB of the figures in docs/performance.md. */
+/* The 32 MiB of the figures in benches/measured.md. */
 static const struct rig_shape large = {
     .layout = RIG_LOG,
     .medium = {.program_bytes = 2048, .block_bytes = 131072, .block_count = 256},
