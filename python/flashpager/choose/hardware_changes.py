@@ -195,7 +195,7 @@ def bites(
 
     Args:
         traces: what is executed.
-        design: one for which :func:`is_in_hardware` says so.
+        design: one for which :func:`flashpager.space.setting.has_hardware_cache` is true.
         weights: of traces by name, as :func:`flashpager.answer` takes them.
         progress: told how many passes of how many are finished.
 

@@ -33,10 +33,11 @@ from flashpager.cli.explore_view import (
     show_hardware_cache,
 )
 from flashpager.judge.answer import Answer, DesignRow, answer
-from flashpager.judge.losses import Losses, is_in_hardware
+from flashpager.judge.losses import Losses
 from flashpager.replay import table
 from flashpager.replay.exploration import CellStoreError, explore_designs, forget
 from flashpager.replay.table import DESIGN_COLUMNS
+from flashpager.space.setting import has_hardware_cache
 
 
 @options.takes(ExploreFlags)
@@ -126,7 +127,7 @@ def _hardware_cache(
     # The design as it was asked for: its board says what its clocks can be.
     place = _place_of(frame, best, len(query.designs))
     design = query.designs[place]
-    if not is_in_hardware(design):
+    if not has_hardware_cache(design.part, design.ways):
         if ram is not None:
             message = (
                 f"--pin {pinned}: is said of a cache in hardware before flash that is read in "

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from flashpager import _engine
 from flashpager._engine import Design
 from flashpager.base.axes import AXES, SHOWN
 from flashpager.base.quantities import counted, duration, format_size, percent, si, significant
@@ -21,7 +20,7 @@ from flashpager.judge.losses import Losses, clock_mhz
 from flashpager.record.trace import Trace
 from flashpager.replay import table
 from flashpager.replay.table import DESIGN_COLUMNS
-from flashpager.space.setting import cache, medium
+from flashpager.space.setting import cache, has_hardware_cache, medium
 from flashpager.space.space import cannot_carry
 
 _SHOWN_REASONS = 3
@@ -258,7 +257,7 @@ def explain(reasons: Sequence[str], frame: pl.DataFrame) -> None:
 
 
 def _varying(frame: pl.DataFrame) -> list[str]:
-    is_hardware = _is_in_hardware(frame)
+    is_hardware = _are_in_hardware(frame)
     # Without pages in flash, their size is that of a line.
     hidden = ("flash_page_bytes",) if is_hardware else ()
     axes = [axis for axis in SHOWN if axis in frame.columns and axis not in hidden]
@@ -267,11 +266,10 @@ def _varying(frame: pl.DataFrame) -> list[str]:
     return varying or ["part", "policy", "cache_bytes", "cache_page_bytes", *ways]
 
 
-def _is_in_hardware(frame: pl.DataFrame) -> bool:
-    """Return whether all designs of a table have a cache in hardware before flash read in place."""
-    parts = frame["part"].unique().to_list()
-    in_place = all(_engine.find_part(part).is_read_in_place for part in parts)
-    return in_place and len(frame) > 0 and frame["ways"].null_count() == 0
+def _are_in_hardware(frame: pl.DataFrame) -> bool:
+    """Return whether all designs of a table have a cache in hardware."""
+    caches = frame.select("part", "ways").unique().iter_rows()
+    return len(frame) > 0 and all(has_hardware_cache(part, ways) for part, ways in caches)
 
 
 #: Columns behind those that vary, and which of them a narrow terminal can do without, first first.
@@ -298,7 +296,7 @@ def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> N
     """Print rows: what varies, then what an engineer decides by."""
     titles = [*_TITLES, "ECC"]
     dispensable: Sequence[str] = _DISPENSABLE
-    if _is_in_hardware(frame):
+    if _are_in_hardware(frame):
         titles, dispensable = [*_HARDWARE_TITLES, "slower"], _HARDWARE_DISPENSABLE
         if "read_ns" not in frame.columns:
             # Rows of several traces together have no such times.

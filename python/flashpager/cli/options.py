@@ -208,7 +208,7 @@ class DesignFlags:
         flags = {**self.axes} | ({"nor": self.nor} if self.nor is not None else {})
         board = f"board {Path(self.board).stem}" if self.board else ""
         # No board says them of a part that is read in place.
-        moot = ("register", "nor") if is_in_place(design) else ()
+        moot = ("register", "nor") if is_in_place(design.part) else ()
         return {
             name: f"--{name}" if name in flags else board
             for name in DERIVED_FIELDS

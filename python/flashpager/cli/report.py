@@ -11,7 +11,7 @@ from flashpager.base.files import refuse_overwriting
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
 from flashpager.cli.long import Exact, blocks_of, sample_of
-from flashpager.judge.losses import is_in_hardware
+from flashpager.space.setting import has_hardware_cache
 
 if TYPE_CHECKING:
     from flashpager.report.demand_paging_page import PagingReport
@@ -65,7 +65,7 @@ def _built(
     info = _engine.trace_info(trace)
     blocks = blocks_of(trace, info)
     origins = flags.origins(design)
-    if is_in_hardware(design):
+    if has_hardware_cache(design.part, design.ways):
         from flashpager.report import hardware_cache as in_place  # noqa: PLC0415
 
         unknown = _engine.Board.read(Path(flags.board)).unknown if flags.board else []

@@ -33,11 +33,11 @@ from flashpager.cli.console import (
     print_whole,
     share,
 )
-from flashpager.judge.losses import Losses, is_in_hardware
+from flashpager.judge.losses import Losses
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.space.file import read_board
 from flashpager.space.needs import Needs
-from flashpager.space.setting import cache, executed, is_in_place, medium
+from flashpager.space.setting import cache, executed, has_hardware_cache, is_in_place, medium
 
 #: A share of the time worth a line.
 _NOTABLE = 1e-6
@@ -96,7 +96,7 @@ def simulate(
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
     losses = None
-    if is_in_hardware(row.design):
+    if has_hardware_cache(row.design.part, row.design.ways):
         stall = None
         if not row.is_executed:
             with counting("passes for stalls") as progress:
@@ -216,7 +216,7 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     out.print(said)
     out.print(escape(origins))
     handler = prices.handler
-    if is_in_place(design):
+    if is_in_place(design.part):
         line = design.cache_page_bytes
         flash = (
             f"before the data {duration(prices.t_load_ns)}, byte {prices.t_byte_ns:.4g} ns: "
@@ -334,7 +334,7 @@ def _show_steps(row: Row) -> None:
     for name in ("step", "count", "time", "share"):
         table.add_column(name, justify="left" if name == "step" else "right")
     of_load = ("load", "load")
-    if is_in_place(row.design):
+    if is_in_place(row.design.part):
         of_load = ("before the data", "transaction")
     steps = [
         (of_load[0], counted(counts.loads, of_load[1]), "load_ns"),
@@ -493,7 +493,7 @@ def _show_faults(row: Row, losses: Losses | None) -> None:
         f" ({_hits(row)})   misses {counts.misses:,}"
         + (f"   false faults {counts.false_faults:,}" if counts.false_faults else "")
     )
-    if is_in_place(row.design):
+    if is_in_place(row.design.part):
         _show_misses(row, losses)
         return
     other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""

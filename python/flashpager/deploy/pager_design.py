@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
 from flashpager.base.quantities import counted
+from flashpager.space.setting import is_in_place
 
 #: Lookups of the frame of a page; ``flashpager_pager.h`` describes them.
 LOOKUPS = ("table", "hint", "scan")
@@ -74,7 +75,7 @@ class PagerDesign:
         if design.ways is not None:
             message = "a cache in hardware needs no pager: leave --ways away for one in software"
             raise FlashpagerError(message)
-        if _engine.find_part(design.part).is_read_in_place:
+        if is_in_place(design.part):
             message = (
                 f"{design.part} is read in place, and the pager loads pages of NAND: take a NAND "
                 "part with --part"

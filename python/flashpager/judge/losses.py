@@ -4,14 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flashpager import _engine
-from flashpager._engine import Design, Row, Stall
+from flashpager._engine import Row, Stall
 from flashpager.base.quantities import counted, counted_si, duration, percent, si, significant
-
-
-def is_in_hardware(design: Design) -> bool:
-    """Return whether a cache in hardware stands before flash that is read in place."""
-    return design.ways is not None and _engine.find_part(design.part).is_read_in_place
 
 
 def clock_mhz(processor: str | None) -> float | None:

@@ -73,7 +73,13 @@ COLUMNS = (
 )
 
 _FLAGS = ("count_commands", "ecc_unchecked")
-_TEXT = ("trace", "nor", "nor_bus", "warnings", *(name for name, axis in AXES.items() if not axis.is_size))
+_TEXT = (
+    "trace",
+    "nor",
+    "nor_bus",
+    "warnings",
+    *(name for name, axis in AXES.items() if not axis.is_size),
+)
 _WHOLE = ("hottest_block_loads",)
 
 

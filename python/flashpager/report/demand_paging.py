@@ -28,6 +28,7 @@ from flashpager.report.demand_paging_page import PagingReport
 from flashpager.report.neighbourhood import Neighbourhood, around, with_front
 from flashpager.report.page import PageSection
 from flashpager.report.script import bundled
+from flashpager.space.setting import is_in_place
 
 #: Columns that say how far a sampled figure may be off, as a share of it, by the figure.
 _ERRORS = {
@@ -155,7 +156,7 @@ def function_charts(
     if own.is_executed:
         return {}, {}, ""
     design = own.design
-    if _engine.find_part(design.part).is_read_in_place:
+    if is_in_place(design.part):
         # A result says the line there, and no part that is read in place has pages.
         design = design.replace(flash_page_bytes=None)
     found = _engine.attribute(trace, design, "symbol", [], sample)

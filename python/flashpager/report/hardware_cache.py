@@ -81,7 +81,7 @@ def build(
 
     Args:
         trace: a trace file.
-        design: one for which :func:`flashpager.judge.losses.is_in_hardware` says so.
+        design: one for which :func:`flashpager.space.setting.has_hardware_cache` is true.
         progress: told how many replays of how many are finished.
         blocks: the trace's, if they are known already.
         origins: where the design's values come from, in words.

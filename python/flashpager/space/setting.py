@@ -5,14 +5,25 @@ from flashpager._engine import Design, TraceInfo
 from flashpager.base.quantities import counted, format_size, si
 
 
-def is_in_place(design: Design) -> bool:
-    """Return whether the part is read where code lies in it, without a page being loaded."""
-    return _engine.find_part(design.part).is_read_in_place
+def is_in_place(part: str) -> bool:
+    """Return whether a part is read in place: without loading a page."""
+    return _engine.find_part(part).is_read_in_place
+
+
+def has_hardware_cache(part: str, ways: int | None) -> bool:
+    """Return whether a design has a cache in hardware before a part that is read in place.
+
+    Args:
+        part: the design's part.
+        ways: the ways of its cache; None for a cache in software.
+
+    """
+    return ways is not None and is_in_place(part)
 
 
 def medium(design: Design, flash_page_bytes: int) -> str:
     """Describe the medium, and how it is read."""
-    if is_in_place(design):
+    if is_in_place(design.part):
         mode = f", read mode {design.read_mode}" if design.read_mode else ""
         return f"{design.part} on {design.bus}, read in place{mode}"
     codeword = f", codeword {design.codeword_bytes}" if design.codeword_bytes else ""

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from flashpager import _engine
 from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
 from flashpager.base.installed import pager_sources
 from flashpager.base.quantities import format_size
+from flashpager.space.setting import is_in_place
 from flashpager.verify.emulated import ComparedCount
 from flashpager.verify.mmu_times import MachineTimes, TimedRun
 
@@ -369,7 +369,7 @@ def _refusals(row: Row) -> Iterator[str]:
         )
     if design.ways is not None:
         yield "a cache in hardware has no handler: leave --ways away"
-    if _engine.find_part(design.part).is_read_in_place:
+    if is_in_place(design.part):
         yield (
             f"{design.part} is read in place, and the handler loads pages of NAND: take a NAND "
             "part with --part"
