@@ -68,7 +68,8 @@ _ENERGY = ("energy_uj", "mean_fault_uj")
 #: The columns of a table, in order.
 COLUMNS = (
     *("trace", *DESIGN_COLUMNS, "frames", "metadata_bytes", "ram_bytes"),
-    *(*COUNTS, *_TIME, *_RUN, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR, *_READ_DISTURB, *_ENERGY),
+    *(*COUNTS, *_TIME, *_RUN, *_LATENCY, "worst_wait_ns", *_FETCH, *_NOR),
+    *(*_READ_DISTURB, *_ENERGY),
     *("ecc_unchecked", "warnings"),
 )
 
