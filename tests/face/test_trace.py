@@ -16,23 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from flashpager import Trace
+from tests import streams
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need, runs_of
 from tests.programs import x86_loop
 
-BLOCK, META, END = 3, 1, 4
-
 RUNS = [(0, 12), (0x40, 8), (0x44, 4), (0x1000, 16), (0, 12)]
-
-
-def record(kind: int, payload: bytes) -> bytes:
-    """Return a record of the recorder stream."""
-    padding = b"\0" * (-len(payload) % 4)
-    return struct.pack("<I", 1 << 31 | kind << 24 | len(payload)) + payload + padding
-
-
-def block(address: int, size: int, instructions: int) -> bytes:
-    """Return the description of a block."""
-    return record(BLOCK, struct.pack("<QII", address, size, instructions))
 
 
 def stream(*, ended: bool = True) -> bytes:
@@ -40,12 +28,12 @@ def stream(*, ended: bool = True) -> bytes:
     numbers = {run: number for number, run in enumerate(dict.fromkeys(RUNS))}
     return b"".join(
         [
-            b"FPSTRM01",
-            record(META, b"recorder=qemu"),
-            record(META, b"target=arm"),
-            *(block(offset, length, length // 4) for offset, length in numbers),
-            *(struct.pack("<I", numbers[run]) for run in RUNS),
-            *([record(END, b"")] if ended else []),
+            streams.MAGIC,
+            streams.meta("recorder=qemu"),
+            streams.meta("target=arm"),
+            *(streams.block(offset, length, length // 4) for offset, length in numbers),
+            *(streams.number(numbers[run]) for run in RUNS),
+            *([streams.end()] if ended else []),
         ]
     )
 
@@ -360,15 +348,15 @@ BAD_TEXT: list[tuple[str, bytes, list[str]]] = [
     ("csv", b"", ["offset,length"]),
     ("stream", b"", ["t.trace", "interrupted"]),
     ("stream", b"no stream at all", ["not a flashpager recorder stream"]),
-    ("stream", b"FPSTRM01" + struct.pack("<I", 5), ["byte 8", "block 5"]),
-    ("stream", b"FPSTRM01" + record(11, b""), ["byte 8", "unknown kind"]),
-    ("stream", b"FPSTRM01" + block(0, 4, 0), ["byte 8"]),
-    ("stream", b"FPSTRM01" + block(0, 1 << 31, 1), ["byte 8"]),
-    ("stream", b"FPSTRM01" + block(0, 4, 5), ["byte 8"]),
-    ("stream", b"FPSTRM01" + block(1 << 40, 4, 1), ["byte 8"]),
-    ("stream", b"FPSTRM01" + record(BLOCK, b"abcd"), ["byte 8", "too short"]),
-    ("stream", b"FPSTRM01" + record(META, b"nothing"), ["byte 8"]),
-    ("stream", b"FPSTRM01" + struct.pack("<I", 0x83FFFFFF), ["byte 8", "too long"]),
+    ("stream", streams.MAGIC + streams.number(5), ["byte 8", "block 5"]),
+    ("stream", streams.MAGIC + streams.record(11, b""), ["byte 8", "unknown kind"]),
+    ("stream", streams.MAGIC + streams.block(0, 4, 0), ["byte 8"]),
+    ("stream", streams.MAGIC + streams.block(0, 1 << 31, 1), ["byte 8"]),
+    ("stream", streams.MAGIC + streams.block(0, 4, 5), ["byte 8"]),
+    ("stream", streams.MAGIC + streams.block(1 << 40, 4, 1), ["byte 8"]),
+    ("stream", streams.MAGIC + streams.record(streams.BLOCK, b"abcd"), ["byte 8", "too short"]),
+    ("stream", streams.MAGIC + streams.meta("nothing"), ["byte 8"]),
+    ("stream", streams.MAGIC + struct.pack("<I", 0x83FFFFFF), ["byte 8", "too long"]),
 ]
 
 

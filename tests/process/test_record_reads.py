@@ -2,7 +2,6 @@
 
 import json
 import os
-import struct
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import streams
 from tests.conftest import fails, flashpager, info_of, need
 from tests.programs import STATIC, compile_with, firmware_loop
 from tests.recordings import TOOLS
@@ -364,39 +364,24 @@ class TestProgram:
 OWNED = ("misses", "read_misses", "bytes_read", "bytes_executed")
 
 
-def stream(*records: tuple[int, bytes] | int) -> bytes:
-    """Return a recorder stream: records by kind and payload, and numbers of blocks."""
-    text = b"FPSTRM01"
-    for one in records:
-        if isinstance(one, int):
-            text += struct.pack("<I", one)
-        else:
-            kind, payload = one
-            padded = payload + bytes(-len(payload) % 4)
-            text += struct.pack("<I", 0x80000000 | kind << 24 | len(payload)) + padded
-    return text
+def stream(*records: bytes | int) -> bytes:
+    """Return a recorder stream of records and numbers of blocks."""
+    written = (streams.number(one) if isinstance(one, int) else one for one in records)
+    return streams.MAGIC + b"".join(written)
 
 
-def block(address: int, size: int) -> tuple[int, bytes]:
+def block(address: int, size: int) -> bytes:
     """Describe a block of instructions of four bytes."""
-    return 3, struct.pack("<QII", address, size, size // 4)
-
-
-def read(address: int, size: int, behind: int) -> tuple[int, bytes]:
-    """Tell what the next block reads, behind so many of its bytes."""
-    return 10, struct.pack("<QII", address, size, behind)
-
-
-END = (4, b"")
+    return streams.block(address, size, size // 4)
 
 
 class TestStream:
     """What recorders may tell."""
 
-    def rows(self, folder: Path, *records: tuple[int, bytes] | int) -> list[Row]:
+    def rows(self, folder: Path, *records: bytes | int) -> list[Row]:
         """Import a stream."""
         trace = folder / "t.trace"
-        flashpager("trace", "import", "-", "-o", trace, stdin=stream(*records, END))
+        flashpager("trace", "import", "-", "-o", trace, stdin=stream(*records, streams.end()))
         return rows(trace)
 
     def test_order(self, tmp_path: Path) -> None:
@@ -404,10 +389,16 @@ class TestStream:
         found = self.rows(
             tmp_path,
             *(block(0, 16), block(16, 8)),
-            *(read(100, 4, 8), read(104, 4, 8), read(96, 4, 8), read(200, 1, 16), 0),
+            *(
+                streams.read(100, 4, 8),
+                streams.read(104, 4, 8),
+                streams.read(96, 4, 8),
+                streams.read(200, 1, 16),
+                0,
+            ),
             *(1, 0),
             # It reads before its first instruction has ended, and behind its end: as if at them.
-            *(read(300, 4, 0), read(304, 4, 99), 0),
+            *(streams.read(300, 4, 0), streams.read(304, 4, 99), 0),
         )
         assert found == [
             (0, 8, "executed"),
@@ -425,11 +416,11 @@ class TestStream:
     @pytest.mark.parametrize(
         ("records", "words"),
         [
-            ((read(0, 0, 0),), ["a read of 0 bytes"]),
-            ((read(0, 5000, 0),), ["a read of 5000 bytes"]),
-            ((read(1 << 40, 4, 0),), ["4 GiB"]),
-            (((10, b"abcd"),), ["too short"]),
-            (((10, bytes(12)),), ["too short"]),
+            ((streams.read(0, 0, 0),), ["a read of 0 bytes"]),
+            ((streams.read(0, 5000, 0),), ["a read of 5000 bytes"]),
+            ((streams.read(1 << 40, 4, 0),), ["4 GiB"]),
+            ((streams.record(streams.READ, b"abcd"),), ["too short"]),
+            ((streams.record(streams.READ, bytes(12)),), ["too short"]),
         ],
     )
     def test_bad(self, tmp_path: Path, records: Any, words: list[str]) -> None:  # noqa: ANN401

@@ -18,6 +18,7 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { MAGIC, StreamWriter } from './stream.mjs';
 
 const FLASH = 0x10000000;
 const FLASH_END = 0x11000000;
@@ -28,18 +29,13 @@ const BOOT2_BYTES = 256;
 // How one core starts the other, among what SIO has.
 const FIFO_WR = 0x54;
 
-const RECORD_FLAG = 0x80000000;
-const META = 1;
-const BLOCK = 3;
-const END = 4;
-const READ = 10;
 // Instructions between two looks at signals, and halfwords of the longest block.
 const SLICE = 200000;
 const MAX_HALFWORDS = 4096;
 const MOST_ASLEEP_NANOS = 60e9;
 
 // The block at hand, with what it has read, and those that were described.
-const toldReads = [];
+const blockReads = [];
 const numbers = new Map();
 let blockStart = 0;
 let blockEnd = -1;
@@ -50,7 +46,7 @@ let sleepsSince = 0;
 
 function fail(message, code = 2) {
   endBlock();
-  flush();
+  stream.flush();
   process.stderr.write(`rp2040js: ${message}\n`);
   process.exit(code);
 }
@@ -70,45 +66,24 @@ function emulator() {
   fail('the package rp2040js is not installed', 3);
 }
 
-// The stream, as words that are written together.
-const words = new Uint32Array(16384);
-let used = 0;
 let pipe = -1;
 
-function flush() {
-  let bytes = new Uint8Array(words.buffer, 0, used * 4);
-  used = 0;
+const stream = new StreamWriter((bytes) => {
+  if (pipe < 0) return bytes.length;
   try {
-    while (pipe >= 0 && bytes.length > 0) bytes = bytes.subarray(writeSync(pipe, bytes));
+    return writeSync(pipe, bytes);
   } catch (error) {
-    // Nobody reads on: as much as was asked for is recorded.
+    // The reader has gone: it has as much as it asked for.
     if (error.code !== 'EPIPE') throw error;
     process.exit(0);
   }
-}
+});
 
-function put(word) {
-  if (used === words.length) flush();
-  words[used++] = word;
-}
+let secondCoreIsReported = false;
 
-function putRecord(kind, payload) {
-  put((RECORD_FLAG | (kind << 24) | (payload.length * 4)) >>> 0);
-  for (const word of payload) put(word);
-}
-
-function putText(kind, text) {
-  const bytes = Buffer.from(text);
-  put((RECORD_FLAG | (kind << 24) | bytes.length) >>> 0);
-  const padded = Buffer.concat([bytes, Buffer.alloc(-bytes.length & 3)]);
-  for (let i = 0; i < padded.length; i += 4) put(padded.readUInt32LE(i));
-}
-
-let toldSecondCore = false;
-
-function tellSecondCore() {
-  if (!toldSecondCore) putText(META, 'left_out=the second core: rp2040js has one');
-  toldSecondCore = true;
+function reportSecondCore() {
+  if (!secondCoreIsReported) stream.meta('left_out=the second core: rp2040js has one');
+  secondCoreIsReported = true;
 }
 
 // Give the pieces of a firmware file, as [address, bytes].
@@ -164,7 +139,7 @@ function hasSecondStage(flash) {
   let crc = 0xffffffff;
   for (let i = 0; i < BOOT2_BYTES - 4; i++) {
     crc ^= flash[i] << 24;
-    for (let bit = 0; bit < 8; bit++) crc = crc & RECORD_FLAG ? (crc << 1) ^ 0x04c11db7 : crc << 1;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x80000000 ? (crc << 1) ^ 0x04c11db7 : crc << 1;
   }
   const told = new DataView(flash.buffer).getUint32(BOOT2_BYTES - 4, true);
   return crc >>> 0 === told;
@@ -268,7 +243,7 @@ for (const uart of machine.uart) {
 
 const writeSio = machine.sio.writeUint32.bind(machine.sio);
 machine.sio.writeUint32 = (offset, value) => {
-  if (offset === FIFO_WR) tellSecondCore();
+  if (offset === FIFO_WR) reportSecondCore();
   writeSio(offset, value);
 };
 
@@ -321,11 +296,11 @@ function endBlock() {
   if (number === undefined) {
     number = numbers.size;
     numbers.set(key, number);
-    putRecord(BLOCK, [blockStart, 0, blockEnd - blockStart, instructions]);
+    stream.block(blockStart, blockEnd - blockStart, instructions);
   }
-  for (const [address, bytes, begun] of toldReads) putRecord(READ, [address, 0, bytes, begun]);
-  toldReads.length = 0;
-  put(number);
+  for (const [address, bytes, begun] of blockReads) stream.read(address, bytes, begun);
+  blockReads.length = 0;
+  stream.number(number);
   instructions = 0;
 }
 
@@ -334,7 +309,7 @@ function endBlock() {
 function keepReads(fetches) {
   for (const [address, bytes] of loads.slice(fetches)) {
     if (options.reads.some(([start, end]) => address < end && address + bytes > start)) {
-      toldReads.push([address, bytes, blockEnd - blockStart]);
+      blockReads.push([address, bytes, blockEnd - blockStart]);
     }
   }
 }
@@ -418,26 +393,26 @@ function slice() {
     executeOne();
     if (exit !== null) {
       endBlock();
-      putRecord(END, []);
-      flush();
+      stream.end();
+      stream.flush();
       process.exitCode = exit;
       return;
     }
   }
-  flush();
+  stream.flush();
   setImmediate(slice);
 }
 
 for (const [signal, number] of [['SIGINT', 2], ['SIGTERM', 15]]) {
   process.on(signal, () => {
     endBlock();
-    flush();
+    stream.flush();
     process.exit(128 + number);
   });
 }
-if (pipe >= 0) writeSync(pipe, 'FPSTRM01');
-putText(META, 'recorder=rp2040js');
-putText(META, 'target=arm');
-putText(META, 'mode=system');
-putText(META, 'in_doubt=0');
+if (pipe >= 0) writeSync(pipe, MAGIC);
+stream.meta('recorder=rp2040js');
+stream.meta('target=arm');
+stream.meta('mode=system');
+stream.meta('in_doubt=0');
 slice();
