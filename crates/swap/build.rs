@@ -1,15 +1,31 @@
-//! The swap store in C is compiled in, as a device links it.
+//! Compiles the swap store in C, as a device links it, and generates the Rust mirrors of its
+//! structs of numbers from their headers.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Folders of `runtime/` that the store is made of.
 const FOLDERS: [&str; 3] = ["swap", "medium", "compress"];
 
-/// Compiled without warnings: it is not ours.
+/// Third-party code, compiled without warnings.
 const HEATSHRINK: &str = "third_party/heatshrink";
+
+/// C structs of numbers: the header, the C name and the Rust name, which also names the file in
+/// `OUT_DIR`.
+const STRUCTS: [(&str, &str, &str); 2] = [
+    ("swap/flashpager_swap.h", "fp_swap_stat", "FpSwapStat"),
+    ("medium/emulated.h", "fp_emulated_counters", "FpEmulatedCounters"),
+];
 
 fn main() {
     let runtime = Path::new("../../runtime");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    for (header, name, mirror) in STRUCTS {
+        let header = runtime.join(header);
+        let text = std::fs::read_to_string(&header).expect("the header is there");
+        let file = out.join(format!("{mirror}.rs"));
+        std::fs::write(file, mirror_of(&text, name, mirror)).expect("OUT_DIR takes files");
+    }
     let folder = |name: &str| {
         let folder = runtime.join(name);
         println!("cargo::rerun-if-changed={}", folder.display());
@@ -19,7 +35,7 @@ fn main() {
     heatshrink.opt_level(2).warnings(false).files(folder(HEATSHRINK));
 
     let mut build = cc::Build::new();
-    // Tests wait for compressors, too.
+    // Optimized in debug builds, too: tests wait for the compressors.
     build.opt_level(2).std("c11").flag("-Wall").flag("-Wextra");
     for name in FOLDERS {
         build.files(folder(name));
@@ -31,11 +47,35 @@ fn main() {
         build.includes(paths.split([',', ';']).filter(|path| !path.is_empty()));
     }
     build.compile("flashpager_swap");
-    // Behind what needs it.
+    // The linker takes a library after what needs it.
     heatshrink.compile("flashpager_heatshrink");
 }
 
-/// With those of its folders. Sorted, so that the library is the same always.
+/// Returns the Rust mirror of a struct whose fields are all `uintN_t`. Its comments become docs.
+///
+/// # Panics
+/// If the struct is not there, or has another field.
+fn mirror_of(header: &str, name: &str, mirror: &str) -> String {
+    let (_, rest) = header.split_once(&format!("struct {name} {{\n")).expect("the struct is there");
+    let (fields, _) = rest.split_once("\n};").expect("the struct ends");
+    let mut out = format!(
+        "/// `struct {name}`.\n#[repr(C)]\n#[derive(Clone, Copy, Default)]\npub struct {mirror} {{\n"
+    );
+    for line in fields.lines() {
+        let (field, comment) = line.split_once(';').unwrap_or_else(|| panic!("{name}: {line}"));
+        let (kind, field) =
+            field.trim().split_once(' ').unwrap_or_else(|| panic!("{name}: {line}"));
+        let bits = kind.strip_prefix("uint").and_then(|kind| kind.strip_suffix("_t"));
+        let bits = bits.unwrap_or_else(|| panic!("{name}: {kind} is no unsigned number"));
+        let comment = comment.trim().trim_start_matches("/*").trim_end_matches("*/").trim();
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "    /// {comment}\n    pub {field}: u{bits},");
+    }
+    out + "}\n"
+}
+
+/// Returns the C files of a folder and its subfolders, sorted so that the library is always the
+/// same.
 fn c_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files = Vec::new();

@@ -1,4 +1,5 @@
-//! Declarations of `runtime/swap/flashpager_swap.h` and `runtime/medium/emulated.h`.
+//! Declarations of `runtime/swap/flashpager_swap.h` and `runtime/medium/emulated.h`. The build
+//! script generates those structs that have numbers only.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -55,26 +56,7 @@ pub struct FpSwapConfig {
     pub memory_bytes: usize,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct FpSwapStat {
-    pub orig_data_size: u64,
-    pub compr_data_size: u64,
-    pub mem_used_total: u64,
-    pub mem_limit: u64,
-    pub mem_used_max: u64,
-    pub pages: u32,
-    pub same_pages: u32,
-    pub huge_pages: u32,
-    pub lost_pages: u32,
-    pub bad_blocks: u32,
-    pub erases: u32,
-    pub written_size: u64,
-    pub moved_size: u64,
-    pub programmed_size: u64,
-    pub compr_permille: u16,
-    pub used_permille: u16,
-}
+include!(concat!(env!("OUT_DIR"), "/FpSwapStat.rs"));
 
 /// `struct fp_swap_rewriter`, in memory of [`fp_shim_rewriter_bytes`].
 #[repr(C)]
@@ -102,17 +84,7 @@ pub struct FpEmulatedConfig {
     pub corrected_ppm: u32,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct FpEmulatedCounters {
-    pub reads: u64,
-    pub loads: u64,
-    pub columns: u64,
-    pub read_bytes: u64,
-    pub programs: u64,
-    pub program_bytes: u64,
-    pub erases: u64,
-}
+include!(concat!(env!("OUT_DIR"), "/FpEmulatedCounters.rs"));
 
 /// `struct fp_emulated`, opaque to the binding.
 #[repr(C)]
@@ -182,7 +154,7 @@ unsafe extern "C" {
         memory: *mut c_void,
     ) -> *const FpCompressor;
     #[cfg(test)]
-    fn fp_shim_size(which: std::ffi::c_uint) -> usize;
+    fn fp_shim_size(number: std::ffi::c_uint) -> usize;
 }
 
 #[cfg(test)]
@@ -200,9 +172,9 @@ mod tests {
             size_of::<FpEmulatedConfig>(),
             size_of::<FpEmulatedCounters>(),
         ];
-        for (which, size) in here.into_iter().enumerate() {
+        for (number, size) in here.into_iter().enumerate() {
             // SAFETY: a function of a number, for any number.
-            assert_eq!(size, unsafe { fp_shim_size(which as u32) }, "struct {which}");
+            assert_eq!(size, unsafe { fp_shim_size(number as u32) }, "struct {number}");
         }
     }
 }

@@ -20,7 +20,7 @@ uint32_t fp_shim_log_reserve(uint32_t program_bytes, uint32_t block_bytes, uint3
 size_t fp_shim_fragment_words(size_t slots, size_t chunks, uint32_t page_bytes);
 size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes);
 const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes, void *memory);
-size_t fp_shim_size(unsigned which);
+size_t fp_shim_size(unsigned number);
 
 size_t fp_shim_store_bytes(void)
 {
@@ -134,7 +134,7 @@ const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_byt
 }
 
 /* Sizes of the structs that the binding writes down again, to compare. */
-size_t fp_shim_size(unsigned which)
+size_t fp_shim_size(unsigned number)
 {
     static const size_t sizes[] = {
         sizeof(struct fp_medium),          sizeof(struct fp_compressor),
@@ -142,5 +142,5 @@ size_t fp_shim_size(unsigned which)
         sizeof(struct fp_emulated_config), sizeof(struct fp_emulated_counters),
     };
 
-    return which < sizeof(sizes) / sizeof(sizes[0]) ? sizes[which] : 0;
+    return number < sizeof(sizes) / sizeof(sizes[0]) ? sizes[number] : 0;
 }

@@ -1,16 +1,16 @@
-//! The store in C, as a device links it, on a [`FaultyNand`].
+//! The C store, as a device links it, on a [`FaultyNand`].
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
-// It brings the C library.
+// The crate links the C library.
 use flashpager_swap as _;
 
 use super::medium::{FaultyNand, OK};
 use super::pages;
 
-/// What a call gives.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallResult {
     Ok,
@@ -74,27 +74,7 @@ struct CConfig {
     memory_bytes: usize,
 }
 
-/// `struct fp_swap_stat`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct SwapStat {
-    pub orig_data_size: u64,
-    pub compr_data_size: u64,
-    pub mem_used_total: u64,
-    pub mem_limit: u64,
-    pub mem_used_max: u64,
-    pub pages: u32,
-    pub same_pages: u32,
-    pub huge_pages: u32,
-    pub lost_pages: u32,
-    pub bad_blocks: u32,
-    pub erases: u32,
-    pub written_size: u64,
-    pub moved_size: u64,
-    pub programmed_size: u64,
-    pub compr_permille: u16,
-    pub used_permille: u16,
-}
+include!(concat!(env!("OUT_DIR"), "/FpSwapStat.rs"));
 
 unsafe extern "C" {
     #[link_name = "fp_swap_log"]
@@ -108,16 +88,16 @@ unsafe extern "C" {
     fn fp_swap_sync(store: *mut c_void) -> c_int;
     fn fp_swap_idle(store: *mut c_void) -> c_int;
     fn fp_swap_log_write_bound(config: *const CConfig) -> u32;
-    fn fp_swap_stat(store: *const c_void, stat: *mut SwapStat);
+    fn fp_swap_stat(store: *const c_void, stat: *mut FpSwapStat);
     fn fp_swap_check(store: *mut c_void) -> *const std::ffi::c_char;
     fn fp_shim_store_bytes() -> usize;
     fn fp_shim_log_words(slots: usize, blocks: usize, page_bytes: u32, program_bytes: u32)
     -> usize;
-    fn fp_shim_size(which: std::ffi::c_uint) -> usize;
+    fn fp_shim_size(number: std::ffi::c_uint) -> usize;
 }
 
 /// # Safety
-/// `context` is a [`FaultyNand`] that nobody else uses during the call.
+/// `context` is a [`FaultyNand`] that nothing else uses during the call.
 unsafe fn medium<'a>(context: *mut c_void) -> &'a mut FaultyNand {
     // SAFETY: the caller's promise.
     unsafe { &mut *context.cast::<FaultyNand>() }
@@ -226,7 +206,7 @@ unsafe extern "C" fn crc32(crc: u32, data: *const c_void, size: usize) -> u32 {
     hasher.finalize()
 }
 
-/// A store's shape.
+/// The shape of a store.
 #[derive(Clone, Copy)]
 pub struct StoreShape {
     pub page_bytes: u32,
@@ -235,7 +215,7 @@ pub struct StoreShape {
     pub compressed: bool,
 }
 
-/// A store and its medium. C keeps pointers into what is boxed here.
+/// A store and its medium. C keeps pointers to the boxed values.
 pub struct TorturedStore {
     store: *mut u64,
     store_words: usize,
@@ -279,7 +259,7 @@ impl TorturedStore {
                 fp_shim_size(0) == size_of::<CMedium>()
                     && fp_shim_size(1) == size_of::<CCompressor>()
                     && fp_shim_size(2) == size_of::<CConfig>()
-                    && fp_shim_size(3) == size_of::<SwapStat>(),
+                    && fp_shim_size(3) == size_of::<FpSwapStat>(),
             )
         };
         assert!(same, "a struct is not what it is in C");
@@ -312,7 +292,7 @@ impl TorturedStore {
         }
     }
 
-    /// The medium, between calls.
+    /// Returns the medium, between calls.
     pub fn medium(&mut self) -> &mut FaultyNand {
         // SAFETY: it is ours, and C uses it in calls alone, which need `self` too.
         unsafe { &mut *self.medium }
@@ -327,7 +307,7 @@ impl TorturedStore {
         CallResult::of(unsafe { fp_swap_format(self.store(), self.config) })
     }
 
-    /// As after a reset: nothing is left in memory.
+    /// Mounts the store as after a reset, with nothing left in memory.
     pub fn mount(&mut self) -> CallResult {
         // SAFETY: both are that large, and all that the config points to lives as long as `self`.
         CallResult::of(unsafe {
@@ -364,7 +344,7 @@ impl TorturedStore {
         CallResult::of(unsafe { fp_swap_sync(self.store()) })
     }
 
-    /// Whether there is more to do.
+    /// Returns whether there is more to do.
     pub fn idle(&mut self) -> Result<bool, CallResult> {
         // SAFETY: the store has been formatted or mounted.
         match unsafe { fp_swap_idle(self.store()) } {
@@ -374,20 +354,20 @@ impl TorturedStore {
         }
     }
 
-    /// Operations that a write takes at most where nothing fails, by the store's own word.
+    /// Returns the store's bound for the operations of a write without failures.
     pub fn write_bound(&self) -> u64 {
         // SAFETY: all that the config points to lives as long as `self`.
         u64::from(unsafe { fp_swap_log_write_bound(self.config) })
     }
 
-    pub fn stat(&self) -> SwapStat {
-        let mut stat = SwapStat::default();
+    pub fn stat(&self) -> FpSwapStat {
+        let mut stat = FpSwapStat::default();
         // SAFETY: the store has been formatted or mounted; the struct is as in C.
         unsafe { fp_swap_stat(self.store(), &raw mut stat) };
         stat
     }
 
-    /// What is wrong with the store, as it says itself.
+    /// Returns the first inconsistency that the store finds.
     pub fn check(&mut self) -> Option<String> {
         // SAFETY: the store has been formatted or mounted; what it gives is a static string.
         unsafe {
