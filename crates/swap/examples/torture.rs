@@ -1,4 +1,4 @@
-//! The torture of the log, by hand: `runtime/README.md`, "Tortured".
+//! Tortures the log by hand (`runtime/README.md`, "Tortured").
 
 #[path = "../tests/torture/harness.rs"]
 mod harness;
@@ -10,7 +10,7 @@ use harness::{FaultKinds, NAMES, ROUNDS, TortureOptions, torture};
 const USAGE: &str = "usage: torture [--seed N] [--cuts N] [--stores N] [--kinds LIST]
                [--rounds N] [--threads N] [--go-on] [--lines N]";
 
-/// The kinds of a list like `cut,torn`.
+/// Parses a list of kinds like `cut,torn`.
 fn kinds(list: &str) -> Result<FaultKinds, String> {
     let mut kinds = FaultKinds(0);
     for name in list.split(',').filter(|name| !name.is_empty()) {

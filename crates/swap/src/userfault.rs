@@ -1,5 +1,4 @@
-//! Memory whose page faults this process serves itself: userfaultfd(2), and the calls
-//! around it.
+//! Memory whose page faults this process serves itself, with userfaultfd(2).
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -11,23 +10,23 @@ use flashpager_base::{Error, Result};
 use linux_raw_sys::general as raw;
 use linux_raw_sys::ioctl;
 
-/// `_IO(0xAA, 0)`, of /dev/userfaultfd.
+/// `_IO(0xAA, 0)`, the ioctl of /dev/userfaultfd.
 const USERFAULTFD_IOC_NEW: u32 = 0xaa00;
 
-/// Of `uffdio_writeprotect`, `uffdio_copy`'s is in the headers.
+/// `UFFDIO_WRITEPROTECT_MODE_WP`, which the headers lack.
 const WRITEPROTECT_MODE_WP: u64 = 1;
 
-/// Faults taken at a time.
+/// Fault messages read at a time.
 const MESSAGES: usize = 16;
 
-/// Anonymous memory, at first without a page in it.
+/// Anonymous memory that has no page at first.
 pub struct FaultRegion {
     start: NonNull<u8>,
     page_bytes: usize,
     pages: usize,
 }
 
-// SAFETY: it is addresses; what is done there is each method's matter.
+// SAFETY: a region is an address range; each method guards its own accesses.
 unsafe impl Send for FaultRegion {}
 // SAFETY: as above.
 unsafe impl Sync for FaultRegion {}
@@ -41,7 +40,7 @@ impl FaultRegion {
         })?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, where nothing was.
+        // SAFETY: the kernel chooses a free address for the new mapping.
         let start = unsafe { libc::mmap(null_mut(), bytes, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(failed(io::Error::last_os_error()));
@@ -49,12 +48,12 @@ impl FaultRegion {
         let start = NonNull::new(start.cast::<u8>())
             .ok_or_else(|| failed(io::ErrorKind::OutOfMemory.into()))?;
         let region = Self { start, page_bytes, pages };
-        // Pages come one by one; and a child would find the memory unserved.
+        // Pages must come one by one, and a forked child would find the memory unserved.
         for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTFORK] {
             // SAFETY: the region's own mapping; neither advice changes its contents.
             let advised = unsafe { libc::madvise(region.start.as_ptr().cast(), bytes, advice) };
             let error = io::Error::last_os_error();
-            // A kernel without huge pages knows no advice on them.
+            // A kernel without huge pages does not know their advice.
             if advised != 0 && error.raw_os_error() != Some(libc::EINVAL) {
                 return Err(failed(error));
             }
@@ -64,11 +63,11 @@ impl FaultRegion {
 
     fn at(&self, page: u32) -> *mut u8 {
         assert!((page as usize) < self.pages, "page {page} of {}", self.pages);
-        // SAFETY: within the mapping.
+        // SAFETY: the address is within the mapping.
         unsafe { self.start.as_ptr().add(page as usize * self.page_bytes) }
     }
 
-    /// Copy `page` out. The caller waits until the fault is served, if there is one.
+    /// Copies `page` out. The calling thread waits while a fault is served.
     pub fn read(&self, page: u32, bytes: &mut [u8]) {
         assert_eq!(bytes.len(), self.page_bytes);
         let from = self.at(page);
@@ -77,7 +76,7 @@ impl FaultRegion {
         unsafe { std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len()) }
     }
 
-    /// Copy `bytes` to `page`, as [`region::read`].
+    /// Copies `bytes` to `page`. The calling thread waits while a fault is served.
     pub fn write(&self, page: u32, bytes: &[u8]) {
         assert_eq!(bytes.len(), self.page_bytes);
         let to = self.at(page);
@@ -85,7 +84,7 @@ impl FaultRegion {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
     }
 
-    /// Let the page go: the next access to it is a fault.
+    /// Releases a page: the next access to it is a fault.
     fn forget(&self, page: u32) -> io::Result<()> {
         // SAFETY: a page of the region, to which there are no references.
         let done =
@@ -93,7 +92,7 @@ impl FaultRegion {
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Pages that are in RAM now, as the kernel says.
+    /// Returns how many pages are in RAM, by mincore(2).
     #[cfg(test)]
     pub fn resident(&self) -> usize {
         let mut present = vec![0u8; self.pages];
@@ -105,7 +104,7 @@ impl FaultRegion {
         present.iter().filter(|page| **page & 1 == 1).count()
     }
 
-    /// A word of a page, for threads that share the page.
+    /// Returns a word of a page, for threads that share the page.
     #[cfg(test)]
     pub fn word(&self, page: u32, number: usize) -> &std::sync::atomic::AtomicU64 {
         assert!(number < self.page_bytes / 8);
@@ -116,49 +115,54 @@ impl FaultRegion {
 
 impl Drop for FaultRegion {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`, and unmapped once.
+        // SAFETY: `new` mapped it, and it is unmapped once.
         unsafe {
             libc::munmap(self.start.as_ptr().cast(), self.pages * self.page_bytes);
         }
     }
 }
 
-/// Bytes of the kernel's pages.
+/// Returns the bytes of a page of this kernel.
 pub fn page_bytes() -> usize {
-    // SAFETY: a question without arguments in memory.
+    // SAFETY: a call with a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// Minor and major faults of the thread that asks.
+/// Returns the minor and major faults of the calling thread.
 pub fn thread_faults() -> (u64, u64) {
-    // SAFETY: numbers alone: all zeros is a value.
+    // SAFETY: the struct has numbers only, so all zeros is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is what the call fills.
+    // SAFETY: the call fills `usage`.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     (usage.ru_minflt as u64, usage.ru_majflt as u64)
 }
 
-/// A thread waits for a page of the region.
+/// A fault on a page of a region, for which a thread waits.
 #[derive(Clone, Copy, Debug)]
 pub struct PageFault {
     pub page: u32,
-    /// To write to it.
+    /// The access is a write.
     pub write: bool,
-    /// It is there, but protected from writing.
+    /// The page is there, but protected from writing.
     pub protected: bool,
 }
 
-/// Serves the faults of a region, missing pages and protected ones. Once this is closed
-/// the kernel lets all that wait go on: pages that are missing then are zeros.
+/// Serves the faults of a region: missing pages and writes to protected ones.
+///
+/// When this is dropped the kernel lets all waiting threads go on. Pages that are missing then read
+/// as zeros.
 pub struct Userfault<'a> {
     file: OwnedFd,
     region: &'a FaultRegion,
 }
 
 impl<'a> Userfault<'a> {
+    /// Serves the faults of `region`.
+    ///
     /// # Errors
-    /// Not permitted, or not in this kernel: what to do.
+    /// Fails if userfaultfd is not permitted, or if the kernel lacks it or its write protection;
+    /// the message says what to do.
     pub fn new(region: &'a FaultRegion) -> Result<Self> {
         let userfault = Self { file: open().map_err(refusal)?, region };
         let mut api = raw::uffdio_api {
@@ -173,7 +177,7 @@ impl<'a> Userfault<'a> {
                  x86-64, 6.10 on arm64",
             )
         };
-        // SAFETY: each structure is the one of its request.
+        // SAFETY: each structure is the one that its request takes.
         unsafe { userfault.ioctl(ioctl::UFFDIO_API, &mut api) }.map_err(unable)?;
         let mut register = raw::uffdio_register {
             range: userfault.range(0, region.pages),
@@ -193,7 +197,7 @@ impl<'a> Userfault<'a> {
     }
 
     /// # Safety
-    /// `argument` is what `request` takes.
+    /// `argument` is the structure that `request` takes.
     unsafe fn ioctl<T>(&self, request: u32, argument: &mut T) -> io::Result<()> {
         loop {
             // SAFETY: the caller's promise.
@@ -203,21 +207,21 @@ impl<'a> Userfault<'a> {
                 return Ok(());
             }
             let error = io::Error::last_os_error();
-            // EAGAIN: the mappings of the process change at this moment.
+            // EAGAIN: the process's mappings are changing.
             if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) {
                 return Err(error);
             }
         }
     }
 
-    /// Wait for faults and append them to `faults`; false if `stop` was closed instead.
+    /// Waits for faults and appends them to `faults`. Returns false if `stop` was closed instead.
     pub fn wait(&self, stop: &PipeReader, faults: &mut Vec<PageFault>) -> io::Result<bool> {
         let mut polled = [self.file.as_raw_fd(), stop.as_raw_fd()].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
             revents: 0,
         });
-        // SAFETY: two descriptors, as said.
+        // SAFETY: the array has two descriptors.
         if unsafe { libc::poll(polled.as_mut_ptr(), 2, -1) } < 0 {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::Interrupted { Ok(true) } else { Err(error) };
@@ -225,9 +229,9 @@ impl<'a> Userfault<'a> {
         if polled[0].revents == 0 {
             return Ok(polled[1].revents == 0);
         }
-        // SAFETY: numbers alone: all zeros is a value.
+        // SAFETY: the struct has numbers only, so all zeros is a valid value.
         let mut messages: [raw::uffd_msg; MESSAGES] = unsafe { std::mem::zeroed() };
-        // SAFETY: the buffer has that size.
+        // SAFETY: the buffer has this size.
         let read = unsafe {
             libc::read(
                 self.file.as_raw_fd(),
@@ -246,7 +250,7 @@ impl<'a> Userfault<'a> {
             if u32::from(message.event) != raw::UFFD_EVENT_PAGEFAULT {
                 continue;
             }
-            // SAFETY: the event says which of the union it is.
+            // SAFETY: the event says which field of the union is set.
             let fault = unsafe { message.arg.pagefault };
             let offset = fault.address - self.region.start.as_ptr() as u64;
             let has = |flag: u32| fault.flags & u64::from(flag) != 0;
@@ -259,7 +263,7 @@ impl<'a> Userfault<'a> {
         Ok(true)
     }
 
-    /// Put `bytes` into the missing `page` at once, and wake who waits for it.
+    /// Fills the missing `page` with `bytes` and wakes the threads that wait for it.
     pub fn fill(&self, page: u32, bytes: &[u8], protected: bool) -> io::Result<()> {
         assert_eq!(bytes.len(), self.region.page_bytes);
         let mut copy = raw::uffdio_copy {
@@ -269,11 +273,11 @@ impl<'a> Userfault<'a> {
             mode: if protected { raw::UFFDIO_COPY_MODE_WP.into() } else { 0 },
             copy: 0,
         };
-        // SAFETY: the structure is the request's, and `bytes` has the page's size.
+        // SAFETY: the structure is the request's, and `bytes` has a page's size.
         unsafe { self.ioctl(ioctl::UFFDIO_COPY, &mut copy) }
     }
 
-    /// Let `page` be written to or not; if so, wake who waits for that.
+    /// Protects `page` from writing, or allows it and wakes the threads that wait for that.
     pub fn protect(&self, page: u32, protected: bool) -> io::Result<()> {
         let mut protect = raw::uffdio_writeprotect {
             range: self.range(page, 1),
@@ -283,34 +287,33 @@ impl<'a> Userfault<'a> {
         unsafe { self.ioctl(ioctl::UFFDIO_WRITEPROTECT, &mut protect) }
     }
 
-    /// Let who waits for `page` try again.
+    /// Lets the threads that wait for `page` try again.
     pub fn wake(&self, page: u32) -> io::Result<()> {
         let mut range = self.range(page, 1);
         // SAFETY: the structure is the request's.
         unsafe { self.ioctl(ioctl::UFFDIO_WAKE, &mut range) }
     }
 
-    /// Copy `page`, which must be there, out.
+    /// Copies `page` out, which must be there.
     pub fn read(&self, page: u32, bytes: &mut [u8]) {
         self.region.read(page, bytes);
     }
 
-    /// Let `page` go: the next access to it is a fault.
+    /// Releases `page`: the next access to it is a fault.
     pub fn forget(&self, page: u32) -> io::Result<()> {
         self.region.forget(page)
     }
 }
 
-/// Faults of the kernel itself, which would take a permission, do not happen here: the
-/// region is never handed to a system call.
+/// Opens a userfaultfd for faults of user mode, which needs no permission. The region is never
+/// passed to a system call, so the kernel itself does not fault on it.
 fn open() -> io::Result<OwnedFd> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
     let only_user = flags | raw::UFFD_USER_MODE_ONLY as i32;
     // SAFETY: a call with numbers.
     let mut opened = unsafe { libc::syscall(libc::SYS_userfaultfd, only_user) };
     if opened < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-        // Before Linux 5.11.
-        // SAFETY: as above.
+        // Linux before 5.11 does not know the flag. SAFETY: as above.
         opened = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
     }
     if opened < 0 {
@@ -325,7 +328,7 @@ fn open() -> io::Result<OwnedFd> {
         }
         opened = made.into();
     }
-    // SAFETY: a new descriptor, nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(opened as i32) })
 }
 

@@ -1,11 +1,11 @@
-//! What program and pager share.
+//! State that the program and the pager share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::LiveCounts;
 
-/// What program and pager tell each other.
+/// Counts and flags that the pager sets and the program reads.
 #[derive(Default)]
 pub(super) struct PagerLink {
     pub counts: Mutex<LiveCounts>,

@@ -1,30 +1,30 @@
-//! Live: MTDCOMPR's benchmark program in memory that is really paged, by userfaultfd,
-//! through the swap store (Linux).
+//! The benchmark program of MTDCOMPR in memory that is really paged through the swap store, with
+//! userfaultfd (Linux).
 //!
-//! The program runs on the calling thread, the pager on one of its own, which touches
-//! the program's memory only to copy out a page that is there. The policy learns what
-//! hardware without reference bits shows: a fault for a missing page, and the first
-//! write to a page that came in by reading. Other uses pass unseen.
+//! The program runs on the calling thread, the pager on a thread of its own. The pager touches the
+//! program's memory only to copy a present page out. The policy sees what hardware without
+//! reference bits shows: faults on missing pages, and the first write to a page that a read brought
+//! in.
 //!
 //! # No write is lost
 //!
-//! A page that goes out dirty is first protected from writing. When that call returns, no
-//! processor can write to the page any more: a thread that tries waits, and the page's
-//! bytes stay as they are. They are copied, stored, and only then is the page let go. A
-//! thread that reads meanwhile gets the same bytes, before and after; a thread that waited
-//! to write is woken when its turn comes, finds the page missing and gets it back from the
-//! store. A clean page has been protected since it came in and is let go at once: the store
-//! still has it, for its slot is freed by the first write, and only after that was seen.
+//! A page that goes out dirty is first protected from writing. When that call returns, no processor
+//! can write to the page: a thread that tries waits, and the bytes stay as they are. They are
+//! copied and stored, and only then is the page released. A thread that reads in the meantime gets
+//! the same bytes before and after. A thread that waited to write is woken, finds the page missing
+//! and gets it back from the store.
 //!
-//! A fault message can be old when it is read: two threads wait for one page, or the page
-//! has gone since. So what a message asks is compared with what is true now, and where
-//! they do not fit, the thread is woken to try again.
+//! A clean page has been protected since it came in and is released without a copy: the store still
+//! has it, as its slot is freed only after the first write was seen.
 //!
-//! # An end without a hang
+//! A fault message can be outdated when it is read: two threads may wait for one page, or the page
+//! may be gone. If a message does not fit the page's state, its thread is woken to try again.
 //!
-//! When the store is full, or anything fails, the pager says so and closes the userfaultfd:
-//! the kernel lets every waiting thread go on, with zeros where pages were missing, and
-//! the program, which looks after every page, ends.
+//! # The end
+//!
+//! When the store is full, or anything fails, the pager sets a flag and closes the userfaultfd. The
+//! kernel then lets every waiting thread go on, with zeros for missing pages; and the program,
+//! which checks the flag after every page, ends.
 
 mod link;
 mod program;
@@ -47,56 +47,56 @@ use server::{PagerFailure, Server};
 
 pub use super::live_bench::{LiveCounts, LiveEnding, LiveMeasurement};
 
-/// What runs, and in what.
+/// A live run: the program, and the memory that it runs in.
 pub struct Live<'a> {
-    /// The program; its pages are the kernel's.
+    /// The program. Its pages must have the kernel's size.
     pub workload: &'a Workload,
-    /// What it fills its pages with.
+    /// Contents that the program fills its pages with.
     pub contents: &'a dyn Contents,
-    /// Pages of it that are in RAM at most.
+    /// Most pages of the program that are in RAM.
     pub ram_pages: u32,
-    /// Who decides which page goes.
+    /// The policy that chooses the page to evict.
     pub policy: &'a PolicySpec,
-    /// Nanoseconds that the medium takes for what it was asked: the pager waits so long.
-    /// Without it the medium is as fast as its emulation.
+    /// Returns the nanoseconds that operations of the medium take; the pager waits so long. `None`
+    /// makes the medium as fast as its emulation.
     pub delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
 }
 
-/// What came of a run.
+/// The result of a live run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveOutcome {
-    /// How it ended.
+    /// How the run ended.
     pub ending: LiveEnding,
-    /// Bytes that the program had filled by then, and could read back.
+    /// Bytes that the program had filled at the end and could read back.
     pub allocated_bytes: u64,
-    /// The chart.
+    /// The measurements, one after each chunk.
     pub points: Vec<LiveMeasurement>,
-    /// All that the pager did.
+    /// Counts of the pager over the whole run.
     pub counts: LiveCounts,
-    /// The most pages that were in RAM at once.
+    /// Most pages that were in RAM at the same time.
     pub most_resident_pages: u32,
-    /// Faults of the program's thread that getrusage(2) counts as minor, of its other
-    /// memory, too.
+    /// Minor faults of the program's thread, as getrusage(2) counts them. They include faults on
+    /// its other memory.
     pub minor_faults: u64,
-    /// Those that it counts as major. Kernels differ in which of the two a fault is that
-    /// the pager served; the sum has them all.
+    /// Major faults of the program's thread. Kernels differ in whether a fault that the pager
+    /// served is minor or major; the sum has them all.
     pub major_faults: u64,
-    /// Of the store, at the end.
+    /// The store's statistics at the end.
     pub statistics: Statistics,
-    /// What was asked of its medium.
+    /// Operations of the store's medium.
     pub counters: StoreCounters,
-    /// How worn the medium is.
+    /// Wear of the medium.
     pub wear: Wear,
-    /// What a reader should know.
+    /// Notes on how to read the results.
     pub notes: Vec<String>,
 }
 
-/// Run the program; `progress` is told the bytes allocated after each chunk, and `go_on`
-/// asked after each page. Every byte that the program reads is compared with what it wrote.
+/// Runs the program. `progress` is called with the bytes allocated after each chunk, and `go_on`
+/// after each page. Every byte that the program reads is compared with what it wrote.
 ///
 /// # Errors
-/// Sizes that do not fit, userfaultfd not permitted, a store that lost a page, or a wrong
-/// byte.
+/// Fails on sizes that do not fit, without permission for userfaultfd, if the store loses a page,
+/// on a wrong byte, or if `go_on` returns false.
 pub fn run(
     live: &Live<'_>,
     store: &mut Store,
@@ -151,8 +151,8 @@ impl Live<'_> {
     }
 }
 
-/// Run `work` while the faults of `region` are served. Gives what it gave, and the most
-/// pages that were in RAM; [`PagerLink::over`] tells whether the store was full.
+/// Runs `work` while the faults of `region` are served. Returns its result and the most pages that
+/// were in RAM. [`PagerLink::over`] is true if the store was full.
 fn paged<T>(
     live: &Live<'_>,
     store: &mut Store,

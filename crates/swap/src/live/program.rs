@@ -1,4 +1,4 @@
-//! The benchmark program in paged memory: it measures, and looks after every page.
+//! The benchmark program in paged memory. It measures, and checks every page that it reads.
 
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,15 @@ use super::{Live, LiveCounts, LiveMeasurement};
 use crate::userfault::{FaultRegion, page_bytes, thread_faults};
 use crate::workload::WorkloadStep;
 
-/// What the program came to.
+/// The result of the program.
 pub(super) struct ProgramResult {
     pub allocated_bytes: u64,
     pub points: Vec<LiveMeasurement>,
-    /// Minor and major ones of its thread.
+    /// Minor and major faults of the program's thread.
     pub faults: (u64, u64),
 }
 
-/// Run it.
+/// Runs the program.
 pub(super) fn program(
     live: &Live<'_>,
     region: &FaultRegion,

@@ -1,4 +1,4 @@
-//! The pager: serves the faults of the program's memory out of the store.
+//! The pager, which serves the faults of the program's memory from the store.
 
 use std::io::PipeReader;
 use std::sync::PoisonError;
@@ -14,31 +14,31 @@ use super::{Live, LiveCounts};
 use crate::store::{Store, StoreCounters, StoreError};
 use crate::userfault::{PageFault, Userfault, page_bytes};
 
-/// Waits longer than this sleep first, and spin only for the rest.
+/// The end of a wait that spins. What is longer sleeps first.
 const SPIN: Duration = Duration::from_micros(100);
 
-/// Where a page is.
+/// State of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PageState {
-    /// Nowhere: it was never written to.
+    /// Never written to, and not in RAM.
     Untouched,
-    /// In RAM, protected, all zeros.
+    /// In RAM, protected, full of zeros.
     Zero,
-    /// In RAM, protected, and in the store.
+    /// In RAM, protected, with a copy in the store.
     Clean,
-    /// In RAM, protected; what the store had of it was given up.
+    /// In RAM, protected, without a copy in the store.
     Alone,
-    /// In RAM.
+    /// In RAM, not protected.
     Dirty,
-    /// In the store.
+    /// In the store alone.
     Out,
 }
 
-/// Why the pager ends before the program.
+/// Reasons why the pager ends before the program.
 pub(super) enum PagerFailure {
     /// The store is full.
     Full,
-    /// Anything else.
+    /// Any other error.
     Other(Error),
 }
 
@@ -63,7 +63,7 @@ impl From<StoreError> for PagerFailure {
     }
 }
 
-/// Says that the pager is over unless it ends in order, also when it panics.
+/// Sets the flag that the pager is over, unless it has ended in order. Works on a panic, too.
 struct EndGuard<'a>(&'a AtomicBool, bool);
 
 impl Drop for EndGuard<'_> {
@@ -74,7 +74,8 @@ impl Drop for EndGuard<'_> {
     }
 }
 
-/// The pager. Its fields are dropped in order: who waits is let go after it was said why.
+/// The pager. Its fields are dropped in this order: the flag is set before the waiting threads go
+/// on.
 pub(super) struct Server<'a> {
     _end_guard: EndGuard<'a>,
     userfault: Userfault<'a>,
@@ -85,17 +86,17 @@ pub(super) struct Server<'a> {
     shared: &'a PagerLink,
     delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
     page: Vec<u8>,
-    /// Where to look for a copy to give up.
+    /// Where the search for a copy to free begins.
     next_copy: u32,
     resident: u32,
     most_resident: u32,
 }
 
 impl<'a> Server<'a> {
-    /// A pager with nothing in RAM yet.
+    /// Makes a pager with no page in RAM.
     ///
     /// # Errors
-    /// A policy that cannot be.
+    /// Fails on a policy that cannot have these frames.
     pub fn new(
         live: &Live<'a>,
         store: &'a mut Store,
@@ -119,7 +120,7 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// Serve until `stop` closes. Gives the most pages that were in RAM.
+    /// Serves faults until `stop` closes. Returns the most pages that were in RAM.
     pub fn serve(mut self, stop: &PipeReader) -> (u32, std::result::Result<(), PagerFailure>) {
         let mut serve = || {
             let mut faults = Vec::new();
@@ -150,7 +151,7 @@ impl<'a> Server<'a> {
                 self.userfault.protect(page, false)?;
             }
             (false, PageState::Untouched | PageState::Out) => self.bring_in(page, write)?,
-            // It is as the thread wants it by now, or no longer there: let it look again.
+            // The message is outdated: the thread tries again.
             _ => self.userfault.wake(page)?,
         }
         Ok(())
@@ -186,7 +187,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// A page in RAM is written to for the first time: what the store has of it is old.
+    /// Marks a page in RAM as dirty, at its first write, and frees its outdated copy in the store.
     fn mark_dirty(&mut self, page: u32) -> std::result::Result<(), PagerFailure> {
         self.store.free(page)?;
         self.states[page as usize] = PageState::Dirty;
@@ -199,7 +200,7 @@ impl<'a> Server<'a> {
             PageState::Dirty | PageState::Alone => {
                 self.userfault.protect(victim, true)?;
                 self.userfault.read(victim, &mut self.page);
-                // Before it is compressed, not twice.
+                // Makes space first, so that the page is not compressed twice.
                 while !self.store.has_room_for_a_page() && self.give_up_a_copy()? {}
                 while let Err(error) = self.store.write(victim, &self.page) {
                     if !matches!(error, StoreError::Full) || !self.give_up_a_copy()? {
@@ -221,7 +222,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Free the slot of a page that is in RAM, of one after another; whether there was any.
+    /// Frees the copy of one page that is in RAM, in turn. Returns whether there was any.
     fn give_up_a_copy(&mut self) -> std::result::Result<bool, PagerFailure> {
         let pages = self.states.len() as u32;
         let mut turn = (self.next_copy..pages).chain(0..self.next_copy);
@@ -235,7 +236,7 @@ impl<'a> Server<'a> {
         Ok(true)
     }
 
-    /// Wait as long as the medium takes for what it was asked since.
+    /// Waits as long as the medium takes for its operations since `asked`.
     fn wait_for_medium(&self, asked: StoreCounters) {
         if let Some(delay) = self.delay {
             let taken_ns = delay(self.store.counters() - asked).max(0.0);
@@ -243,7 +244,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Before who waits goes on, so that it finds its fault counted.
+    /// Publishes the counts, before the waiting thread goes on and finds its fault counted.
     fn publish(&self) {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner) = self.counts;
     }

@@ -44,8 +44,7 @@ fn live<'a>(workload: &'a Workload, policy: &'a PolicySpec) -> Live<'a> {
     Live { workload, contents: &CONTENTS, ram_pages: RAM, policy, delay: None }
 }
 
-/// True where the kernel refuses this user page faults in user space. The record of all test suites
-/// then gets a line, so that a run with more rights repeats the test.
+/// Whether userfaultfd is refused here, so that nothing can be tested.
 fn refused() -> bool {
     let region = FaultRegion::new(1).unwrap();
     match Userfault::new(&region) {
@@ -103,7 +102,7 @@ fn every_byte_comes_back_under_every_layout_policy_and_reading() {
             assert_eq!(swap_outs + dropped, faults - u64::from(RAM));
             assert!(swap_outs <= u64::from(PAGES), "a clean page is written again");
             assert_eq!(result.most_resident_pages, RAM);
-            // The kernel counts them, too, with those of the thread's other memory.
+            // The kernel also counts faults on the thread's other memory.
             let kernel = result.minor_faults + result.major_faults;
             assert!((faults..faults + 100).contains(&kernel), "{kernel} for {faults}");
             assert_eq!(result.notes.is_empty(), ["fifo", "random(1)"].contains(&policies[at]));
@@ -131,7 +130,7 @@ fn the_first_write_to_a_page_that_was_read_is_a_fault_and_no_other() {
             assert!(region.resident() <= RAM as usize);
         }
         assert_eq!((counts().faults, counts().write_faults), (RAM.into(), 0));
-        // Never written to: zeros, which need no store.
+        // Pages that were never written to are zeros and need no store.
         for n in RAM..2 * RAM {
             region.read(n, &mut page);
             assert!(page.iter().all(|byte| *byte == 0));
@@ -148,7 +147,7 @@ fn the_first_write_to_a_page_that_was_read_is_a_fault_and_no_other() {
             region.write(n, &of(n + 101));
             assert_eq!(counts().write_faults, u64::from(n) + 1);
         }
-        // Half of them are dirty now; the others go without a write.
+        // Half of the pages are dirty now; the others are dropped without a write.
         for n in 3 * RAM..4 * RAM {
             region.write(n, &of(0));
             assert!(region.resident() <= RAM as usize);
@@ -174,7 +173,7 @@ fn no_write_is_lost_while_threads_write_to_pages_that_go() {
     const THREADS: usize = 4;
     const WRITES: u64 = 6000;
     let (workload, policy) = (workload(AccessPattern::Last), "random(3)".parse().unwrap());
-    // So few that pages go while others of their words are written to.
+    // So few frames that pages are evicted while others of their words are written to.
     let live = Live { ram_pages: 6, ..live(&workload, &policy) };
     for (_, layout) in StoreLayout::ALL {
         let region = FaultRegion::new(PAGES).unwrap();
@@ -250,7 +249,7 @@ fn a_caller_stops_a_run_and_a_lost_page_ends_it() {
         compressor: Compressor::None,
         verify: false,
         page_bytes: page_bytes() as u32,
-        // Fewer than the program has pages: its last are no slots.
+        // Fewer slots than the program has pages, so the last pages have none.
         slot_count: 100,
         geometry: Geometry { program_bytes: 1, block_bytes: 1 << 15, block_count: 64 },
         reserve_blocks: 0,

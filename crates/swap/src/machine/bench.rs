@@ -1,4 +1,4 @@
-//! MTDCOMPR's benchmark program on the simulated machine.
+//! The benchmark program of MTDCOMPR on the simulated machine.
 
 use flashpager_base::{Error, Result};
 use serde::Serialize;
@@ -9,45 +9,46 @@ use crate::counts::MachineCounts;
 use crate::spec::{SwapSpec, SwapSystem};
 use crate::workload::{Contents, WorkloadStep};
 
-/// A point of the chart.
+/// A measurement after a chunk was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BenchPoint {
     /// Bytes that the program had allocated.
     pub allocated_bytes: u64,
-    /// How fast it read, in 2²⁰ bytes a second.
+    /// Read bandwidth, in 2²⁰ bytes a second.
     pub mib_s: f64,
-    /// As a share of RAM's speed.
+    /// Bandwidth as a share of RAM's.
     pub share_of_ram: f64,
-    /// Allocating and filling the chunk.
+    /// Counts and time of allocating and filling the chunk.
     pub fill: Phase,
-    /// The reading that was measured.
+    /// Counts and time of the measured reading.
     pub read: Phase,
 }
 
-/// What [`bench`] gives.
+/// The result of [`bench`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchReport {
     /// The system.
     #[serde(flatten)]
     pub system: SystemReport,
-    /// The chart.
+    /// The measurements, one after each chunk.
     pub points: Vec<BenchPoint>,
-    /// The mean of the points' speeds as shares of RAM's; absent without points.
+    /// Mean over the measurements of the share of RAM's speed. `None` without measurements.
     pub mean_share_of_ram: Option<f64>,
-    /// Bytes allocated when the medium was full; absent if it never was.
+    /// Bytes allocated when the medium was full. `None` if it never was.
     pub out_of_memory_at_bytes: Option<u64>,
-    /// Everything, from the first byte to the last.
+    /// Counts and time of the whole run.
     pub total: Phase,
-    /// The store in the end.
+    /// State of the store at the end.
     pub store: StoreReport,
 }
 
-/// Run MTDCOMPR's benchmark program on the simulated machine. `progress` is told the bytes
-/// allocated so far, and those at most.
+/// Runs the benchmark program of MTDCOMPR on the simulated machine. `progress` is called with the
+/// bytes allocated so far and the most there can be. A full medium ends the run and is not an
+/// error.
 ///
 /// # Errors
-/// A system that cannot be, a store that gives other bytes than it got, a medium that
-/// fails, or `go_on` saying no. A full medium is none.
+/// Fails on a system that cannot exist, if the store gives wrong bytes, if the medium fails, or if
+/// `go_on` returns false.
 pub fn bench(
     spec: SwapSpec,
     go_on: &dyn Fn() -> bool,
@@ -58,10 +59,10 @@ pub fn bench(
     run(&system, &*contents, go_on, progress)
 }
 
-/// As [`bench`], with contents of one's own.
+/// Runs the benchmark program like [`bench`], with other contents.
 ///
 /// # Errors
-/// As [`bench`].
+/// Fails like [`bench`].
 pub fn run(
     system: &SwapSystem,
     contents: &dyn Contents,

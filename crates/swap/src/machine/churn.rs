@@ -1,4 +1,4 @@
-//! Turning a store over: what overwriting costs once it is full.
+//! Churn: the cost of overwriting pages in a store that is nearly full.
 
 use flashpager_base::{Error, Result};
 use serde::Serialize;
@@ -10,35 +10,35 @@ use crate::spec::{SwapSpec, SwapSystem};
 use crate::store::{Store, StoreError};
 use crate::workload::SplitMix;
 
-/// What [`churn`] gives.
+/// The result of [`churn`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChurnReport {
     /// The system.
     #[serde(flatten)]
     pub system: SystemReport,
-    /// Slots that were filled before.
+    /// Slots that were filled first.
     pub filled_slots: u32,
-    /// Share of the store's room that they took.
+    /// Share of the store's space that they took.
     pub filled_share: f64,
-    /// Pages written over others.
+    /// Pages that were overwritten.
     pub pages_written: u64,
-    /// How often their bytes, compressed, would fill the store's room.
+    /// Compressed bytes of those pages, divided by the store's space.
     pub turnovers: f64,
-    /// Of overwriting alone.
+    /// Counts and time of overwriting alone.
     pub overwriting: Phase,
-    /// Time of a page written over another.
+    /// Nanoseconds per overwritten page.
     pub page_ns: f64,
     /// Bytes programmed over compressed bytes written, of overwriting alone.
     pub write_amplification: f64,
-    /// The store in the end, filling included.
+    /// State of the store at the end, filling included.
     pub store: StoreReport,
 }
 
-/// Fill a share of a store's room, then overwrite random slots until it was turned over.
-/// `progress` is told the compressed bytes written, and those that will be.
+/// Fills a share of a store's space, then overwrites random slots until it has been turned over.
+/// `progress` is called with the compressed bytes written so far and those at the end.
 ///
 /// # Errors
-/// As [`bench`](super::bench()), and a share that does not fit.
+/// Fails like [`bench`](super::bench()), and if the store cannot be filled so far.
 pub fn churn(
     spec: SwapSpec,
     go_on: &dyn Fn() -> bool,
@@ -56,7 +56,7 @@ pub fn churn(
             system.spec.turnovers
         )));
     }
-    // Pages of a sixteenth of their size, if all are.
+    // Slots for pages that compress to a sixteenth of their size.
     let slots = 16 * system.medium.geometry.bytes() / u64::from(system.spec.page_bytes);
     system.store.slot_count = slots.clamp(1, u64::from(u32::MAX) - 1) as u32;
     let mut store = Store::format(&system.store)?;

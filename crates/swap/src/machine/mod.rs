@@ -1,5 +1,5 @@
-//! A simulated machine: RAM of so many frames, a policy that says who goes out, and a store
-//! that really holds what went. It counts; [`crate::price`] gives time.
+//! A simulated machine: RAM of a number of frames, a replacement policy, and a real store that
+//! holds the evicted pages. The machine counts; [`crate::price`] computes time.
 
 mod bench;
 mod churn;
@@ -19,20 +19,20 @@ pub use bench::{BenchPoint, BenchReport, bench, run};
 pub use churn::{ChurnReport, churn};
 pub use report::{Phase, StoreReport, SystemReport};
 
-/// Where a page is.
+/// State of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PageState {
     /// Never touched.
     Untouched,
-    /// In a frame, as in its slot.
+    /// In a frame, with an identical copy in its slot.
     Clean,
-    /// In a frame, and nowhere else.
+    /// In a frame alone.
     Dirty,
     /// In its slot alone.
     SwappedOut,
 }
 
-/// Why a step was not done.
+/// Reasons why a step was not completed.
 enum StepFailure {
     OutOfMemory,
     Error(Error),
@@ -44,18 +44,18 @@ impl From<Error> for StepFailure {
     }
 }
 
-/// RAM, policy and store. A page's slot has its number.
+/// RAM, policy and store. Page n has slot n.
 struct Machine<'a> {
     store: Store,
     pager: Pager,
     contents: &'a dyn Contents,
     states: Vec<PageState>,
-    /// By page: the number of its content.
+    /// Number of each page's content.
     content: Vec<u64>,
     buffer: Vec<u8>,
     expected: Vec<u8>,
     keep_copies_percent: u64,
-    /// Where to look for a copy to give up.
+    /// Where the search for a copy to free begins.
     next_copy: Page,
     counts: MachineCounts,
 }
@@ -88,7 +88,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// All of `page` gets another content.
+    /// Gives all of `page` another content.
     fn write(&mut self, page: Page, content: u64) -> std::result::Result<(), StepFailure> {
         self.touch(page)?;
         if self.states[page as usize] == PageState::Clean {
@@ -120,7 +120,7 @@ impl<'a> Machine<'a> {
             self.counts.pages_dropped += 1;
         } else {
             self.contents.fill(self.content[page as usize], &mut self.buffer);
-            // Before it is compressed, not twice.
+            // Makes space first, so that the page is not compressed twice.
             while !self.store.has_room_for_a_page() && self.free_a_copy()? {}
             loop {
                 match self.store.write(page, &self.buffer) {
@@ -136,8 +136,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Give up the copy of a page that is in a frame, one after another; whether there was
-    /// any.
+    /// Frees the copy of one page that is in a frame, in turn. Returns whether there was any.
     fn free_a_copy(&mut self) -> Result<bool> {
         let pages = self.states.len() as u32;
         let turn = (self.next_copy..pages).chain(0..self.next_copy);
@@ -161,7 +160,7 @@ impl<'a> Machine<'a> {
 
     fn bring(&mut self, page: Page) -> std::result::Result<(), StepFailure> {
         if self.states[page as usize] == PageState::Untouched {
-            // Filled with zeros, which are nowhere else.
+            // The page is full of zeros and has no copy.
             self.counts.first_touches += 1;
             self.states[page as usize] = PageState::Dirty;
             self.pager.written(page);

@@ -1,4 +1,4 @@
-//! What is told of a run: its system, its phases, its store.
+//! Parts of all reports: the system, its phases and its store.
 
 use serde::Serialize;
 
@@ -7,15 +7,15 @@ use crate::price::{SwapPrices, SwapTime};
 use crate::spec::{SwapSpec, SwapSystem};
 use crate::store::{Geometry, Statistics, Store, StoreCounters, Wear};
 
-/// Bytes of the papers' megabyte.
+/// Bytes of the papers' megabyte, 2²⁰.
 pub(super) const MIB: f64 = 1_048_576.0;
 
-/// Counts of a while, and their time.
+/// Counts of a part of a run, with their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Phase {
-    /// What happened.
+    /// The counts.
     pub counts: MachineCounts,
-    /// What it took.
+    /// The time they take.
     pub time: SwapTime,
 }
 
@@ -25,18 +25,18 @@ impl Phase {
     }
 }
 
-/// What the store did, at the end of a run.
+/// State of the store at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StoreReport {
-    /// Statistics.
+    /// The store's statistics.
     pub statistics: Statistics,
-    /// What was asked of medium and compressor.
+    /// Operations of the medium and the compressor.
     pub counters: StoreCounters,
-    /// How the medium is worn.
+    /// Wear of the medium.
     pub wear: Wear,
-    /// Most over mean of that; absent where nothing is worn.
+    /// The most worn block over the mean. `None` if nothing is worn.
     pub wear_max_over_mean: Option<f64>,
-    /// Bytes programmed over compressed bytes written; absent where nothing was.
+    /// Bytes programmed over compressed bytes written. `None` if nothing was written.
     pub write_amplification: Option<f64>,
 }
 
@@ -57,41 +57,42 @@ impl StoreReport {
     }
 }
 
-/// What all results say of their system.
+/// The system, as every report describes it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SystemReport {
-    /// The spec, nothing absent that was chosen.
+    /// The settings, with every default filled in.
     pub spec: SwapSpec,
-    /// The medium's part; absent for RAM.
+    /// Name of the medium's part. `None` for RAM.
     pub part: Option<String>,
-    /// Fields of it that nobody checked.
+    /// Fields of the part that were never checked against a datasheet.
     pub unverified: Vec<String>,
-    /// What nobody said, each with the reason.
+    /// Values that were assumed, each with its reason.
     pub assumed: Vec<String>,
     /// Bytes of the medium.
     pub medium_bytes: u64,
-    /// Its shape.
+    /// The medium's shape.
     pub geometry: Geometry,
     /// Bytes of RAM.
     pub ram_bytes: u64,
-    /// Of them not for the program's pages: reserved, the store's, and a medium of RAM.
+    /// Bytes of RAM that the program's pages cannot use: the reserved ones, the store's, and the
+    /// medium if it is RAM.
     pub taken_bytes: u64,
-    /// Frames for the program's pages; 0 where none fits, and churn needs none.
+    /// Frames for the program's pages. 0 if none fits; churn needs none.
     pub frames: u32,
-    /// RAM's own speed, in 2²⁰ bytes a second.
+    /// Bandwidth of RAM, in 2²⁰ bytes a second.
     pub ram_mib_s: f64,
-    /// Bytes of RAM that the store takes beside its medium.
+    /// Bytes of RAM that the store uses beside its medium.
     pub store_memory_bytes: u64,
-    /// Its slots.
+    /// Slots of the store.
     pub slot_count: u32,
     /// Blocks that a log leaves free; 0 for other layouts.
     pub reserve_blocks: u32,
-    /// What things take.
+    /// Times of all operations.
     pub prices: SwapPrices,
 }
 
 impl SwapSystem {
-    /// The system as results have it.
+    /// Describes the system for a report.
     pub fn report(&self) -> SystemReport {
         SystemReport {
             spec: self.spec.clone(),

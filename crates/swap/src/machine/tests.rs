@@ -7,7 +7,7 @@ use crate::workload::{AccessPattern, SplitMix};
 
 const PAGE: u64 = 4096;
 
-/// 16 frames and what the store takes, over half a megabyte.
+/// A system with 16 frames for a program of 64 pages.
 fn small(medium: &str, compressor: &str) -> SwapSpec {
     let mut spec = SwapSpec {
         medium: medium.into(),
@@ -27,13 +27,13 @@ fn ran(spec: SwapSpec) -> BenchReport {
     bench(spec, &|| true, &|_, _| {}).unwrap()
 }
 
-/// LRU, dirty pages and copies as one would say them in words.
+/// LRU, dirty pages and copies in the plainest possible code.
 #[derive(Default)]
 struct Model {
     /// Pages in frames, the least recently used first.
     frames: Vec<Page>,
     dirty: BTreeSet<Page>,
-    /// What the slots hold.
+    /// Contents of the slots.
     slots: BTreeMap<Page, u64>,
     content: BTreeMap<Page, u64>,
     counts: MachineCounts,
@@ -148,7 +148,7 @@ fn time_is_what_the_counts_cost() {
         assert!((point.mib_s - mb / seconds).abs() < 1e-9 * point.mib_s);
         assert!((point.share_of_ram - point.mib_s / report.system.ram_mib_s).abs() < 1e-9);
     }
-    // All in frames: RAM's own speed. Then some faults, and later more.
+    // First all pages fit into frames, at RAM's own speed; later there are more and more faults.
     let shares: Vec<f64> = report.points.iter().map(|point| point.share_of_ram).collect();
     assert_eq!(shares[..4], [1.0; 4]);
     assert!(shares[5] < 0.5 && shares[15] < shares[5]);
@@ -180,7 +180,7 @@ fn a_full_medium_ends_the_run_and_the_store_keeps_the_compressors_ratio() {
         let end = report.out_of_memory_at_bytes.unwrap();
         let last = report.points.last().unwrap().allocated_bytes;
         assert!(end >= last && end < last + 16 * PAGE + 1, "{end} {last}");
-        // What is in frames, and what the medium holds at 25 %.
+        // Bytes of the frames, and those that the medium holds at 25 %.
         let room =
             report.store.statistics.mem_limit as f64 / report.store.statistics.used_ratio.unwrap();
         let expected = f64::from(report.system.frames) * PAGE as f64 + room;
@@ -205,7 +205,7 @@ fn a_log_beats_rewriting_of_blocks_by_far() {
             chunk_bytes: 16 * PAGE,
             most_bytes: Some(10 << 20),
             random_pages: 64,
-            // Pages that were read go out again, so that writes are all over.
+            // Pages that are read go out again, so that writes go everywhere.
             keep_copies_percent: 0,
             ..spec
         });

@@ -1,5 +1,5 @@
-//! The file of memory pages (`.pages`): Parquet with a row a page, Zstandard-compressed,
-//! and a JSON description ([`PagesInfo`]) under the key [`METADATA_KEY`].
+//! Files of memory pages (`.pages`): Parquet with a row per page, Zstandard-compressed, and a JSON
+//! description ([`PagesInfo`]) under the key [`METADATA_KEY`].
 
 mod reader;
 mod writer;
@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 pub use reader::{Pages, info};
 pub use writer::PagesWriter;
 
-/// Version of the file's layout, in [`PagesInfo::schema_version`].
+/// Version of the file format, in [`PagesInfo::schema_version`].
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// The Parquet metadata key of the JSON description.
+/// Parquet metadata key of the JSON description.
 pub const METADATA_KEY: &str = "flashpager.pages";
 
-/// The Parquet metadata key of the checksums: CRC-32 of the description and of the
-/// rows (of each: process, address and length of the mapping's name, little-endian, that
-/// name, the page), in hexadecimal.
+/// Parquet metadata key of the checksums: the CRC-32 of the description and of the rows, in
+/// hexadecimal. Of each row it covers the process, the address, the length of the mapping's name
+/// (little-endian), that name and the page.
 pub const CHECKSUM_KEY: &str = "flashpager.crc32";
 
-/// Bytes of pages in a row group: bounds the memory of writer and reader.
+/// Bytes of pages in a row group, which bounds the memory of writer and reader.
 const GROUP_BYTES: usize = 4 << 20;
 
-/// Pages that are read from a file at most, in bytes.
+/// Most bytes of pages that are read from a file.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// The smallest and the largest page that kernels have, or MMUs of small chips.
+/// Page sizes that a file may have: from those of MMUs of small chips to the largest of kernels.
 const PAGE_BYTES: std::ops::RangeInclusive<u32> = 64..=1 << 16;
 
-/// Longest name of a mapping that is kept: a path can have so many.
+/// Most bytes of a mapping's name, those of the longest path. A longer name is cut off.
 const MAX_NAME_BYTES: usize = 4096;
 
 const PAGES_FILE: ParquetKind = ParquetKind {
@@ -46,48 +46,48 @@ const PAGES_FILE: ParquetKind = ParquetKind {
     max_rows: (GROUP_BYTES / *PAGE_BYTES.start() as usize) as u64,
 };
 
-/// What a file of pages says of itself.
+/// The description of a file of pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesInfo {
-    /// [`SCHEMA_VERSION`].
+    /// Version of the file format: [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Bytes of a page: those of the kernel that it was captured from.
+    /// Bytes of a page of the kernel that they were captured from.
     pub page_bytes: u32,
     /// Pages in the file.
     pub pages: u64,
-    /// How many pages were asked for; null for all.
+    /// Most pages that were asked for; null for all.
     pub limit: Option<u64>,
-    /// Whether pages full of zeros are among them.
+    /// Whether pages full of zeros are in the file.
     pub with_zero_pages: bool,
-    /// Whether the processes were stopped meanwhile, so that their pages are of one moment.
+    /// Whether the processes were stopped during the capture, so that all pages are of one moment.
     pub stopped: bool,
-    /// Where the pages are from; the column `process` counts these from 0.
+    /// The processes that the pages are from. The column `process` is an index into this list.
     pub processes: Vec<CapturedProcess>,
 }
 
 /// A process whose pages were captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedProcess {
-    /// Its name.
+    /// Name of its program.
     pub program: String,
     /// Its anonymous pages, in RAM or swapped out.
     pub anonymous_pages: u64,
-    /// Of them swapped out.
+    /// Its anonymous pages that were swapped out.
     pub swapped_pages: u64,
-    /// Of its pages that were captured or left out: full of zeros.
+    /// Its pages full of zeros, captured or left out.
     pub zero_pages: u64,
     /// Its pages in the file.
     pub pages: u64,
 }
 
-/// Where a page was.
+/// Where a page was in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageOrigin<'a> {
-    /// Its process, in [`PagesInfo::processes`].
+    /// Index of its process in [`PagesInfo::processes`].
     pub process: u32,
-    /// `[heap]`, `[stack]`, a file of which it is a changed copy, or empty.
+    /// Its mapping: `[heap]`, `[stack]`, the file of which it is a changed copy, or empty.
     pub mapping: &'a str,
-    /// Its address there.
+    /// Its address in the process.
     pub address: u64,
 }
 

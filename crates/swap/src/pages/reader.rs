@@ -1,4 +1,4 @@
-//! AccessPattern a file of pages.
+//! Reads files of pages.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ use flate2::Crc;
 use super::*;
 use crate::workload::Contents;
 
-/// Pages of memory with where they were.
+/// Pages of memory, with their origins.
 #[derive(Clone, Debug)]
 pub struct Pages {
     info: PagesInfo,
@@ -24,11 +24,11 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Read the file `path`.
+    /// Reads the file `path`.
     ///
     /// # Errors
-    /// When the file cannot be read, is no file of pages, is damaged, holds no page, or
-    /// more than 4 GiB of them.
+    /// Fails if the file cannot be read, is not a file of pages, is damaged, holds no page, or
+    /// holds more than 4 GiB of pages.
     pub fn load(path: &Path) -> Result<Self> {
         let (file, footer, info, checksums) = open(path)?;
         let place = path.display().to_string();
@@ -94,7 +94,7 @@ impl Pages {
             let (Some(name), true) = (name, (process as usize) < self.info.processes.len()) else {
                 return Err(damaged());
             };
-            // Neighbours are of one mapping, as a rule.
+            // Neighbouring pages are usually of one mapping.
             if self.mappings.last().is_none_or(|last| last != name) {
                 self.mappings.push(name.to_owned());
             }
@@ -108,12 +108,12 @@ impl Pages {
         Ok(())
     }
 
-    /// The description.
+    /// Returns the description.
     pub fn info(&self) -> &PagesInfo {
         &self.info
     }
 
-    /// The pages, in the file's order.
+    /// Returns the pages with their origins, in the file's order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (PageOrigin<'_>, &[u8])> {
         self.rows.iter().zip(self.bytes.chunks_exact(self.info.page_bytes as usize)).map(
             |(&(process, mapping, address), bytes)| {
@@ -122,14 +122,14 @@ impl Pages {
         )
     }
 
-    /// The bytes of all pages, one after another.
+    /// Returns the bytes of all pages, one after another.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 impl Contents for Pages {
-    /// The pages in turn; of another size, their bytes in turn.
+    /// Gives the pages in turn. If `page` has another size, gives their bytes in turn.
     fn fill(&self, content: u64, page: &mut [u8]) {
         let all = self.bytes.len() as u64;
         let mut at = (u128::from(content) * page.len() as u128 % u128::from(all)) as usize;
@@ -144,10 +144,10 @@ impl Contents for Pages {
     }
 }
 
-/// Read the description of the file `path`, and no page.
+/// Reads the description of the file `path`, without its pages.
 ///
 /// # Errors
-/// When the file cannot be read, is no file of pages, or is damaged.
+/// Fails if the file cannot be read, is not a file of pages, or is damaged.
 pub fn info(path: &Path) -> Result<PagesInfo> {
     Ok(open(path)?.2)
 }

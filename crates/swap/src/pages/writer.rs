@@ -1,4 +1,4 @@
-//! Writing a file of pages.
+//! Writes files of pages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use parquet::schema::parser::parse_message_type;
 
 use super::*;
 
-/// Writes a file of pages, one row group in memory at a time.
+/// A writer of a file of pages, which keeps one row group in memory.
 pub struct PagesWriter {
     writer: SerializedFileWriter<OutputFile>,
     place: String,
@@ -33,10 +33,10 @@ pub struct PagesWriter {
 }
 
 impl PagesWriter {
-    /// Start the file `path`, of pages of `page_bytes`. It appears when it is finished.
+    /// Begins the file `path` of pages of `page_bytes`. The file appears when it is finished.
     ///
     /// # Errors
-    /// When the file cannot be written, or no page has that size.
+    /// Fails if the file cannot be written, or if no page has that size.
     pub fn create(path: &Path, page_bytes: u32) -> Result<Self> {
         check_page_bytes(page_bytes).map_err(Error::Design)?;
         let place = path.display().to_string();
@@ -73,10 +73,10 @@ impl PagesWriter {
         })
     }
 
-    /// Add a page.
+    /// Appends a page.
     ///
     /// # Errors
-    /// When the file cannot be written, or the page has another size.
+    /// Fails if the file cannot be written, or if the page has another size.
     pub fn push(&mut self, place: PageOrigin<'_>, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.page_bytes as usize {
             return Err(Error::design(format!(
@@ -127,11 +127,11 @@ impl PagesWriter {
         Ok(())
     }
 
-    /// Write the rest and `info`, whose version, size and number of pages are filled in
-    /// here, and give the file its name.
+    /// Writes the rest and the description, and gives the file its name. The version, the page size
+    /// and the number of pages of `info` are set here.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn finish(mut self, mut info: PagesInfo) -> Result<PagesInfo> {
         if !self.bytes.is_empty() {
             self.write_group()?;

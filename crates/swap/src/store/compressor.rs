@@ -1,4 +1,4 @@
-//! A compressor of the C library, and the tap that counts its pages.
+//! A compressor of the C library that counts its pages.
 
 use std::ffi::{c_int, c_void};
 
@@ -8,7 +8,7 @@ use super::pinned_box::PinnedBox;
 use super::spec::Compressor;
 use crate::ffi;
 
-/// What stands between store and compressor, and counts.
+/// The context of the interface that the store sees: counts a call, then passes it on.
 struct CountingTap {
     inner: *const ffi::FpCompressor,
     compressed: u64,
@@ -16,7 +16,7 @@ struct CountingTap {
 }
 
 /// # Safety
-/// As `compress` of `struct fp_swap_compressor`; `context` is a [`CountingTap`].
+/// As for `compress` of `struct fp_compressor`; `context` is a [`CountingTap`].
 unsafe extern "C" fn counted_compress(
     context: *mut c_void,
     page: *const u8,
@@ -24,7 +24,7 @@ unsafe extern "C" fn counted_compress(
     out: *mut u8,
     capacity: u32,
 ) -> u32 {
-    // SAFETY: the tap and its compressor live as long as the store that calls.
+    // SAFETY: the tap and its compressor live as long as the store that calls them.
     unsafe {
         let tap = context.cast::<CountingTap>();
         (*tap).compressed += 1;
@@ -36,7 +36,7 @@ unsafe extern "C" fn counted_compress(
 }
 
 /// # Safety
-/// As `decompress` of `struct fp_swap_compressor`; `context` is a [`CountingTap`].
+/// As for `decompress` of `struct fp_compressor`; `context` is a [`CountingTap`].
 unsafe extern "C" fn counted_decompress(
     context: *mut c_void,
     data: *const u8,
@@ -44,7 +44,7 @@ unsafe extern "C" fn counted_decompress(
     page: *mut u8,
     page_bytes: u32,
 ) -> c_int {
-    // SAFETY: the tap and its compressor live as long as the store that calls.
+    // SAFETY: the tap and its compressor live as long as the store that calls them.
     unsafe {
         let tap = context.cast::<CountingTap>();
         (*tap).decompressed += 1;
@@ -55,25 +55,25 @@ unsafe extern "C" fn counted_decompress(
     }
 }
 
-/// A compressor, its memory, and the tap before it.
+/// A compressor with its memory, whose calls are counted.
 pub struct InstrumentedCompressor {
     tap: PinnedBox<CountingTap>,
-    /// What the store is interface; points to `tap`.
+    /// The interface that the store sees; points to `tap`.
     interface: PinnedBox<ffi::FpCompressor>,
-    /// Holds the compressor that `tap` points to.
+    /// Holds the compressor to which `tap` points.
     _memory: PinnedBox<[u128]>,
 }
 
 impl InstrumentedCompressor {
-    /// A compressor for pages of that size; none for pages stored as they are.
+    /// Makes a compressor for pages of this size. Returns `None` for [`Compressor::None`].
     ///
     /// # Errors
-    /// Pages that it cannot compress.
+    /// Fails if the compressor cannot take pages of this size.
     pub fn new(compressor: Compressor, page_bytes: u32) -> Result<Option<Self>> {
         let Some(number) = compressor.number() else { return Ok(None) };
         let bytes = compressor.memory_bytes(page_bytes);
         let memory = PinnedBox::<[u128]>::zeroed(bytes.div_ceil(size_of::<u128>()));
-        // SAFETY: the memory is as large as was asked for, and aligned to 16.
+        // SAFETY: the memory has the size that the compressor needs, and is aligned to 16.
         let inner = unsafe {
             ffi::fp_shim_compressor(number, page_bytes, memory.as_ptr().cast::<c_void>())
         };
@@ -90,14 +90,14 @@ impl InstrumentedCompressor {
         }));
         Ok(Some(Self { tap, interface, _memory: memory }))
     }
-    /// What the store is interface.
+    /// Returns the interface for the store.
     pub fn interface(&self) -> *const ffi::FpCompressor {
         self.interface.as_ptr()
     }
 
-    /// Pages compressed and decompressed so far.
+    /// Returns how many pages were compressed and decompressed.
     pub fn pages(&self) -> (u64, u64) {
-        // SAFETY: the tap is alive, and nobody writes to it meanwhile.
+        // SAFETY: the tap is alive, and no call into the store is running.
         let tap = unsafe { &*self.tap.as_ptr() };
         (tap.compressed, tap.decompressed)
     }

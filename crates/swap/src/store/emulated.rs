@@ -1,4 +1,4 @@
-//! The emulated medium, opened and closed.
+//! The emulated medium of `runtime/medium`.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use flashpager_base::{Error, Result};
 use super::spec::StoreSpec;
 use crate::ffi;
 
-/// An emulated medium.
+/// An emulated medium, open until it is dropped.
 pub struct EmulatedMedium(NonNull<ffi::FpEmulated>);
 
 impl EmulatedMedium {
-    /// Make the medium of `spec`, or open its file.
+    /// Makes the medium of `spec`, or opens its file.
     ///
     /// # Errors
-    /// A file that cannot be made, or holds another medium.
+    /// Fails if the file cannot be made, or holds another medium.
     pub fn open(spec: &StoreSpec) -> Result<Self> {
         let invalid =
             |path: &PathBuf| Error::data(path.display().to_string(), "has a zero byte in its name");
@@ -36,7 +36,7 @@ impl EmulatedMedium {
             erase_fail_ppm: spec.faults.erase_fail_ppm,
             corrected_ppm: spec.faults.corrected_ppm,
         };
-        // SAFETY: the config is whole, and its path lives until the call returns.
+        // SAFETY: the config is complete, and its path lives until the call returns.
         let medium = unsafe { ffi::fp_emulated_open(&raw const config) };
         NonNull::new(medium).map(Self).ok_or_else(|| {
             let error = std::io::Error::last_os_error();
@@ -51,24 +51,24 @@ impl EmulatedMedium {
         })
     }
 
-    /// As the store is shown it.
+    /// Returns the medium, for the store.
     pub fn medium(&self) -> *const ffi::FpMedium {
         // SAFETY: the medium is open.
         unsafe { ffi::fp_emulated_medium(self.0.as_ptr()) }
     }
 
-    /// What was asked of it.
+    /// Returns the operations so far.
     pub fn counters(&self) -> ffi::FpEmulatedCounters {
         let mut counters = ffi::FpEmulatedCounters::default();
-        // SAFETY: the medium is open, and the struct is its size.
+        // SAFETY: the medium is open, and the struct has its size.
         unsafe { ffi::fp_emulated_counters(self.0.as_ptr(), &raw mut counters) };
         counters
     }
 
-    /// How often `block`, one of its, was erased; `None` if it is bad.
+    /// Returns how often `block` was erased, or `None` if it is bad.
     pub fn wear_of(&self, block: u32) -> Option<u32> {
         let medium = self.0.as_ptr();
-        // SAFETY: the medium is open, and the block one of its.
+        // SAFETY: the medium is open, and the block is one of its blocks.
         unsafe {
             (!ffi::fp_emulated_is_bad(medium, block)).then(|| ffi::fp_emulated_wear(medium, block))
         }
@@ -77,7 +77,7 @@ impl EmulatedMedium {
 
 impl Drop for EmulatedMedium {
     fn drop(&mut self) {
-        // SAFETY: it was opened and is closed once.
+        // SAFETY: it is open, and is closed once.
         unsafe { ffi::fp_emulated_close(self.0.as_ptr()) }
     }
 }

@@ -1,4 +1,4 @@
-//! A swap store over an emulated medium: the C library of `runtime/swap`, safe to use.
+//! A swap store over an emulated medium: a safe interface to the C library of `runtime/swap`.
 #![allow(unsafe_code)]
 
 mod compressor;
@@ -35,8 +35,7 @@ unsafe extern "C" fn crc32(crc: u32, data: *const c_void, size: usize) -> u32 {
 
 /// A store and its medium.
 ///
-/// Everything that C points to lies on the heap and is freed with the store, the store
-/// itself first.
+/// Everything that C points to is on the heap and is freed with the store, after the store itself.
 pub struct Store {
     swap: PinnedBox<[u64]>,
     page_bytes: u32,
@@ -50,22 +49,23 @@ pub struct Store {
     emulated: EmulatedMedium,
 }
 
-// SAFETY: what it points to is its own alone, and C keeps nothing a thread.
+// SAFETY: all that it points to is its own, and C keeps no state per thread.
 unsafe impl Send for Store {}
 
 impl Store {
-    /// Make an empty store on its medium.
+    /// Makes an empty store on its medium.
     ///
     /// # Errors
-    /// Sizes that cannot be, a medium too small for the layout, a file that cannot be made.
+    /// Fails on sizes out of range, if the medium is too small for the layout, or if the file
+    /// cannot be made.
     pub fn format(spec: &StoreSpec) -> Result<Self> {
         Self::start(spec, true)
     }
 
-    /// Take up the store that the file holds.
+    /// Mounts the store that the file holds.
     ///
     /// # Errors
-    /// As [`Store::format`], and a file without such a store.
+    /// Fails like [`Store::format`], and if the file has no such store.
     pub fn mount(spec: &StoreSpec) -> Result<Self> {
         Self::start(spec, false)
     }
@@ -99,7 +99,7 @@ impl Store {
             memory: memory.as_ptr().cast::<c_void>(),
             memory_bytes: words * size_of::<u32>(),
         }));
-        // SAFETY: a function of nothing.
+        // SAFETY: a function without arguments.
         let bytes = unsafe { ffi::fp_shim_store_bytes() };
         let store = Self {
             swap: PinnedBox::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>())),
@@ -143,61 +143,63 @@ impl Store {
         self.swap.as_ptr().cast::<ffi::FpSwap>()
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     pub fn page_bytes(&self) -> u32 {
         self.page_bytes
     }
 
-    /// Bytes of RAM that the store takes beside its medium.
+    /// Returns the bytes of RAM that the store uses beside its medium.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
-    /// Put `page` into `slot`, in place of what it held.
+    /// Writes `page` to `slot`, replacing the page there.
     ///
     /// # Errors
-    /// [`StoreError::Full`]: the slot keeps what it held.
+    /// Fails with [`StoreError::Full`], after which the slot still holds its old page, and if the
+    /// medium fails.
     pub fn write(&mut self, slot: u32, page: &[u8]) -> std::result::Result<(), StoreError> {
         if page.len() != self.page_bytes as usize {
             return Err(StoreError::Invalid);
         }
-        // SAFETY: the page has the store's bytes.
+        // SAFETY: the page has the store's page size.
         result(unsafe { ffi::fp_swap_write(self.swap(), slot, page.as_ptr().cast()) })
     }
 
-    /// Get the page of `slot`; `page` is undefined after an error.
+    /// Reads the page of `slot`. After an error `page` is undefined.
     ///
     /// # Errors
-    /// [`StoreError::Empty`], or what became of the page.
+    /// Fails with [`StoreError::Empty`] if there is no page, and if the page is lost or the medium
+    /// fails.
     pub fn read(&mut self, slot: u32, page: &mut [u8]) -> std::result::Result<(), StoreError> {
         if page.len() != self.page_bytes as usize {
             return Err(StoreError::Invalid);
         }
-        // SAFETY: the page has the store's bytes.
+        // SAFETY: the page has the store's page size.
         result(unsafe { ffi::fp_swap_read(self.swap(), slot, page.as_mut_ptr().cast()) })
     }
 
-    /// Forget the page of `slot`; nothing where it holds none.
+    /// Frees `slot`. A slot without a page stays as it is.
     ///
     /// # Errors
-    /// No such slot, or a medium that failed.
+    /// Fails if there is no such slot, or if the medium fails.
     pub fn free(&mut self, slot: u32) -> std::result::Result<(), StoreError> {
-        // SAFETY: the store is started.
+        // SAFETY: the store was formatted or mounted.
         result(unsafe { ffi::fp_swap_free(self.swap(), slot) })
     }
 
     /// Whether `slot` holds a page.
     pub fn holds(&self, slot: u32) -> bool {
-        // SAFETY: the store is started.
+        // SAFETY: the store was formatted or mounted.
         unsafe { ffi::fp_swap_holds(self.swap(), slot) }
     }
 
-    /// Put all that was written onto the medium.
+    /// Puts all that was written onto the medium.
     ///
     /// # Errors
-    /// A medium that failed or is full.
+    /// Fails if the medium fails or is full.
     pub fn sync(&mut self) -> std::result::Result<(), StoreError> {
-        // SAFETY: the store is started.
+        // SAFETY: the store was formatted or mounted.
         result(unsafe { ffi::fp_swap_sync(self.swap()) })?;
         match &self.rewriter {
             Some(rewriter) => rewriter.flush(),
@@ -205,12 +207,12 @@ impl Store {
         }
     }
 
-    /// Do a little of what later calls would have to; whether there is more to do.
+    /// Does a little of the work that later calls would have to do. Returns whether there is more.
     ///
     /// # Errors
-    /// A medium that failed or is full.
+    /// Fails if the medium fails or is full.
     pub fn idle(&mut self) -> std::result::Result<bool, StoreError> {
-        // SAFETY: the store is started.
+        // SAFETY: the store was formatted or mounted.
         match unsafe { ffi::fp_swap_idle(self.swap()) } {
             0 => Ok(false),
             1 => Ok(true),
@@ -218,20 +220,20 @@ impl Store {
         }
     }
 
-    /// Whether a page is sure to find room, however little it shrinks, but for pieces that are
-    /// too small for it.
+    /// Whether there is space for an incompressible page, if the free space is not in pieces that
+    /// are too small.
     pub fn has_room_for_a_page(&self) -> bool {
         let Statistics { mem_used_total, mem_limit, .. } = self.statistics();
-        // With what its headers take at most.
+        // 64 bytes are the most that its headers take.
         mem_used_total + u64::from(self.page_bytes) + 64 <= mem_limit
     }
 
-    /// Statistics.
+    /// Returns the store's statistics.
     pub fn statistics(&self) -> Statistics {
         let mut stat = ffi::FpSwapStat::default();
-        // SAFETY: the store is started, and `stat` is the struct's size.
+        // SAFETY: the store was formatted or mounted, and `stat` has the struct's size.
         unsafe { ffi::fp_swap_stat(self.swap(), &raw mut stat) };
-        // Same-filled pages take no data: they say nothing about the compressor.
+        // Same-filled pages say nothing about the compressor: the store keeps a word of each.
         let held = stat.orig_data_size - u64::from(stat.same_pages) * u64::from(self.page_bytes);
         let ratio = |bytes: u64| (held > 0).then(|| bytes as f64 / held as f64);
         Statistics {
@@ -254,22 +256,22 @@ impl Store {
         }
     }
 
-    /// Walk the whole medium and compare it with memory. Slow: for tests.
+    /// Compares the whole medium with the store's memory. This is slow, for tests.
     ///
     /// # Errors
-    /// What is wrong.
+    /// Fails with the first inconsistency.
     pub fn check(&mut self) -> Result<()> {
-        // SAFETY: the store is started.
+        // SAFETY: the store was formatted or mounted.
         let wrong = unsafe { ffi::fp_swap_check(self.swap()) };
         if wrong.is_null() {
             return Ok(());
         }
-        // SAFETY: a static string.
+        // SAFETY: the function returns static strings.
         let wrong = unsafe { CStr::from_ptr(wrong) };
         Err(Error::data("swap store", wrong.to_string_lossy()))
     }
 
-    /// What was asked of the medium and of the compressor so far.
+    /// Returns the operations of medium and compressor so far.
     pub fn counters(&self) -> StoreCounters {
         let medium = self.emulated.counters();
         let (compressed_pages, decompressed_pages) =
@@ -287,7 +289,7 @@ impl Store {
         }
     }
 
-    /// How the medium is worn.
+    /// Returns the wear of the medium.
     pub fn wear(&self) -> Wear {
         let blocks = 0..self.geometry.block_count;
         let good = blocks.filter_map(|block| self.emulated.wear_of(block));
@@ -328,7 +330,7 @@ mod tests {
         }
     }
 
-    /// Pages of every sort: same-filled, compressible, incompressible.
+    /// Pages of every kind: same-filled, compressible and incompressible.
     fn page(content: u64) -> [u8; 4096] {
         let mut page = [0; 4096];
         let percent = [0, 10, 25, 60, 100][content as usize % 5];
@@ -386,7 +388,7 @@ mod tests {
         }
     }
 
-    /// What a compressor made of a page is looked at as soon as it is there.
+    /// The store decompresses each page after compressing it, and compares.
     #[test]
     fn a_store_that_verifies_keeps_the_same_in_a_page_more_of_memory() {
         for (_, layout) in StoreLayout::ALL {
@@ -401,7 +403,7 @@ mod tests {
             });
             assert_eq!(checked.statistics(), plain.statistics());
             assert_eq!(checked.memory_bytes(), plain.memory_bytes() + 4096);
-            // Random pages do not shrink, and are stored as they are.
+            // Random pages do not shrink and are stored uncompressed.
             let huge = u64::from(checked.statistics().huge_pages);
             let counters = checked.counters();
             assert_eq!(counters.decompressed_pages, counters.compressed_pages - huge);

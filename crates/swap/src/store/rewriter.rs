@@ -1,4 +1,4 @@
-//! MTDCOMPR's way with NAND: blocks are read, erased and written back.
+//! NAND that is rewritten in place, as MTDCOMPR does it: blocks are read, erased and written back.
 
 use flashpager_base::Result;
 
@@ -7,7 +7,7 @@ use super::spec::Geometry;
 use super::statistics::{StoreError, result};
 use crate::ffi;
 
-/// NAND that looks as if it could be rewritten.
+/// A medium that rewrites in place, over NAND.
 pub struct Rewriter {
     rewriter: PinnedBox<[u64]>,
     _block: PinnedBox<[u8]>,
@@ -15,17 +15,17 @@ pub struct Rewriter {
 }
 
 impl Rewriter {
-    /// Over `nand` of that shape.
+    /// Makes a rewriter over NAND of this shape.
     ///
     /// # Errors
-    /// NAND that it cannot be laid over.
+    /// Fails if the NAND cannot carry one.
     pub fn new(nand: *const ffi::FpMedium, geometry: Geometry) -> Result<Self> {
         let block = PinnedBox::<[u8]>::zeroed(geometry.block_bytes as usize);
         let good = PinnedBox::<[u32]>::zeroed(geometry.block_count as usize);
-        // SAFETY: a function of nothing.
+        // SAFETY: a function without arguments.
         let bytes = unsafe { ffi::fp_shim_rewriter_bytes() };
         let rewriter = PinnedBox::<[u64]>::zeroed(bytes.div_ceil(size_of::<u64>()));
-        // SAFETY: the NAND is open, and the memory as large as the header says.
+        // SAFETY: the NAND is open, and the memory has the sizes that the header states.
         let code = unsafe {
             ffi::fp_swap_rewriter_init(
                 rewriter.as_ptr().cast::<ffi::FpSwapRewriter>(),
@@ -42,17 +42,17 @@ impl Rewriter {
         self.rewriter.as_ptr().cast::<ffi::FpSwapRewriter>()
     }
 
-    /// As the store is shown it.
+    /// Returns the medium, for the store.
     pub fn medium(&self) -> *const ffi::FpMedium {
         // SAFETY: the rewriter is alive.
         unsafe { ffi::fp_shim_rewriter_medium(self.as_ptr()) }
     }
-    /// Put the block at hand onto the NAND.
+    /// Writes the block in memory to the NAND.
     ///
     /// # Errors
-    /// NAND that failed or is full.
+    /// Fails if the NAND fails or is full.
     pub fn flush(&self) -> std::result::Result<(), StoreError> {
-        // SAFETY: the rewriter was made and its NAND is open.
+        // SAFETY: the rewriter is initialized, and its NAND is open.
         result(unsafe { ffi::fp_swap_rewriter_flush(self.as_ptr()) })
     }
 }

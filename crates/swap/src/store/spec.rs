@@ -1,4 +1,4 @@
-//! A store as it is asked for: layout, compressor, the medium's shape and faults.
+//! Specification of a store: layout, compressor, and the medium's shape and faults.
 
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -12,17 +12,16 @@ use crate::ffi;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoreLayout {
-    /// MTDCOMPR's, for media that rewrite in place.
+    /// MTDCOMPR's layout, for media that rewrite in place.
     Fragments,
-    /// For NAND: out of place, with garbage collection and wear levelling.
+    /// Out-of-place writes with garbage collection and wear levelling, for NAND.
     Log,
-    /// MTDCOMPR's way with NAND: fragments over blocks that are read, erased and written
-    /// back.
+    /// MTDCOMPR's way with NAND: fragments over blocks that are read, erased and written back.
     Rewrite,
 }
 
 impl StoreLayout {
-    /// Whether it is for flash pages in erase blocks.
+    /// Whether the layout needs flash pages in erase blocks.
     pub fn is_for_nand(self) -> bool {
         self != Self::Fragments
     }
@@ -35,24 +34,24 @@ named! {
     "rewrite" => Rewrite,
 }
 
-/// What makes pages smaller.
+/// A compression algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compressor {
-    /// Pages are stored as they are.
+    /// No compression.
     None,
-    /// zlib's deflate of level 1, MTDCOMPR's.
+    /// zlib's deflate at level 1, as in MTDCOMPR.
     Deflate,
-    /// LZ4's fast one.
+    /// LZ4's fast compressor.
     Lz4,
-    /// Zstandard of level 1.
+    /// Zstandard at level 1.
     Zstd,
-    /// For small MCUs.
+    /// heatshrink, for small microcontrollers.
     Heatshrink,
 }
 
 impl Compressor {
-    /// As `shim.c` numbers them.
+    /// Returns the number in `shim.c`. `None` has none.
     pub(super) fn number(self) -> Option<c_int> {
         match self {
             Self::None => None,
@@ -63,9 +62,9 @@ impl Compressor {
         }
     }
 
-    /// Bytes of RAM that it works in, for pages of that size.
+    /// Returns the bytes of RAM that the compressor works in, for pages of this size.
     pub fn memory_bytes(self, page_bytes: u32) -> usize {
-        // SAFETY: a function of two numbers, for any numbers.
+        // SAFETY: the function takes any two numbers.
         self.number()
             .map_or(0, |number| unsafe { ffi::fp_shim_compressor_bytes(number, page_bytes) })
     }
@@ -83,70 +82,71 @@ named! {
 /// The shape of a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
-    /// Bytes of a flash page; 1 where bytes are rewritten in place.
+    /// Bytes of a flash page; 1 if bytes are rewritten in place.
     pub program_bytes: u32,
-    /// Bytes of an erase block; of media that rewrite in place, what wear is counted by.
+    /// Bytes of an erase block. If bytes are rewritten in place, bytes of a block for which wear is
+    /// counted.
     pub block_bytes: u32,
-    /// Blocks.
+    /// Number of blocks.
     pub block_count: u32,
 }
 
 impl Geometry {
-    /// Bytes of the medium.
+    /// Returns the bytes of the medium.
     pub fn bytes(self) -> u64 {
         u64::from(self.block_bytes) * u64::from(self.block_count)
     }
 }
 
-/// What fails on an emulated medium, and when; by default nothing does.
+/// Faults of an emulated medium; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MediumFaults {
     /// Blocks that are bad from the start.
     pub factory_bad_blocks: u32,
-    /// Erasures after which a block may fail; 0: never.
+    /// Erasures after which a block may fail; 0 for never.
     pub endurance_cycles: u32,
-    /// Of a million programs, those that fail and grow a bad block.
+    /// Programs in a million that fail and make their block bad.
     pub program_fail_ppm: u32,
-    /// Of a million erasures, those that do.
+    /// Erasures in a million that fail and make their block bad.
     pub erase_fail_ppm: u32,
-    /// Of a million reads, those whose bits had to be corrected.
+    /// Reads in a million whose bits had to be corrected.
     pub corrected_ppm: u32,
 }
 
-/// A store to make.
+/// The specification of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSpec {
     /// How pages lie.
     pub layout: StoreLayout,
-    /// What makes them smaller.
+    /// The compressor.
     pub compressor: Compressor,
-    /// Whether each page that was compressed is decompressed and compared.
+    /// Decompress and compare each compressed page.
     pub verify: bool,
     /// Bytes of a page of memory: a multiple of 4, at most 32768.
     pub page_bytes: u32,
     /// Slots, numbered from 0.
     pub slot_count: u32,
-    /// The medium.
+    /// The medium's shape.
     pub geometry: Geometry,
-    /// Blocks that a log leaves free; 0: as few as it can.
+    /// Blocks that a log leaves free; 0 for the fewest it can.
     pub reserve_blocks: u32,
-    /// The file that holds the medium; memory if absent.
+    /// File that holds the medium. `None` keeps it in memory.
     pub file: Option<PathBuf>,
-    /// What fails.
+    /// Faults of the medium.
     pub faults: MediumFaults,
-    /// Of all that is random.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
 impl StoreSpec {
-    /// Pieces that fragments may cut the medium into.
+    /// Most pieces into which fragments may cut the medium.
     pub(super) fn chunk_count(&self) -> u32 {
         (u64::from(self.slot_count) * 3 / 2 + 1).min(u32::MAX.into()) as u32
     }
 
-    /// Bytes of RAM that the store takes beside its medium: slots, blocks, buffers and the
-    /// compressor's.
+    /// Returns the bytes of RAM that the store uses beside its medium: slots, blocks, buffers and
+    /// the compressor's memory.
     pub fn memory_bytes(&self) -> u64 {
         let rewriter = match self.layout {
             StoreLayout::Rewrite => {
@@ -161,14 +161,14 @@ impl StoreSpec {
             + self.compressor.memory_bytes(self.page_bytes) as u64
     }
 
-    /// Blocks that a log on this medium leaves free at least; 0 where there can be none, and for
+    /// Returns the fewest blocks that a log on this medium leaves free. 0 if no log fits, and for
     /// other layouts.
     pub fn least_reserve_blocks(&self) -> u32 {
         if self.layout != StoreLayout::Log {
             return 0;
         }
         let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
-        // SAFETY: a function of numbers, that are checked by it.
+        // SAFETY: the function takes any numbers and checks them.
         unsafe {
             ffi::fp_shim_log_reserve(
                 program_bytes,
@@ -180,11 +180,11 @@ impl StoreSpec {
         }
     }
 
-    /// Words of memory for the store.
+    /// Returns the 32-bit words of memory that the store needs.
     pub(super) fn words(&self) -> usize {
         let Geometry { program_bytes, block_count, .. } = self.geometry;
         let slots = self.slot_count as usize;
-        // SAFETY: functions of numbers, for any numbers.
+        // SAFETY: the functions take any numbers.
         unsafe {
             match self.layout {
                 StoreLayout::Log => ffi::fp_shim_log_words(
@@ -200,10 +200,10 @@ impl StoreSpec {
         }
     }
 
-    /// Check it.
+    /// Checks the specification.
     ///
     /// # Errors
-    /// Sizes and combinations that cannot be.
+    /// Fails on sizes and combinations that cannot be.
     pub(super) fn check(&self) -> Result<()> {
         let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
         if program_bytes == 0
@@ -249,7 +249,7 @@ impl StoreSpec {
         if self.layout == StoreLayout::Log { self.check_log() } else { Ok(()) }
     }
 
-    /// Check that a log has blocks enough, and such as it can use.
+    /// Checks that a log fits on the medium.
     fn check_log(&self) -> Result<()> {
         let Geometry { program_bytes, block_bytes, block_count } = self.geometry;
         let least = self.least_reserve_blocks();

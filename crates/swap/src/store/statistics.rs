@@ -1,4 +1,4 @@
-//! What a store says of itself: results, statistics, counters, wear.
+//! Results, statistics, counters and wear of a store.
 
 use std::ffi::c_int;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ffi;
 
-/// Why a store did not do it.
+/// Errors of a store's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The slot holds no page.
     #[error("the slot holds no page")]
     Empty,
-    /// No room on the medium; the slot keeps what it held.
+    /// The medium has no space; the slot still holds its old page.
     #[error("the medium is full")]
     Full,
     /// The medium gave other bytes than were written.
@@ -22,13 +22,13 @@ pub enum StoreError {
     /// The medium failed.
     #[error("the medium failed")]
     Io,
-    /// Nothing to mount.
+    /// The medium holds no store.
     #[error("the medium holds no store; format it")]
     NoStore,
-    /// A store, but not one that can be mounted.
+    /// The medium holds a store that this one cannot mount.
     #[error("the medium holds a store of another version or shape; format it, or take another one")]
     Other,
-    /// A slot, or a size, that cannot be.
+    /// No such slot, or a page of another size.
     #[error("no such slot, or a page of another size")]
     Invalid,
 }
@@ -39,7 +39,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What a code of the library means.
+/// Converts a return code of the library.
 pub(super) fn result(code: c_int) -> std::result::Result<(), StoreError> {
     match code {
         ffi::OK => Ok(()),
@@ -56,60 +56,60 @@ pub(super) fn result(code: c_int) -> std::result::Result<(), StoreError> {
 /// Statistics, named after zram's `mm_stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Statistics {
-    /// Bytes of the pages held, as they were written.
+    /// Uncompressed bytes of the pages held.
     pub orig_data_size: u64,
-    /// Bytes of them after compression.
+    /// Compressed bytes of the pages held.
     pub compr_data_size: u64,
-    /// Bytes of the medium that they take, headers and all.
+    /// Bytes of the medium in use, headers included.
     pub mem_used_total: u64,
-    /// Bytes of the medium that they may take.
+    /// Bytes of the medium that can be used.
     pub mem_limit: u64,
-    /// The most they ever took.
+    /// The most bytes that were ever in use.
     pub mem_used_max: u64,
     /// Slots that hold a page.
     pub pages: u32,
-    /// Of them filled with one word: no data.
+    /// Pages filled with one repeated word, of which only the word is kept.
     pub same_pages: u32,
-    /// Of them incompressible: stored as they are.
+    /// Incompressible pages, stored uncompressed.
     pub huge_pages: u32,
-    /// Of them lost.
+    /// Pages that were lost.
     pub lost_pages: u32,
     /// Bad blocks of the medium.
     pub bad_blocks: u32,
     /// Erasures since format or mount.
     pub erases: u32,
-    /// Bytes handed to the layout: compressed pages.
+    /// Compressed bytes handed to the layout.
     pub written_size: u64,
-    /// Bytes that collection moved.
+    /// Bytes moved by garbage collection.
     pub moved_size: u64,
-    /// Bytes that the layout programmed.
+    /// Bytes programmed by the layout.
     pub programmed_size: u64,
-    /// What the compressor makes of the pages that are not same-filled; absent without any.
+    /// Compressed over original bytes of the pages that are not same-filled; `None` without any.
     pub compression_ratio: Option<f64>,
-    /// What compressor and store make of them.
+    /// Bytes in use over original bytes of the same pages; `None` without any.
     pub used_ratio: Option<f64>,
 }
 
-/// What was asked of the medium, and of the compressor.
+/// Operations of the medium and the compressor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreCounters {
     /// Reads of the medium.
     pub reads: u64,
-    /// Of them loads of another flash page into the data register.
+    /// Reads that load another flash page into the data register.
     pub loads: u64,
-    /// Of them changes of the column within it.
+    /// Reads that change the column within the data register.
     pub columns: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Programs: of flash pages, or of bytes in place.
+    /// Programs of flash pages, or of byte ranges in place.
     pub programs: u64,
     /// Bytes programmed.
     pub program_bytes: u64,
     /// Erasures.
     pub erases: u64,
-    /// Pages given to the compressor.
+    /// Pages that were compressed.
     pub compressed_pages: u64,
-    /// Pages that it gave back.
+    /// Pages that were decompressed.
     pub decompressed_pages: u64,
 }
 
@@ -131,16 +131,16 @@ impl std::ops::Sub for StoreCounters {
     }
 }
 
-/// How the erasures of a medium are spread over its good blocks; of media that rewrite in
-/// place, how often each block's bytes were rewritten.
+/// Erasures of the medium's good blocks. For media that rewrite in place, how often each block's
+/// bytes were rewritten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wear {
     /// Blocks that are not bad.
     pub good_blocks: u32,
-    /// Of the least worn.
+    /// Erasures of the least worn block.
     pub min: u32,
-    /// On average.
+    /// Mean erasures per block.
     pub mean: f64,
-    /// Of the most worn.
+    /// Erasures of the most worn block.
     pub max: u32,
 }

@@ -1,11 +1,11 @@
-//! The protocol with a confirmation: a block counts when its second pair is valid, too.
+//! The protocol with a confirmation: a block counts once its second pair is valid, too.
 
 use crate::medium::{
     BlockLink, MetaPair, ModelMedium, NONE, OperationResult, PageContent, Successors,
 };
 use crate::store::{EarlyEnd, ModelStore, Mutation, Protocol};
 
-/// What mount saw in the first pair of a zone block.
+/// The first pair of a zone block, as a mount reads it.
 #[derive(Clone, Copy)]
 enum FirstPair {
     Valid(MetaPair),
@@ -28,7 +28,7 @@ impl Protocol {
         }
     }
 
-    /// Opens a block: the pair that is due, then the confirmation.
+    /// Opens a block: programs `pair`, then the confirmation.
     fn open(
         &self,
         medium: &mut ModelMedium,
@@ -50,7 +50,7 @@ impl Protocol {
         Ok(Some(ModelStore { block, pairs, last, before: block, top: pair.generation }))
     }
 
-    /// Zone blocks that are not among `used`, from `after` on.
+    /// Returns the zone blocks that are not in `used`, beginning after `after`.
     fn free(&self, medium: &ModelMedium, after: u8, used: &[u8]) -> Vec<u8> {
         let zone = self.zone(medium);
         let start = zone.iter().position(|&at| at > after).unwrap_or(0);
@@ -75,7 +75,7 @@ impl Protocol {
         self.open(medium, 0, pair)?.ok_or(EarlyEnd::Full)
     }
 
-    /// The next block, with a pair that is due. `failed` is a block whose pair could not be programmed.
+    /// Opens the next block with `pair`. `failed` is the block whose pair could not be programmed.
     pub fn open_next(
         &self,
         medium: &mut ModelMedium,
@@ -89,7 +89,7 @@ impl Protocol {
         let pair = MetaPair { generation, link: Some(link), base: store.block, ..pair };
         let mut used = vec![store.block, store.before, store.last.data, pair.data];
         if store.pairs == 2 {
-            // No pair after the confirmation is complete: what mount came from stays.
+            // No pair after the confirmation is complete, so the base of the mount stays.
             used.push(store.last.base);
         }
         let mut free = self.free(medium, store.block, &used);
@@ -160,8 +160,8 @@ impl Protocol {
                 used.push(block);
             }
         }
-        // A confirmation valid in copy A alone may be torn: what it came from must stay, too. Copy B
-        // is programmed after copy A is complete, so where B is valid the block counts for ever.
+        // A confirmation that is valid in copy A alone may be torn, so its base must stay, too.
+        // Copy B is programmed after copy A is complete: if B is valid, the block counts for ever.
         let mut doubtful = (r, pair.link, k == 1);
         while let (block, Some(link), true) = doubtful
             && self.keep_base

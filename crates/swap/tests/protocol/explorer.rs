@@ -1,4 +1,4 @@
-//! Every run of the store, breadth first over power cuts.
+//! Explores every run of the store, breadth first over power cuts.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::medium::{MetaPair, ModelBlock, ModelMedium, NONE, Oracle, PAIRS, PageContent, Powers};
 use crate::store::{EarlyEnd, ModelStore, Protocol};
 
-/// How far to look.
+/// Bounds of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Cuts, and mounts of a store left without one.
+    /// Cuts, and mounts of a store that was left without a cut.
     pub cuts: usize,
     pub failures: u8,
     /// A flaky page may change between two reads of one mount.
@@ -21,13 +21,13 @@ pub struct Bounds {
     pub states: usize,
 }
 
-/// The world between two steps.
+/// The state of medium and store between two steps.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct World {
     blocks: Vec<ModelBlock>,
-    /// The running store; none when the power is off.
+    /// The running store. `None` while the power is off.
     store: Option<ModelStore>,
-    /// The version mount must give, and the one it may give instead.
+    /// The version that a mount must restore, and another one that it may restore.
     served: u8,
     pending: u8,
     failures: u8,
@@ -38,15 +38,15 @@ struct World {
 enum ExploredStep {
     Start,
     Leave,
-    /// A sync or a mount: the script, and whether it could be cut.
+    /// A sync or a mount: the script of its choices, and whether it could be cut.
     Run(Vec<u8>, bool),
 }
 
-/// What was found.
+/// Result of an exploration.
 pub struct Exploration {
     pub states: usize,
     pub runs: usize,
-    /// States first reached after so many cuts.
+    /// States first reached after each number of cuts.
     pub layers: Vec<usize>,
     pub complete: bool,
     pub counterexample: Option<String>,
@@ -64,8 +64,8 @@ impl World {
         pages.chain(self.store.as_mut().map(|store| &mut store.last))
     }
 
-    /// Gives generations and versions their least numbers. Only order and distance of generations
-    /// count, and of versions only which are the same.
+    /// Replaces generations and versions by the least equivalent numbers. Of generations, only
+    /// order and distance matter; of versions, only equality.
     fn canonical(&mut self) {
         let mut least = u8::MAX;
         let mut versions = vec![self.served];
@@ -131,7 +131,7 @@ pub struct Explorer {
 
 enum StepResult {
     Next(World),
-    /// The store is full for good.
+    /// The store has no space for good.
     Full,
     Broken(String),
 }
@@ -147,7 +147,8 @@ impl Explorer {
         World { blocks, store: Some(store), served: 0, pending: NONE, failures: 0, syncs: 0 }
     }
 
-    /// One step of `state` under a script. The oracle's answers are noted for the next script.
+    /// Runs one step of `state` under a script. The returned oracle has the choices for the next
+    /// script.
     fn run_step(
         &self,
         state: &World,
@@ -286,7 +287,7 @@ impl Explorer {
         exploration
     }
 
-    /// The steps to a broken state, in words.
+    /// Returns the steps to a broken state, in words.
     fn trace(
         &self,
         history: &[(u32, ExploredStep)],

@@ -1,12 +1,14 @@
-//! The protocol of the swap log as a model, and every power cut a small medium can suffer.
+//! A model of the swap log's protocol, with every power cut that a small medium can suffer.
 //!
-//! - `medium`: pages that are blank, complete or flaky, and an adversary who cuts, fails and lies.
-//! - `store`: a sync and a mount as operations on the medium, with the rules and deliberate errors.
-//! - `explorer`: every run, breadth first over cuts, and the shortest one that breaks the promise:
-//!   a mount gives the version of the last sync that returned or of one begun since, never one that
-//!   a mount has passed over, with its data, and finds a block to go on in.
+//! - `medium`: pages that are blank, complete or flaky, and an adversary who cuts and fails operations.
+//! - `store`: sync and mount as operations on the medium, with rules and deliberate errors.
+//! - `explorer`: every run, breadth first over cuts, and the shortest one that breaks the promise.
 //!
-//! A cut here is any loss of power, also between two steps. `FLASHPAGER_SOAK=1` looks deeper.
+//! The promise: a mount restores the version of the last sync that returned, or of one begun since,
+//! with its data; it never restores a version that an earlier mount passed over; and it finds a
+//! block to go on in.
+//!
+//! A cut is any loss of power, also between two steps. `FLASHPAGER_SOAK=1` explores deeper.
 
 mod confirm;
 mod explorer;
@@ -16,7 +18,7 @@ mod store;
 use explorer::{Bounds, Exploration, Explorer};
 use store::{Mutation, Protocol, Rules};
 
-/// A protocol of two pairs a block, and bounds.
+/// Explores a protocol within bounds.
 fn explore(
     rules: Rules,
     mutation: Mutation,
@@ -116,7 +118,7 @@ fn rules_that_were_not_taken_break() {
 
 #[test]
 fn every_error_is_caught() {
-    // The error, the zone, cuts, failures and pairs it takes.
+    // Each error, with the zone, cuts, failures and pairs that it takes to show.
     let errors = [
         (Mutation::EraseOne, 7, 3, 0, 2),
         (Mutation::TakeNew, 7, 3, 0, 2),
@@ -137,7 +139,8 @@ fn every_error_is_caught() {
     }
 }
 
-/// Nothing is served before the others are erased, so the order of the two does not count.
+/// No version is served before the other blocks are erased, so the order of the two does not
+/// matter.
 #[test]
 fn erasing_later_is_harmless() {
     let cuts = if soak() { 5 } else { 3 };

@@ -1,15 +1,15 @@
-//! The medium, as far as the protocol sees it: blocks of pages, torn by an adversary.
+//! A model of the medium: blocks of pages, and an adversary who tears them.
 //!
-//! Every operation asks an [`Oracle`] what happens to it. The explorer tries every answer.
+//! Every operation asks an [`Oracle`] for its outcome. The explorer tries every answer.
 
-/// Most pairs in a meta block.
+/// Most pairs of a meta block.
 pub const PAIRS: usize = 3;
-/// Successors a meta block names.
+/// Successors that a meta block names.
 pub const SUCCESSORS: usize = 3;
-/// No block, or no version.
+/// Marks no block, or no version.
 pub const NONE: u8 = u8::MAX;
 
-/// The block before, its generation, and how many of its pairs count.
+/// The previous block, its generation, and how many of its pairs count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockLink {
     pub block: u8,
@@ -17,7 +17,7 @@ pub struct BlockLink {
     pub count: u8,
 }
 
-/// The successors of a meta block; the first `kept` come from those of the block before it.
+/// The successors of a meta block. The first `kept` are successors of the previous block, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Successors {
     pub blocks: [u8; SUCCESSORS],
@@ -41,25 +41,25 @@ impl Successors {
     }
 }
 
-/// What a pair says. Both copies say the same.
+/// The content of a pair. Both copies are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MetaPair {
     pub generation: u8,
     pub link: Option<BlockLink>,
     pub successors: Successors,
-    /// The state is the one after this call.
+    /// The call after which the state is stored.
     pub version: u8,
-    /// The version of the pair before: what a reader must find there. No field of the format.
+    /// The version of the previous pair, for checks. It is no field of the format.
     pub before: u8,
-    /// Which half of the items the chunk holds (a cycle is two pairs).
+    /// The half of the items that the chunk holds; a cycle is two pairs.
     pub chunk: u8,
-    /// The data block the state points to.
+    /// The data block to which the state points.
     pub data: u8,
-    /// The block known to be complete in whose successors this one is.
+    /// The block, known to be complete, whose successors this block is one of.
     pub base: u8,
 }
 
-/// A page. A flaky page may be read as its content or as nothing, each time anew.
+/// The content of a page. A flaky page may read as its pair or as nothing, each time anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageContent {
     Blank,
@@ -67,7 +67,7 @@ pub enum PageContent {
     Junk,
     Complete(MetaPair),
     Flaky(MetaPair),
-    /// Data of a version, complete.
+    /// Complete data of a version.
     Data(u8),
 }
 
@@ -78,7 +78,7 @@ pub struct ModelBlock {
     pub pages: [PageContent; 2 * PAIRS],
 }
 
-/// Answers questions from a script, and notes how many answers there were to each.
+/// Makes choices from a script, and records how many options each choice had.
 #[derive(Default)]
 pub struct Oracle {
     pub script: Vec<u8>,
@@ -104,7 +104,7 @@ impl Oracle {
         answer
     }
 
-    /// The next script in order, or none when all were tried.
+    /// Returns the next script in order, or `None` after the last one.
     pub fn next(mut self) -> Option<Vec<u8>> {
         self.script.truncate(self.arity.len());
         while let Some(last) = self.script.pop() {
@@ -117,18 +117,18 @@ impl Oracle {
     }
 }
 
-/// The power is gone.
+/// The power was cut.
 #[derive(Debug)]
 pub struct PowerCut;
 
-/// How an operation ended that was not cut.
+/// Result of an operation that was not cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationResult {
     Done,
     Failed,
 }
 
-/// What happens to one operation.
+/// Fate of one operation.
 enum OperationFate {
     Done,
     CutBefore,
@@ -141,7 +141,7 @@ enum OperationFate {
 pub struct Powers {
     pub cut: bool,
     pub fail: bool,
-    /// A flaky page may give another answer to each read, not only to each mount.
+    /// A flaky page may read differently within one mount, not only from mount to mount.
     pub restless: bool,
     /// A flaky page may read as blank.
     pub blank: bool,
@@ -153,7 +153,7 @@ pub struct ModelMedium<'a> {
     pub oracle: &'a mut Oracle,
     pub powers: Powers,
     pub failures: u8,
-    /// Steps in words, when wanted.
+    /// The steps in words, if they are recorded.
     pub log: Option<&'a mut Vec<String>>,
     decided: Vec<(u8, usize, bool)>,
 }
@@ -178,12 +178,12 @@ impl<'a> ModelMedium<'a> {
         self.blocks[block as usize].bad
     }
 
-    /// A choice the protocol leaves open.
+    /// Makes a choice that the protocol leaves open.
     pub fn either(&mut self) -> bool {
         self.oracle.choose(2) == 1
     }
 
-    /// The content of a page, if this read finds it valid.
+    /// Reads a page. Returns its pair if this read finds it valid.
     pub fn read(&mut self, block: u8, page: usize) -> Option<MetaPair> {
         match self.blocks[block as usize].pages[page] {
             PageContent::Complete(pair) => Some(pair),
@@ -209,7 +209,7 @@ impl<'a> ModelMedium<'a> {
         }
     }
 
-    /// The content of a page, or whether it reads blank.
+    /// Reads a page. Returns its pair, or whether it reads blank.
     pub fn read_or_blank(&mut self, block: u8, page: usize) -> Result<MetaPair, bool> {
         let flaky = matches!(self.blocks[block as usize].pages[page], PageContent::Flaky(_));
         let blank = self.blocks[block as usize].pages[page] == PageContent::Blank;
@@ -251,7 +251,7 @@ impl<'a> ModelMedium<'a> {
         if matches!(fate, OperationFate::CutBefore) { Err(PowerCut) } else { Ok(fate) }
     }
 
-    /// Programs a page with the copy of a pair, or with data.
+    /// Programs a page with a copy of a pair, or with data.
     pub fn program(
         &mut self,
         block: u8,
@@ -288,13 +288,13 @@ impl<'a> ModelMedium<'a> {
         }
     }
 
-    /// Erases a block. A mixture of old and blank pages, each flaky, is the same to a reader as all
-    /// the old pages, each flaky: any of them may be read as nothing.
+    /// Erases a block. For a reader, a mixture of old and blank pages is the same as all old pages
+    /// being flaky: any of them may read as nothing.
     pub fn erase(&mut self, block: u8) -> Result<OperationResult, PowerCut> {
         let pages = &self.blocks[block as usize].pages;
         let blank = pages.iter().all(|page| *page == PageContent::Blank);
         let cut = self.powers.cut;
-        // A cut leaves nothing on a blank block that another cut does not.
+        // A cut of the erasure of a blank block leaves nothing that another cut does not.
         self.powers.cut = cut && !blank;
         let fate = self.decide_fate(|| format!("erase {block}"));
         self.powers.cut = cut;
@@ -317,7 +317,7 @@ impl<'a> ModelMedium<'a> {
         }
     }
 
-    /// Marks a block bad, for good. The mark is taken to be atomic.
+    /// Marks a block bad for good. The mark is assumed to be atomic.
     pub fn mark(&mut self, block: u8) -> Result<(), PowerCut> {
         if self.powers.cut && self.oracle.choose(2) == 1 {
             self.log_line(|| format!("    mark {block} bad: CUT before it"));

@@ -1,51 +1,51 @@
-//! The store's steps as a sequence of operations on the medium: a sync and a mount.
+//! Sync and mount of the store, as sequences of operations on the medium.
 
 use crate::medium::{
     BlockLink, MetaPair, ModelMedium, NONE, OperationResult, PageContent, PowerCut, SUCCESSORS,
     Successors,
 };
 
-/// What is done where mount finds only the first pair of the newest block.
+/// Rules for a mount that finds only the first pair of the newest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// As first written: go on in a successor that is kept, kept ones counted from the block itself.
+    /// The first version: go on in a kept successor. Kept ones are counted from the block itself.
     Written,
-    /// The same, but a block stays kept only as long as it was in the successors of every block
+    /// As `Written`, but a block stays kept only as long as it was in the successors of every block
     /// since the one known to be complete.
     Nested,
-    /// Copy B valid says that copy A is complete, so the block is. Otherwise go on among the kept
-    /// ones, and the block itself takes the place of the one taken.
+    /// A valid copy B means that copy A, and so the block, is complete. Otherwise go on in a kept
+    /// successor, whose place among the kept ones the block itself takes.
     Witness,
-    /// The same, but of the kept ones one that reads invalid is taken first, else the youngest; the
-    /// other valid ones stay; no new ones come in; and the base is not free.
+    /// As `Witness`, but a kept block that reads invalid is taken first, else the youngest. The
+    /// other valid ones stay, no new ones come in, and the base is not free.
     Steady,
-    /// A second pair confirms the first; see `confirm`.
+    /// A second pair confirms the first (`confirm`).
     Confirm,
 }
 
-/// A deliberate error, or none.
+/// A deliberate error of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutation {
     None,
-    /// Mount erases only the successor it takes.
+    /// Mount erases only the successor that it takes.
     EraseOne,
-    /// Mount goes on in a successor that is not kept though the first pair may be flaky.
+    /// Mount goes on in a successor that is not kept, though the first pair may be flaky.
     TakeNew,
     /// Mount serves the last pair without writing it again.
     Trust,
-    /// Data the last complete commit points to is erased for the next one.
+    /// Data of the last complete commit is erased for the next one.
     FreeDataEarly,
-    /// Copy A alone is taken for a commit.
+    /// Copy A alone counts as a commit.
     OneCopy,
-    /// A block gets the generation of the one before.
+    /// A block gets the generation of the previous one.
     SameGeneration,
-    /// The link mount writes counts the last pair, which may be flaky.
+    /// The link that mount writes counts the last pair, which may be flaky.
     CountFlaky,
-    /// A block names new successors only.
+    /// A block names only new successors.
     Unnested,
-    /// Meta blocks are free as soon as a pair not yet complete no longer needs them.
+    /// Meta blocks are free as soon as a pair that is not complete yet no longer needs them.
     FreeMetaEarly,
-    /// Mount programs first and erases the other successors afterwards.
+    /// Mount programs first, and erases the other successors afterwards.
     EraseLater,
     /// Copy B is programmed first.
     CopyBFirst,
@@ -55,34 +55,35 @@ pub enum Mutation {
     GoOnAfterFailure,
     /// Copy B is programmed though copy A failed.
     CopyBAfterFailure,
-    /// A block's first pair alone is relied upon.
+    /// A block's first pair alone makes it count.
     NoConfirmation,
-    /// Mount's generation is one above the block that counts, not above all that show.
+    /// The generation of a mount is one above that of the block that counts, not above all that are
+    /// found.
     OverCountingOnly,
-    /// Mount takes blocks that show with higher generations as any other.
+    /// Mount takes blocks with higher generations like any other.
     TakeHigher,
-    /// Blocks neither valid nor blank are left as they are.
+    /// Blocks that are neither valid nor blank stay as they are.
     KeepSuspicious,
 }
 
-/// What a running store knows.
+/// The state of a running store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModelStore {
     pub block: u8,
     /// Complete pairs of the block.
     pub pairs: u8,
     pub last: MetaPair,
-    /// ModelBlock of the pair before the last one.
+    /// The block of the pair before the last one.
     pub before: u8,
-    /// The highest generation seen.
+    /// The highest generation found.
     pub top: u8,
 }
 
-/// Why a step ended early.
+/// Reasons why a step ended early.
 #[derive(Debug)]
 pub enum EarlyEnd {
     PowerCut,
-    /// No good block is left where one is needed.
+    /// There is no good block left.
     Full,
     /// The protocol broke.
     Broken(String),
@@ -94,14 +95,14 @@ impl From<PowerCut> for EarlyEnd {
     }
 }
 
-/// Sizes, rules and the deliberate error.
+/// Sizes and rules of the protocol, and its deliberate error.
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
-    /// Pairs in a meta block, blocks of the zone, and all blocks.
+    /// Pairs of a meta block, blocks of the zone, and all blocks.
     pub pairs: usize,
     pub zone: usize,
     pub blocks: usize,
-    /// Confirmed blocks: the block mount came from is not free at the next mount.
+    /// With `Confirm`: the block that a mount came from is not free at the next mount.
     pub keep_base: bool,
     pub rules: Rules,
     pub mutation: Mutation,
@@ -116,8 +117,8 @@ impl Protocol {
         (0..self.blocks as u8).filter(|&block| !medium.bad(block)).take(self.zone).collect()
     }
 
-    /// The successors of `block`, which is taken from those of the block before it: the others, then new ones.
-    /// `used` are the blocks that may not be new ones.
+    /// Returns the successors of `block`, itself a successor of the previous block: first the other
+    /// successors of that one, then new blocks, which must not be in `used`.
     fn successors(&self, medium: &ModelMedium, block: u8, old: &[u8], used: &[u8]) -> Successors {
         let mut list: Vec<u8> =
             old.iter().copied().filter(|&old| old != block && !medium.bad(old)).collect();
@@ -177,7 +178,7 @@ impl Protocol {
         Ok(outcome)
     }
 
-    /// The medium after `format`: one complete pair, all else blank.
+    /// Formats the medium: one complete pair, all else blank.
     pub fn format(&self, medium: &mut ModelMedium) -> Result<ModelStore, EarlyEnd> {
         if self.rules == Rules::Confirm {
             return self.format_confirmed(medium);
@@ -200,7 +201,7 @@ impl Protocol {
         Ok(ModelStore { block: 0, pairs: 1, last: pair, before: NONE, top: 0 })
     }
 
-    /// A call and a sync: data, then a pair, in this block or the next one.
+    /// A call and a sync: programs data, then a pair in this block or the next one.
     pub fn sync(
         &self,
         medium: &mut ModelMedium,
@@ -247,7 +248,7 @@ impl Protocol {
         if self.rules == Rules::Confirm {
             return self.open_next(medium, store, pair, failed);
         }
-        // The next block. The cycle is counted from the last complete pair.
+        // Goes on in the next block. The cycle is counted from the last complete pair.
         let generation = last.generation + u8::from(!self.has(Mutation::SameGeneration));
         let link =
             BlockLink { block: store.block, generation: last.generation, count: store.pairs };
@@ -273,12 +274,12 @@ impl Protocol {
         Err(EarlyEnd::Full)
     }
 
-    /// A pair, by copy A or copy B.
+    /// Reads a pair, from copy A or copy B.
     pub fn pair(&self, medium: &mut ModelMedium, block: u8, index: usize) -> Option<MetaPair> {
         medium.read(block, 2 * index).or_else(|| medium.read(block, 2 * index + 1))
     }
 
-    /// The pair before pair `index` of `block`, which is `pair`, and its place.
+    /// Reads the pair before pair `index` of `block`. Returns its block, its index and the pair.
     pub fn previous(
         &self,
         medium: &mut ModelMedium,
@@ -295,7 +296,8 @@ impl Protocol {
         (found.generation == generation).then_some((at, index, found))
     }
 
-    /// Mount: the newest block, its last pair, and that pair again in one of its successors.
+    /// Mounts the store: finds the newest block and its last pair, and writes that pair again to
+    /// one of its successors.
     pub fn mount(&self, medium: &mut ModelMedium) -> Result<ModelStore, EarlyEnd> {
         if self.rules == Rules::Confirm {
             return self.mount_confirmed(medium);
@@ -319,7 +321,7 @@ impl Protocol {
         }
         medium.log_line(|| format!("    newest block {n}, last pair {k}: v{}", pair.version));
 
-        // The state: this pair and, for the other chunk, the one before it.
+        // The state is this pair and, for the other chunk, the one before it.
         let previous = self.previous(medium, n, k, &pair);
         if k > 0 || pair.link.is_some() {
             let found = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
@@ -331,7 +333,7 @@ impl Protocol {
             }
         }
 
-        // The pair that is complete for sure, and the one before it: blocks of theirs are not free.
+        // The pair that is certainly complete, and the one before it: their blocks are not free.
         let mut used = vec![n, pair.data];
         if let Some((block, index, previous)) = previous {
             used.extend([block, previous.data]);
@@ -360,7 +362,7 @@ impl Protocol {
         };
         if self.has(Mutation::Trust) {
             let before = previous.map_or(NONE, |(block, ..)| block);
-            // What follows the last pair may be torn, so the block counts as full.
+            // A page after the last pair may be torn, so the block counts as full.
             let mut store = ModelStore { block: n, pairs: k as u8 + 1, last: pair, before, top: 0 };
             let blank = medium.blocks[n as usize].pages[2 * k + 2..2 * self.pairs]
                 .iter()
@@ -372,12 +374,12 @@ impl Protocol {
         }
 
         let late = self.has(Mutation::EraseLater) || self.has(Mutation::EraseOne);
-        // Kept blocks by age, those that read invalid first.
+        // Kept blocks by age; those that read invalid come first.
         let mut kept: Vec<(u8, u8)> = Vec::new();
         for &block in old.kept() {
             if steady && !medium.bad(block) {
                 let pair = self.pair(medium, block, 0);
-                // A younger one read as nothing before, so it is torn.
+                // A younger block read as invalid before, so it is torn.
                 let pair = pair.filter(|pair| pair.generation < first.generation);
                 let age = pair.map_or(0, |pair| u8::MAX - pair.generation);
                 kept.push((age, block));
@@ -396,7 +398,7 @@ impl Protocol {
             }
         }
         let mut candidates = if doubtful { old.kept() } else { old.all() }.to_vec();
-        // Any of them will do: the first or the last, so that both are tried.
+        // Any of them is allowed. The first and the last are both tried.
         if !doubtful && medium.either() {
             candidates.reverse();
         }
@@ -435,7 +437,7 @@ impl Protocol {
         Err(EarlyEnd::Full)
     }
 
-    /// The successors of `m` where `n`, the block it is written from, may be flaky.
+    /// Returns the successors of `m` if `n`, the block it is written from, may be flaky.
     fn doubtful(
         &self,
         medium: &ModelMedium,

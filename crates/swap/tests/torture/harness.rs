@@ -1,4 +1,4 @@
-//! Many stores, one a seed, and what came of them.
+//! Tortures many stores, each with its own seed, and reports violations.
 
 pub mod kinds;
 mod medium;
@@ -17,33 +17,33 @@ use std::time::Instant;
 pub use kinds::{FaultKinds, NAMES};
 use run::{CostliestCall, TortureCounts, Violation, run};
 
-/// Cuts of one store, if nothing else is reported_millions.
+/// Default number of cuts of one store.
 pub const ROUNDS: u32 = 400;
 
 pub struct TortureOptions {
-    /// The first store's; the next ones count on.
+    /// Seed of the first store. The next ones have the next seeds.
     pub seed: u64,
-    /// End after so many cuts,
+    /// Ends after this many cuts of all stores.
     pub cuts: u64,
-    /// or stores.
+    /// Ends after this many stores.
     pub stores: u64,
-    /// `None`: drawn for each store.
+    /// Kinds of faults. `None` draws them for each store.
     pub kinds: Option<FaultKinds>,
-    /// Cuts and unmounts of a store.
+    /// Cuts and unmounts of one store.
     pub rounds: u32,
     pub threads: u32,
     /// Go on after a violation.
     pub keep_going: bool,
-    /// Lines of the trace shown.
+    /// Lines of the trace that are shown.
     pub lines: usize,
-    /// Say each million cuts.
+    /// Print a line for each million cuts.
     pub verbose: bool,
 }
 
-/// Of one class of violations.
+/// Violations of one class.
 struct ViolationClass {
     count: u64,
-    /// The one with the fewest calls.
+    /// The violation with the fewest calls.
     shortest: Violation,
 }
 
@@ -55,13 +55,13 @@ struct TortureProgress {
     reported_millions: u64,
 }
 
-/// What came of it: a summary, and what is wrong.
+/// The result: a summary, and the violations.
 pub struct TortureReport {
     pub summary: String,
     pub violations: Option<String>,
 }
 
-/// StoreRun stores until there have been so many cuts.
+/// Tortures stores until there were enough cuts.
 pub fn torture(options: &TortureOptions) -> TortureReport {
     let start = Instant::now();
     let progress = Mutex::new(TortureProgress::default());

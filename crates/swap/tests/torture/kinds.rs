@@ -1,4 +1,4 @@
-//! What may happen to a medium, each with a flag.
+//! Kinds of faults of a medium, each with a flag.
 
 /// A set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub const TRANSIENT: FaultKinds = FaultKinds(256);
 pub const BLACKOUT: FaultKinds = FaultKinds(512);
 pub const UNREADABLE: FaultKinds = FaultKinds(1024);
 
-/// Their names, in the order of their bits.
+/// Names of the kinds, in the order of their bits.
 pub const NAMES: [&str; 11] = [
     "cut",
     "torn",

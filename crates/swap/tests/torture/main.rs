@@ -1,4 +1,4 @@
-//! The log is tortured: `runtime/README.md`, "Tortured".
+//! The torture of the log (`runtime/README.md`, "Tortured").
 
 #[path = "harness.rs"]
 mod harness;
@@ -9,8 +9,8 @@ use harness::kinds::{
 };
 use harness::{NAMES, ROUNDS, TortureOptions, torture};
 
-/// Of each combination; about half a minute on two cores in all. `make soak` has the rest, and
-/// draws the kinds of each store: `runtime/README.md` says what fails there.
+/// Cuts of each combination of kinds, in all about half a minute on two cores. `make soak` runs the
+/// other kinds, drawn for each store; `runtime/README.md` says what fails there.
 const CUTS: u64 = 500_000;
 
 fn held(kinds: &[FaultKinds]) {

@@ -1,8 +1,8 @@
-//! A NAND that does all that a NAND may do, and holds its user to the rules.
+//! A NAND that has every fault a NAND may have, and that checks the rules for its use.
 //!
-//! The rules: a page is programmed whole, once, in ascending order, after a complete erasure of
-//! its block; a bad block is not touched; a block whose programming failed takes no more until
-//! it has been erased. The first breach is noted in `breach`.
+//! The rules: a page is programmed whole, once, in ascending order, after a complete erasure of its
+//! block; a bad block is not touched; a block whose programming failed takes no more until it has
+//! been erased. `breach` has the first breach.
 
 use super::kinds::{
     BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN, TRANSIENT,
@@ -14,7 +14,7 @@ pub const OK: i32 = 0;
 pub const WAS_CORRECTED: i32 = 1;
 pub const FAILED: i32 = -1;
 
-/// Reads after a transient error that go well, so that a few retries are enough.
+/// Successful reads after a transient error, so that a few retries are enough.
 const QUIET: u32 = 8;
 
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct NandGeometry {
     pub blocks: u32,
 }
 
-/// How often what happens, and to which parts. In a million, where nothing else is said.
+/// Frequencies of faults, in a million operations.
 #[derive(Clone, Copy)]
 pub struct FaultRates {
     pub program_failure: u32,
@@ -32,31 +32,31 @@ pub struct FaultRates {
     pub corrected: u32,
     pub transient: u32,
     pub unstable: u32,
-    /// Blocks that may go bad before nothing fails any more.
+    /// Most blocks that go bad.
     pub failures: u32,
 }
 
-/// How a page reads whose programming or erasure was hit.
+/// What a page reads as, after a cut or a failure during its programming or erasure.
 #[derive(Clone)]
 enum FlakyReading {
-    /// These bits.
+    /// Its data with these bits flipped.
     Bits(Vec<u32>),
-    /// All of it: now this, now what is in `data`.
+    /// Now its data, now these bytes.
     Other(Vec<u8>),
-    /// All of it: anything.
+    /// Random bytes.
     Noise,
-    /// Not at all.
+    /// An error.
     Error,
 }
 
 #[derive(Clone)]
 struct FlakyPage {
     flaw: FlakyReading,
-    /// How often it shows, in a million reads.
+    /// How often the flaw shows, in a million reads.
     shows: u32,
-    /// It reads alike until the power goes.
+    /// Whether it shows in all reads of a power cycle or in none.
     holds: bool,
-    /// Whether it shows now, if it holds; drawn for the power cycle of this number.
+    /// If it holds: a power cycle, and whether the flaw shows in it.
     drawn: (u64, bool),
 }
 
@@ -64,25 +64,25 @@ struct FlakyPage {
 enum PageState {
     Blank,
     Complete,
-    /// A cut or a failure hit it.
+    /// A cut or a failure hit its programming or erasure.
     Hit,
 }
 
 #[derive(Clone, Default)]
 struct NandBlock {
     bad: bool,
-    /// Each further erasure and programming fails.
+    /// All erasures and programs fail from now on.
     dead: bool,
-    /// Not completely erased.
+    /// The block was never erased completely.
     unclean: bool,
-    /// A program failed since.
+    /// A program failed since the last erasure.
     failed: bool,
     /// The lowest page that may be programmed.
     next: u32,
     unreadable: bool,
 }
 
-/// Calls of the medium.
+/// Counts of the medium's operations.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Operations {
     /// Flash pages read.
@@ -102,13 +102,13 @@ impl Operations {
         }
     }
 
-    /// What a cut can hit.
+    /// Counts the operations that a cut can hit.
     pub fn changes(self) -> u64 {
         self.programs + self.erases + self.marks
     }
 }
 
-/// How often what fault_counts.
+/// Counts of the faults that happened.
 #[derive(Clone, Copy, Default)]
 pub struct FaultCounts {
     pub torn_programs: u64,
@@ -133,7 +133,7 @@ pub struct FaultyNand {
     flaky: Vec<Option<Box<FlakyPage>>>,
     unreadable: Vec<bool>,
     blocks: Vec<NandBlock>,
-    /// Whether there is power.
+    /// Whether the power is on.
     pub on: bool,
     cycle: u64,
     cut_at: u64,
@@ -143,11 +143,11 @@ pub struct FaultyNand {
     quiet: u32,
     pub operations: Operations,
     pub fault_counts: FaultCounts,
-    /// Blocks that went bad.
+    /// Blocks that went bad since the start.
     pub grown: u32,
     /// The first breach of the rules.
     pub breach: Option<String>,
-    /// What was done, if it is wanted.
+    /// The operations, if they are recorded.
     pub trace: Option<Vec<String>>,
 }
 
@@ -203,7 +203,7 @@ impl FaultyNand {
         self.note(|| format!("    BREACH {what}: block {block} page {page}"));
     }
 
-    /// Let the power go at the `after`-th change from now.
+    /// Cuts the power at the `after`-th change from now.
     pub fn cut_after(&mut self, after: u64) {
         self.cut_at = self.operations.changes() + after;
     }
@@ -212,7 +212,7 @@ impl FaultyNand {
         self.cut_at = u64::MAX;
     }
 
-    /// Let the power go now.
+    /// Cuts the power now.
     pub fn cut(&mut self) {
         self.on = false;
         self.note(|| "    cut".into());
@@ -354,7 +354,7 @@ impl FaultyNand {
         true
     }
 
-    /// False: the read fails.
+    /// Reads a flaky page. Returns false if the read fails.
     fn read_flaky(&mut self, page: usize, offset: u32, part: &mut [u8]) -> bool {
         let cycle = self.cycle;
         let random = &mut self.random;
@@ -396,8 +396,8 @@ impl FaultyNand {
         true
     }
 
-    /// Let a page that was hit read differently now and then, if it may; `other` is what it
-    /// may also read as.
+    /// Makes a page that was hit flaky, if the kinds allow it. `other` gives the other bytes that
+    /// it may read as.
     fn make_flaky(&mut self, page: usize, other: impl FnOnce() -> Vec<u8>) {
         if !self.kinds.has(UNSTABLE) || !self.random.happens(self.rates.unstable) {
             return;
@@ -418,7 +418,7 @@ impl FaultyNand {
         self.fault_counts.flaky_pages += 1;
     }
 
-    /// Leave of `new` in a page what an interrupted or failed program leaves.
+    /// Leaves a page as an interrupted or failed program of `new` does.
     fn tear(&mut self, page: usize, new: &[u8]) {
         let range = self.bytes_of(page);
         let size = new.len() as u32;
@@ -426,10 +426,10 @@ impl FaultyNand {
         let random = &mut self.random;
         let data = &mut self.data[range];
         match style {
-            // All of it, or so it looks; nothing, or so it looks.
+            // It looks complete, or blank.
             0 | 1 => data.copy_from_slice(new),
             2 => {}
-            // The first bytes, or the last.
+            // Its first or last bytes are there.
             3 => {
                 let to = random.below(size) as usize;
                 data[..to].copy_from_slice(&new[..to]);
@@ -453,7 +453,7 @@ impl FaultyNand {
                     data[bit as usize / 8] &= new[bit as usize / 8] | !(1 << (bit % 8));
                 }
             }
-            // Some of the bits everywhere.
+            // Random bits are there.
             _ => {
                 for (byte, new) in data.iter_mut().zip(new) {
                     *byte = new | random.next() as u8;
@@ -605,7 +605,7 @@ impl FaultyNand {
         at.next = 0;
     }
 
-    /// Leave of a block what an interrupted or failed erasure leaves.
+    /// Leaves a block as an interrupted or failed erasure does.
     fn half_erase(&mut self, block: u32) {
         self.blocks[block as usize].unclean = true;
         let style = self.random.below(6);
@@ -646,8 +646,8 @@ impl FaultyNand {
         }
     }
 
-    /// Let a page drawn from those programmed completely be unreadable from now on, and give
-    /// its bytes. There is never another such page in its block.
+    /// Makes a completely programmed page unreadable, and returns its bytes. A block has at most
+    /// one such page.
     pub fn lose_a_page(&mut self) -> Option<Vec<u8>> {
         let block = self.random.below(self.geometry.blocks);
         let page = self.random.below(self.geometry.block_pages);
@@ -664,7 +664,7 @@ impl FaultyNand {
         Some(self.data[range].to_vec())
     }
 
-    /// Let all reads fail, or let them go well again.
+    /// Makes all reads fail, or succeed again.
     pub fn darken(&mut self, dark: bool) {
         self.dark = dark && self.kinds.has(BLACKOUT);
     }
@@ -688,7 +688,7 @@ mod tests {
         FaultyNand::new(GEOMETRY, kinds, RATES, &[2], 1, false)
     }
 
-    /// Whether something breaks a rule.
+    /// Whether an operation breaks a rule.
     fn breaks(medium: &mut FaultyNand, act: impl FnOnce(&mut FaultyNand) -> i32) -> bool {
         act(medium);
         medium.breach.take().is_some()
@@ -736,7 +736,7 @@ mod tests {
         assert_eq!(page, [1; 16]);
     }
 
-    /// Over many cuts each outcome is there: blank, whole, torn, and readings that differ.
+    /// Many cuts leave every possible outcome: blank, complete, torn and unstable pages.
     #[test]
     fn a_cut_leaves_anything() {
         let (mut blank, mut whole, mut torn, mut unstable) = (0, 0, 0, 0);

@@ -1,41 +1,41 @@
-//! The states that a store may be in.
+//! A model of the states that a store may be in.
 //!
-//! Calls are counted from the last state that is sure: that of a format, or one that was served
-//! in whole after a mount. Moment 0 is that state, moment `n` the state after the n-th call. The
-//! model keeps what each slot held at each moment, and which moments a mount may still give: not
-//! those before the last sync, and not those that contradict what was read after a mount.
+//! Calls are counted from the last certain state: that after a format, or after a mount whose slots
+//! were all read. Moment 0 is that state, moment `n` the state after the n-th call. The model keeps
+//! each slot's page at each moment, and the moments that a mount may restore: none before the last
+//! sync, and none that contradicts what was read after a mount.
 
 use std::collections::HashSet;
 
-/// No page.
+/// The slot has no page.
 pub const EMPTY: u32 = u32::MAX;
 
-/// A page that reads as corrupt, and rightly so: it was in a page that cannot be read. Which one
-/// it was is open.
+/// A page that rightly reads as corrupt, as it was in a flash page that cannot be read. Its number
+/// is unknown.
 pub const LOST: u32 = u32::MAX - 1;
 
-/// What a slot gave.
+/// Result of reading a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlotContent {
     Page(u32),
     Empty,
     Corrupt,
-    /// Bytes that are no page that was ever written.
+    /// Bytes of no page that was ever written.
     Wrong,
 }
 
 #[derive(Clone, Copy)]
 struct SlotEntry {
-    /// From which moment on.
+    /// The moment from which the slot holds the page.
     from: u32,
     page: u32,
-    /// The call gave an error that leaves it open whether it was done.
+    /// The call gave an error, so it is open whether it was done.
     open: bool,
 }
 
 #[derive(Clone)]
 struct SlotHistory {
-    /// What it held at moment 0.
+    /// Its page at moment 0.
     base: u32,
     entries: Vec<SlotEntry>,
 }
@@ -44,13 +44,13 @@ pub struct Model {
     slots: Vec<SlotHistory>,
     /// Slots that have entries.
     changed: Vec<u32>,
-    /// The moment now.
+    /// The current moment.
     now: u32,
-    /// Moments a mount may give: from here on,
+    /// The first moment that a mount may restore.
     earliest: u32,
-    /// and, if it is not empty, of these alone: a mount has been read in part since.
+    /// The moments that a mount may restore, after one that was read in part; empty for all.
     possible: Vec<bool>,
-    /// Pages that were in flash pages that cannot be read, with their slots.
+    /// Slots and pages that were in flash pages that cannot be read.
     doomed: HashSet<(u32, u32)>,
 }
 
@@ -66,12 +66,12 @@ impl Model {
         }
     }
 
-    /// Calls since the state that is sure.
+    /// Calls since the last certain state.
     pub fn now(&self) -> u32 {
         self.now
     }
 
-    /// A call begins that lets `slot` hold `page`.
+    /// Begins a call that lets `slot` hold `page`.
     pub fn begin(&mut self, slot: u32, page: u32) {
         debug_assert!(self.possible.is_empty());
         self.now += 1;
@@ -82,7 +82,7 @@ impl Model {
         at.entries.push(SlotEntry { from: self.now, page, open: false });
     }
 
-    /// That call changed nothing.
+    /// The call changed nothing.
     pub fn undo(&mut self, slot: u32) {
         self.slots[slot as usize].entries.pop();
         if self.slots[slot as usize].entries.is_empty() {
@@ -90,19 +90,19 @@ impl Model {
         }
     }
 
-    /// That call may have changed something.
+    /// The call may have changed something.
     pub fn leave_open(&mut self, slot: u32) {
         if let Some(entry) = self.slots[slot as usize].entries.last_mut() {
             entry.open = true;
         }
     }
 
-    /// All that was done is safe.
+    /// All calls so far are on the medium.
     pub fn synced(&mut self) {
         self.earliest = self.now;
     }
 
-    /// What a slot may hold now; the newest first.
+    /// Pages that a slot may hold now, the newest first.
     pub fn current(&self, slot: u32) -> impl Iterator<Item = u32> + '_ {
         let slot = &self.slots[slot as usize];
         let sure = slot.entries.iter().rposition(|entry| !entry.open);
@@ -118,7 +118,7 @@ impl Model {
 
     fn fits(&self, slot: u32, page: u32, seen: SlotContent) -> bool {
         match seen {
-            // One that was lost may be found in another place.
+            // A lost page may be found in another place.
             SlotContent::Page(number) => {
                 page == number || (page == LOST && self.doomed.contains(&(slot, number)))
             }
@@ -128,12 +128,12 @@ impl Model {
         }
     }
 
-    /// What a running store gave for a slot: is it the newest?
+    /// Checks what a running store read from a slot. Returns whether it is the newest page.
     pub fn read(&mut self, slot: u32, seen: SlotContent) -> bool {
         let Some(page) = self.current(slot).find(|page| self.fits(slot, *page, seen)) else {
             return false;
         };
-        // An open call is now known to have been done, or not.
+        // The read shows whether the open calls were done.
         let entries = &mut self.slots[slot as usize].entries;
         while let Some(entry) = entries.last_mut()
             && entry.open
@@ -142,7 +142,7 @@ impl Model {
                 entry.open = false;
                 break;
             }
-            // It stays in the list as a call that changed nothing.
+            // The moment stays in the count, as that of a call that changed nothing.
             let from = entry.from;
             entries.pop();
             if entries.is_empty() {
@@ -153,8 +153,8 @@ impl Model {
         true
     }
 
-    /// A flash page cannot be read any more: it may cost all slots whose page, as it was at some
-    /// moment, `was_in` it.
+    /// A flash page cannot be read any more. It may cost all slots and pages for which `was_in` is
+    /// true.
     pub fn doom(&mut self, mut was_in: impl FnMut(u32, u32) -> bool) {
         for (number, slot) in self.slots.iter().enumerate() {
             let number = number as u32;
@@ -167,8 +167,11 @@ impl Model {
         }
     }
 
-    /// What slots gave after a mount; `None` for those that were not read. If all were, the
-    /// state is sure from now on. The error says what does not fit.
+    /// Checks what slots hold after a mount; `None` was not read. If all were read, the state is
+    /// certain again.
+    ///
+    /// # Errors
+    /// Fails with a message if no moment fits.
     pub fn mounted(&mut self, seen: &[Option<SlotContent>]) -> Result<(), String> {
         let moments = self.now as usize + 1;
         let mut fitting = vec![true; moments];
@@ -246,7 +249,7 @@ impl Model {
         Ok(())
     }
 
-    /// The page that reads as corrupt, as far as the moments tell.
+    /// Returns the page that reads as corrupt, or [`LOST`] if several are possible.
     fn lost(&self, number: u32, fitting: &[bool]) -> u32 {
         let slot = &self.slots[number as usize];
         let mut found = None;
@@ -268,7 +271,7 @@ impl Model {
     }
 }
 
-/// The moment from which on an entry does not count, by those `later` than it.
+/// Returns the moment at which an entry ends, from the `later` ones.
 fn end_of(later: &[SlotEntry], moments: usize) -> usize {
     later.iter().find(|later| !later.open).map_or(moments, |later| later.from as usize)
 }
@@ -306,7 +309,7 @@ mod tests {
         model.begin(0, 12);
         assert!(model.mounted(&[page(12), Some(SlotContent::Empty)]).is_err());
         assert!(model.mounted(&[page(10), page(11)]).is_ok());
-        // From now on that is what counts.
+        // The state of the mount is the certain one now.
         assert!(model.mounted(&[page(12), page(11)]).is_err());
         assert!(model.mounted(&[page(10), Some(SlotContent::Corrupt)]).is_err());
     }

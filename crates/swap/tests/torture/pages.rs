@@ -1,17 +1,17 @@
-//! Pages of memory that say which they are, and a compressor for them.
+//! Pages of memory that contain their number, and a compressor for them.
 //!
-//! A page is made of its number alone: two numbers give two pages, and what a store gives back
-//! is right in every byte or it is not that page.
+//! A page is determined by its number, and different numbers give different pages. So any wrong
+//! byte shows.
 
 use super::random::Random;
 
-/// What a page is like: the low two bits of its number.
+/// Kinds of pages, in the low two bits of their number.
 pub const SAME: u32 = 0;
 pub const RUNS: u32 = 1;
 pub const RANDOM: u32 = 2;
 pub const HALF: u32 = 3;
 
-/// Make the page of a number.
+/// Fills a page from its number.
 pub fn make(number: u32, page: &mut [u8]) {
     let word = number.to_le_bytes();
     if number & 3 == SAME {
@@ -40,13 +40,13 @@ pub fn make(number: u32, page: &mut [u8]) {
     }
 }
 
-/// The number that a page claims to have.
+/// Returns the number that a page contains.
 pub fn number(page: &[u8]) -> u32 {
     u32::from_le_bytes([page[0], page[1], page[2], page[3]])
 }
 
-/// StoreRun lengths. A byte below 128: that many bytes and one more stand here as they are; another:
-/// the byte behind it stands that many times less 126.
+/// Compresses by run lengths. A byte n below 128 precedes n + 1 literal bytes; another one precedes
+/// a byte that is repeated n − 126 times. Returns `None` if `out` is too small.
 pub fn compress(page: &[u8], out: &mut [u8]) -> Option<usize> {
     let mut to = 0;
     let mut from = 0;
@@ -73,7 +73,7 @@ pub fn compress(page: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(to)
 }
 
-/// False where `data` is not exactly a page.
+/// Decompresses. Returns false if `data` is not exactly a page.
 pub fn decompress(data: &[u8], page: &mut [u8]) -> bool {
     let (mut from, mut to) = (0, 0);
     while from < data.len() {
@@ -95,7 +95,7 @@ pub fn decompress(data: &[u8], page: &mut [u8]) -> bool {
     to == page.len()
 }
 
-/// Bytes that a store takes for a page, its header not counted.
+/// Returns the bytes that a store takes for a page, without its header.
 pub fn stored_bytes(number: u32, page: &[u8], compressed: bool, scratch: &mut Vec<u8>) -> usize {
     if number & 3 == SAME {
         return 4;

@@ -1,4 +1,4 @@
-//! What is drawn for one store: its shape, its medium, and how it is used and hit.
+//! The random plan of one store: its shape, its medium, its use and its faults.
 
 use super::kinds::{
     BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN,
@@ -9,16 +9,16 @@ use super::pages::{HALF, RANDOM, RUNS, SAME};
 use super::random::Random;
 use super::store::StoreShape;
 
-/// Blocks of the smallest medium; failures and bad blocks come on top.
+/// Blocks of the smallest medium, without those that may fail or are bad.
 pub const FEWEST_BLOCKS: u32 = 20;
 
-/// How slots are chosen.
+/// How the slots of calls are chosen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SlotChoice {
     Uniform,
-    /// Nine in ten of the first tenth.
+    /// Nine in ten calls use the first tenth of the slots.
     Hot,
-    /// One after another.
+    /// One slot after another.
     Sequential,
 }
 
@@ -28,24 +28,24 @@ pub struct TorturePlan {
     pub rates: FaultRates,
     pub shape: StoreShape,
     pub factory_bad: Vec<u32>,
-    /// Power cuts, or where there are none mounts, until the next store.
+    /// Power cuts until the next store, or mounts if there are no cuts.
     pub rounds: u32,
-    /// Changes of the medium up to a cut, at most.
+    /// Most changes of the medium before a cut.
     pub pace: u32,
-    /// Per cent of mounts that are cut, and changes up to that.
+    /// Percentage of mounts that are cut; `chain_pace` is the most changes before that.
     pub chain: u32,
     pub chain_pace: u32,
-    /// Per cent of the space that is filled.
+    /// Percentage of the space that is filled.
     pub fill: u32,
-    /// Per cent of the calls.
+    /// Percentages of the calls.
     pub frees: u32,
     pub reads: u32,
     pub syncs: u32,
     pub idles: u32,
     pub choice: SlotChoice,
-    /// FaultKinds of pages, to draw from.
+    /// Kinds of pages to draw from.
     pub pages: [u32; 4],
-    /// The medium holds another store before.
+    /// The medium held another store before.
     pub second: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers that a seed repeats: splitmix64.
+//! Random numbers from a seed: SplitMix64.
 
 pub struct Random(u64);
 
@@ -17,17 +17,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `bound`, which is not 0.
+    /// Returns a number below `bound`, which is not 0.
     pub fn below(&mut self, bound: u32) -> u32 {
         (((self.next() >> 32) * u64::from(bound)) >> 32) as u32
     }
 
-    /// From `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         low + self.below(high - low + 1)
     }
 
-    /// True in `ppm` of a million cases.
+    /// Returns true in `ppm` of a million cases.
     pub fn happens(&mut self, ppm: u32) -> bool {
         self.below(1_000_000) < ppm
     }

@@ -1,4 +1,4 @@
-//! One store: it is used, hit, and mounted again, and held against the model.
+//! Uses one store, cuts its power and mounts it again, and compares it with the model.
 
 use std::collections::HashSet;
 
@@ -12,30 +12,30 @@ use super::plan::{SlotChoice, TorturePlan};
 use super::random::Random;
 use super::store::{CallResult, TorturedStore};
 
-/// Mounts in a row that may fail since what a cut hit cannot be read.
+/// Most mounts in a row that may fail because a page that was hit cannot be read.
 const MOUNTS: u32 = 20;
 
-/// FaultKinds that leave a write nothing to retry, and no block to move.
+/// Kinds with which a write has nothing to retry and no block to move.
 const NOTHING_FAILS: u32 = CUT.0 | TORN.0 | ERASE.0 | UNSTABLE.0 | BAD_BLOCKS.0;
 
-/// Calls up to a cut, at most, where none of them changes the medium.
+/// Most calls before a cut, if none of them changes the medium.
 const CALLS: u32 = 400;
 
-/// What the store may not do.
+/// Something that the store must not do.
 pub struct Violation {
     pub seed: u64,
-    /// What it is like, without its numbers.
+    /// Its message without numbers.
     pub class: String,
     pub message: String,
     pub plan: String,
-    /// Calls and cuts of this store up to it.
+    /// Calls and cuts of this store until then.
     pub calls: u64,
     pub cuts: u64,
-    /// All that was done, if it was wanted.
+    /// All operations, if they are recorded.
     pub trace: Vec<String>,
 }
 
-/// The dearest calls.
+/// The costliest call.
 #[derive(Clone, Copy, Default)]
 pub struct CostliestCall {
     pub all: u64,
@@ -61,9 +61,9 @@ impl CostliestCall {
 #[derive(Clone, Default)]
 pub struct TortureCounts {
     pub stores: u64,
-    /// Stores that `format` refused: the medium is too small.
+    /// Stores that `format` refused because the medium is too small.
     pub refused: u64,
-    /// Stores whose medium wore out as far as was planned.
+    /// Stores whose medium wore out as planned.
     pub worn: u64,
     pub cuts: u64,
     pub calls: u64,
@@ -71,13 +71,13 @@ pub struct TortureCounts {
     pub mounts: u64,
     /// Mounts after which all slots were read.
     pub served: u64,
-    /// Mounts that gave FP_SWAP_IO, and might.
+    /// Mounts that failed with FP_SWAP_IO, and may.
     pub unreadable_mounts: u64,
-    /// Where nothing failed.
+    /// The costliest write of stores without failures.
     pub worst_write: CostliestCall,
-    /// In all.
+    /// The costliest write of all stores.
     pub worst_write_failing: CostliestCall,
-    /// After an unmount, and after a cut.
+    /// The costliest mounts after an unmount and after a cut.
     pub worst_mount: CostliestCall,
     pub worst_mount_cut: CostliestCall,
     pub fault_counts: FaultCounts,
@@ -112,7 +112,7 @@ impl TortureCounts {
     }
 }
 
-/// A class and a message.
+/// The class and the message of a violation.
 struct BrokenPromise(&'static str, String);
 
 struct StoreRun {
@@ -122,22 +122,22 @@ struct StoreRun {
     model: Model,
     random: Random,
     counts: TortureCounts,
-    /// Of the next page written.
+    /// Number of the next page.
     number: u32,
-    /// Of the next slot, where they come one after another.
+    /// The last slot, if slots are used one after another.
     slot: u32,
     page: Vec<u8>,
     expected: Vec<u8>,
     scratch: Vec<u8>,
     seen: Vec<Option<SlotContent>>,
-    /// The store takes as many bytes as it should.
+    /// The store is as full as planned.
     filled: bool,
     dark_calls: u32,
-    /// Operations of the medium that a write may take.
+    /// Most operations of the medium that a write may take.
     bound: u64,
 }
 
-/// Use and hit the store of a seed.
+/// Tortures the store of a seed.
 pub fn run(
     seed: u64,
     kinds: Option<FaultKinds>,
@@ -224,11 +224,11 @@ impl StoreRun {
         }
     }
 
-    /// Calls, up to a cut or an unmount.
+    /// Makes calls, up to a cut or an unmount.
     fn work(&mut self) -> Result<(), BrokenPromise> {
         let cuts = self.plan.kinds.has(CUT) && !self.random.one_in(12);
         if cuts {
-            // Every other one soon after the last.
+            // Every other cut comes soon after the last one.
             let pace = if self.random.one_in(2) { self.plan.pace } else { 3 };
             let after = 1 + u64::from(self.random.below(pace));
             self.medium().cut_after(after);
@@ -256,7 +256,7 @@ impl StoreRun {
             self.dark_calls -= 1;
             if self.dark_calls == 0 {
                 if self.plan.kinds.has(CUT) && self.random.one_in(2) {
-                    // It is still dark at the next mount.
+                    // Reads still fail at the next mount.
                     self.medium().cut();
                     return Ok(());
                 }
@@ -300,7 +300,7 @@ impl StoreRun {
         }
     }
 
-    /// A call must have kept the medium's rules.
+    /// Checks that the last call kept the medium's rules.
     fn check_rules(&mut self) -> Result<(), BrokenPromise> {
         match self.medium().breach.take() {
             Some(breach) => {
@@ -325,7 +325,7 @@ impl StoreRun {
         }
         let mut slot = self.choose_slot();
         if self.filled && self.model.newest(slot) == EMPTY {
-            // Full enough: one that holds a page, or one goes first.
+            // The store is full enough: the call overwrites a page, or frees one.
             for _ in 0..4 {
                 slot = self.choose_slot();
                 if self.model.newest(slot) != EMPTY {
@@ -384,7 +384,7 @@ impl StoreRun {
         }
     }
 
-    /// FULL is allowed only where the store says that there is no room.
+    /// FULL is allowed only if the store reports that there is no space.
     fn check_full(&mut self, new: u32, old: u32) -> Result<(), BrokenPromise> {
         let compressed = self.plan.shape.compressed;
         let new_bytes = pages::stored_bytes(new, &self.page, compressed, &mut self.scratch);
@@ -398,7 +398,7 @@ impl StoreRun {
                 ),
             ));
         }
-        // In a block of a few records cuts leave more unused than the reserve is for.
+        // In a block of few records cuts leave more unused space than the reserve covers.
         let block = self.plan.geometry.block_pages * self.plan.geometry.page_bytes;
         let records = block / (self.plan.shape.page_bytes + 12);
         if records >= 8 && old != EMPTY && old != LOST && self.medium().grown == 0 {
@@ -479,7 +479,7 @@ impl StoreRun {
         Ok(())
     }
 
-    /// What a slot gives; `None` where it cannot be read for now.
+    /// Reads a slot. Returns `None` if it cannot be read for now.
     fn read_slot(&mut self, slot: u32) -> Result<Option<SlotContent>, BrokenPromise> {
         let answer = self.store.read(slot, &mut self.page);
         self.counts.calls += 1;
@@ -500,7 +500,7 @@ impl StoreRun {
             CallResult::Empty => SlotContent::Empty,
             CallResult::Corrupt => SlotContent::Corrupt,
             CallResult::Io if self.medium().dark => return Ok(None),
-            // A page that cannot be read, where one is.
+            // The page may be the one that cannot be read.
             CallResult::Io if self.plan.kinds.has(UNREADABLE) => SlotContent::Corrupt,
             other => {
                 return Err(BrokenPromise(
@@ -528,14 +528,14 @@ impl StoreRun {
         ))
     }
 
-    /// Let a page of the medium be unreadable for good.
+    /// Makes a page of the medium unreadable for good.
     fn lose_a_page(&mut self) {
         let Some(lost) = self.medium().lose_a_page() else { return };
         let words: HashSet<[u8; 4]> =
             lost.windows(4).map(|four| [four[0], four[1], four[2], four[3]]).collect();
         let Self { model, plan, expected, scratch, .. } = self;
-        // A record is in it if four bytes of it are, or its slot's number; or the few bytes that
-        // are left of it begin the page, or those that have room end it.
+        // A record is in the page if four of its bytes are, or its slot's number; or if its few
+        // last bytes begin the page, or its few first ones end it.
         model.doom(|slot, page| {
             if words.contains(&slot.to_le_bytes()) {
                 return true;
@@ -550,7 +550,7 @@ impl StoreRun {
         });
     }
 
-    /// Mount until the store is served.
+    /// Mounts the store until all slots were read.
     fn recover(&mut self) -> Result<(), BrokenPromise> {
         let mut failed = 0;
         let mut was_cut = !self.medium().on;
@@ -628,7 +628,8 @@ impl StoreRun {
         }
     }
 
-    /// Read slots after a mount: mostly all. False: not all, and the power goes.
+    /// Reads slots after a mount, usually all. Returns false if only some were read, before another
+    /// cut.
     fn read_back(&mut self) -> Result<bool, BrokenPromise> {
         let slots = self.plan.shape.slots;
         let part = self.plan.kinds.has(CUT) && self.random.one_in(6);
