@@ -13,13 +13,6 @@ const THREAD: u32 = 6;
 const TAIL_BYTES: usize = 256 << 10;
 const SLOT_BYTES: usize = 32 << 10;
 
-fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = (1 << 31 | kind << 24 | payload.len() as u32).to_le_bytes().to_vec();
-    bytes.extend(payload);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 fn method(address: u64, bytes: u32, name: &str) -> Vec<u8> {
     record(METHOD, &[&address.to_le_bytes()[..], &bytes.to_le_bytes(), name.as_bytes()].concat())
 }
@@ -32,10 +25,6 @@ fn block(address: u64, bytes: u32, instructions: u32, does: u32) -> Vec<u8> {
 fn thread(number: u32, name: &str, before: u64) -> Vec<u8> {
     let head = [number, name.len() as u32].map(u32::to_le_bytes).concat();
     record(THREAD, &[&head[..], &before.to_le_bytes(), name.as_bytes()].concat())
-}
-
-fn numbers(executed: &[u32]) -> Vec<u8> {
-    executed.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 /// Two classes, told in the order of loading: `b.B.run()` (12 bytes in two blocks, the second
@@ -88,7 +77,7 @@ fn names(info: &TraceInfo) -> Vec<(&str, u32, u32)> {
 
 #[test]
 fn methods_lie_by_class_name() {
-    let stream = [head(), numbers(&[0, 2, 1])].concat();
+    let stream = [head(), words(&[0, 2, 1])].concat();
     let [(_, info, runs)] =
         &import_as(Cursor::new(stream), MethodArrangement::default()).unwrap()[..]
     else {
@@ -103,7 +92,7 @@ fn methods_lie_by_class_name() {
 
 #[test]
 fn an_order_comes_first_and_unused_methods_may_stay() {
-    let stream = [head(), numbers(&[0, 2, 1])].concat();
+    let stream = [head(), words(&[0, 2, 1])].concat();
     let order = |lines: &[&str], keep| MethodArrangement {
         keep,
         order: lines.iter().map(|line| (*line).to_owned()).collect(),
@@ -120,7 +109,7 @@ fn an_order_comes_first_and_unused_methods_may_stay() {
 #[test]
 fn what_is_given_stays() {
     let laid_out = |given: &[u8], more: Vec<u8>| {
-        let stream = [head(), record(1, given), more, numbers(&[0, 2, 1])].concat();
+        let stream = [head(), record(1, given), more, words(&[0, 2, 1])].concat();
         let mut traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
         let (_, info, runs) = traces.remove(0);
         let sections = info.images[0].sections.iter();
@@ -163,15 +152,15 @@ fn threads_keep_apart() {
     let stream = [
         head(),
         thread(0, "main", 0),
-        numbers(&[0]),
+        words(&[0]),
         thread(7, "pool/1 ü", 0),
-        numbers(&[2, 2]),
+        words(&[2, 2]),
         thread(0, "main", 1),
-        numbers(&[1]),
+        words(&[1]),
         thread(9, "pool/1 ü", 0),
-        numbers(&[3]),
+        words(&[3]),
         thread(8, "pool/1 ü", 0),
-        numbers(&[1]),
+        words(&[1]),
     ]
     .concat();
     let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
@@ -211,7 +200,7 @@ fn tail(base: u64, rest: &[u8], slots: &[(u32, &str, u64, &[u32])]) -> Vec<u8> {
 
 #[test]
 fn a_killed_recorder_loses_nothing_and_repeats_nothing() {
-    let piped = [head(), thread(0, "main", 0), numbers(&[0, 2])].concat();
+    let piped = [head(), thread(0, "main", 0), words(&[0, 2])].concat();
     let slots: [(u32, &str, u64, &[u32]); 2] = [
         // Its first two were copied into the stream before the kill, and not yet zeroed.
         (0, "main", 0, &[0, 2, 1, 0]),
@@ -247,16 +236,16 @@ fn impossible_methods_and_threads_are_refused() {
         (record(METHOD, b"short"), "too short"),
         (record(THREAD, &[0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), "too short"),
         (
-            [head()[8..].to_vec(), thread(0, "m", 0), numbers(&[0]), thread(0, "m", 3)].concat(),
+            [head()[8..].to_vec(), thread(0, "m", 0), words(&[0]), thread(0, "m", 3)].concat(),
             "2 blocks of thread m are missing",
         ),
         (
-            [method(0, 8, "a.A.f()"), method(4, 8, "a.A.g()"), block(0, 4, 1, 0), numbers(&[0])]
+            [method(0, 8, "a.A.f()"), method(4, 8, "a.A.g()"), block(0, 4, 1, 0), words(&[0])]
                 .concat(),
             "over each other",
         ),
         (
-            [method(0, 8, "a.A.f()"), block(8, 4, 1, 0), numbers(&[0])].concat(),
+            [method(0, 8, "a.A.f()"), block(8, 4, 1, 0), words(&[0])].concat(),
             "0x8 belongs to no method",
         ),
     ] {
@@ -277,7 +266,7 @@ fn only_bytecode_can_be_arranged() {
 
 #[test]
 fn lines_of_an_order_that_name_nothing_are_told() {
-    let stream = [head(), numbers(&[0, 2, 1])].concat();
+    let stream = [head(), words(&[0, 2, 1])].concat();
     let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     let order = ["a.A", "a.A.g", "b.*", "*.c", "a.A.f(int)"].map(str::to_owned);
     let found = unknown(&order, &traces[0].1.images, &|| true).unwrap();
@@ -289,7 +278,7 @@ fn threads_of_strangers_take_no_files() {
     let folder = TempDir::new().unwrap();
     let file = |name: &str| folder.path().join(name);
     std::fs::write(file("app.w.trace"), "precious").unwrap();
-    let stream = [head(), thread(0, "main", 0), numbers(&[0]), thread(1, "w", 0), numbers(&[2])];
+    let stream = [head(), thread(0, "main", 0), words(&[0]), thread(1, "w", 0), words(&[2])];
     let record = || {
         let input = Input::new("stream", Cursor::new(stream.concat())).unwrap();
         let mut import =
@@ -308,7 +297,7 @@ fn threads_of_strangers_take_no_files() {
 #[test]
 fn a_first_thread_without_code_leaves_its_name_to_the_next() {
     let stream =
-        [head(), thread(0, "main", 0), numbers(&[3]), thread(1, "w\u{1b}[31m\n", 0), numbers(&[2])];
+        [head(), thread(0, "main", 0), words(&[3]), thread(1, "w\u{1b}[31m\n", 0), words(&[2])];
     let traces = import_as(Cursor::new(stream.concat()), MethodArrangement::default()).unwrap();
     let [(name, info, runs)] = &traces[..] else { panic!("one trace") };
     assert_eq!((name.as_str(), &runs[..]), ("app.trace", &[run(0, 6)][..]));
@@ -317,7 +306,7 @@ fn a_first_thread_without_code_leaves_its_name_to_the_next() {
 
 #[test]
 fn what_fails_leaves_nothing() {
-    let stream = [head(), block(12, 1, 1, 0), numbers(&[0, 4])].concat();
+    let stream = [head(), block(12, 1, 1, 0), words(&[0, 4])].concat();
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("app.trace");
     std::fs::write(&path, "before").unwrap();
@@ -333,7 +322,7 @@ fn what_fails_leaves_nothing() {
 fn threads_too_many_are_named() {
     let mut stream = head();
     for number in 0..600 {
-        stream.extend([thread(number, &format!("t{number}"), 0), numbers(&[2])].concat());
+        stream.extend([thread(number, &format!("t{number}"), 0), words(&[2])].concat());
     }
     let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     assert_eq!(traces.len(), 512);
@@ -374,7 +363,7 @@ proptest! {
             stream.extend(block(starts[*number] + u64::from(from), length, 1, 0));
             executed.extend((from..from + length).map(|byte| (*number, byte)));
         }
-        stream.extend(numbers(&(0..pieces.len() as u32).collect::<Vec<_>>()));
+        stream.extend(words(&(0..pieces.len() as u32).collect::<Vec<_>>()));
         let order: Vec<String> = order.iter().map(|class| format!("c{class}.K")).collect();
         let keep = if all { KeptMethods::All } else { KeptMethods::Used };
         let arrangement = MethodArrangement { keep, order: order.clone() };

@@ -109,6 +109,14 @@ fn lackey_runs() -> Vec<Run> {
     vec![run(0x1000, 6), run(0x2000, 4)]
 }
 
+/// A record of the recorder stream.
+fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (1 << 31 | kind << 24 | payload.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(payload);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
 fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -4,13 +4,6 @@ use flashpager::record::pipe::RecorderPipe;
 
 use super::*;
 
-fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = (1 << 31 | kind << 24 | payload.len() as u32).to_le_bytes().to_vec();
-    bytes.extend_from_slice(payload);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 fn block(address: u64, bytes: u32, instructions: u32) -> Vec<u8> {
     let mut payload = address.to_le_bytes().to_vec();
     payload.extend(bytes.to_le_bytes());
@@ -28,6 +21,33 @@ fn stream(pieces: &[Vec<u8>]) -> Vec<u8> {
 
 fn import_stream(data: &[u8]) -> Result<(TraceInfo, Vec<Run>)> {
     import_from(Cursor::new(data.to_vec()), Some(ImportFormat::Stream), None)
+}
+
+/// The bytes of each record in `recorders/stream/vectors.json`, against which all writers are
+/// tested.
+#[test]
+fn records_are_those_of_the_vectors() {
+    let vectors = include_str!("../../../../../recorders/stream/vectors.json");
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(vectors).unwrap();
+    let number = |vector: &serde_json::Value, name: &str| vector[name].as_u64().unwrap();
+    for vector in &vectors {
+        let small = |name: &str| number(vector, name) as u32;
+        let written = match vector["record"].as_str().unwrap() {
+            "magic" => stream(&[]),
+            "number" => words(&[small("number")]),
+            "META" => record(1, vector["text"].as_str().unwrap().as_bytes()),
+            "BLOCK" if vector["does"].is_null() => {
+                block(number(vector, "address"), small("size"), small("instructions"))
+            }
+            "PIECE" => piece(number(vector, "address"), small("size"), small("instructions")),
+            "SWITCH" => record(8, &small("number").to_le_bytes()),
+            "PROCESS" => record(9, &small("number").to_le_bytes()),
+            "END" => record(4, b""),
+            _ => continue,
+        };
+        let hexadecimal: String = written.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hexadecimal, vector["stream"].as_str().unwrap(), "{vector}");
+    }
 }
 
 #[test]
