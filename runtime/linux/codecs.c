@@ -1,4 +1,4 @@
-/* Compressors of the kernel's as callbacks of the store. */
+/* The kernel's compressors, as callbacks of the store. */
 #include "fpswap.h"
 
 #include <linux/crypto.h>
@@ -10,7 +10,7 @@ static u32 compress(void *context, const u8 *page, u32 page_bytes, u8 *out, u32 
     struct fpswap_codec *codec = context;
     unsigned int size = capacity;
 
-    /* Any error is taken for "does not fit": the page is stored as it is. */
+    /* Every error counts as "does not fit": the page is stored uncompressed. */
     return crypto_comp_compress(codec->transform, page, page_bytes, out, &size) ? 0 : size;
 }
 

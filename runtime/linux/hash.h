@@ -1,5 +1,5 @@
-/* The check of a page in RAM: 32 bits, which nobody reads but who wrote them. Compiles outside a
- * kernel, too: its test does that. */
+/* The hash of a page in RAM, of 32 bits. Only the kernel that wrote a hash reads it. The file also
+ * compiles outside a kernel, for its test. */
 #ifndef FPSWAP_HASH_H
 #define FPSWAP_HASH_H
 
@@ -9,7 +9,7 @@
 
 #define FPSWAP_HASH_BITS (8u * (unsigned int)sizeof(unsigned long))
 
-/* Any odd numbers whose bits are mixed; a word of 32 bits takes the lower ones. */
+/* Arbitrary odd numbers with mixed bits; 32-bit machines use the lower words. */
 #define FPSWAP_HASH_ONE ((unsigned long)0x9e3779b97f4a7c15ull)
 #define FPSWAP_HASH_TWO ((unsigned long)0xd6e8feb86659fd93ull)
 
@@ -19,7 +19,7 @@ typedef unsigned __int128 fpswap_hash_wide;
 typedef uint64_t fpswap_hash_wide;
 #endif
 
-/* Both halves of the product: each bit of each factor is in it. */
+/* Returns both halves of the product, exclusive-ored: every bit of both factors affects it. */
 static inline unsigned long fpswap_hash_fold(unsigned long one, unsigned long other)
 {
     fpswap_hash_wide product = (fpswap_hash_wide)one * other;
@@ -35,8 +35,8 @@ static inline unsigned long fpswap_hash_word(const uint8_t *bytes, size_t number
     return word;
 }
 
-/* A multiplication for two words: half of XXH64's instructions, which were a
- * fifth of a page's way in. */
+/* Hashes with one multiplication for two words: half of XXH64's instructions, which were a fifth of
+ * the time of reading a page. */
 static inline uint32_t fpswap_hash(uint32_t seed, const void *data, size_t size)
 {
     const uint8_t *bytes = data;

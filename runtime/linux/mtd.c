@@ -1,4 +1,4 @@
-/* flashpager-swap-mtd: any MTD as a medium of flashpager-swap, which asks for it by symbol_get(). */
+/* flashpager-swap-mtd: any MTD as a medium of flashpager-swap, which finds it with symbol_get(). */
 #define pr_fmt(fmt) "flashpager-swap-mtd: " fmt
 
 #include "fpswap.h"
@@ -9,9 +9,9 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
-/* Of an MTD that takes smaller writes than a log does. */
+/* Program size for an MTD that takes smaller writes than a log needs. */
 #define LEAST_PROGRAM_BYTES 512u
-/* Of MTDs that are looked at for a name. */
+/* MTD numbers that are searched for a name. */
 #define NUMBERS 256
 
 struct mtd_medium {
@@ -88,7 +88,7 @@ static void close_medium(struct fpswap_mtd *shown)
     kfree(it);
 }
 
-/* By number or by name. */
+/* Finds an MTD by number or by name. */
 static struct mtd_info *mtd_of(const char *name)
 {
     int number;
@@ -96,7 +96,7 @@ static struct mtd_info *mtd_of(const char *name)
     return kstrtoint(name, 10, &number) ? get_mtd_device_nm(name) : get_mtd_device(NULL, number);
 }
 
-/* Whether there is another one that is alike. */
+/* Whether another MTD has the same name. */
 static bool has_other(const struct mtd_info *mtd, bool (*alike)(const struct mtd_info *mtd,
                                                                 const struct mtd_info *other))
 {
@@ -124,7 +124,7 @@ static bool __maybe_unused has_owner(const struct mtd_info *mtd, const struct mt
     return other->owner == mtd->owner;
 }
 
-/* Whether another of our devices has it. With open_lock. */
+/* Whether another flashpager device uses the MTD. Needs open_lock. */
 static bool is_ours(const struct mtd_info *mtd)
 {
     const struct mtd_medium *other;
@@ -136,17 +136,18 @@ static bool is_ours(const struct mtd_info *mtd)
     return false;
 }
 
-/* Whether somebody beside us has it: a file system, UBI, a program. Each kernel counts that in its
- * way. Where it cannot be told, nobody is taken to have it. */
+/* Whether a file system, UBI or a program uses the MTD. Kernels count that in different ways; if it
+ * is unknown, the MTD counts as unused. */
 static bool is_in_use(const struct mtd_info *mtd)
 {
 #ifdef FPSWAP_MTD_USECOUNT
     return mtd->usecount > 1;
 #else
     if (mtd->parent || IS_ENABLED(CONFIG_MTD_PARTITIONED_MASTER))
-        return kref_read(&mtd->refcnt) > 2; /* it is there, and it is ours */
+        return kref_read(&mtd->refcnt) > 2; /* two uses: its existence, and ours */
 #ifdef CONFIG_MODULE_UNLOAD
-    /* Of a whole chip only its driver's uses are counted: of all its chips, and by other modules. */
+    /* Of a whole chip, only uses of its driver are counted: those of all its chips, by other
+     * modules. */
     return mtd->owner && list_empty(&mtd->owner->source_list) && !has_other(mtd, has_owner) &&
            module_refcount(mtd->owner) > 1;
 #else
@@ -155,7 +156,7 @@ static bool is_in_use(const struct mtd_info *mtd)
 #endif
 }
 
-/* What is wrong with it, or NULL. With open_lock. */
+/* Returns what is wrong with the MTD, or NULL. Needs open_lock. */
 static const char *unfit(const struct mtd_medium *it, const char *name, u64 bytes)
 {
     if (strcmp(name, it->mtd->name) == 0 && has_other(it->mtd, has_name))

@@ -4,7 +4,7 @@
 #include <linux/highmem.h>
 #include <linux/vmalloc.h>
 
-/* A common NAND's, for a log. */
+/* The geometry of a common NAND, for a log. */
 #define LOG_PROGRAM_BYTES 2048u
 #define LOG_BLOCK_BYTES 131072u
 
@@ -45,8 +45,8 @@ static int ram_program(void *context, u32 block, u32 offset, const void *data, u
         struct page **page = &ram->pages[page_at(ram, block, offset)];
 
         if (!*page) {
-            /* Under memory pressure this is called to relieve it: no I/O to get a page, and rather
-             * none than to wait for one with the store's lock. */
+            /* Called under memory pressure, to relieve it: the allocation starts no I/O, and fails
+             * rather than wait with the store's lock. */
             *page = alloc_page(GFP_NOIO | __GFP_HIGHMEM | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
             if (!*page)
                 return FP_MEDIUM_IO;

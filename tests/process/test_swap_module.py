@@ -92,7 +92,7 @@ def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
     command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     last = {"fragments": "ram_program", "log": "fp_log_meta_limit"}
-    first = {"submit": "serve", "serve_waiting": "serve", "rw_page": "write_page"}
+    first = {"submit": "serve", "fpswap_serve_waiting": "serve", "rw_page": "write_page"}
     for called, layout in itertools.product(first, last):
         row = rf"^\| `{called}` \| {layout} \| (\d+) \| (.*) \|$"
         found = re.search(row, done.stdout, re.MULTILINE)

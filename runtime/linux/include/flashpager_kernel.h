@@ -1,4 +1,4 @@
-/* Included before every file of the store: what a kernel has in place of C's operators. */
+/* Included before every file of the store: kernel functions for C operators that a kernel lacks. */
 #ifndef FLASHPAGER_KERNEL_H
 #define FLASHPAGER_KERNEL_H
 
