@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The smallest of deflate's windows that holds a page. Raw streams have none of 8 bits. */
+/* Returns the smallest window of deflate that holds a page. Raw streams cannot have 8 bits. */
 static int window_bits(uint32_t page_bytes)
 {
     int bits = 9;
@@ -41,7 +41,7 @@ static uint32_t compress_page(void *context, const uint8_t *page, uint32_t page_
     if (deflateReset(stream) != Z_OK) {
         return 0;
     }
-    stream->next_in = (Bytef *)(uintptr_t)page; /* zlib does not write to it */
+    stream->next_in = (Bytef *)(uintptr_t)page; /* zlib does not write to its input */
     stream->avail_in = (uInt)page_bytes;
     stream->next_out = out;
     stream->avail_out = (uInt)capacity;
@@ -81,7 +81,7 @@ int fp_deflate_init(struct fp_deflate *deflate, uint32_t page_bytes, void *memor
     deflate->out.zfree = give;
     deflate->out.opaque = deflate;
     deflate->in = deflate->out;
-    /* As many symbols as a page has bytes: it is one block. */
+    /* One block has as many symbols as a page has bytes. */
     if (deflateInit2(&deflate->out, Z_BEST_SPEED, Z_DEFLATED, -bits, bits - 6,
                      Z_DEFAULT_STRATEGY) != Z_OK ||
         inflateInit2(&deflate->in, -bits) != Z_OK) {

@@ -1,4 +1,4 @@
-/* Deflate of level 1, as MTDCOMPR has it; needs zlib. */
+/* Deflate at level 1, as in MTDCOMPR; needs zlib. */
 #ifndef FLASHPAGER_DEFLATE_H
 #define FLASHPAGER_DEFLATE_H
 
@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Bytes of RAM, aligned to 16: windows, hash chains and symbols of a page's size and the
- * streams' states (zconf.h). 68 KB for pages of 4096 bytes, 42 KB for 2048. */
+/* Bytes of RAM, aligned to 16: windows, hash chains and symbols for a page, and the states of the
+ * streams (zconf.h). 68 KB for pages of 4096 bytes, 42 KB for 2048. */
 #define FP_DEFLATE_BYTES(page_bytes)                                                             \
     (((page_bytes) <= 512u     ? 512u                                                            \
       : (page_bytes) <= 1024u  ? 1024u                                                           \
@@ -34,7 +34,7 @@ struct fp_deflate {
     size_t left;
 };
 
-/* 0, or FP_COMPRESSOR_INVALID where zlib finds the memory too small or it is not aligned. */
+/* Returns 0, or FP_COMPRESSOR_INVALID if zlib finds the memory too small, or it is not aligned. */
 int fp_deflate_init(struct fp_deflate *deflate, uint32_t page_bytes, void *memory,
                     size_t memory_bytes);
 

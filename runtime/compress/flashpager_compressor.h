@@ -1,4 +1,4 @@
-/* flashpager compressor: a callback that makes pages of memory smaller. */
+/* flashpager compressor: callbacks that compress pages of memory. */
 #ifndef FLASHPAGER_COMPRESSOR_H
 #define FLASHPAGER_COMPRESSOR_H
 
@@ -9,10 +9,9 @@
 extern "C" {
 #endif
 
-/* compress() gives the bytes written into `out`, or 0 where they would be more than
- * `capacity`; decompress() gives 0 if exactly `page_bytes` came out. Neither may read or
- * write outside what it is given, whatever the data: what a medium gave is checked only
- * after it has been decompressed. */
+/* compress() returns the bytes written to `out`, or 0 if they would be more than `capacity`.
+ * decompress() returns 0 if exactly `page_bytes` came out. Neither may read or write outside its
+ * buffers, whatever the data: data from a medium is checked only after it has been decompressed. */
 struct fp_compressor {
     void *context;
     uint32_t (*compress)(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
@@ -21,10 +20,10 @@ struct fp_compressor {
                       uint32_t page_bytes);
 };
 
-/* What the init functions of compressors return. */
+/* Results of the init functions of compressors. */
 enum fp_compressor_result {
     FP_COMPRESSOR_OK = 0,
-    FP_COMPRESSOR_INVALID = -1, /* the memory is too small, or not aligned as it must be */
+    FP_COMPRESSOR_INVALID = -1, /* the memory is too small, or not aligned */
 };
 
 #ifdef __cplusplus

@@ -12,14 +12,14 @@ static uint32_t compress(void *context, const uint8_t *page, uint32_t page_bytes
         size_t count = 0;
         HSE_poll_res polled;
 
-        /* It does not write to its input, though it does not say so. */
+        /* heatshrink does not write to its input, though its parameter is not const. */
         if (heatshrink_encoder_sink(encoder, (uint8_t *)(uintptr_t)(page + taken),
                                     page_bytes - taken, &count) != HSER_SINK_OK) {
             return 0;
         }
         taken += (uint32_t)count;
         if (taken == page_bytes) {
-            (void)heatshrink_encoder_finish(encoder); /* which says: more */
+            (void)heatshrink_encoder_finish(encoder); /* which returns that there is more */
         }
         do {
             if (size == capacity) {
@@ -58,7 +58,7 @@ static int decompress(void *context, const uint8_t *data, uint32_t size, uint8_t
         polled = heatshrink_decoder_poll(decoder, page + filled, page_bytes - filled, &count);
         filled += (uint32_t)count;
         if (polled == HSDR_POLL_MORE) {
-            /* The page is full: more than the bits that fill up the last byte is wrong. */
+            /* The page is full: more data than the bits that fill up the last byte is wrong. */
             return taken == size && heatshrink_decoder_finish(decoder) == HSDR_FINISH_DONE ? 0
                                                                                            : -1;
         }

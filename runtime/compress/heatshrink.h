@@ -1,4 +1,4 @@
-/* Heatshrink: a compressor that fits a small MCU. */
+/* heatshrink: a compressor that fits a small microcontroller. */
 #ifndef FLASHPAGER_HEATSHRINK_H
 #define FLASHPAGER_HEATSHRINK_H
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* One page is either compressed or decompressed: they share their memory. */
+/* A page is either compressed or decompressed at a time, so both share their memory. */
 struct fp_heatshrink {
     struct fp_compressor compressor; /* for the config */
     union {

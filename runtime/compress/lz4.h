@@ -1,4 +1,4 @@
-/* LZ4; needs liblz4. Include it by its folder: <lz4.h> is LZ4's own. */
+/* LZ4; needs liblz4. Include this file with its folder, as <lz4.h> is LZ4's own header. */
 #ifndef FLASHPAGER_LZ4_H
 #define FLASHPAGER_LZ4_H
 
@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* Bytes of RAM that compression takes, aligned to 8, with LZ4's usual LZ4_MEMORY_USAGE
- * of 14: LZ4_sizeofState() is 16416 then. Decompression takes none. */
+/* Bytes of RAM for compression, aligned to 8. LZ4_sizeofState() is 16416 with LZ4's usual
+ * LZ4_MEMORY_USAGE of 14. Decompression needs none. */
 #define FP_LZ4_BYTES 16448u
 
 struct fp_lz4 {
@@ -17,7 +17,7 @@ struct fp_lz4 {
     void *state;
 };
 
-/* 0, or FP_COMPRESSOR_INVALID where the memory is too small or not aligned to 8. */
+/* Returns 0, or FP_COMPRESSOR_INVALID if the memory is too small, or not aligned to 8. */
 int fp_lz4_init(struct fp_lz4 *lz4, void *memory, size_t memory_bytes);
 
 #ifdef __cplusplus

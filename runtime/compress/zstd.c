@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Contexts in the caller's memory, and frames without the four bytes that say "zstd". */
+/* Contexts are in the caller's memory. Frames lack the magic number of four bytes. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
@@ -26,7 +26,7 @@ static int decompress(void *context, const uint8_t *data, uint32_t size, uint8_t
     return !ZSTD_isError(made) && made == page_bytes ? 0 : -1;
 }
 
-/* How much of `memory` a context takes. */
+/* Rounds the bytes of a context up. */
 static size_t aligned(size_t bytes)
 {
     return (bytes + 63u) & ~(size_t)63u;

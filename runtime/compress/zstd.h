@@ -1,4 +1,5 @@
-/* Zstandard of level 1; needs libzstd. Include it by its folder: <zstd.h> is Zstandard's own. */
+/* Zstandard at level 1; needs libzstd. Include this file with its folder, as <zstd.h> is
+ * Zstandard's own header. */
 #ifndef FLASHPAGER_ZSTD_H
 #define FLASHPAGER_ZSTD_H
 
@@ -8,9 +9,8 @@
 extern "C" {
 #endif
 
-/* Bytes of RAM, aligned to 8: 96 KB to decompress, and to compress hash tables and buffers of a
- * page's size. 178 KB for pages of 4096 bytes, 154 KB for 2048; zstd 1.5 takes 170 and 146 of
- * them. */
+/* Bytes of RAM, aligned to 8: 96 KB to decompress; hash tables and buffers for a page to compress.
+ * 178 KB for pages of 4096 bytes and 154 KB for 2048, of which zstd 1.5 needs 170 and 146. */
 #define FP_ZSTD_BYTES(page_bytes)                                                                \
     (((page_bytes) <= 1024u    ? 1024u                                                           \
       : (page_bytes) <= 2048u  ? 2048u                                                           \
@@ -29,7 +29,7 @@ struct fp_zstd {
     struct ZSTD_DCtx_s *in;
 };
 
-/* 0, or FP_COMPRESSOR_INVALID where zstd finds the memory too small or it is not aligned. */
+/* Returns 0, or FP_COMPRESSOR_INVALID if zstd finds the memory too small, or it is not aligned. */
 int fp_zstd_init(struct fp_zstd *zstd, uint32_t page_bytes, void *memory, size_t memory_bytes);
 
 #ifdef __cplusplus

@@ -1,14 +1,13 @@
 /* The emulated medium of emulated.h.
  *
- * Bytes first, state behind them: a file can be looked at with any tool, and what a
- * chip remembers beside its bytes (wear, bad blocks, which flash pages have been
- * programmed) outlives the process with them:
+ * The file has the bytes first, so that any tool can read them, and then the state that a chip
+ * keeps beside its bytes: wear, bad blocks, and which flash pages have been programmed.
  *
  *     block_count * block_bytes bytes, padded with 0xff to 8
  *     struct header
  *     struct block [block_count]
  *
- * in the byte order of the machine. */
+ * Numbers are in the byte order of the machine. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 
@@ -39,9 +38,9 @@ struct header {
 struct block {
     uint64_t rewritten_bytes;
     uint32_t erasures;
-    uint32_t next_page; /* first flash page that may be programmed */
+    uint32_t next_page; /* the first flash page that may be programmed */
     uint8_t bad;
-    uint8_t failed; /* a program or an erase did: no more programs before an erasure */
+    uint8_t failed; /* a program or an erase failed: no more programs before an erasure */
     uint8_t unused[6];
 };
 
@@ -52,7 +51,7 @@ struct fp_emulated {
     uint8_t *bytes;
     struct header *header;
     struct block *blocks;
-    size_t total_bytes; /* of bytes and state */
+    size_t total_bytes; /* bytes and state */
     bool in_file;
 
     /* The data register: one flash page, and where the last read of it ended. */
@@ -111,7 +110,7 @@ static void empty_register(struct fp_emulated *medium)
     medium->register_page = NO_PAGE;
 }
 
-/* Whether the power goes in this program or erase. */
+/* Whether the power is cut in this program or erase. */
 static bool cut_now(struct fp_emulated *medium)
 {
     if (!medium->cut_after || --medium->cut_after)
@@ -121,8 +120,8 @@ static bool cut_now(struct fp_emulated *medium)
     return true;
 }
 
-/* Past its endurance a block fails more and more often, and always after a quarter
- * of its life more. */
+/* Whether a block fails from wear. Beyond its endurance it fails more and more often, and always
+ * after another quarter of it. */
 static bool worn_out(struct fp_emulated *medium, uint32_t block)
 {
     uint32_t endurance = medium->config.endurance_cycles;
@@ -134,15 +133,15 @@ static bool worn_out(struct fp_emulated *medium, uint32_t block)
     return over >= more || draw_below(medium, more) < over;
 }
 
-/* What stays of `data` where programming it stopped: bytes in front that got all of
- * it, bytes that got some bits, and bytes that got nothing; any of these may be none
- * or all. Cells are programmed from 1 to 0; bytes that rewrite in place go any way. */
+/* Leaves what an interrupted program of `data` leaves: first bytes that are complete, then bytes
+ * with some bits, then untouched bytes; any of the three may be missing. Cells of NAND change from
+ * 1 to 0 only; bytes that rewrite in place change either way. */
 static void program_torn(struct fp_emulated *medium, uint8_t *at, const uint8_t *data,
                          uint32_t size)
 {
     uint32_t whole = 0, some = 0;
     switch (draw_below(medium, 7)) {
-    case 0: /* nothing that can be seen */
+    case 0: /* nothing visible */
         break;
     case 1: /* all but some bits */
         some = size;
@@ -173,14 +172,15 @@ static void program_torn(struct fp_emulated *medium, uint8_t *at, const uint8_t 
     }
 }
 
-/* What an erasure leaves that stopped: flash pages erased, as they were, or between. */
+/* Leaves what an interrupted erasure leaves: flash pages that are erased, untouched, or partly
+ * erased. */
 static void erase_torn(struct fp_emulated *medium, uint32_t block)
 {
     uint32_t page_bytes = medium->config.program_bytes;
     uint32_t kind = draw_below(medium, 6);
     uint8_t *at = bytes_of(medium, block);
     for (uint32_t page = 0; page < pages_per_block(medium); page++, at += page_bytes) {
-        /* 0: as they were, all of them; 1: erased, all of them */
+        /* 0: all are untouched; 1: all are erased */
         uint32_t state = kind < 2 ? kind : draw_below(medium, 3);
         if (state == 1)
             memset(at, 0xff, page_bytes);
@@ -261,8 +261,7 @@ static int do_program(void *context, uint32_t block, uint32_t offset, const void
     medium->counters.programs++;
     medium->counters.program_bytes += size;
     empty_register(medium);
-    /* Cells that a cut or a failure left half programmed take no more, though they
-     * may look erased. */
+    /* Cells that a cut or a failure left half programmed take no more, even if they look erased. */
     if (is_nand(medium))
         state->next_page = offset / page_bytes + 1;
     else
@@ -302,7 +301,7 @@ static int do_erase(void *context, uint32_t block)
                            worn_out(medium, block));
     if (torn || fails) {
         erase_torn(medium, block);
-        /* Half erased cells take no program, though they may look erased. */
+        /* Half erased cells take no program, even if they look erased. */
         state->next_page = pages_per_block(medium);
         state->failed = fails;
         return FP_MEDIUM_IO;
@@ -327,7 +326,7 @@ static int do_mark_bad(void *context, uint32_t block)
     if (medium->off)
         return FP_MEDIUM_IO;
     bool cut = cut_now(medium);
-    /* The mark is one byte: there or not. */
+    /* The mark is one byte, so it is there or not. */
     if (!cut || medium->cut_how == FP_EMULATED_CUT_AFTER ||
         (medium->cut_how == FP_EMULATED_CUT_TORN && draw_below(medium, 2)))
         medium->blocks[block].bad = 1;
@@ -335,7 +334,7 @@ static int do_mark_bad(void *context, uint32_t block)
     return cut ? FP_MEDIUM_IO : 0;
 }
 
-/* Factory-bad blocks hold anything. */
+/* Factory-bad blocks hold arbitrary bytes. */
 static void make(struct fp_emulated *medium)
 {
     const struct fp_emulated_config *config = &medium->config;
@@ -360,7 +359,7 @@ static void make(struct fp_emulated *medium)
     }
 }
 
-/* Reserve the room, so that a full disk is an error now and no signal later. */
+/* Reserves the space now, so that a full disk is an error here and not a signal later. */
 static int extend(int file, size_t bytes)
 {
     static const uint8_t zeros[65536];
@@ -376,7 +375,7 @@ static int extend(int file, size_t bytes)
     return 0;
 }
 
-/* Map the file; `fresh` says whether it was made just now. */
+/* Maps the file. `fresh` is set if the file was new or empty. */
 static uint8_t *map_file(const char *path, size_t bytes, bool *fresh)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);

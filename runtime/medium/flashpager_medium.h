@@ -15,11 +15,11 @@
 extern "C" {
 #endif
 
-/* What the functions of a medium return. Any other negative number is taken for
- * FP_MEDIUM_IO, so that a driver's own error codes can stay. */
+/* Results of a medium's functions. Any other negative number counts as FP_MEDIUM_IO, so a driver
+ * may return its own error codes. */
 enum fp_medium_result {
     FP_MEDIUM_OK = 0,
-    FP_MEDIUM_CORRECTED = 1, /* read() only: the bytes are right, but ECC had to correct */
+    FP_MEDIUM_CORRECTED = 1, /* of read() only: the bytes are right after ECC corrected them */
     FP_MEDIUM_IO = -1,       /* the medium failed */
 };
 
@@ -43,9 +43,9 @@ struct fp_medium {
     int (*erase)(void *context, uint32_t block);
     bool (*is_bad)(void *context, uint32_t block);
     int (*mark_bad)(void *context, uint32_t block);
-    /* NULL, or told that a block holds nothing that is needed until it is programmed again: a
-     * memory populated as it is used can give it back. Only of media that rewrite in place, and
-     * a hint: not every such block is told. */
+    /* Optional. Called with a block that is not needed until it is programmed again, so that memory
+     * which is allocated as it is used can be released. Only for media that rewrite in place. It is
+     * a hint: not every such block is reported. */
     void (*release)(void *context, uint32_t block);
     uint32_t program_bytes;
     uint32_t block_bytes;
