@@ -48,7 +48,7 @@ _NAND, _NOR, _FRAM = "MT29F1G08ABAEA", "W25Q128JV", "MB85RS256TY"
 
 @dataclass(frozen=True)
 class Observation:
-    """A time that somebody measured, with what he said of the host."""
+    """A published time, with the published facts of its host."""
 
     #: The publication; predictions leave out one publication at a time.
     source: str
@@ -441,7 +441,7 @@ def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOutPredictio
 
 
 def unsaid(one: Observation) -> LeftOutPrediction:
-    """Predict a measurement of a host of which nothing at all is said."""
+    """Predict a measurement as if nothing were known of its host."""
     span = one.on(Host(), without=_fitted(one)).range
     return LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
 

@@ -171,17 +171,17 @@ def within(percent: str, at: str) -> Rule:
 
 
 def rising() -> Rule:
-    """Ask for values of which each is greater than the one before."""
+    """Return the rule that each value is greater than the one before."""
     return Rule(Direction.RISING)
 
 
 def falling() -> Rule:
-    """Ask for values of which each is less than the one before."""
+    """Return the rule that each value is less than the one before."""
     return Rule(Direction.FALLING)
 
 
 def not_rising() -> Rule:
-    """Ask for values of which none is greater than the one before."""
+    """Return the rule that no value is greater than the one before."""
     return Rule(Direction.NOT_RISING)
 
 

@@ -131,7 +131,7 @@ def _reproduce_cardis(
     traces: Path, plots: Path | None, markdown: Path | None, *, json: bool
 ) -> None:
     if plots is not None:
-        # Altair takes its time to load; most runs do without it.
+        # Altair is slow to import, and most runs do not need it.
         from flashpager.plots import picture  # noqa: PLC0415
         from flashpager_papers.cardis.plots import pictures  # noqa: PLC0415
 
@@ -161,7 +161,7 @@ def _reproduce_cardis(
 
 def _reproduce_swl(traces: Path, plots: Path | None, markdown: Path | None, *, json: bool) -> None:
     if plots is not None:
-        # Altair takes its time to load; most runs do without it.
+        # Altair is slow to import, and most runs do not need it.
         from flashpager.plots import picture  # noqa: PLC0415
         from flashpager_papers.swl.plots import pictures  # noqa: PLC0415
 
@@ -198,7 +198,7 @@ def _reproduce_mtdcompr(
     pages: Path, plots: Path | None, markdown: Path | None, *, json: bool
 ) -> None:
     if plots is not None:
-        # Altair takes its time to load; most runs do without it.
+        # Altair is slow to import, and most runs do not need it.
         from flashpager.plots import picture  # noqa: PLC0415
         from flashpager_papers.mtdcompr.plots import pictures  # noqa: PLC0415
 
@@ -315,7 +315,7 @@ def _show(claims: list[Claim], theirs: str, ours: str) -> None:
 
 
 def _numbered(claims: list[Claim]) -> dict[int, Claim]:
-    """Return numbers to the claims of which there is more to say."""
+    """Return numbers for the claims that have a note."""
     return dict(enumerate((claim for claim in claims if claim.why), 1))
 
 

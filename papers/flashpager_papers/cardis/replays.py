@@ -222,7 +222,7 @@ class HotRange:
 
 
 def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the bytes of each symbol of which something was executed."""
+    """Return the bytes of each symbol that was executed."""
     starts: list[int] = []
     ends: list[int] = []
     for offset, length in sorted(runs):
@@ -241,7 +241,7 @@ def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list
 
 @dataclass(frozen=True)
 class OrderedProgram:
-    """A program grouped by affinity: what the end of its trace gives, of which no order knew."""
+    """A program grouped by affinity: results on the end of its trace, which no order knew."""
 
     #: The best of the published orders.
     published_by: str

@@ -148,7 +148,7 @@ def _lanes(
 
 
 def _points(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> alt.Chart:
-    """Mark what somebody else says, who stands last; the legend is a shape."""
+    """Mark values of another source, which is last; the legend is a shape."""
     who = str(rows[0][-1])
     points: alt.Chart = (
         alt.Chart(pl.DataFrame(rows, schema=list(columns), orient="row"))

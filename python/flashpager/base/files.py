@@ -29,7 +29,7 @@ def standard_input() -> Path:
     """Return a file that holds what standard input does, to be read as often as needed.
 
     Raises:
-        FlashpagerError: if nobody would write there, or the disk has no room for it.
+        FlashpagerError: if the file cannot be written, or the disk is full.
 
     """
     # A process may be started without one.
@@ -137,7 +137,7 @@ def read_toml(path: Path) -> dict[str, object]:
 
 
 def refuse_unknown(given: Iterable[str], known: Sequence[str], place: str) -> None:
-    """Refuse names that nobody would read.
+    """Refuse unknown names.
 
     Raises:
         FlashpagerError: for the first of them.

@@ -206,7 +206,7 @@ _TIMES = ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...], digits: int) -> str:
-    """Write a number in the largest unit of which it is at least one, once it is rounded."""
+    """Write a number in the largest unit in which it is at least 1 after rounding."""
     rounded = float(f"{value:.{digits}g}")
     factor, unit = next((each for each in units if abs(rounded) >= each[0]), units[-1])
     return f"{significant(value / factor, digits)} {unit}"

@@ -39,7 +39,7 @@ class OutlineResult:
     moved: list[MovedCode]
     #: Methods left as they were, and why.
     notes: list[str]
-    #: Methods of which the trace executes something, and those of them that were found.
+    #: Methods that the trace executes, and those of them that were found in class files.
     executed: int
     found: int
 

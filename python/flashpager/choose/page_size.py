@@ -65,7 +65,7 @@ class PageChoice:
     #: The replayed design, whatever its cache page.
     design: Design | None
     #: Error bounds of the bandwidths, by cache page; None if the whole trace was replayed,
-    #: and of a page of which the sample cannot tell.
+    #: or the sample has no bound for a page.
     errors: dict[int, float | None] | None = None
 
     @property
@@ -148,6 +148,6 @@ def choose_page(
     pages = [page for page in sorted(tried) if page <= largest]
     designs = [design.replace(cache_page_bytes=page) for page in pages]
     possible = [one for one in designs if one.refusal() is None]
-    # The design itself says why, where none can be.
+    # Without a possible design, the original one raises the error.
     rows = _engine.simulate(trace, possible or [design], progress, sample=sample)
     return PageChoice.of(blocks, rows)

@@ -58,7 +58,7 @@ def held_to(unmet: Sequence[str]) -> Iterator[None]:
     """Print an answer whole, and then fail if a need is not met.
 
     Raises:
-        NotMetError: if there are any, even if nobody read the answer to its end.
+        NotMetError: if there are any, even if the reader closed the output.
 
     """
     try:

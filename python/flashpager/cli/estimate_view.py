@@ -225,7 +225,7 @@ def _show_energy(found: Estimate) -> None:
 
 
 def show_notes(found: Sequence[Estimate]) -> None:
-    """Print what the estimates leave out, and which numbers of the part nobody checked."""
+    """Print what the estimates leave out, and the unverified numbers of the part."""
     for text in dict.fromkeys(text for one in found for text in one.notes):
         note(f"note: {text}")
     unverified = dict.fromkeys(field for one in found for field in one.unverified)

@@ -124,7 +124,7 @@ def _hardware_cache(
     ram = None if pinned is None else options.parsed("--pin", pinned, parse_size)
     if best is None:
         return None
-    # The design as it was asked for: its board says what its clocks can be.
+    # The design as it was asked for, since its board limits its clocks.
     place = _place_of(frame, best, len(query.designs))
     design = query.designs[place]
     if not has_hardware_cache(design.part, design.ways):

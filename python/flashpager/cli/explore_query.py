@@ -111,7 +111,7 @@ class ExploreQuery:
     def impossible(self) -> list[str]:
         """Reasons why designs of the space cannot be, but for parts that were left out.
 
-        There are none with needs: cache pages are then tried that nobody asked for.
+        There are none with needs: impossible designs are then among those tried unasked.
         """
         of_parts = set(self.checked.parts_left_out.values())
         if self.has_needs:
@@ -120,7 +120,7 @@ class ExploreQuery:
 
     @property
     def assumed(self) -> list[Assumption]:
-        """Parameters that nobody set in any of the designs, each value once."""
+        """Assumed parameters of all designs, each value once."""
         return list(dict.fromkeys(one for design in self.designs for one in design.assumed))
 
 
@@ -211,7 +211,7 @@ def note_beforehand(query: ExploreQuery) -> None:
 
 
 def _space(file: SpaceFile, needs: Needs) -> Space:
-    """Return the space of a file; with needs it also varies what nobody fixed."""
+    """Return the space of a file; with needs it also varies open parameters."""
     axes: dict[str, Values] = dict(file.axes)
     if needs != Needs():
         parts = Space.of(file.board, axes).parts()

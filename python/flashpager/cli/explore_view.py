@@ -64,7 +64,7 @@ def show_hardware_cache(found: Answer, hardware: HardwareCache | None) -> None:
 
 
 def show_assumptions(query: ExploreQuery, best: Design | None) -> None:
-    """Note which parameters nobody set, and which parts were left out."""
+    """Note which parameters were assumed, and which parts were left out."""
     checked = query.checked
     designs = [*([best] if best else []), *checked.possible]
     assumed = options.assumptions(designs, query.unsaid)

@@ -12,7 +12,7 @@ from flashpager.cli.console import err
 
 @contextmanager
 def watching() -> Iterator[Callable[[int, int], None]]:
-    """Show instructions, rate and trace size; nothing where nobody looks."""
+    """Show instructions, rate and trace size on a terminal."""
     start = time.monotonic()
 
     def line(instructions: int, file_bytes: int) -> str:

@@ -33,7 +33,7 @@ def _trace(path: Path) -> Path:
 
 
 def traces_given(paths: list[Path]) -> list[Path]:
-    """Return the files of traces, one of which may come from standard input."""
+    """Return the files of traces; one may come from standard input."""
     if [str(path) for path in paths].count("-") > 1:
         message = "-: standard input is one trace"
         raise FlashpagerError(message)
@@ -134,7 +134,7 @@ def needs(
 
 
 def check_slowdown(needs: Needs, *, has_processor: bool) -> None:
-    """Refuse a slowdown where nobody is said to execute.
+    """Refuse a limit of the slowdown without a processor.
 
     Raises:
         FlashpagerError: without a processor.
@@ -207,7 +207,7 @@ class DesignFlags:
         assumed = {one.field for one in design.assumed}
         flags = {**self.axes} | ({"nor": self.nor} if self.nor is not None else {})
         board = f"board {Path(self.board).stem}" if self.board else ""
-        # No board says them of a part that is read in place.
+        # Boards do not set them for a part that is read in place.
         moot = ("register", "nor") if is_in_place(design.part) else ()
         return {
             name: f"--{name}" if name in flags else board
@@ -231,7 +231,7 @@ class DesignFlags:
         return "; ".join(filter(None, (*said, assumptions([design], unsaid))))
 
     def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
-        """Return what nobody said of a design's cache, as :meth:`Assumption.as_dict` would."""
+        """Return assumed fields of a design's cache, as :meth:`Assumption.as_dict` would."""
         if self.board:
             return unpublished_policy(self.board, self.axes)
         return unsaid_cache(design, self.axes)
@@ -289,14 +289,14 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
         else:
             told.append(f"{_title(name)} {first.value} ({first.reason})")
     if cache:
-        # All for one reason, that is said once.
+        # All have the same reason, which is written once.
         values = [f"{_title(one['field'])} {one['value']}" for one in cache]
         told.append(f"{' and '.join(values)} ({cache[0]['reason']})")
     return f"assumed: {', '.join(told)}" if told else ""
 
 
 def unverified(design: Design, *, energy: bool = True) -> str | None:
-    """Name the numbers of an answer that nobody checked; None where all were.
+    """Name the unverified numbers of an answer; None if there are none.
 
     Args:
         design: what the answer is of.

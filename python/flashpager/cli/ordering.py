@@ -46,7 +46,7 @@ _MAX_SEED = 2**64 - 1
 
 
 def _other_traces(paths: list[Path] | None) -> list[Path] | None:
-    """Return the files of traces, one of which may come from standard input."""
+    """Return the files of traces; one may come from standard input."""
     return options.traces_given(paths) if paths else paths
 
 
@@ -315,7 +315,7 @@ def _with_page(space: Space, page: int) -> CheckedDesigns:
 
 
 def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
-    """Return the designs, all of which an order is for."""
+    """Return the designs of a space, all of which must be possible."""
     if not checked.impossible:
         return checked.possible
     among = "" if not checked.possible else "; the order is for all designs: leave that one out"

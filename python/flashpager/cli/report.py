@@ -42,7 +42,7 @@ def report(
     if not output.parent.is_dir():
         message = f"{output}: there is no folder {output.parent}"
         raise FlashpagerError(message)
-    # Altair takes its time to load; other commands do without it.
+    # Altair is slow to import, and other commands do not need it.
     from flashpager.plots.picture import make_folder  # noqa: PLC0415
 
     if plots is not None:

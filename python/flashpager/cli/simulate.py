@@ -141,11 +141,11 @@ def simulate(
 
 @dataclass(frozen=True)
 class _UnpublishedFacts:
-    """Facts of a board that nobody published."""
+    """Unpublished facts of a board."""
 
     #: In words.
     unknown: list[str]
-    #: The policies that its cache may have, if nobody says one.
+    #: Policies that its cache may have, if none was given.
     policies: list[str]
 
     @classmethod

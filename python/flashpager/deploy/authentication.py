@@ -73,7 +73,7 @@ def check_version(flag: str, version: int) -> None:
 
 
 def read_key(path: Path) -> bytes:
-    """Read a key, as hexadecimal digits. What it holds is never told.
+    """Read a key, as hexadecimal digits. Errors never quote its content.
 
     Raises:
         FlashpagerError: for a file that cannot be read, or holds no key of 16 bytes.

@@ -49,7 +49,7 @@ def layout(info: TraceInfo) -> str:
 
 
 def pattern(info: TraceInfo) -> bytes:
-    """Return bytes that stand for an image, of which a trace says the length alone."""
+    """Return a pattern in place of an image: a trace has only its length."""
     return random.Random(info.image_bytes).randbytes(info.image_bytes)  # noqa: S311 (no secret)
 
 

@@ -143,7 +143,7 @@ class PagerDesign:
         return max(self.page_bytes, self.codeword_bytes or 0)
 
     def header(self, said: str, image_version: int | None = None) -> str:
-        """Write ``fp_pager_design.h``; ``said`` is told in its first line."""
+        """Write ``fp_pager_design.h``; ``said`` is its first line."""
         macros: dict[str, object] = {
             "POLICY": _macro(self.policy),
             "LOOKUP": _macro(self.lookup),

@@ -31,7 +31,7 @@ class DesignPoint:
     #: Metadata included.
     ram_bytes: int
     bandwidth_mib_s: float
-    #: The share by which its time may be off; None if nobody knows.
+    #: Error bound of its time, as a share of it; None if it is unknown.
     error: float | None = 0.0
 
     @classmethod

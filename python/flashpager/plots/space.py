@@ -218,7 +218,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         written.transform_filter("datum.best").mark_text(
             text="best", dy=14, fontSize=alt.expr(f"min(11, {size})"), cursor="pointer"
         ),
-        # Two strokes, one of which shows on any colour.
+        # Two strokes: on any colour, at least one is visible.
         base.transform_filter(f"datum.id == {own}").mark_rect(
             filled=False, stroke="white", strokeWidth=6
         ),

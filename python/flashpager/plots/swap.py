@@ -44,7 +44,7 @@ class SpeedCurve:
 
 @dataclass(frozen=True)
 class PublishedLevel:
-    """A height that somebody else printed, as a share of the speed of RAM."""
+    """A height that a publication gives, as a share of the speed of RAM."""
 
     share: float
     says: str

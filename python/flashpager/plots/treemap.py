@@ -119,7 +119,7 @@ def chart(
 
     """
     rows = frame.filter(pl.col("fault_ns") > 0).sort("fault_ns", descending=True)
-    # Code without lines is told by its function.
+    # Code without line numbers is shown by its function.
     nameless = pl.col("name") == "(no line)"
     rows = rows.with_columns(
         name=pl.when(nameless).then(pl.coalesce("function", "name")).otherwise(pl.col("name"))

@@ -69,7 +69,7 @@ class Lackey:
         """Start the program; return its process."""
         self.pipe, writer = os.pipe()
         # A full pipe keeps the program from running before its mappings are read: what Valgrind
-        # says first waits behind empty lines, as soon as it has mapped the program.
+        # prints first is behind empty lines, as soon as it has mapped the program.
         os.set_blocking(writer, False)
         with suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)

@@ -86,7 +86,7 @@ class Qemu:
         return self.channel.started(self._command)
 
     def _command(self, pipe: int, tail: int) -> list[str]:
-        # QEMU takes a doubled comma for one that is meant.
+        # QEMU reads a doubled comma as one.
         file = str(QEMU_PLUGIN).replace(",", ",,")
         plugin = f"{file},pipe={pipe},tail={tail}{self.reads}"
         if self.one_stream:

@@ -39,7 +39,7 @@ class RecordRequest:
     as_linked: bool = False
     #: The emulator's command line for bare-metal firmware; the firmware is the command.
     system: str | None = None
-    #: One of ``machine_code.RECORDERS`` by name, or None to take what is there.
+    #: One of ``machine_code.RECORDERS`` by name, or None for the first that is installed.
     recorder: str | None = None
     #: Data reads that fall into what is placed, too.
     with_reads: bool = False
@@ -51,7 +51,7 @@ class RecordRequest:
     region: Region = field(default_factory=Region)
     #: Set for a command that starts a Java virtual machine.
     java: JavaOptions | None = None
-    #: The program is an interpreter that tells itself which bytes of its image it takes.
+    #: Whether the program is an interpreter that writes a recorder stream itself.
     interpreter: bool = False
 
     @property

@@ -54,8 +54,8 @@ class StreamChannel:
         # Opened again by path, so that the engine owns what it reads.
         ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
         if not recording.is_over() and not recording.disk_full():
-            # The shared memory may tell the end before the recorder has written it, and a
-            # recorder that nobody reads never ends.
+            # The shared memory may have the end before the recorder has written it, and a
+            # recorder blocks if its pipe is not read.
             while os.read(self.pipe, TAIL_BYTES):
                 pass
         return ending.is_complete

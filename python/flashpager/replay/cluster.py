@@ -116,7 +116,7 @@ def replay(trace: bytes, work: CellTask) -> CellOutcome:
     """
     from distributed import get_worker  # noqa: PLC0415
 
-    # A worker may have joined after the others were asked.
+    # A worker may have joined after the others were checked.
     if _engine.version() != work.version:
         return CellOutcome(problem=_other_version("a worker", _engine.version(), work.version))
     folder = Path(get_worker().local_directory) / "flashpager"
@@ -188,7 +188,7 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: CellRowsF
         cell_of[future.key] = cell
         futures.append(future)
     finished = as_completed(futures, loop=client.loop)
-    # From here on nobody but as_completed holds futures, so that finished ones are let go.
+    # From here on only as_completed holds futures, so that finished ones are released.
     del futures
     for future in finished:
         cell = cell_of[future.key]
@@ -283,7 +283,7 @@ def _refuse_unreachable(address: str) -> None:
 
 
 def _unreachable(address: str, error: BaseException) -> str:
-    # Dask wraps what the system says in words of its own.
+    # Dask wraps the system's message in its own.
     while error.__cause__ is not None:
         error = error.__cause__
     reason = str(error) or f"no answer within {_CONNECT_SECONDS} seconds"
@@ -312,7 +312,7 @@ def _started(tasks: int, folder: str) -> Any:  # noqa: ANN401  (to mypy, all of 
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
-            # No more memory is used than without a cluster, and there nobody is killed for it.
+            # Memory is not limited: no more is used than without a cluster.
             memory_limit=0,
             local_directory=folder,
             silence_logs=_NOTHING,
@@ -365,10 +365,10 @@ def _check_versions(client: "Client", address: str) -> None:
 
     Workers get what they run by name, and so does the scheduler that hands it on.
     """
-    # By the standard library, so that the question itself can be asked anywhere.
+    # By the standard library, so that every worker can run the check.
     asked = "flashpager:__version__"
     with suppress(OSError):
-        # A worker that dies while it is asked need not answer.
+        # A worker that dies during the check need not answer.
         answers: dict[str, Any] = client.run(pkgutil.resolve_name, asked, on_error="return")
         for worker, answer in answers.items():
             if not isinstance(answer, OSError):

@@ -79,7 +79,7 @@ def explore_designs(
 ) -> pl.DataFrame:
     """Replay designs that are known to be possible, as :func:`explore` does.
 
-    What is kept stays until somebody calls :func:`forget`, when the result is safe.
+    Kept cells stay until :func:`forget` is called, when the result is safe.
     """
     _refuse_same_names(traces)
     cells = [cell for trace in traces for cell in cells_of(trace, designs)]
@@ -123,7 +123,7 @@ def forget(keep: Path) -> None:
 
 
 def _refuse_same_names(traces: Sequence[Trace]) -> None:
-    """Refuse traces whose rows nobody could tell apart."""
+    """Refuse traces of the same name, whose rows could not be told apart."""
     names = [trace.name for trace in traces]
     if len(set(names)) < len(names):
         message = f"traces must have different names, not {', '.join(names)}"
@@ -224,7 +224,7 @@ class CellStore:
             "name": cell.trace.name,
             "warm_up": cell.trace.info.warm_up.as_dict(),
             "designs": [design.as_dict() for design in cell.designs],
-            # A part may be a file that somebody edits meanwhile.
+            # A part may be a file that changes meanwhile.
             "parts": [_engine.find_part(name).as_dict() for name in sorted(filter(None, parts))],
         }
         text = json.dumps(about, sort_keys=True)

@@ -135,7 +135,7 @@ def design_of(row: Mapping[str, Any]) -> Design:
         # The line stands there, and such a part has no pages.
         fields["flash_page_bytes"] = None
     design = Design.from_dict(fields)
-    # A row is of a design that can be: a bus that the part cannot take was clipped.
+    # Rows are of possible designs: a bus faster than the part was clipped.
     return design if design.refusal() is None else design.replace(clip_bus=True)
 
 
@@ -235,7 +235,7 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     """
     about: object = {}
     try:
-        # Polars takes a name with a star for several files.
+        # Polars reads a name with a star as a pattern.
         with path.open("rb") as file:
             if path.suffix == ".parquet":
                 about = json.loads(pl.read_parquet_metadata(file).get(METADATA_KEY, "{}"))
@@ -248,7 +248,7 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
             else:
                 message = f"{path}: the name must end with .parquet, .csv or .jsonl"
                 raise FlashpagerError(message)
-        # CSV and JSON lines do not tell the types of what is empty.
+        # CSV and JSON lines have no types of empty columns.
         known = [name for name in SCHEMA if name in frame.columns]
         typed = frame.select(pl.col(name).cast(SCHEMA[name]) for name in known)
         frame = typed.hstack(frame.drop(known)) if known else frame

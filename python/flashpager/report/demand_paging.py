@@ -157,7 +157,7 @@ def function_charts(
         return {}, {}, ""
     design = own.design
     if is_in_place(design.part):
-        # A result says the line there, and no part that is read in place has pages.
+        # A result has the line size there, and parts that are read in place have no pages.
         design = design.replace(flash_page_bytes=None)
     found = _engine.attribute(trace, design, "symbol", [], sample)
     owners = attribution.to_frame(found)
@@ -170,7 +170,7 @@ def function_charts(
         first = found.owners[0]
         setting += f"; sampled: {first.name} {within(first.fault_error)}"
     if int((owners["fault_ns"] > 0).sum()) == 1:
-        # A sentence tells as much as one area.
+        # A sentence says as much as a chart with one area.
         return {}, {}, treemap.sentence(owners)
     name = "faults-by-function"
     return (
@@ -181,7 +181,7 @@ def function_charts(
 
 
 def _error(row: Row, of: str) -> float | None:
-    """Return by how much a figure of a result may be off; None where nobody knows."""
+    """Return the error bound of a figure of a result; None if it is unknown."""
     error: float | None = 0.0 if row.errors is None else getattr(row.errors, of)
     return error
 

@@ -32,7 +32,7 @@ class HardwareCacheReport(page.ReportPage):
     changes: list[DesignChange]
     #: All designs that the charts show, the own one first.
     rows: list[Row]
-    #: Facts of the board that nobody published.
+    #: Unpublished facts of the board.
     unknown: list[str] = field(default_factory=list)
 
     @property

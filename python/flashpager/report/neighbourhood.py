@@ -24,7 +24,7 @@ _BOUND = "min"
 class Neighbourhood:
     """The designs of a report: its own first, then what differs from it."""
 
-    #: Designs of the own part, all of which can be: cache, cache page and policy differ.
+    #: Possible designs of the same part, with other caches, cache pages and policies.
     designs: list[Design]
     #: The design on other parts of the catalogue, by part: each of their cache pages.
     parts: dict[str, list[Design]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     cache, page = design.cache_bytes, design.cache_page_bytes
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
     pages = sorted({page, reduced, flash_page, *cache_pages_up_to(flash_page)})
-    # Once all code fits, larger caches say nothing new.
+    # Caches larger than all code give the same results.
     sizes = [int(cache * 2.0**exponent) for exponent in _CACHE_EXPONENTS]
     caches = [size for size in sizes if size > 0 and (size <= cache or size < 2 * image_bytes)]
     between = [3 * size // 2 for size in caches[:-1]]

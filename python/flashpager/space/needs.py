@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class UnmetNeed:
     """A need that is not met."""
 
-    #: The field of what was asked for.
+    #: The field of the need.
     need: str
     asked: float | bool
     #: The value found instead; None if it is not a number.

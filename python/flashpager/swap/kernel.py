@@ -205,7 +205,7 @@ class SpeedCurve:
         return point.read_bytes / MIB / (point.took_ns / 1e9)
 
     def ram_mib_s(self) -> float:
-        """Return the speed of RAM: that of the fastest reads, of which all were there."""
+        """Return the speed of RAM: that of the fastest reads without a page from swap."""
         return max(map(self.mib_s, self.points))
 
     def after(self, from_bytes: int) -> list[CurvePoint]:
@@ -529,7 +529,7 @@ def curve(name: str, reading: str, setup: KernelSetup, said: str) -> SpeedCurve:
 
 
 def check(name: str, said: str) -> None:
-    """Refuse a run of which something was wrong.
+    """Refuse a run that went wrong.
 
     Raises:
         FlashpagerError: where a page, a read or the store was.

@@ -85,10 +85,10 @@ class MeasuredPart:
 
 
 def parts_of(lines: Iterable[str]) -> list[MeasuredPart]:
-    """Read what the host of the emulator told, part by part.
+    """Read the output of the emulator's host, part by part.
 
     Raises:
-        FlashpagerError: if it told none.
+        FlashpagerError: if there is none.
 
     """
     numbers: dict[str, int] = {}

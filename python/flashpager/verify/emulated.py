@@ -323,7 +323,7 @@ def _run(command: Sequence[str], folder: Path, design: PagerDesign) -> list[str]
 
 
 def _numbers(lines: Sequence[str]) -> dict[str, int]:
-    """Return the numbers that were told, by name."""
+    """Return the numbers in the output, by name."""
     pairs = (line.rpartition(" ") for line in lines)
     return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
 

@@ -63,7 +63,7 @@ class MachineBench:
         return TimedDesign(timed, compare(timed, row), differ)
 
     def _ram_of(self, design: Design) -> Ram:
-        """Return the RAM of which a program takes as long to read as the machine to execute it."""
+        """Return RAM prices at which reading takes as long as the machine takes to execute."""
         info = self.trace.info
         read_ns = self.instruction_ns * (info.instructions or 0) / max(info.bytes, 1)
         return Ram(t_read_ns=read_ns, t_write_ns=design.ram.t_write_ns)
@@ -71,7 +71,7 @@ class MachineBench:
     def fit(self, design: Design) -> Handler:
         """Fit prices to a design, sequential.
 
-        What a page moved down takes is told by ``pa-fifo-sc``, for ``fifo-sc``, too.
+        The price of moving a page down is measured with ``pa-fifo-sc``, for ``fifo-sc``, too.
 
         Raises:
             FlashpagerError: as :meth:`time`, and for a count that differs.

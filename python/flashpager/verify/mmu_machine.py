@@ -497,7 +497,7 @@ def _sections(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _flash(path: Path, program: Path, design: HandlerDesign, info: TraceInfo) -> tuple[str, str]:
-    """Write what the flash chip holds, and return how QEMU is told of it."""
+    """Write the content of the flash chip, and return QEMU's options for it."""
     data = program.read_bytes()
     starts = {(address, size): start for address, start, size in _sections(data)}
     with path.open("wb") as file:
@@ -539,7 +539,7 @@ def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str
             errors="replace",
             check=False,
             timeout=seconds,
-            # A sound card of the host's is nobody's business.
+            # The machine needs no sound card of the host.
             env={**os.environ, "QEMU_AUDIO_DRV": "none"},
         )
     except subprocess.TimeoutExpired:
