@@ -98,16 +98,16 @@ def outline(
                 raise FlashpagerError(
                     lines[0] if done.returncode == _REFUSED else f"{classes}: {lines[0]}"
                 )
-            told = _told(done.stdout)
-            if told.found == 0:
+            result = _outline_result(done.stdout)
+            if result.found == 0:
                 message = (
-                    f"{classes}: has none of the {told.executed} methods that {trace} executes"
+                    f"{classes}: has none of the {result.executed} methods that {trace} executes"
                 )
                 raise FlashpagerError(message)
-    return told
+    return result
 
 
-def _told(text: str) -> OutlineResult:
+def _outline_result(text: str) -> OutlineResult:
     moved: list[MovedCode] = []
     notes: list[str] = []
     executed = found = 0

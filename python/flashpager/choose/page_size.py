@@ -45,8 +45,8 @@ def reads_text(info: TraceInfo) -> str:
 def page_use_text(blocks: BlockStatistics) -> str:
     """Write the executed share of pages in which anything is executed."""
     shares = {use.page_bytes: use.used_share for use in blocks.pages}
-    told = [f"{percent(shares[page], 0)} (of {page} bytes)" for page in _PAGES_TOLD]
-    return f"{', '.join(told)} are executed"
+    texts = [f"{percent(shares[page], 0)} (of {page} bytes)" for page in _PAGES_TOLD]
+    return f"{', '.join(texts)} are executed"
 
 
 @dataclass(frozen=True)

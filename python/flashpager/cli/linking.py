@@ -205,19 +205,19 @@ def check(
 
 
 def _unseen(checked: "CheckedLink") -> str:
-    told = []
+    texts = []
     if checked.several:
         names = counted(checked.several, "line")
         stand = "stands" if checked.several == 1 else "stand"
-        told.append(f"{names} {stand} for several functions each, which lie together in any order")
+        texts.append(f"{names} {stand} for several functions each, which lie together in any order")
     if checked.unseen:
-        told.append(f"{checked.unseen:,} more have no symbol of their own: see them with --map")
+        texts.append(f"{checked.unseen:,} more have no symbol of their own: see them with --map")
     if checked.unclear:
-        told.append(
+        texts.append(
             f"{checked.unclear:,} more share their name with another function, and only an order "
             "of input sections (layout --map) tells which is which"
         )
-    return f" ({'; '.join(told)})" if told else ""
+    return f" ({'; '.join(texts)})" if texts else ""
 
 
 def _show(checked: "CheckedLink") -> None:

@@ -281,18 +281,18 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
     for design in designs:
         for one in design.assumed:
             found.setdefault(one.field, {})[one] = None
-    told = []
+    texts = []
     for name, several in found.items():
         first, *more = several
         if more and len({one.value for one in several}) > 1:
-            told.append(f"{_title(name)} by part, as {first.value} ({first.reason})")
+            texts.append(f"{_title(name)} by part, as {first.value} ({first.reason})")
         else:
-            told.append(f"{_title(name)} {first.value} ({first.reason})")
+            texts.append(f"{_title(name)} {first.value} ({first.reason})")
     if cache:
         # All have the same reason, which is written once.
         values = [f"{_title(one['field'])} {one['value']}" for one in cache]
-        told.append(f"{' and '.join(values)} ({cache[0]['reason']})")
-    return f"assumed: {', '.join(told)}" if told else ""
+        texts.append(f"{' and '.join(values)} ({cache[0]['reason']})")
+    return f"assumed: {', '.join(texts)}" if texts else ""
 
 
 def unverified(design: Design, *, energy: bool = True) -> str | None:
@@ -308,9 +308,9 @@ def unverified(design: Design, *, energy: bool = True) -> str | None:
         return None
     of_nor = [name.removeprefix("nor.") for name in fields if name.startswith("nor.")]
     own = [name for name in fields if not name.startswith("nor.")]
-    told = [f"{design.part} {', '.join(own)}"] if own else []
-    told += [f"{design.nor} {', '.join(of_nor)}"] if of_nor else []
-    return f"from memory, unverified: {'; '.join(told)}"
+    texts = [f"{design.part} {', '.join(own)}"] if own else []
+    texts += [f"{design.nor} {', '.join(of_nor)}"] if of_nor else []
+    return f"from memory, unverified: {'; '.join(texts)}"
 
 
 def _typed(given: object) -> str | None:

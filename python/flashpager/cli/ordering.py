@@ -442,11 +442,11 @@ def _cases(
     traces: Sequence[Path], held_out: Sequence[Path], designs: Sequence[Design], *, has_split: bool
 ) -> list[_ReplayedCase]:
     """Return what the rows of an outcome stand for: first the rows, then what was held out."""
-    seen = [(trace, "beginning" if has_split else "all") for trace in traces]
+    searched = [(trace, "beginning" if has_split else "all") for trace in traces]
     split = [(trace, "end") for trace in traces] if has_split else []
     kept = [*split, *((trace, "all") for trace in held_out)]
     cases = []
-    for parts, is_held_out in ((seen, False), (kept, True)):
+    for parts, is_held_out in ((searched, False), (kept, True)):
         pairs = [(design, *part) for design in designs for part in parts]
         cases += [_ReplayedCase(*pair, is_held_out, number) for number, pair in enumerate(pairs)]
     return cases
@@ -455,11 +455,11 @@ def _cases(
 def _with_cases(found: Layout, cases: Sequence[_ReplayedCase]) -> dict[str, object]:
     """Return the JSON of the result, with each design on each trace, page by page."""
     given: dict[str, Any] = found.as_dict()
-    for page, told in zip(found.pages, given["pages"], strict=True):
-        told["cases"] = []
+    for page, fields in zip(found.pages, given["pages"], strict=True):
+        fields["cases"] = []
         for case in cases:
             before, baseline, now = case.rows(page)
-            told["cases"].append(
+            fields["cases"].append(
                 {
                     "design": before.design.as_dict(),
                     "trace": str(case.trace),
@@ -480,9 +480,9 @@ def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
     first = cases[0].design
     designs = [case.rows(page)[0].design for case in cases]
     values = {name: [getattr(design, name) for design in designs] for name in AXES}
-    told = [name for name, each in values.items() if any(one != each[0] for one in each)]
+    varied = [name for name, each in values.items() if any(one != each[0] for one in each)]
     has_traces = len({(case.number, case.held_out) for case in cases if case.design is first}) > 1
-    for name in told:
+    for name in varied:
         shown.add_column(AXES[name].title, justify="right", no_wrap=True)
     if has_traces:
         shown.add_column("trace", no_wrap=True)
@@ -492,7 +492,7 @@ def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
     for number, case in enumerate(cases):
         before, baseline, found = case.rows(page)
         shown.add_row(
-            *(_value(name, values[name][number]) for name in told),
+            *(_value(name, values[name][number]) for name in varied),
             *([escape(case.trace_text)] if has_traces else []),
             *(_speed([row]) for row in (before, baseline, found)),
             percent(before.time.time_ns / found.time.time_ns - 1, 1),
@@ -585,5 +585,5 @@ def _limits(best: PageLayout) -> str:
             steps[name] = steps.get(name, 0.0) + spent
     whole = sum(steps.values())
     named = sorted(steps.items(), key=lambda step: -step[1])
-    told = [f"{name} {percent(spent / whole, 1)}" for name, spent in named if spent > 0.01 * whole]
-    return f"what takes the time now: {', '.join(told)}"
+    texts = [f"{name} {percent(spent / whole, 1)}" for name, spent in named if spent > 0.01 * whole]
+    return f"what takes the time now: {', '.join(texts)}"

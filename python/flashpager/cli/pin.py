@@ -384,13 +384,13 @@ def _show_steps(found: Pinning, limit: int) -> None:
         )
     if found.is_exchanged and together is None:
         out.print("the choice is better than the last step: units were exchanged for others")
-    looked = (
+    sampled = (
         ""
         if found.sampled_share >= 1
         else (f", on {percent(found.sampled_share, 1)} of what was executed; whole traces decided")
     )
     orders = "" if together is None else f" and {counted(together.orders, 'order')}"
-    out.print(f"{counted(found.evaluations, 'choice')}{orders} replayed{looked}")
+    out.print(f"{counted(found.evaluations, 'choice')}{orders} replayed{sampled}")
 
 
 def _slowdown(rows: Sequence[Row]) -> float:

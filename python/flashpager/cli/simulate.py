@@ -158,9 +158,9 @@ class _UnpublishedFacts:
 
     def as_dict(self, rows: Sequence[Row]) -> dict[str, object]:
         """Return it, with what the design comes to by each policy."""
-        told: dict[str, object] = {"unknown": self.unknown} if self.unknown else {}
+        fields: dict[str, object] = {"unknown": self.unknown} if self.unknown else {}
         if self.policies:
-            told["policies"] = [
+            fields["policies"] = [
                 {
                     "policy": row.design.policy,
                     "misses": row.counts.misses,
@@ -169,7 +169,7 @@ class _UnpublishedFacts:
                 }
                 for row in rows
             ]
-        return told
+        return fields
 
     def said(self, rows: Sequence[Row]) -> list[str]:
         """Describe the facts, a line each."""

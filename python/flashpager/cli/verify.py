@@ -546,8 +546,8 @@ def _fit(fitting: PriceFitting, path: Path, *, json: bool) -> None:
 
 
 def _jobs_of(part: MeasuredPart) -> dict[str, int]:
-    told = {"references": part.hits + part.misses, "misses": part.misses, "read": part.read}
-    return told | {name: getattr(part.cycles, name) for name in JOBS}
+    jobs = {"references": part.hits + part.misses, "misses": part.misses, "read": part.read}
+    return jobs | {name: getattr(part.cycles, name) for name in JOBS}
 
 
 def _time_of(time: ComparedTime) -> dict[str, object]:

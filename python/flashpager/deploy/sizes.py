@@ -72,9 +72,9 @@ def _compiled(design: PagerDesign, source: str) -> list[CompiledSizes]:
             if done.returncode:
                 # A cache that is larger than what the target can address.
                 continue
-            told = _told(f"{prefix}size", "-A", compiled)
-            symbols = _told(f"{prefix}nm", "-S", compiled)
-        sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", told, re.MULTILINE)
+            printed = _output_of(f"{prefix}size", "-A", compiled)
+            symbols = _output_of(f"{prefix}nm", "-S", compiled)
+        sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", printed, re.MULTILINE)
         functions = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
         cursors = sum(int(size, 16) for size, name in functions if name in CURSORS)
         of = dict.fromkeys(("text", "rodata", "data", "bss"), 0)
@@ -88,6 +88,6 @@ def _compiled(design: PagerDesign, source: str) -> list[CompiledSizes]:
     return found
 
 
-def _told(tool: str, option: str, compiled: Path) -> str:
+def _output_of(tool: str, option: str, compiled: Path) -> str:
     command = [tool, option, str(compiled)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -229,8 +229,8 @@ class Comparison:
     ) -> WorseRow:
         frame = self.a.frame
         keys = {name: row[name] for name in KEYS if name in row}
-        told = [name for name in (*SHOWN, *KEYS) if name in keys and frame[name].n_unique() > 1]
-        named = [row.get("trace"), *(_named(name, row[name]) for name in dict.fromkeys(told))]
+        shown = [name for name in (*SHOWN, *KEYS) if name in keys and frame[name].n_unique() > 1]
+        named = [row.get("trace"), *(_named(name, row[name]) for name in dict.fromkeys(shown))]
         which = ", ".join(str(name) for name in dict.fromkeys(named) if name is not None)
         return WorseRow("fail_above", allowed, found, f"{which}: {how}", keys)
 

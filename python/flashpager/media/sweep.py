@@ -85,7 +85,7 @@ def read_axes(texts: Sequence[str]) -> dict[str, list[float]]:
 
 
 def sweep(
-    part: str, host: Host, axes: Mapping[str, Sequence[float]], asked: EstimateQuery
+    part: str, host: Host, axes: Mapping[str, Sequence[float]], query: EstimateQuery
 ) -> tuple[list[SweepPoint], list[str]]:
     """Estimate all combinations of page sizes, data lines and bus clocks.
 
@@ -93,7 +93,7 @@ def sweep(
         part: as :func:`flashpager.estimate` takes it.
         host: its bus's clock and data lines are what ``clock`` and ``width`` change.
         axes: values of ``page`` (bytes), ``width`` (bits) and ``clock`` (MHz).
-        asked: the rest of the question.
+        query: the rest of the question.
 
     Returns:
         estimates, each with what it is ``at``; and why combinations were left out.
@@ -113,7 +113,7 @@ def sweep(
             clocked = host
             if "clock" in at:
                 clocked = host.with_clock(_engine.find_part(part), at["clock"])
-            one = asked.of(
+            one = query.of(
                 part,
                 clocked,
                 page_bytes=whole.get("page"),

@@ -127,10 +127,10 @@ _BROKEN = "split(replace(datum.value, ' instead of ', '\\ninstead of '), '\\n')"
 
 
 def lost_over_cache(
-    told: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
+    losses: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
 ) -> alt.LayerChart:
     """Draw what caches of other sizes lose, a line for each number of ways."""
-    frame, titled = _frame(told, is_share=is_share)
+    frame, titled = _frame(losses, is_share=is_share)
     ways = style.values(frame, "ways")
     colours = {f"{one}": colour for one, colour in zip(ways, _COLOURS, strict=False)}
     caches = style.values(frame, "cache_bytes")
@@ -147,7 +147,7 @@ def lost_over_cache(
     )
     base = alt.Chart(frame).encode(x=x, y=y, color=colour, tooltip=_tips(is_share=is_share))
     here = frame.filter((pl.col("cache_bytes") == own.cache_bytes) & (pl.col("ways") == own.ways))
-    mine = [one for one in told if one.ways == own.ways]
+    mine = [one for one in losses if one.ways == own.ways]
     return style.finish(
         [
             base.mark_line(strokeWidth=2.5),
@@ -161,10 +161,10 @@ def lost_over_cache(
 
 
 def lost_over_line(
-    told: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
+    losses: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
 ) -> alt.LayerChart:
     """Draw what other lines lose in the same cache."""
-    frame, titled = _frame(told, is_share=is_share)
+    frame, titled = _frame(losses, is_share=is_share)
     x = style.log_x(
         "line_bytes",
         "line (bytes)",
@@ -180,7 +180,7 @@ def lost_over_line(
             base.mark_point(filled=True, size=50, opacity=1, color=style.BLUE),
             _ring(here, x, y),
         ],
-        lines(own, told, is_share=is_share),
+        lines(own, losses, is_share=is_share),
         f"{style.said(own.cache_bytes)} of cache in {own.ways} ways; ring: this design",
         setting=setting,
     )
@@ -195,15 +195,15 @@ def _ring(here: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
     return ring
 
 
-def _frame(told: Sequence[CacheLoss], *, is_share: bool) -> tuple[pl.DataFrame, str]:
+def _frame(losses: Sequence[CacheLoss], *, is_share: bool) -> tuple[pl.DataFrame, str]:
     scale = 1.0 if is_share else 1e-6
     frame = pl.DataFrame(
         {
-            "cache_bytes": [one.cache_bytes for one in told],
-            "line_bytes": [one.line_bytes for one in told],
-            "ways": [one.ways for one in told],
-            "named": [f"{one.ways}" for one in told],
-            "lost": [scale * one.lost for one in told],
+            "cache_bytes": [one.cache_bytes for one in losses],
+            "line_bytes": [one.line_bytes for one in losses],
+            "ways": [one.ways for one in losses],
+            "named": [f"{one.ways}" for one in losses],
+            "lost": [scale * one.lost for one in losses],
         }
     ).sort("ways", "cache_bytes", "line_bytes")
     return frame, "lost of the program's time" if is_share else "lost to misses (ms)"

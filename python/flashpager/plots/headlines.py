@@ -137,17 +137,17 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
         low = worst.get(one.cache_bytes, one.bandwidth_mib_s)
         worst[one.cache_bytes] = min(low, one.bandwidth_mib_s)
     # No page is the best if all are equally good.
-    told = [
+    bests = [
         one for cache, one in best.items() if one.bandwidth_mib_s >= style.NOTABLE * worst[cache]
     ]
-    if not told:
+    if not bests:
         return "No cache page is notably better than another"
-    small, large = told[0], told[-1]
+    small, large = bests[0], bests[-1]
     if small is large:
         size = style.said(small.cache_bytes)
         return f"{small.cache_page_bytes:,}-byte pages are the best in {size} of cache"
     between = f"from {style.said(small.cache_bytes)} to {style.said(large.cache_bytes)}"
-    pages = [one.cache_page_bytes for one in told]
+    pages = [one.cache_page_bytes for one in bests]
     if len(set(pages)) == 1:
         return f"{pages[0]:,}-byte pages are the best in every cache {between}"
     if pages == sorted(pages):
@@ -157,8 +157,8 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
             f"{style.said(large.cache_bytes)}"
         )
     often, count = Counter(pages).most_common(1)[0]
-    if 2 * count > len(told):
-        return f"{often:,}-byte pages are the best in {count} of {len(told)} caches {between}"
+    if 2 * count > len(bests):
+        return f"{often:,}-byte pages are the best in {count} of {len(bests)} caches {between}"
     return f"The best cache page is {min(pages):,} to {max(pages):,} bytes in caches {between}"
 
 

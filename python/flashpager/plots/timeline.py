@@ -289,12 +289,12 @@ def walks_chart(
     design: Design, found: Sequence[FaultTimes], names: Sequence[str], setting: str
 ) -> alt.LayerChart:
     """Draw the latency over the walk by each schedule named, and where the load hides it."""
-    asked = [fault.walk for fault in found]
+    wanted_walks = [fault.walk for fault in found]
     downgrades = found[0].downgrades
-    first, last = asked[0], asked[-1]
+    first, last = wanted_walks[0], wanted_walks[-1]
     hidden = _hidden(design, found[-1], names, first, last)
     step = max(1, (last - first) // _SAMPLES)
-    between = {*range(first, last, step), *asked, *hidden, *(walk + 1 for walk in hidden)}
+    between = {*range(first, last, step), *wanted_walks, *hidden, *(walk + 1 for walk in hidden)}
     dense = design.fault_times(sorted(walk for walk in between if walk <= last), downgrades)
     series = _series(dense, names)
     colours = {series[name]: _SCHEDULES[name] for name in names}
@@ -328,7 +328,7 @@ def walks_chart(
         *_budget_rules(hidden, x, top),
         marks.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour, strokeDash=dashes),
     ]
-    if len(asked) <= _MAX_POINTS:
+    if len(wanted_walks) <= _MAX_POINTS:
         tips = [alt.Tooltip("schedule:N"), alt.Tooltip("walk:Q", format=",")]
         tips.append(alt.Tooltip("latency:Q", title="latency (µs)", format=",.2f"))
         points = alt.Chart(_latencies(found, series)).mark_point(filled=True, size=55, opacity=1)

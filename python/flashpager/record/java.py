@@ -38,7 +38,7 @@ def target(request: RecordRequest) -> RecordTarget:
         FlashpagerError: if one of them cannot be had.
 
     """
-    asked = request.java or JavaOptions()
+    java = request.java or JavaOptions()
     name, *arguments = request.command
     launcher = shutil.which(name)
     if launcher is None:
@@ -53,7 +53,7 @@ def target(request: RecordRequest) -> RecordTarget:
             "install flashpager elsewhere"
         )
         raise FlashpagerError(message)
-    for text in (*asked.include, *(str(cap.absolute()) for cap in asked.caps)):
+    for text in (*java.include, *(str(cap.absolute()) for cap in java.caps)):
         if set(text) & set(";,:"):
             message = (
                 f"{text}: names of classes, and ways to CAP files, have no ';', ',' or ':' here"
@@ -61,10 +61,10 @@ def target(request: RecordRequest) -> RecordTarget:
             raise FlashpagerError(message)
     runtime = _runtime(name, launcher)
     program, rest = _program(arguments)
-    for cap in asked.caps:
+    for cap in java.caps:
         _check_zip(cap, "CAP file")
-    recorder = JavaAgent(launcher, arguments, asked, runtime, one_stream=request.one_stream)
-    return RecordTarget(recorder, program, rest, Placement.of_methods(asked.arrangement), "jvm")
+    recorder = JavaAgent(launcher, arguments, java, runtime, one_stream=request.one_stream)
+    return RecordTarget(recorder, program, rest, Placement.of_methods(java.arrangement), "jvm")
 
 
 def _runtime(name: str, launcher: str) -> str:
@@ -135,7 +135,7 @@ class JavaAgent:
         self,
         launcher: str,
         arguments: list[str],
-        asked: JavaOptions,
+        java: JavaOptions,
         runtime: str,
         *,
         one_stream: bool,
@@ -143,7 +143,7 @@ class JavaAgent:
         """Store ``launcher`` with its ``arguments``; ``runtime`` is the machine's version."""
         self.launcher = launcher
         self.arguments = arguments
-        self.asked = asked
+        self.java = java
         self.runtime = runtime
         self.one_stream = one_stream
         self.channel = StreamChannel(_SLOTS)
@@ -158,12 +158,12 @@ class JavaAgent:
 
     def _command(self, pipe: int, tail: int) -> list[str]:
         items = [f"pipe={pipe}", f"tail={tail}"]
-        if self.asked.include:
-            items.append(f"include={','.join(self.asked.include)}")
+        if self.java.include:
+            items.append(f"include={','.join(self.java.include)}")
         if self.one_stream:
             items.append("one-stream")
-        if self.asked.caps:
-            items.append(f"cap={':'.join(str(cap.absolute()) for cap in self.asked.caps)}")
+        if self.java.caps:
+            items.append(f"cap={':'.join(str(cap.absolute()) for cap in self.java.caps)}")
         # Recorded methods are longer than the program's: they shall be compiled all the same.
         compiled = "-XX:-DontCompileHugeMethods"
         return [self.launcher, f"-javaagent:{AGENT}={';'.join(items)}", compiled, *self.arguments]

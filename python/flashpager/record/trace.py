@@ -70,8 +70,8 @@ class Trace:
 
     def described(self) -> dict[str, object]:
         """Return ``info`` without images and blocks, for the metadata of results."""
-        told = self.info.as_dict().items()
-        return {name: value for name, value in told if name not in ("images", "blocks")}
+        fields = self.info.as_dict().items()
+        return {name: value for name, value in fields if name not in ("images", "blocks")}
 
 
 def check_traces(given: object, taker: str) -> list[Trace]:

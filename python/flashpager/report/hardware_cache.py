@@ -120,14 +120,14 @@ def _lost(row: Row) -> CacheLoss:
 
 
 def _charts(rows: list[Row], changes: list[DesignChange]) -> dict[str, style.Drawing]:
-    told, own = [_lost(row) for row in rows], _lost(rows[0])
+    losses, own = [_lost(row) for row in rows], _lost(rows[0])
     design, is_share = rows[0].design, rows[0].run is not None
     setting = f"{design.part}, {design.bus}, {design.policy}"
     charts: dict[str, style.Drawing] = {}
     if changes:
         charts["what-bites"] = plots.what_bites(changes, setting)
-    of_size = [one for one in told if one.line_bytes == own.line_bytes]
-    of_line = [one for one in told if (one.cache_bytes, one.ways) == (own.cache_bytes, own.ways)]
+    of_size = [one for one in losses if one.line_bytes == own.line_bytes]
+    of_line = [one for one in losses if (one.cache_bytes, one.ways) == (own.cache_bytes, own.ways)]
     charts["lost-over-cache-size"] = plots.lost_over_cache(of_size, own, setting, is_share=is_share)
     charts["lost-over-line"] = plots.lost_over_line(of_line, own, setting, is_share=is_share)
     return charts

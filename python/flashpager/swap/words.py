@@ -54,7 +54,7 @@ def answer(found: SwapBenchmark) -> list[str]:
 
 
 def _speeds(found: SwapBenchmark) -> str:
-    told = []
+    texts = []
     for reading, run in found.runs.items():
         if not run.points:
             continue
@@ -62,13 +62,13 @@ def _speeds(found: SwapBenchmark) -> str:
         mean = "" if beyond is None else f" (beyond RAM, mean {significant(100 * beyond, 3)})"
         # Caches make RAM faster for some reads than for others.
         own = f" of {run.system.ram_mib_s:,.0f} MB/s" if found.live else ""
-        told.append(f"{reading} {_share(last_speed(run))}{own}{mean}")
+        texts.append(f"{reading} {_share(last_speed(run))}{own}{mean}")
     of = (
         "its speed while all was in RAM"
         if found.live
         else f"RAM's {significant(found.ram_mib_s, 4)} MB/s"
     )
-    return f"read at the end, of {of}: {', '.join(told)}"
+    return f"read at the end, of {of}: {', '.join(texts)}"
 
 
 def point_cells(point: Point | None, page_bytes: int) -> list[str]:
@@ -192,8 +192,8 @@ def _medium(of: SwapSystem) -> str:
         (f"{counted(prices.program_unit_bytes, 'byte')} programmed", prices.program_unit_ns),
         ("an erasure", prices.erase_ns),
     )
-    told = ", ".join(f"{title} {duration(ns)}" for title, ns in priced if ns)
-    return (f"{of.part}: " if of.part else "") + told + _unverified(of.unverified)
+    texts = ", ".join(f"{title} {duration(ns)}" for title, ns in priced if ns)
+    return (f"{of.part}: " if of.part else "") + texts + _unverified(of.unverified)
 
 
 def _unverified(fields: Sequence[str]) -> str:

@@ -164,7 +164,7 @@ class EmulatedDevice:
             lines: list[str] = []
             if chip is None or self.compile_on_pins is None:
                 self.compile(folder, sources or pager_sources())
-                counted = told = _numbers(_run(self.emulator, folder, design))
+                counted = printed_numbers = _numbers(_run(self.emulator, folder, design))
             else:
                 self.compile_on_pins(folder, sources or pager_sources())
                 options = chip.options(fit_runs)
@@ -173,30 +173,36 @@ class EmulatedDevice:
                     counting, lines = both.map(
                         lambda command: _run(command, folder, design), commands
                     )
-                counted, told = _numbers(counting), _numbers(lines)
+                counted, printed_numbers = _numbers(counting), _numbers(lines)
         names = (*COUNTS, *TAG_COUNTS) if design.tag_bytes else COUNTS
         of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP) if design.tag_bytes else COUNTS_OF_CHIP
         compared = [
             ComparedCount(name, getattr(counts, name), _of(counted, name)) for name in names
         ]
         compared += [
-            ComparedCount(f"{name}, by the chip", getattr(counts, name), _of(told, f"chip_{name}"))
+            ComparedCount(
+                f"{name}, by the chip", getattr(counts, name), _of(printed_numbers, f"chip_{name}")
+            )
             for name in of_chip
             if chip is None or name != "prefetches"
         ]
-        compared.append(ComparedCount("CRC-32 of all bytes", runs.crc(image), _of(told, "crc")))
-        return Verification(compared, told.get("cycles"), parts_of(lines) if lines else [])
+        compared.append(
+            ComparedCount("CRC-32 of all bytes", runs.crc(image), _of(printed_numbers, "crc"))
+        )
+        return Verification(
+            compared, printed_numbers.get("cycles"), parts_of(lines) if lines else []
+        )
 
 
 def _missing(tool: str, package: str) -> str:
     return f"{tool} not installed: verify wants it (Debian: apt install {package})"
 
 
-def _of(told: dict[str, int], name: str) -> int:
-    if name not in told:
+def _of(numbers: dict[str, int], name: str) -> int:
+    if name not in numbers:
         message = f"the emulated device did not say its {name}"
         raise FlashpagerError(message)
-    return told[name]
+    return numbers[name]
 
 
 def _compile(command: Sequence[str], folder: Path) -> str:

@@ -427,17 +427,17 @@ def page(
         theirs.close()
         for descriptor in (shared, *kept):
             os.close(descriptor)
-    told = dict(zip(_FIELDS, values, strict=True))
-    if told["state"] != _PAGED:
-        raise FlashpagerError(_refusal(program, told, reason.partition(b"\0")[0].decode()))
+    numbers = dict(zip(_FIELDS, values, strict=True))
+    if numbers["state"] != _PAGED:
+        raise FlashpagerError(_refusal(program, numbers, reason.partition(b"\0")[0].decode()))
     return PagedRun(
-        counts={name: told[name] for name in COUNTS},
-        code_bytes=told["code_bytes"],
-        data_reads=told["data_reads"],
-        straddles=told["straddles"],
+        counts={name: numbers[name] for name in COUNTS},
+        code_bytes=numbers["code_bytes"],
+        data_reads=numbers["data_reads"],
+        straddles=numbers["straddles"],
         handler_ns=statistics.median(times) if times else None,
-        mean_handler_ns=told["handler_ns"] / faults if faults else None,
-        outer_ns=told["outer_ns"],
+        mean_handler_ns=numbers["handler_ns"] / faults if faults else None,
+        outer_ns=numbers["outer_ns"],
         seconds=seconds,
         exit_code=code,
         interrupted=forward.count > 0,
@@ -456,11 +456,11 @@ class _FixedAddresses:
         self._libc.personality(self._before)
 
 
-def _refusal(program: LinuxProgram, told: dict[str, int], reason: str) -> str:
+def _refusal(program: LinuxProgram, numbers: dict[str, int], reason: str) -> str:
     """Explain why a program was not paged to its end."""
-    if told["state"] == _NOT_LOADED:
+    if numbers["state"] == _NOT_LOADED:
         return f"{program.name}: ran without the pager, as its loader takes no LD_PRELOAD"
-    error = OSError(told["error"], os.strerror(told["error"])) if told["error"] else None
+    error = OSError(numbers["error"], os.strerror(numbers["error"])) if numbers["error"] else None
     if reason == "userfaultfd" and isinstance(error, PermissionError):
         return (
             "userfaultfd: is not permitted here: allow it with 'sudo sysctl "
@@ -468,6 +468,6 @@ def _refusal(program: LinuxProgram, told: dict[str, int], reason: str) -> str:
             "also in its seccomp profile"
         )
     why = f"{reason}: {error.strerror}" if error else reason
-    if told["state"] == _STOPPED:
+    if numbers["state"] == _STOPPED:
         return f"{program.name}: was stopped: {why}"
     return f"{program.name}: is not paged: {why}"

@@ -331,12 +331,12 @@ def _paged(
         last = written.pop().removesuffix("|")
         if last:
             written.append(last)
-    told = _told(paged[at + 1 :])
+    numbers = _numbers(paged[at + 1 :])
     for line in paged[at:]:
         if line.startswith("error "):
             message = f"the emulated machine stopped: {line.removeprefix('error ')}"
-            if "access" in told:
-                message += f" of {told['access']:#x} by the instruction at {told['at']:#x}"
+            if "access" in numbers:
+                message += f" of {numbers['access']:#x} by the instruction at {numbers['at']:#x}"
             raise FlashpagerError(message)
     return _MachineOutput(written, paged[at + 1 :])
 
@@ -347,13 +347,13 @@ def _seconds(info: TraceInfo, counts: Counts) -> float:
 
 
 def _compared(said: _MachineOutput, counts: Counts, machine: MmuMachine) -> list[ComparedCount]:
-    told = _told(said.lines)
-    compared = [ComparedCount(name, getattr(counts, name), _of(told, name)) for name in _COUNTS]
+    numbers = _numbers(said.lines)
+    compared = [ComparedCount(name, getattr(counts, name), _of(numbers, name)) for name in _COUNTS]
     return compared + [
         ComparedCount(
             f"{' and '.join(of)}, by the chip",
             sum(getattr(counts, each) for each in of),
-            _of(told, f"chip_{name}"),
+            _of(numbers, f"chip_{name}"),
         )
         for name, of in machine.of_chip
     ]
@@ -558,16 +558,16 @@ def _is_noise(line: str) -> bool:
     return line.startswith(("qemu: module ", "qemu-system-arm: warning: "))
 
 
-def _told(lines: list[str]) -> dict[str, int]:
+def _numbers(lines: list[str]) -> dict[str, int]:
     pairs = (line.rpartition(" ") for line in lines)
     return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
 
 
-def _of(told: dict[str, int], name: str) -> int:
-    if name not in told:
+def _of(numbers: dict[str, int], name: str) -> int:
+    if name not in numbers:
         message = f"the emulated machine did not say its {name}"
         raise FlashpagerError(message)
-    return told[name]
+    return numbers[name]
 
 
 def _crc(lines: list[str]) -> int:
