@@ -95,13 +95,7 @@ def simulate(
     with counting("replays") as progress:
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
-    losses = None
-    if has_hardware_cache(row.design.part, row.design.ways):
-        stall = None
-        if not row.is_executed:
-            with counting("passes for stalls") as progress:
-                stall = _engine.worst_stall(trace, design, progress=progress, warm_up=warming)
-        losses = Losses.of_row(row, stall)
+    losses = _losses(opened, design, row)
     timed = []
     if calls:
         with counting("passes for calls") as progress:
@@ -109,20 +103,13 @@ def simulate(
     unmet = needs.unmet(row)
     with held_to([each.said for each in unmet]):
         if json:
-            head = {"version": _engine.version(), "trace": opened.described()}
-            origins: dict[str, Any] = {
-                "said": flags.sources(design),
-                "unverified": design.unverified(),
+            extra = {
+                "needs": asdict(needs),
+                "unmet": [asdict(each) for each in unmet],
+                **({"calls": [each.as_dict() for each in timed]} if calls else {}),
+                **({"losses": losses.as_dict()} if losses else {}),
             }
-            gate = {"needs": asdict(needs), "unmet": [asdict(each) for each in unmet]}
-            of_calls: dict[str, Any] = (
-                {"calls": [each.as_dict() for each in timed]} if calls else {}
-            )
-            of_calls |= {"losses": losses.as_dict()} if losses else {}
-            assumed = [one.as_dict() for one in row.assumed]
-            origins |= {"assumed": [*assumed, *flags.unsaid_cache(design)]}
-            origins |= unpublished.as_dict(rows)
-            print_json({**head, **row.as_dict(), **origins, **gate, **of_calls})
+            print_json(_as_json(opened, flags, design, rows, unpublished) | extra)
             return
         _show(opened.info, row, flags.origins(design), losses)
         if timed:
@@ -137,6 +124,40 @@ def simulate(
             note(f"not published of {flags.board}: {what}")
         for warning in row.warnings:
             note(f"warning: {warning}")
+
+
+def _losses(trace: Trace, design: Design, row: Row) -> Losses | None:
+    """Return what misses cost, if the design has a cache in hardware."""
+    if not has_hardware_cache(row.design.part, row.design.ways):
+        return None
+    if row.is_executed:
+        return Losses.of_row(row, None)
+    with counting("passes for stalls") as progress:
+        stall = _engine.worst_stall(
+            trace.path, design, progress=progress, warm_up=trace.info.warm_up
+        )
+    return Losses.of_row(row, stall)
+
+
+def _as_json(
+    trace: Trace,
+    flags: options.DesignFlags,
+    design: Design,
+    rows: list[Row],
+    unpublished: "_UnpublishedFacts",
+) -> dict[str, Any]:
+    """Return the result of a replay, and where the design's values come from, for ``--json``."""
+    row = rows[0]
+    assumed = [one.as_dict() for one in row.assumed]
+    return {
+        "version": _engine.version(),
+        "trace": trace.described(),
+        **row.as_dict(),
+        "said": flags.sources(design),
+        "unverified": design.unverified(),
+        "assumed": [*assumed, *flags.unsaid_cache(design)],
+        **unpublished.as_dict(rows),
+    }
 
 
 @dataclass(frozen=True)
