@@ -11,9 +11,10 @@ use super::names::file_name;
 use crate::elf::{ElfFile, is_unnamed, read_bytes};
 use crate::sample_profile::{SampleProfile, profile};
 
-/// What flash holds where nothing was programmed.
+/// The value of flash bytes that were not programmed.
 const ERASED: u8 = 0xff;
 
+/// An ELF file with its contents.
 struct Binary {
     path: PathBuf,
     bytes: Vec<u8>,
@@ -28,7 +29,7 @@ impl Binary {
         Ok(Self { path: path.to_owned(), bytes, elf })
     }
 
-    /// Why this is not what `image` was made from.
+    /// Returns why this is not the file that `image` was made from; `None` if it may be.
     fn differs_from(&self, image: &Image) -> Option<String> {
         let (here, recorded) = (self.elf.build_id(), image.build_id.as_str());
         if here != recorded && !(here.is_empty() || recorded.is_empty()) {
@@ -43,14 +44,15 @@ impl Binary {
     }
 }
 
-/// The files that a person named, each with its image.
+/// The files that the user named, each with its image.
 pub struct Binaries {
-    /// By image.
+    /// The file of each image; `None` if none was named for it.
     named: Vec<Option<Binary>>,
 }
 
 impl Binaries {
-    /// Find the image of each file: by build id, without one by name and sections.
+    /// Reads the files and finds the image of each: by build id, or by name and sections if there is
+    /// none.
     ///
     /// # Errors
     /// A file that cannot be read, or that belongs to none of `images`.
@@ -76,8 +78,8 @@ impl Binaries {
         Ok(Self { named })
     }
 
-    /// The symbols that were recorded of `image`, or those of the file named for it if that names
-    /// more functions: what was stripped may still name those that it exports.
+    /// Returns the recorded symbols of `image`, or those of its file if that names more functions. A
+    /// stripped program may still name the functions that it exports.
     pub fn symbols(&self, image: usize, about: &Image) -> Vec<Symbol> {
         let named = |symbols: &[Symbol]| {
             let unnamed = symbols.iter().filter(|symbol| is_unnamed(&symbol.name)).count();
@@ -90,18 +92,18 @@ impl Binaries {
             .unwrap_or_else(|| about.symbols.clone())
     }
 
-    /// The lines of `image`, from the file named for it or the one recorded.
+    /// Returns the source lines of `image`, from the named file or the recorded one.
     ///
     /// # Errors
-    /// When that file is gone, is another by now, or has no lines.
+    /// A file that is gone, has changed, or has no lines.
     pub fn lines(&self, image: usize, about: &Image) -> Result<SourceLines> {
         self.read(image, about, |bytes| SourceLines::of(bytes, &about.sections))
     }
 
-    /// What was executed of `image` by line, from the same file; `times` as in [`profile()`].
+    /// Profiles `image` by source lines, from the same file. `times` is that of [`profile()`].
     ///
     /// # Errors
-    /// As those of [`Binaries::lines`].
+    /// Those of [`Binaries::lines`].
     pub fn profile(
         &self,
         image: usize,
@@ -111,12 +113,12 @@ impl Binaries {
         self.read(image, about, |bytes| profile(bytes, &about.sections, times))
     }
 
-    /// The bytes of the flash image, as they lie there: sections of the files that were named. What
-    /// lies between them is erased.
+    /// Returns the bytes of the flash image, from the sections of the named files. Bytes between the
+    /// sections are erased.
     ///
     /// # Errors
-    /// When no file was named for one of `images`, and when a named one has other functions than
-    /// those recorded, or not the bytes of its sections.
+    /// An image without a named file, and a file with other functions than the recorded ones or
+    /// without the bytes of its sections.
     pub fn in_flash(&self, images: &[Image]) -> Result<Vec<u8>> {
         let mut flash = Vec::new();
         for (image, binary) in images.iter().zip(&self.named) {
@@ -144,7 +146,7 @@ impl Binaries {
         Ok(flash)
     }
 
-    /// Read the contents of the file of `image`.
+    /// Applies `read` to the contents of the file of `image`.
     fn read<T>(
         &self,
         image: usize,

@@ -12,17 +12,17 @@ use object::{
 
 use crate::unwind;
 
-/// Larger files are no programs.
+/// Largest file that may be a program, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// Linkers write 20 bytes at most; more than this is no build id.
+/// Largest build id, in bytes. Linkers write 20 bytes at most.
 const MAX_BUILD_ID_BYTES: usize = 64;
 
-/// How the name of a function begins that a stripped program does not name. Its address follows, in
+/// Prefix of the names of functions that a stripped program does not name. The address follows in
 /// hexadecimal.
 const UNNAMED: &str = "sub_";
 
-/// Whether `name` was given to a function of a stripped program.
+/// Tells whether `name` was made for a function of a stripped program.
 pub fn is_unnamed(name: &str) -> bool {
     name.strip_prefix(UNNAMED).is_some_and(|address| {
         !address.is_empty()
@@ -30,7 +30,7 @@ pub fn is_unnamed(name: &str) -> bool {
     })
 }
 
-/// What placement needs of an ELF file.
+/// The parts of an ELF file that placement needs.
 pub struct ElfFile {
     architecture: String,
     build_id: String,
@@ -39,10 +39,10 @@ pub struct ElfFile {
     symbols: Vec<ElfSymbol>,
 }
 
-/// What is placed as linked begins at a multiple of so many bytes: what serial NOR erases, and more
-/// than lines of caches in hardware have.
+/// Alignment of code that is placed as linked, in bytes. It is the erase size of serial NOR, and
+/// more than a line of a hardware cache.
 pub const LINKED_BASE: u64 = 4096;
-/// How far that may reach.
+/// Largest span of code that is placed as linked, in bytes.
 const LINKED_SPAN: u64 = 64 << 20;
 
 struct ElfSection {
@@ -50,9 +50,9 @@ struct ElfSection {
     address: u64,
     bytes: u64,
     align: u64,
-    /// Whether the file holds its bytes (`.bss` has none).
+    /// The file holds its bytes (`.bss` has none).
     in_file: bool,
-    /// Whether the file ends before they do.
+    /// The file ends before its bytes do.
     cut_off: bool,
 }
 
@@ -70,23 +70,26 @@ struct ElfSymbol {
 }
 
 impl ElfFile {
-    /// Read `path`.
+    /// Reads the file `path`.
     ///
     /// # Errors
-    /// When the file cannot be read or is no whole ELF file.
+    /// A file that cannot be read or is no complete ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
         Self::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))
     }
 
-    /// Parse the contents of a file.
+    /// Parses the contents of a file.
+    ///
+    /// # Errors
+    /// Contents that are no ELF file or damaged, in words.
     pub fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
         if !bytes.starts_with(b"\x7fELF") {
             return Err("is no ELF file".into());
         }
         let file =
             object::File::parse(bytes).map_err(|e| format!("is a damaged ELF file ({e})"))?;
-        // Names may share bytes, but not so many that they outgrow the file.
+        // Names may share bytes of the file, but all together must not be longer than it.
         let mut names = bytes.len();
         let mut sections = Vec::new();
         for section in file.sections() {
@@ -131,27 +134,27 @@ impl ElfFile {
         })
     }
 
-    /// The instruction set as QEMU spells it; empty if QEMU has none.
+    /// Returns the instruction set as QEMU spells it; empty if QEMU has none.
     pub fn architecture(&self) -> &str {
         &self.architecture
     }
 
-    /// The GNU build id in hexadecimal, or nothing.
+    /// Returns the GNU build id in hexadecimal; empty if there is none.
     pub fn build_id(&self) -> &str {
         &self.build_id
     }
 
-    /// The linked address at which the first executable segment begins.
+    /// Returns the linked address of the first executable segment.
     pub fn first_executable(&self) -> Option<u64> {
         self.segments.iter().filter(|segment| segment.executable).map(|s| s.address).min()
     }
 
-    /// Whether at least one of `names` is there with bytes in it.
+    /// Tells whether the file has at least one of the sections `names`, with bytes in it.
     pub fn has_sections(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.section(name).is_some())
     }
 
-    /// The sections of these names that are there, each once, in the order of the names.
+    /// Returns the sections with these names, each once, in the order of the names.
     fn sections_named(&self, names: &[String]) -> Vec<&ElfSection> {
         let mut found: Vec<&ElfSection> = Vec::new();
         for section in names.iter().filter_map(|name| self.section(name)) {
@@ -168,9 +171,8 @@ impl ElfFile {
             .find(|section| section.name == name && section.bytes > 0 && section.in_file)
     }
 
-    /// How far above its linked addresses the file lies when its bytes from
-    /// `file_offset` on are mapped at `start`..`end`. `None` when that mapping
-    /// holds no executable segment.
+    /// Returns the distance of the file above its linked addresses if its bytes from `file_offset` on
+    /// are mapped at `start`..`end`. `None` if the mapping holds no executable segment.
     pub fn bias(&self, file_offset: u64, start: u64, end: u64) -> Option<u64> {
         let mapped_end = file_offset.saturating_add(end.saturating_sub(start));
         self.segments
@@ -188,11 +190,11 @@ impl ElfFile {
             })
     }
 
-    /// Lay the sections `names` out in flash from `offset` on, each on its own
-    /// alignment. A name that the file lacks is passed over if another is there.
+    /// Places the sections `names` in flash from `offset` on, each with its own alignment. A section
+    /// that the file lacks is skipped if it has another.
     ///
     /// # Errors
-    /// When none of the sections is there, or the image grows over 4 GiB.
+    /// A file with none of the sections, and an image over 4 GiB.
     pub fn place(&self, path: &Path, names: &[String], offset: u32) -> Result<Image> {
         let mut end = u64::from(offset);
         let mut placed = Vec::new();
@@ -204,12 +206,12 @@ impl ElfFile {
         self.image(path, names, &placed)
     }
 
-    /// Lay the sections `names` out in flash as far from one another as they are linked, from the
-    /// [`LINKED_BASE`] on that is not above the first. So a cache in hardware, whose lines and sets
-    /// addresses choose, has them in the same sets but for a turn of all.
+    /// Places the sections `names` in flash at the distances at which they are linked. Offset 0 is
+    /// the multiple of [`LINKED_BASE`] at or below the first section. A hardware cache, which chooses
+    /// lines and sets by address, then has them in the same sets, rotated together.
     ///
     /// # Errors
-    /// When none of the sections is there, they overlap, or they reach over [`LINKED_SPAN`].
+    /// A file with none of the sections, sections that overlap, and a span over [`LINKED_SPAN`].
     pub fn place_as_linked(&self, path: &Path, names: &[String]) -> Result<Image> {
         let mut found = self.sections_named(names);
         found.sort_by_key(|section| section.address);
@@ -244,7 +246,7 @@ impl ElfFile {
         self.image(path, names, &placed)
     }
 
-    /// The image of sections and where they lie in flash, ascending.
+    /// Makes the image of sections with their flash offsets, which ascend.
     fn image(&self, path: &Path, names: &[String], placed: &[(&ElfSection, u64)]) -> Result<Image> {
         let place = path.display().to_string();
         let mut sections = Vec::new();
@@ -296,8 +298,8 @@ impl ElfFile {
         })
     }
 
-    /// Whether it was linked so that `sections` lie where they say. Their bytes
-    /// need not be in it: files that only hold debug information have none.
+    /// Tells whether the file has `sections` at their addresses and with their sizes. It need not hold
+    /// their bytes: files of debug information have none.
     pub fn agrees_with(&self, sections: &[Section]) -> bool {
         sections.iter().all(|wanted| {
             self.sections.iter().any(|section| {
@@ -308,8 +310,8 @@ impl ElfFile {
         })
     }
 
-    /// The first function of `image` that is here by name, and not where it was recorded. Files
-    /// without a build id have nothing else by which their versions are told apart.
+    /// Returns the first function of `image` that the file has at another place. It distinguishes
+    /// versions of files without a build id.
     pub fn moved<'image>(&self, image: &'image Image) -> Option<&'image str> {
         let mut here: HashMap<String, Vec<u32>> = HashMap::new();
         for symbol in self.names_in(&image.sections) {
@@ -324,7 +326,8 @@ impl ElfFile {
             .map(|recorded| recorded.name.as_str())
     }
 
-    /// The bytes of a section in the contents of a file, if they are there, and so many.
+    /// Returns the bytes of a section in the contents of a file. `None` if they are missing or their
+    /// number differs.
     pub fn section_bytes<'data>(contents: &'data [u8], wanted: &Section) -> Option<&'data [u8]> {
         let file = object::File::parse(contents).ok()?;
         let section = file.sections().find(|section| {
@@ -333,15 +336,15 @@ impl ElfFile {
         section.data().ok().filter(|data| data.len() == wanted.bytes as usize)
     }
 
-    /// Its functions in `sections`, by flash offset: of several names for one address the
-    /// longest-reaching.
+    /// Returns the functions in `sections`, sorted by flash offset. Of several names for one address
+    /// it has the one with most bytes.
     pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
         let mut symbols = self.names_in(sections);
         symbols.dedup_by_key(|symbol| symbol.offset);
         symbols
     }
 
-    /// Its functions in `sections` under all of their names, by flash offset.
+    /// Returns the functions in `sections` under all of their names, sorted by flash offset.
     pub fn names_in(&self, sections: &[Section]) -> Vec<Symbol> {
         let mut symbols: Vec<Symbol> = self
             .symbols
@@ -370,10 +373,10 @@ impl ElfFile {
     }
 }
 
-/// The contents of a file that may be a program.
+/// Reads the contents of a file that may be a program.
 ///
 /// # Errors
-/// When it cannot be read, or is too large for one.
+/// A file that cannot be read, or is too large for a program.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let meta = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
     if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
@@ -383,7 +386,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| Error::file(path, e))
 }
 
-/// Take `name`'s bytes off `left`.
+/// Copies `name` and subtracts its length from `left`, the number of bytes that names may have.
 fn counted(name: &str, left: &mut usize) -> std::result::Result<String, String> {
     *left = left
         .checked_sub(name.len())
@@ -402,7 +405,7 @@ fn functions<'data>(
         if !name.is_empty() {
             functions.push(ElfSymbol {
                 name,
-                // Bit 0 of an ARM function's address says Thumb.
+                // Bit 0 of the address of an ARM function means Thumb.
                 address: if thumb { symbol.address() & !1 } else { symbol.address() },
                 bytes: symbol.size(),
             });
@@ -411,8 +414,8 @@ fn functions<'data>(
     Ok(functions)
 }
 
-/// Labels of code that have no type, as assemblers write them where none is asked for: functions
-/// unless they lie in one, or have a dot or dollar in their name, as local ones have.
+/// Returns the labels of code without a type, which assemblers write by default. They count as
+/// functions unless they lie in one, or have a dot or dollar in their name, as local labels have.
 fn labels(
     file: &object::File<'_>,
     thumb: bool,
@@ -423,7 +426,7 @@ fn labels(
     begun.sort_unstable();
     let is_in_function = |address: u64| {
         let before = &begun[..begun.partition_point(|(begin, _)| *begin <= address)];
-        // Without a size one reaches as far as the next.
+        // A function without a size reaches to the next one.
         before.last().is_some_and(|(begin, bytes)| *bytes == 0 || address - begin < *bytes)
     };
     let is_code = |symbol: &object::Symbol<'_, '_>| {
@@ -452,8 +455,9 @@ fn labels(
     Ok(labels)
 }
 
-/// Functions of a stripped program that tables for unwinding tell and none of `named` holds, with
-/// names as disassemblers give them. One without a length reaches as far as the next.
+/// Returns the functions of a stripped program that its unwind tables list and that lie in none of
+/// `named`. They get names as disassemblers make them. A function without a length reaches to the
+/// next one.
 fn unnamed(file: &object::File<'_>, named: &[ElfSymbol]) -> Vec<ElfSymbol> {
     let mut held: Vec<(u64, u64)> = named.iter().map(|one| (one.address, one.bytes)).collect();
     held.sort_unstable();
@@ -472,13 +476,13 @@ fn unnamed(file: &object::File<'_>, named: &[ElfSymbol]) -> Vec<ElfSymbol> {
         .map(|(address, bytes)| ElfSymbol {
             name: format!("{UNNAMED}{address:x}"),
             address,
-            // The last one reaches to the end of its section.
+            // The last function reaches to the end of its section.
             bytes: bytes.unwrap_or_else(|| next(address).map_or(u64::MAX, |end| end - address)),
         })
         .collect()
 }
 
-/// The instruction set and byte order, as in the names of QEMU's commands.
+/// Returns the instruction set and byte order as in the names of QEMU's commands.
 fn qemu_name(file: &object::File<'_>) -> &'static str {
     use object::Architecture as A;
     match (file.architecture(), file.is_little_endian()) {

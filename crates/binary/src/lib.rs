@@ -1,5 +1,7 @@
-//! Programs as files: ELF sections and symbols, lines of source, the names that people
-//! gave, and what the copy loop of a flash driver executes.
+//! Program files: ELF sections and symbols, source lines, link maps, demangled names, and the copy
+//! loops of flash drivers.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod binaries;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! Lines of source, from DWARF.
+//! Source lines, from DWARF.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,33 +14,33 @@ use object::{CompressionFormat, Object, ObjectSection};
 
 use super::names::{bounded, demangled};
 
-/// Debug information unpacks to no more than this.
+/// Largest size of the uncompressed debug information, in bytes.
 const MAX_UNPACKED_BYTES: u64 = 2 << 30;
 
-/// A line of source.
+/// A source line.
 pub struct SourceLine {
-    /// Its file, as the compiler was called with it.
+    /// The file, by the path that the compiler was called with.
     pub file: Arc<str>,
-    /// Its number, from 1.
+    /// Number of the line, counted from 1.
     pub line: u32,
-    /// The function around it, the innermost if it was inlined.
+    /// The innermost function around it; it may have been inlined.
     pub function: Option<Arc<str>>,
 }
 
-/// The lines of an image.
+/// The source lines of an image.
 #[derive(Default)]
 pub struct SourceLines {
-    /// Each line once.
+    /// The lines, each once.
     pub lines: Vec<SourceLine>,
-    /// (flash offsets, index of the line), in no order.
+    /// Flash offsets and the index of their line, not sorted.
     pub spans: Vec<(Range<u32>, usize)>,
 }
 
 impl SourceLines {
-    /// The lines behind `sections` by the DWARF in the ELF file `bytes`.
+    /// Reads the lines of `sections` from the DWARF in the ELF file `bytes`.
     ///
     /// # Errors
-    /// When it is damaged or has no lines for them.
+    /// DWARF that is damaged or has no lines for the sections, in words.
     pub fn of(bytes: &[u8], sections: &[Section]) -> Result<Self, String> {
         let (dwarf, endian) = dwarf_of(bytes)?;
         let context = Context::from_dwarf(dwarf.borrow(|data| EndianSlice::new(data, endian)))
@@ -61,7 +61,7 @@ impl SourceLines {
                 else {
                     continue;
                 };
-                // Every row takes a byte of the file, unless the file lies.
+                // Every row takes at least one byte of an undamaged file.
                 if lines.spans.len() > bytes.len().saturating_mul(4) {
                     return Err(damaged(&"its lines repeat without end"));
                 }
@@ -84,10 +84,10 @@ impl SourceLines {
     }
 }
 
-/// The sections of debug information of a file, unpacked.
+/// The sections of debug information of a file, uncompressed.
 type Unpacked<'data> = DwarfSections<Cow<'data, [u8]>>;
 
-/// The debug information of an ELF file, and its byte order.
+/// Reads the debug information of an ELF file. Returns it with the byte order.
 pub(crate) fn dwarf_of(bytes: &[u8]) -> Result<(Unpacked<'_>, RunTimeEndian), String> {
     let file = object::File::parse(bytes).map_err(|e| damaged(&e))?;
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
@@ -95,12 +95,12 @@ pub(crate) fn dwarf_of(bytes: &[u8]) -> Result<(Unpacked<'_>, RunTimeEndian), St
     Ok((DwarfSections::load(|id| unpacked(&file, id, &mut left))?, endian))
 }
 
-/// The innermost function at `address`.
+/// Returns the demangled name of the innermost function at `address`.
 fn function_at(context: &Context<EndianSlice<'_, RunTimeEndian>>, address: u64) -> Option<String> {
     Some(demangled(&linked_name_at(context, address)?))
 }
 
-/// The same, as the linker knows it.
+/// Returns the name of the innermost function at `address` as the linker has it.
 pub(crate) fn linked_name_at(
     context: &Context<EndianSlice<'_, RunTimeEndian>>,
     address: u64,
@@ -110,7 +110,8 @@ pub(crate) fn linked_name_at(
     Some(function.raw_name().ok()?.into_owned())
 }
 
-/// The bytes of a section; none if it is not there.
+/// Returns the uncompressed bytes of a section; no bytes if the file lacks it. `left` is the
+/// number of bytes that may still be uncompressed.
 fn unpacked<'data>(
     file: &object::File<'data>,
     id: SectionId,

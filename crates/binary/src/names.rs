@@ -1,12 +1,12 @@
-//! Names as their language writes them.
+//! Names of functions, as they are written in their language.
 
 use std::fmt::{self, Write};
 use std::path::Path;
 
-/// Longest name, in bytes. Few bytes of a mangled name can stand for gigabytes.
+/// Longest name, in bytes. A short mangled name can stand for gigabytes.
 const MAX_BYTES: usize = 2048;
 
-/// Text that takes no more than [`MAX_BYTES`].
+/// Text of at most [`MAX_BYTES`]. More is an error.
 #[derive(Default)]
 struct BoundedText(String);
 
@@ -20,28 +20,28 @@ impl Write for BoundedText {
     }
 }
 
-/// `name` as a person wrote it, if Rust or C++ mangled it; cut off if endless.
+/// Demangles a name of Rust or C++. Other names stay as they are; one that is too long is cut off.
 pub fn demangled(name: &str) -> String {
     rust(name).or_else(|| cpp(name)).unwrap_or_else(|| bounded(name))
 }
 
-/// Whether a person who says `said` may mean the function `name`: as the linker knows it or as it
-/// was written, with its parameters or without.
-pub fn is_called(name: &str, said: &str) -> bool {
+/// Tells whether `given` can mean the function `name`. It may be the name as the linker has it, or
+/// the demangled name with its parameters or without.
+pub fn is_called(name: &str, given: &str) -> bool {
     let is_written = |written: &str| {
-        written.strip_prefix(said).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+        written.strip_prefix(given).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
     };
-    name == said || !said.is_empty() && is_written(&demangled(name))
+    name == given || !given.is_empty() && is_written(&demangled(name))
 }
 
-/// `name`, cut off if endless.
+/// Cuts a name off if it is too long.
 pub fn bounded(name: &str) -> String {
     let end = (0..=MAX_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     name[..end.unwrap_or(0)].to_owned()
 }
 
 fn rust(name: &str) -> Option<String> {
-    // Older Rust names are C++ names with a hash at their end.
+    // Older names of Rust are names of C++ with a hash at their end.
     if !(name.starts_with("_R") || name.contains("17h")) || name.len() > MAX_BYTES {
         return None;
     }
@@ -61,7 +61,7 @@ fn cpp(name: &str) -> Option<String> {
     Some(text.0)
 }
 
-/// The last part of a path, cut off if endless.
+/// Returns the last part of a path, cut off if it is too long.
 pub fn file_name(path: &str) -> String {
     let name = Path::new(path).file_name().map(|name| name.to_string_lossy());
     bounded(name.as_deref().unwrap_or(path))

@@ -1,6 +1,6 @@
-//! How often lines of source were executed, as LLVM's compilers read it (`-fprofile-sample-use`):
-//! the text form of a sample profile, by the comment at the head of
-//! `llvm/ProfileData/SampleProfReader.h`.
+//! Sample profiles: the number of times that source lines were executed, in the text form that
+//! LLVM's compilers read (`-fprofile-sample-use`). The comment at the head of
+//! `llvm/ProfileData/SampleProfReader.h` describes it.
 //!
 //! ```text
 //! main:184019:0
@@ -8,8 +8,8 @@
 //!  4.2: 534
 //! ```
 //!
-//! Lines count from that of the function; behind the point stands the discriminator, which tells
-//! blocks of one line apart.
+//! Lines are counted from the line of the function. The number behind the point is the
+//! discriminator, which distinguishes blocks of one line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,32 +28,34 @@ use super::lines::{damaged, dwarf_of, linked_name_at};
 use super::names::bounded;
 
 type DwarfReader<'data> = EndianSlice<'data, RunTimeEndian>;
-/// Line behind that of the function, and discriminator.
+/// Line, counted from that of the function, and discriminator.
 type LineOffset = (u64, u64);
 
-/// What was executed of a program, by line.
+/// A sample profile of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SampleProfile {
-    /// The text.
+    /// The text of the profile.
     pub text: String,
-    /// Functions in it.
+    /// Number of functions in it.
     pub functions: usize,
-    /// Functions without a sample, or without lines.
+    /// Number of functions that are left out because they have no sample or no lines.
     pub left_out: usize,
 }
 
-/// Lines of functions and how often each was executed.
+/// Counts of lines.
 #[derive(Default)]
 struct LineSamples {
+    /// Executions of each line, by function.
     functions: BTreeMap<String, BTreeMap<LineOffset, u64>>,
 }
 
-/// Profile the code in `sections` by the DWARF in the ELF file `bytes`. `times` tells how often the
-/// code of some flash offsets was executed, the most executed of them. Inlined functions are
-/// profiled as functions of their own; those of one name, as statics of several files, together.
+/// Profiles the code in `sections` by the DWARF in the ELF file `bytes`. `times` returns the number
+/// of times that the most executed of some flash offsets was executed. Inlined functions are
+/// profiled as functions of their own. Functions with the same name, such as statics of several
+/// files, are profiled together.
 ///
 /// # Errors
-/// When it is damaged or has no lines for them.
+/// DWARF that is damaged or has no lines for the sections, in words.
 pub fn profile(
     bytes: &[u8],
     sections: &[Section],
@@ -107,7 +109,7 @@ impl LineSamples {
                 })
                 .collect();
             let all: u64 = lines.iter().map(|(_, count)| count).sum();
-            // A name with a colon would end there.
+            // In the text form a name ends at a colon.
             if all == 0 || name.contains([':', '\n', ' ']) {
                 profile.left_out += 1;
                 continue;
@@ -126,7 +128,7 @@ impl LineSamples {
     }
 }
 
-/// The flash offset of an address.
+/// Returns the flash offset of an address, and the end of its section in flash.
 fn offset_of(sections: &[Section], address: u64) -> Option<(u32, u32)> {
     sections.iter().find_map(|section| {
         let ahead = address.checked_sub(section.address)?;
@@ -135,7 +137,8 @@ fn offset_of(sections: &[Section], address: u64) -> Option<(u32, u32)> {
     })
 }
 
-/// Hand out the rows of a unit's line table: address, line, discriminator, times. Gives how many.
+/// Passes the rows of a unit's line table to `take`: address, line, discriminator and number of
+/// executions. Returns the number of rows.
 fn add_lines(
     unit: &Unit<DwarfReader<'_>>,
     sections: &[Section],
@@ -164,8 +167,8 @@ fn add_lines(
     Ok(count)
 }
 
-/// What of a discriminator tells blocks apart; the rest says how often LLVM copied them
-/// (`llvm/IR/DebugInfoMetadata.h`, `decodeDiscriminator`).
+/// Returns the part of a discriminator that distinguishes blocks. The rest states how often LLVM
+/// copied them (`llvm/IR/DebugInfoMetadata.h`, `decodeDiscriminator`).
 fn base_discriminator(encoded: u64) -> u64 {
     if encoded & 1 == 1 {
         return 0;
@@ -174,8 +177,8 @@ fn base_discriminator(encoded: u64) -> u64 {
     if rest & 0x20 == 0 { rest & 0x1f } else { (rest >> 1) & 0xfe0 | rest & 0x1f }
 }
 
-/// Learn the lines on which the functions of a unit are declared, and how often each was entered.
-/// Tells whether LLVM compiled it.
+/// Reads the functions of a unit: adds the lines on which they are declared to `begins`, and the
+/// number of times that they were entered to `heads`. Returns whether LLVM compiled the unit.
 fn declared(
     dwarf: &Dwarf<DwarfReader<'_>>,
     unit: &Unit<DwarfReader<'_>>,
@@ -221,7 +224,7 @@ fn declared(
     Ok(is_llvm)
 }
 
-/// A function's name as the linker knows it.
+/// Returns the name of a function as the linker has it.
 fn name_of(
     dwarf: &Dwarf<DwarfReader<'_>>,
     unit: &Unit<DwarfReader<'_>>,

@@ -1,21 +1,21 @@
-//! Where functions begin, as tables for unwinding the stack tell: they stay in stripped programs.
+//! Functions listed by the tables for unwinding the stack, which stay in stripped programs.
 
 use addr2line::gimli::{
     BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection,
 };
 use object::{Object, ObjectSection};
 
-/// Bytes of an entry of `.ARM.exidx`: where a function begins, and how it is unwound.
+/// Bytes of an entry of `.ARM.exidx`: the start of a function, and how it is unwound.
 const INDEX_ENTRY_BYTES: usize = 8;
 
-/// Where a function begins, and its length where the table has it.
+/// First address of a function, and its length if the table has it.
 pub type FunctionStart = (u64, Option<u64>);
 
-/// What the tables of `file` say, ascending; nothing where there is no table. What is damaged in
-/// a table ends it: programs run without.
+/// Returns the functions in the tables of `file`, sorted by address. Damage ends a table without an
+/// error, as programs run with it.
 ///
 /// `.ARM.exidx` (Exception Handling ABI for the Arm Architecture, 5) has no lengths, and linkers
-/// leave out a function that is unwound as the one before it.
+/// omit a function that is unwound like the one before it.
 pub fn starts(file: &object::File<'_>) -> Vec<FunctionStart> {
     let mut found = match file.architecture() {
         object::Architecture::Arm => index(file),
@@ -26,7 +26,7 @@ pub fn starts(file: &object::File<'_>) -> Vec<FunctionStart> {
     found
 }
 
-/// The functions of `.ARM.exidx`.
+/// Returns the functions in `.ARM.exidx`.
 fn index(file: &object::File<'_>) -> Vec<FunctionStart> {
     let Some(section) = file.section_by_name(".ARM.exidx") else { return Vec::new() };
     let Ok(data) = section.data() else { return Vec::new() };
@@ -38,7 +38,7 @@ fn index(file: &object::File<'_>) -> Vec<FunctionStart> {
             let word = [entry[0], entry[1], entry[2], entry[3]];
             let word =
                 if file.is_little_endian() { u32::from_le_bytes } else { u32::from_be_bytes }(word);
-            // 31 bits, signed, from where they stand. Bit 0 of a function's address says Thumb.
+            // The word is a signed distance of 31 bits from its own place. Bit 0 of an address means Thumb.
             let ahead = (word << 1) as i32 >> 1;
             ((at as u32).wrapping_add_signed(ahead) & !1, None)
         })
@@ -46,7 +46,7 @@ fn index(file: &object::File<'_>) -> Vec<FunctionStart> {
         .collect()
 }
 
-/// The functions of `.eh_frame`.
+/// Returns the functions in `.eh_frame`.
 fn frames(file: &object::File<'_>) -> Vec<FunctionStart> {
     let address = |name: &str| file.section_by_name(name).map(|section| section.address());
     let Some(section) = file.section_by_name(".eh_frame") else { return Vec::new() };

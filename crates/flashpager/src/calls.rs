@@ -130,7 +130,7 @@ impl CallFollower<'_> {
         self.warming -= u64::from(is_warming);
         let Self { prices, functions, .. } = self;
         if from.is_some() {
-            let returned = self.open.returned(run.offset, |back, together| {
+            let returned = self.open.take_returned(run.offset, |back, together| {
                 for begun in together.iter().rev() {
                     functions[begun.function].end(&begun.at, &now, prices, back != run.offset);
                 }
@@ -170,7 +170,7 @@ impl CallFollower<'_> {
 
     /// Begins calls that return to `back`.
     fn called(&mut self, back: u32, begun: Vec<OpenCall>, now: &ReplayPoint) {
-        for forgotten in self.open.called(back, begun).into_iter().flat_map(|(_, begun)| begun) {
+        for forgotten in self.open.push(back, begun).into_iter().flat_map(|(_, begun)| begun) {
             self.functions[forgotten.function].end(&forgotten.at, now, self.prices, true);
         }
     }

@@ -196,7 +196,7 @@ impl LinkedProgram {
         let mut unknown = Vec::new();
         let mut repeated = Vec::new();
         for line in lines {
-            let means = |number: &&u32| input(**number).is_some_and(|input| line.means(input));
+            let means = |number: &&u32| input(**number).is_some_and(|input| line.selects(input));
             let found: Vec<u32> = match line {
                 OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
                     movable.iter().filter(means).copied().collect()
@@ -360,15 +360,15 @@ impl LinkedProgram {
         info.image_bytes = u64::from(placement.image_bytes);
         let mut writer = TraceWriter::create(output, false)?;
         for image in &info.images {
-            writer.know(&image.symbols);
+            writer.add_symbols(&image.symbols);
         }
         let refused = |not_placed| {
-            let (RelocationError::Nowhere(at) | RelocationError::Dropped(at)) = not_placed;
+            let (RelocationError::Uncovered(at) | RelocationError::Dropped(at)) = not_placed;
             let what = format!("the code at {at:#x} belongs to no section");
             Error::data(trace.path().display().to_string(), what)
         };
         placement.relocations(&self.units).rewrite(trace, &mut writer, &refused, go_on)?;
-        writer.close(info)?.name()
+        writer.close(info)?.publish()
     }
 
     /// The images with their symbols and sections as `placement` places them.

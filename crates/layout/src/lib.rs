@@ -1,8 +1,10 @@
-//! Layout: the units of a program in another order, and what the same execution is then.
+//! Layout: the units of a program in another order, and the trace of the same execution then.
 //!
-//! A program is cut into [`Units`], an [`Order`] says which comes after which, [`place()`] lays
-//! them out as a linker does, and a [`UnitPlacement`] says where each byte of a recorded trace lies
-//! then. Nothing here knows a nanosecond.
+//! A program is cut into [`Units`]. An [`Order`] is a sequence of them, [`place()`] lays them out
+//! as a linker does, and a [`UnitPlacement`] has the new place of each byte of a recorded trace.
+//! This crate knows counts and no time.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod baseline;
 mod order;

@@ -1,4 +1,4 @@
-//! Orders: which unit comes after which.
+//! Orders of units.
 
 use flashpager_base::{Error, Result, did_you_mean, shown};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,15 +10,15 @@ use crate::Units;
 pub struct Order(Vec<u32>);
 
 impl Order {
-    /// As they lie in the recorded image.
+    /// Returns the order in which the units lie in the recorded image.
     pub fn original(units: &Units) -> Self {
         Self(units.movable().to_vec())
     }
 
-    /// By the numbers of units.
+    /// Makes an order of the numbers of units.
     ///
     /// # Errors
-    /// Numbers that are not those of the movable units, each once.
+    /// Numbers that are not those of all movable units, each once.
     pub fn new(units: &Units, numbers: Vec<u32>) -> Result<Self> {
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
@@ -29,10 +29,11 @@ impl Order {
         }
     }
 
-    /// By their names. Units that are not named follow as they lie in the recorded image.
+    /// Makes an order of the names of units. Units that are not named follow as they lie in the
+    /// recorded image.
     ///
     /// # Errors
-    /// Names of no unit, of one that stays or is resident, and names that come twice.
+    /// Names of no unit, of a unit that stays or is resident, and names that occur twice.
     pub fn of_names<'a>(units: &Units, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let mut numbers = Self::named(units, names)?;
         let named: FxHashSet<u32> = numbers.iter().copied().collect();
@@ -40,7 +41,7 @@ impl Order {
         Ok(Self(numbers))
     }
 
-    /// The numbers of the movable units of these names, each of which comes once.
+    /// Returns the numbers of the movable units with these names.
     pub(crate) fn named<'a>(
         units: &Units,
         names: impl IntoIterator<Item = &'a str>,
@@ -70,12 +71,12 @@ impl Order {
         Ok(numbers)
     }
 
-    /// The numbers of the units.
+    /// Returns the numbers of the units in order.
     pub fn numbers(&self) -> &[u32] {
         &self.0
     }
 
-    /// Their names.
+    /// Returns the names of the units in order.
     pub fn names<'a>(&'a self, units: &'a Units) -> impl Iterator<Item = &'a str> {
         self.0.iter().map(|number| units.all()[*number as usize].name.as_str())
     }

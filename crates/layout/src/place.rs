@@ -1,4 +1,4 @@
-//! Placing: where each unit lies, and where the runs of a trace go.
+//! Placing: the new offsets of units, and of the runs of a trace.
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{
@@ -7,22 +7,23 @@ use flashpager_trace::{
 
 use crate::{Order, Unit, Units};
 
-/// An image laid out anew.
+/// The layout of an image: the place of each unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitPlacement {
     /// The new offset of each unit, by its number.
     pub offsets: Vec<u32>,
-    /// Bytes of the image, at least those of the recorded one if something stays at its end.
+    /// Size of the image in bytes. It is at least that of the recorded image if a unit stays at its
+    /// end.
     pub image_bytes: u32,
-    /// Bytes between units, for alignment and before units that stay.
+    /// Bytes between units, for alignment or before units that stay.
     pub gap_bytes: u32,
 }
 
-/// Lay the movable units out in `order` from [`Units::start`] on: each at the next
-/// multiple of its alignment, and behind a unit that stays where it would lie over that.
+/// Lays the movable units out in `order` from [`Units::start`] on. Each lies at the next multiple
+/// of its alignment, or behind a unit that stays if it would overlap with that.
 ///
 /// # Errors
-/// Images beyond 4 GiB.
+/// An image beyond 4 GiB.
 pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     let mut offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
     let (end, gap_bytes) = lay_out(units, order.numbers(), &mut offsets);
@@ -31,8 +32,8 @@ pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
 }
 
-/// Put the units of these numbers one behind another. Gives where the image ends, and how many
-/// bytes lie between them.
+/// Places the units with these numbers one behind another. Returns the end of the image, and the
+/// number of bytes between units.
 pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
     let all = units.all();
     let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
@@ -60,7 +61,8 @@ pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u
 }
 
 impl UnitPlacement {
-    /// Where the bytes of the recorded image go; those of resident units are not placed.
+    /// Returns the relocations of the bytes of the recorded image. Those of resident units are not
+    /// placed.
     pub fn relocations(&self, units: &Units) -> Relocations {
         let one = |(number, (unit, to)): (usize, (&Unit, &u32))| Relocation {
             from: unit.offset,
@@ -70,11 +72,11 @@ impl UnitPlacement {
         Relocations::new(units.all().iter().zip(&self.offsets).enumerate().map(one).collect())
     }
 
-    /// The trace that the execution of `trace` has in the new image, without what is resident.
-    /// `go_on` as in [`for_runs`].
+    /// Returns the trace of the same execution in the new image, without resident code. `go_on` is
+    /// that of [`for_runs`].
     ///
     /// # Errors
-    /// What reading gives, and code that belongs to no unit.
+    /// Errors of reading, and code that belongs to no unit.
     pub fn remap(
         &self,
         units: &Units,
@@ -86,7 +88,7 @@ impl UnitPlacement {
         let mut runs = Vec::new();
         for_runs(trace, go_on, |some| {
             for &run in some {
-                // Runs are told apart by jumps, or by what lies outside the image.
+                // Between two runs is a jump, or code outside the image.
                 runs.extend(builder.cut());
                 let mut rest = run;
                 while let Err(not_placed) =
@@ -94,12 +96,12 @@ impl UnitPlacement {
                 {
                     let at = match not_placed {
                         RelocationError::Dropped(at) => at,
-                        RelocationError::Nowhere(at) => {
+                        RelocationError::Uncovered(at) => {
                             let what = format!("the code at {at:#x} belongs to no unit");
                             return Err(Error::design(what));
                         }
                     };
-                    // On behind what is resident.
+                    // Continue behind the resident unit.
                     runs.extend(builder.cut());
                     let behind = units.owner(at).map_or(run.end(), |unit| units.all()[unit].end());
                     if behind >= run.end() {
@@ -121,7 +123,8 @@ mod tests {
 
     use super::*;
 
-    /// Units of random sizes, alignments and gaps, some of which stay, and an order of the others.
+    /// Makes units of random sizes, alignments and gaps, some of which stay, and an order of the
+    /// others.
     pub(crate) fn units_and_order() -> impl Strategy<Value = (Units, Order)> {
         let unit = (1u32..90, 0u32..5, 0u32..20, prop::bool::weighted(0.15));
         let all = prop::collection::vec(unit, 1..24).prop_filter_map("some move", |all| {
@@ -145,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each byte lies somewhere, none where another does, as units and linkers ask.
+        /// Every byte has a place of its own, and units keep their alignments.
         #[test]
         fn placing_is_a_permutation((units, order) in units_and_order()) {
             let placement = place(&units, &order).expect("a small image");
@@ -163,7 +166,7 @@ mod tests {
             prop_assert!(placed.is_sorted());
         }
 
-        /// Byte by byte, a run executes what it did.
+        /// Runs execute the same bytes as before.
         #[test]
         fn runs_execute_the_same_bytes(
             (units, order) in units_and_order(),

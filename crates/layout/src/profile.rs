@@ -1,17 +1,17 @@
-//! What orders are made from that do not ask a replay: heat, and who runs after whom.
+//! Profiles, from which orders are made without a replay: heat, calls and transitions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{PieceSequence, Units};
 
-/// Sums over sequences, each with its weight.
+/// Weighted sums over sequences.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// By unit, the bytes fetched of it.
+    /// Bytes fetched, by unit.
     pub bytes: Vec<f64>,
-    /// By unit, how often it was entered at its first byte out of another.
+    /// Number of times that a unit was entered from another one at its first byte, by unit.
     pub calls: Vec<f64>,
-    /// By unit, how often it was entered out of another, returns among it.
+    /// Number of times that a unit was entered from another one, returns included, by unit.
     pub entries: Vec<f64>,
     /// Calls by (caller, callee): transitions to the first byte of another unit.
     pub called: FxHashMap<(u32, u32), f64>,
@@ -20,7 +20,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of sequences in the image of `units`.
+    /// Profiles sequences in the image of `units`, each with its weight.
     pub fn of<'a>(
         units: &Units,
         sequences: impl IntoIterator<Item = (&'a PieceSequence, f64)>,
@@ -34,7 +34,7 @@ impl Profile {
             transitions: FxHashMap::default(),
         };
         for (sequence, weight) in sequences {
-            // Pairs of pieces are far fewer than transitions.
+            // There are far fewer distinct pairs of pieces than transitions.
             let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
             let mut before = None;
             for &piece in &sequence.executed {
@@ -48,7 +48,7 @@ impl Profile {
                 profile.bytes[piece.unit as usize] += weight * bytes;
             }
             let mut pairs: Vec<_> = pairs.into_iter().collect();
-            // Sums of floating point depend on their order.
+            // Floating-point sums depend on the order of their terms.
             pairs.sort_unstable();
             for ((before, after), times) in pairs {
                 let (before, after) =
@@ -69,21 +69,21 @@ impl Profile {
         profile
     }
 
-    /// The movable units that execute something, as they lie in the image.
+    /// Returns the movable units of which something is executed, as they lie in the image.
     pub fn executed(&self, units: &Units) -> Vec<u32> {
         let hot = units.movable().iter().copied();
         hot.filter(|unit| self.bytes[*unit as usize] > 0.0).collect()
     }
 
-    /// The movable units that execute nothing.
+    /// Returns the movable units of which nothing is executed.
     pub fn idle(&self, units: &Units) -> Vec<u32> {
         let idle = units.movable().iter().copied();
         idle.filter(|unit| self.bytes[*unit as usize] <= 0.0).collect()
     }
 }
 
-/// The units of each window of `pieces` pieces of a sequence, each once and ascending; equal
-/// windows one behind another count once.
+/// Returns the units in each window of `pieces` pieces of a sequence, each once and ascending. Equal
+/// adjoining windows count once.
 pub fn windows(sequence: &PieceSequence, pieces: usize) -> Vec<Vec<u32>> {
     let mut windows: Vec<Vec<u32>> = Vec::new();
     for window in sequence.executed.chunks(pieces.max(1)) {

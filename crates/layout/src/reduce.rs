@@ -1,32 +1,33 @@
-//! Dropping what cannot change a count of LRU, in any layout.
+//! Dropping executions that cannot change a count of LRU, in any layout.
 //!
-//! Let a piece be executed at p, t and n, and nowhere else between. Between p and n let all that
-//! is executed lie in at most as many cache pages as there are frames, however it is laid out.
-//! Then every reference from p to n hits that was referenced there before, with t or without it:
-//! fewer pages than frames lie between. Outside, t is never the last reference to its page, as n
-//! is. So t changes no miss and can be left out; and then the next may be, against p again.
+//! Let a piece be executed at p, t and n, and not in between. Let all code that is executed from p
+//! to n lie in at most as many cache pages as there are frames, in every layout. Then every page
+//! that is referenced again between p and n hits, with t or without it, because fewer pages than
+//! frames lie between the two references. Behind n, t is never the last reference to its page,
+//! because n is. So t changes no miss and can be dropped; then the next execution may be dropped
+//! against p, too.
 
 use crate::PieceSequence;
 
-/// No place, or never.
+/// No number, or never.
 const NONE: u32 = u32::MAX;
 
-/// What is left of a sequence.
+/// A sequence without the dropped executions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reduced {
-    /// Numbers of pieces.
+    /// Numbers of the executed pieces.
     pub executed: Vec<u32>,
-    /// How many were dropped before each.
+    /// Number of executions dropped before each.
     pub dropped: Vec<u32>,
 }
 
-/// Bytes of units by which pages are bounded: a cache page each, from the start of each unit.
-/// They stand in a list, the last used first.
+/// Granules in a list, the last used first. A granule is a part of a unit with the size of a cache
+/// page, counted from the start of the unit. Granules bound the number of pages.
 struct RecentGranules {
     next: Vec<u32>,
     previous: Vec<u32>,
     first: u32,
-    /// When each was last used.
+    /// Time of the last use of each.
     used: Vec<u32>,
 }
 
@@ -56,8 +57,8 @@ impl RecentGranules {
         self.used[place] = now;
     }
 
-    /// Whether all that was used since `since` lies in at most `frames` pages in any layout: a
-    /// stretch of k neighbours does in k + 1.
+    /// Tells whether all granules used since `since` lie in at most `frames` pages in any layout. A
+    /// sequence of k neighbours lies in at most k + 1 pages.
     fn fits(&self, since: u32, frames: u32) -> bool {
         let mut granule = self.first;
         let mut pages = 0;
@@ -67,7 +68,7 @@ impl RecentGranules {
             if used < since {
                 return true;
             }
-            // Those that were used later are counted already; of one time, the later in the list.
+            // Neighbours that were used later are counted already.
             let counted = |neighbour: Option<&u32>| {
                 neighbour.is_some_and(|other| *other != NONE && *other > used)
             };
@@ -83,10 +84,11 @@ impl RecentGranules {
     }
 }
 
-/// `sequence` without what cannot change a miss of LRU with `frames` frames of `page_bytes`.
+/// Drops from `sequence` the executions that cannot change a miss of LRU with `frames` frames of
+/// `page_bytes`.
 pub(crate) fn reduced(sequence: &PieceSequence, page_bytes: u32, frames: u64) -> Reduced {
     let frames = frames.min(u64::from(u32::MAX / 4)) as u32;
-    // The granules of each unit, with a free one behind so that units are no neighbours.
+    // A free granule behind each unit keeps units from being neighbours.
     let units = sequence.pieces.iter().map(|piece| piece.unit + 1).max().unwrap_or(0) as usize;
     let mut ends = vec![0u32; units];
     for piece in &sequence.pieces {
@@ -111,10 +113,10 @@ pub(crate) fn reduced(sequence: &PieceSequence, page_bytes: u32, frames: u64) ->
     let mut recent = RecentGranules::new(all as usize);
     let count = sequence.executed.len();
     let mut keep = vec![true; count];
-    // By piece: its last place that is kept, and a later one that is not decided.
+    // For each piece, its last execution that is kept, and a later one that is not decided yet.
     let mut kept = vec![NONE; sequence.pieces.len()];
     let mut open = vec![NONE; sequence.pieces.len()];
-    // Each granule has a moment of its own.
+    // Each use of a granule has a time of its own.
     let mut now = 0u32;
     let mut begun = vec![0u32; count];
     for (place, &piece) in sequence.executed.iter().enumerate() {
@@ -135,7 +137,7 @@ pub(crate) fn reduced(sequence: &PieceSequence, page_bytes: u32, frames: u64) ->
         }
         let (first, last) = granules[number];
         if now > NONE - 1 - (last - first) - 1 {
-            // Moments have run out: what follows is kept whole.
+            // There is no further time: all executions that follow are kept.
             break;
         }
         for granule in first..=last {
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
     use crate::Piece;
 
-    /// Pages that a plain LRU misses, in order.
+    /// Returns the pages that a plain LRU misses, in order.
     fn misses(
         sequence: &PieceSequence,
         executed: &[u32],
@@ -193,7 +195,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any layout, with gaps of any kind, LRU misses the same pages in the same order.
+        /// In any layout with any gaps, LRU misses the same pages in the same order.
         #[test]
         fn what_is_dropped_changes_no_miss(
             pieces in prop::collection::vec((0u32..6, 0u32..60, 1u32..40), 1..12),
@@ -207,7 +209,7 @@ mod tests {
                 .into_iter()
                 .map(|(unit, start, bytes)| Piece { unit, start, bytes })
                 .collect();
-            // Loops, so that there is something to drop.
+            // Repeated pieces, so that executions can be dropped.
             let executed: Vec<u32> = executed
                 .iter()
                 .enumerate()

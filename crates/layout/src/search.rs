@@ -1,8 +1,9 @@
-//! The search: annealing on the order of units, with the replay as its judge.
+//! Annealing on the order of units, with a replay as the cost function.
 //!
-//! A candidate differs from the incumbent by one move. It races against it window by window and
-//! is given up as soon as it looks too bad, by more than a standard error. Windows are a sample,
-//! drawn anew for each epoch; in the end of each all windows say what the incumbent is worth.
+//! A candidate differs from the incumbent by one change. It is compared with the incumbent window
+//! by window and rejected as soon as it is too expensive by more than a standard error. The windows
+//! are a sample, which is drawn again for each epoch. At the end of an epoch all windows are
+//! replayed for the exact cost of the incumbent.
 
 use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, Result};
@@ -12,27 +13,29 @@ use crate::place::lay_out;
 use crate::stream::{LayoutTask, PiecePages, WindowedStream};
 use crate::{Order, Profile, Units};
 
-/// Chains that anneal side by side.
+/// Number of chains that anneal in parallel.
 const CHAINS: usize = 2;
-/// Windows of a sample: this share, and at least so many pieces.
+/// Share of the windows in a sample.
 const SAMPLE: f64 = 0.1;
+/// Smallest number of pieces in a sample.
 const MIN_SAMPLE_PIECES: usize = 16 * 1024;
-/// Windows before a race may be given up.
+/// Smallest number of windows before a candidate is rejected.
 const MIN_WINDOWS: usize = 3;
-/// Evaluations of an epoch, each of which ends with a look at all windows.
+/// Number of candidates in an epoch.
 const EPOCH: u64 = 1024;
-/// Evaluations between two looks at the budget.
+/// Number of candidates between two looks at the budget.
 const PATIENCE: u64 = 16;
-/// Units that move together.
+/// Largest number of units that move together.
 const MAX_SEGMENT: usize = 8;
 
-/// When to stop.
+/// The effort that a search may take.
 pub trait Budget: Sync {
-    /// The share that is used up, after so many evaluations of a chain; from 1 on it stops.
+    /// Returns the share of the budget that is used after so many evaluations of a chain. From 1 on,
+    /// the search stops.
     fn used(&self, evaluations: u64) -> f64;
 }
 
-/// So many evaluations of each chain: what is found is the same each time.
+/// A number of evaluations of each chain. The result is the same each time.
 pub struct Evaluations(pub u64);
 
 impl Budget for Evaluations {
@@ -41,12 +44,12 @@ impl Budget for Evaluations {
     }
 }
 
-/// How to anneal.
+/// The temperatures of annealing.
 #[derive(Clone, Copy, Debug)]
 pub struct Cooling {
-    /// The temperature at the start, as a share of the cost.
+    /// Temperature at the start, as a share of the cost.
     pub hot: f64,
-    /// At the end.
+    /// Temperature at the end, as a share of the cost.
     pub cold: f64,
 }
 
@@ -56,44 +59,45 @@ impl Default for Cooling {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
     /// The best order.
     pub order: Order,
-    /// What it costs, by all windows.
+    /// Its cost in all windows.
     pub cost: f64,
-    /// Candidates evaluated by all chains.
+    /// Number of candidates of all chains.
     pub evaluations: u64,
-    /// Those that were taken.
+    /// Number of accepted candidates.
     pub accepted: u64,
 }
 
-/// Orders of the units of a program, and what they cost.
+/// Searches for the order of the units of a program with the lowest cost.
 pub struct Annealer<'a> {
     units: &'a Units,
     streams: Vec<WindowedStream<'a>>,
-    /// (stream, window) of all windows.
+    /// All windows, as (stream, window).
     windows: Vec<(usize, usize)>,
-    /// Units that execute something: these are ordered, the others follow.
+    /// Units of which something is executed. They are ordered; the others follow.
     executed: Vec<u32>,
-    /// By unit, the units beside which it may want to be, and ascending sums of their weights.
+    /// For each unit, the units that may be placed beside it, and ascending sums of their weights.
     partners: Vec<(Vec<u32>, Vec<f64>)>,
     image_bytes: u32,
     sample: usize,
 }
 
-/// What is known of an order.
+/// The score of an order in all windows.
 struct Score {
     cost: f64,
+    /// Misses by unit.
     misses: Vec<f64>,
 }
 
 impl<'a> Annealer<'a> {
-    /// Of the units of an image, judged by the sum over `tasks`.
+    /// Prepares a search for the units of an image. The cost of an order is the sum over `tasks`.
     ///
     /// # Errors
-    /// Without tasks, and where nothing that can move is executed.
+    /// A search without tasks, and one in which no movable unit is executed.
     pub fn new(units: &'a Units, profile: &Profile, tasks: &'a [LayoutTask<'a>]) -> Result<Self> {
         let count = units.all().len();
         let streams: Vec<WindowedStream<'a>> =
@@ -118,7 +122,7 @@ impl<'a> Annealer<'a> {
                 }
             }
         }
-        // However they are ordered, units and their alignments take no more.
+        // In any order, units with their alignments take no more.
         let all = units.all().iter();
         let most: u64 = all.map(|unit| u64::from(unit.bytes) + u64::from(unit.align)).sum();
         let image_bytes = u64::from(units.image_bytes()).saturating_mul(2).saturating_add(most);
@@ -132,15 +136,15 @@ impl<'a> Annealer<'a> {
         Ok(Self { units, streams, windows, executed, partners, image_bytes, sample })
     }
 
-    /// Pieces that are replayed for a look at all windows.
+    /// Returns the number of pieces in all windows.
     pub fn pieces(&self) -> usize {
         self.windows.iter().map(|(stream, window)| self.streams[*stream].effort(*window)).sum()
     }
 
-    /// What `order` costs, by all windows.
+    /// Returns the cost of `order` in all windows.
     ///
     /// # Errors
-    /// What replays give.
+    /// Errors of the replay.
     pub fn cost(&self, order: &Order) -> Result<f64> {
         let mut offsets: Vec<u32> = self.units.all().iter().map(|unit| unit.offset).collect();
         lay_out(self.units, order.numbers(), &mut offsets);
@@ -162,10 +166,10 @@ impl<'a> Annealer<'a> {
         Ok(score)
     }
 
-    /// Anneal from `start` on. `progress` is told the cost of the best so far, now and then.
+    /// Anneals from `start` on. `progress` is called from time to time with the lowest cost so far.
     ///
     /// # Errors
-    /// What replays give.
+    /// Errors of the replay.
     pub fn anneal(
         &self,
         start: &Order,
@@ -176,7 +180,7 @@ impl<'a> Annealer<'a> {
     ) -> Result<SearchResult> {
         let chain = |number: usize| AnnealingChain::new(self, start, seed, number);
         let mut chains = (0..CHAINS).map(chain).collect::<Result<Vec<_>>>()?;
-        // As the search ends, the chains go on from the better one.
+        // Towards the end, both chains continue from the better order.
         for joined in [0.6, 0.85, 1.0] {
             while chains.iter().any(|chain| budget.used(chain.evaluations) < joined) {
                 chains.par_iter_mut().try_for_each(|chain| chain.epoch(cooling, budget, joined))?;
@@ -209,29 +213,34 @@ impl<'a> Annealer<'a> {
     }
 }
 
-/// One chain of orders.
+/// A chain of annealing.
 struct AnnealingChain<'s, 'a> {
     search: &'s Annealer<'a>,
     random: SplitMix64,
-    /// The incumbent, where it puts units, and where pieces lie then.
+    /// The incumbent order.
     order: Vec<u32>,
+    /// Offsets of the units in it.
     offsets: Vec<u32>,
+    /// Pages of the pieces in it, by stream.
     tables: Vec<PiecePages>,
     cost: f64,
-    /// The same of the candidate.
+    /// The candidate order, with its offsets and pages.
     next_order: Vec<u32>,
     next_offsets: Vec<u32>,
     next_tables: Vec<PiecePages>,
-    /// Units that lie elsewhere than in the incumbent.
+    /// Units whose offset differs between the two.
     moved: Vec<u32>,
-    /// Places of units in the order.
+    /// Position of each unit in the incumbent.
     places: Vec<u32>,
     /// Ascending sums of the weights by which units of `search.executed` are drawn.
     weights: Vec<f64>,
-    /// The sample by stream, what it costs the incumbent, and the candidate.
+    /// The sample: windows by stream.
     sample: Vec<(usize, Vec<usize>)>,
+    /// Costs of the incumbent in the windows of the sample.
     costs: Vec<Vec<f64>>,
+    /// Costs of the candidate in them.
     next_costs: Vec<Vec<f64>>,
+    /// The best order so far.
     best: Vec<u32>,
     best_cost: f64,
     evaluations: u64,
@@ -271,7 +280,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         Ok(chain)
     }
 
-    /// Go on from `order`.
+    /// Continues from `order`.
     fn take(&mut self, order: &[u32]) -> Result<()> {
         let Annealer { units, streams, .. } = self.search;
         self.order.clear();
@@ -280,11 +289,11 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         self.tables = streams.iter().map(|stream| stream.table(&self.offsets)).collect();
         self.next_tables.clone_from(&self.tables);
         self.next_offsets.clone_from(&self.offsets);
-        self.look()
+        self.score_all()
     }
 
-    /// Look at all windows.
-    fn look(&mut self) -> Result<()> {
+    /// Replays all windows for the cost of the incumbent and the weights of the units.
+    fn score_all(&mut self) -> Result<()> {
         let score = self.search.score(&self.offsets, &self.tables)?;
         self.cost = score.cost;
         if self.cost < self.best_cost {
@@ -294,7 +303,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         let mut sum = 0.0;
         self.weights.clear();
         for unit in &self.search.executed {
-            // Those that never miss may still be in the way.
+            // Units that never miss may still be in the way of others.
             sum += (score.misses[*unit as usize] + 1.0).sqrt();
             self.weights.push(sum);
         }
@@ -304,7 +313,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         Ok(())
     }
 
-    /// Draw another sample, and see what it costs the incumbent.
+    /// Draws another sample, and replays it for the costs of the incumbent.
     fn draw(&mut self) -> Result<()> {
         let Annealer { windows, sample, streams, image_bytes, .. } = self.search;
         let mut drawn: Vec<usize> = (0..windows.len()).collect();
@@ -334,7 +343,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         Ok(())
     }
 
-    /// Try candidates on one sample, up to the share `end` of the budget.
+    /// Tries candidates on one sample, up to the share `end` of the budget.
     fn epoch(&mut self, cooling: Cooling, budget: &dyn Budget, end: f64) -> Result<()> {
         let mut used = budget.used(self.evaluations);
         if used >= end {
@@ -360,10 +369,10 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
                 self.reject();
             }
         }
-        self.look()
+        self.score_all()
     }
 
-    /// Whether the candidate costs at most `threshold` more than the incumbent.
+    /// Tells whether the candidate costs at most `threshold` more than the incumbent.
     fn race(&mut self, threshold: f64) -> Result<bool> {
         let Annealer { streams, image_bytes, sample, .. } = self.search;
         let all = *sample as f64;
@@ -395,7 +404,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         Ok(sum <= threshold)
     }
 
-    /// Make a candidate.
+    /// Makes a candidate.
     fn propose(&mut self) {
         let count = self.order.len();
         self.next_order.clone_from(&self.order);
@@ -417,14 +426,14 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         }
     }
 
-    /// One move of the unit at `place`.
+    /// Changes the candidate by one move of the unit at `place`.
     fn change(&mut self, place: usize, count: usize) {
         let random = &mut self.random;
         let order = &mut self.next_order;
         let unit = order[place];
         match random.unit_interval() {
             share if share < 0.25 => {
-                // With another that misses.
+                // Exchange with another unit that misses.
                 let other = self.search.executed[random.weighted_index(&self.weights)];
                 order.swap(place, self.places[other as usize] as usize);
             }
@@ -502,7 +511,7 @@ mod tests {
         prefetch_lines: 0,
     };
 
-    /// Sixty functions that call each other in phases.
+    /// Makes sixty functions that call each other in phases.
     fn program() -> (Units, MemoryTrace) {
         let mut random = SplitMix64::new(7);
         let mut offset = 0;
@@ -544,7 +553,7 @@ mod tests {
         counts.remove(0)
     }
 
-    /// Windows, prefixes and what was dropped give what a replay of the whole does.
+    /// Windows, prefixes and reduced sequences have the same misses as a replay of the whole trace.
     #[test]
     fn all_windows_of_lru_miss_what_a_replay_misses() {
         let (units, trace) = program();
@@ -569,8 +578,8 @@ mod tests {
         }
     }
 
-    /// For every policy: what is found costs less by the replay of the whole, and a second search
-    /// finds the same.
+    /// For every policy, the found order costs less in a replay of the whole trace, and a second search
+    /// finds the same order.
     #[test]
     fn a_search_gains_and_repeats() {
         let (units, trace) = program();

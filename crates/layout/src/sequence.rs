@@ -1,4 +1,4 @@
-//! A trace as a sequence of pieces of units, which says the same in every layout.
+//! A trace as a sequence of pieces of units, which is the same in every layout.
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace, for_runs};
@@ -11,32 +11,33 @@ use crate::Units;
 pub struct Piece {
     /// The unit's number.
     pub unit: u32,
-    /// The first byte in the unit.
+    /// Offset of the first byte in the unit.
     pub start: u32,
-    /// How many, at least 1.
+    /// Number of bytes, at least 1.
     pub bytes: u32,
 }
 
-/// The runs of a trace, cut where they cross from one unit into another.
+/// The runs of a trace, cut at the borders of units.
 #[derive(Clone, Debug, Default)]
 pub struct PieceSequence {
-    /// All that differ.
+    /// The distinct pieces.
     pub pieces: Vec<Piece>,
-    /// What is executed: numbers of pieces.
+    /// Numbers of the executed pieces, in order.
     pub executed: Vec<u32>,
-    /// Bytes fetched, those of resident units among them, which have no pieces.
+    /// Bytes fetched. Those of resident units count, although they have no pieces.
     pub bytes: u64,
 }
 
 impl PieceSequence {
-    /// Of `trace`, which was recorded in the image of `units`. `go_on` as in [`for_runs`].
+    /// Makes the sequence of `trace`, which was recorded in the image of `units`. `go_on` is that of
+    /// [`for_runs`].
     ///
     /// # Errors
-    /// What reading gives, and code that belongs to no unit.
+    /// Errors of reading, and code that belongs to no unit.
     pub fn of(units: &Units, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Self> {
         let mut sequence = Self::default();
         let mut numbers: FxHashMap<Piece, u32> = FxHashMap::default();
-        // The pieces of each run that was seen.
+        // The pieces of each distinct run.
         let mut known: FxHashMap<Run, Vec<u32>> = FxHashMap::default();
         for_runs(trace, go_on, |runs| {
             for &run in runs {
@@ -74,7 +75,7 @@ impl PieceSequence {
         Ok(sequence)
     }
 
-    /// The same without what lies in RAM of `units`, which are those of the same image.
+    /// Returns the sequence without the resident units of `units`, which must have the same image.
     pub fn without_resident(&self, units: &Units) -> Self {
         let stays =
             |number: &&u32| !units.is_resident(self.pieces[**number as usize].unit as usize);
@@ -85,7 +86,7 @@ impl PieceSequence {
         }
     }
 
-    /// The pieces as they are executed.
+    /// Returns the executed pieces, in order.
     pub fn iter(&self) -> impl Iterator<Item = Piece> {
         self.executed.iter().map(|number| self.pieces[*number as usize])
     }

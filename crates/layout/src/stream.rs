@@ -1,4 +1,4 @@
-//! A sequence under one design, in windows that can be replayed each by itself.
+//! A sequence under one design, cut into windows that can be replayed separately.
 
 use std::ops::Range;
 
@@ -14,52 +14,52 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::reduce::reduced;
 use crate::{Piece, PieceSequence};
 
-/// Pieces in a window.
+/// Number of pieces in a window.
 const WINDOW_PIECES: usize = 1024;
 
-/// Pieces replayed before a window where the policy is not LRU.
+/// Number of pieces replayed before a window if the policy is not LRU.
 const PREFIX_PIECES: usize = 1024;
 
-/// Pieces that are looked back for a prefix: small programs never fill a cache.
+/// Largest number of pieces searched backwards for a prefix. Small programs never fill a cache.
 const MAX_LOOKED_BACK: usize = 1 << 16;
 
-/// What a layout is judged by: a sequence under a design, and what its counts cost.
+/// A cost function of layouts: a sequence under a design, and the cost of its counts.
 pub struct LayoutTask<'a> {
-    /// What is executed.
+    /// The executed pieces.
     pub sequence: &'a PieceSequence,
     /// The cache.
     pub cache: CacheDesign,
     /// The data register.
     pub register: RegisterDesign,
-    /// How much it counts.
+    /// Weight of its cost among all tasks.
     pub weight: f64,
-    /// What counts cost, in any unit.
+    /// Returns the cost of counts, in any unit.
     pub cost: &'a (dyn Fn(&Counts) -> f64 + Sync),
-    /// Whether the cost asks for the classes of faults.
+    /// The cost needs the classes of faults.
     pub needs_classes: bool,
 }
 
-/// A part of a sequence.
+/// A window of a sequence.
 struct Window {
-    /// What fills the cache before it.
+    /// Pieces that fill the cache before it.
     prefix: Vec<u32>,
-    /// Its places in the stream.
+    /// Positions of its pieces in the stream.
     pieces: Range<usize>,
-    /// Bytes fetched, by what was dropped too.
+    /// Bytes fetched, including those of dropped pieces.
     bytes: u64,
-    /// Pieces that were dropped.
+    /// Number of dropped pieces.
     dropped: u64,
 }
 
-/// Where the pieces of a stream lie: first and last page of each.
+/// First and last page of each piece of a stream.
 pub(crate) type PiecePages = Vec<(Page, Page)>;
 
-/// A [`LayoutTask`], made ready.
+/// A [`LayoutTask`] that is prepared for replays.
 pub(crate) struct WindowedStream<'a> {
     task: &'a LayoutTask<'a>,
-    /// By unit.
+    /// The pieces, sorted by unit.
     pieces: Vec<Piece>,
-    /// The pieces of each unit.
+    /// Range of the pieces of each unit.
     by_unit: Vec<Range<usize>>,
     executed: Vec<u32>,
     windows: Vec<Window>,
@@ -77,7 +77,7 @@ impl<'a> WindowedStream<'a> {
         } else {
             (sequence.executed.clone(), Vec::new())
         };
-        // Pieces by unit, and those alone that are left.
+        // The pieces that are not dropped, sorted by unit.
         let used: FxHashSet<u32> = executed.iter().copied().collect();
         let mut left: Vec<u32> = used.into_iter().collect();
         left.sort_unstable_by_key(|number| {
@@ -105,12 +105,12 @@ impl<'a> WindowedStream<'a> {
         self.windows.len()
     }
 
-    /// What a window costs to replay, about.
+    /// Returns the approximate effort of replaying a window, in pieces.
     pub(crate) fn effort(&self, window: usize) -> usize {
         self.windows[window].pieces.len() + self.windows[window].prefix.len()
     }
 
-    /// Where all pieces lie, of units at `offsets`.
+    /// Returns the pages of all pieces for units at `offsets`.
     pub(crate) fn table(&self, offsets: &[u32]) -> PiecePages {
         let mut table = vec![(0, 0); self.pieces.len()];
         for (unit, offset) in offsets.iter().enumerate() {
@@ -119,7 +119,7 @@ impl<'a> WindowedStream<'a> {
         table
     }
 
-    /// Put a unit at `offset`.
+    /// Updates the pages of a unit that lies at `offset`.
     #[inline]
     pub(crate) fn put(&self, table: &mut PiecePages, unit: usize, offset: u32) {
         let range = self.by_unit[unit].clone();
@@ -129,15 +129,15 @@ impl<'a> WindowedStream<'a> {
         }
     }
 
-    /// Copy what a table says of a unit.
+    /// Copies the pages of a unit.
     #[inline]
     pub(crate) fn copy(&self, from: &PiecePages, to: &mut PiecePages, unit: usize) {
         let range = self.by_unit[unit].clone();
         to[range.clone()].copy_from_slice(&from[range]);
     }
 
-    /// The weighted costs of `windows`, one after another, until `take` has seen enough. Of an
-    /// image of at most `image_bytes`. Misses are added to `misses` by unit, where it is there.
+    /// Passes the weighted costs of `windows` to `take`, one after another, until it returns false.
+    /// The image has at most `image_bytes`. Misses are added to `misses` by unit, if it is given.
     pub(crate) fn replay(
         &self,
         (offsets, table): (&[u32], &PiecePages),
@@ -154,7 +154,7 @@ impl<'a> WindowedStream<'a> {
         policy.visit_sizes(ways.is_some(), replaying)?
     }
 
-    /// As the replay does that serves every design.
+    /// Does the same as [`Self::replay`] with the replay that supports every design.
     fn replay_slowly(
         &self,
         offsets: &[u32],
@@ -188,8 +188,8 @@ fn lru() -> PolicySpec {
     }
 }
 
-/// Cut a stream into windows, each with what fills the cache before it. For LRU that is exact:
-/// the pieces last executed, each once, until they are as many bytes as the cache has.
+/// Cuts a stream into windows, each with the pieces that fill the cache before it. For LRU they are
+/// exact: the last executed pieces, each once, until they have as many bytes as the cache.
 fn windows(
     pieces: &[Piece],
     executed: &[u32],
@@ -221,13 +221,13 @@ fn windows(
     windows
 }
 
-/// The pieces that were executed last, the last one at the end, each once: of together as many
-/// bytes as the cache has, which no fewer pages hold than it has frames.
+/// Returns the last executed pieces, each once, with the last one at the end. Together they have as
+/// many bytes as the cache, so that they lie in at least as many pages as it has frames.
 fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
     let page = cache.cache_page_bytes;
     let wanted = cache.frames().saturating_mul(u64::from(page));
     let mut seen = FxHashSet::default();
-    // Bytes may be in several pieces: counted by the parts of a unit that are a page long.
+    // Pieces may overlap: bytes are counted by parts of a unit that are as long as a page.
     let mut parts: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut bytes = 0;
     let mut recent = Vec::new();

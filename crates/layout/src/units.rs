@@ -1,4 +1,4 @@
-//! Units: what a linker, or whoever builds the image, can put elsewhere as a whole.
+//! Units: the parts of an image that a linker can place elsewhere as a whole.
 
 use flashpager_base::{Error, Result};
 use rustc_hash::FxHashMap;
@@ -6,47 +6,47 @@ use serde::Serialize;
 
 use crate::Order;
 
-/// Code that stays together.
+/// A unit of code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unit {
-    /// Its name, which no other unit has.
+    /// Name; no other unit has the same.
     pub name: String,
-    /// Its first byte in the recorded image.
+    /// Offset of its first byte in the recorded image.
     pub offset: u32,
-    /// Its length, at least 1.
+    /// Length in bytes, at least 1.
     pub bytes: u32,
-    /// What its offset is a multiple of, a power of two.
+    /// Alignment in bytes, a power of two.
     pub align: u32,
-    /// Whether it stays where it is, as vectors do.
+    /// It keeps its place, as vectors do.
     pub fixed: bool,
 }
 
 impl Unit {
-    /// The offset just behind it.
+    /// Returns the offset just behind it.
     pub fn end(&self) -> u32 {
         self.offset + self.bytes
     }
 }
 
-/// The units of an image, by ascending offset, none over another. What lies between them is
-/// padding, which an image laid out anew does not have: what is executed belongs to a unit.
+/// The units of an image, sorted by offset, without overlaps. Bytes between them are padding, which
+/// another layout does not have. All executed code belongs to a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Units {
     units: Vec<Unit>,
     movable: Vec<u32>,
     fixed: Vec<u32>,
     resident: Vec<bool>,
-    /// Where the first lies that is not fixed, in RAM or not.
+    /// Offset of the first unit that is not fixed, resident or not.
     start: u32,
     image_bytes: u32,
 }
 
 impl Units {
-    /// Units of an image of `image_bytes`, in any order.
+    /// Makes the units of an image of `image_bytes`. They may be given in any order.
     ///
     /// # Errors
-    /// Units over each other, beyond the image, empty, of one name, with an alignment that is no
-    /// power of two or that a fixed one does not keep, and images in which nothing can move.
+    /// Units that overlap, lie beyond the image, are empty, share a name, or have an alignment that is
+    /// no power of two; and images without a movable unit.
     pub fn new(mut units: Vec<Unit>, image_bytes: u32) -> Result<Self> {
         units.sort_by_key(|unit| unit.offset);
         let refused = |unit: &Unit, what: &str| {
@@ -84,10 +84,10 @@ impl Units {
         Ok(Self { units, movable, fixed, resident, start, image_bytes })
     }
 
-    /// The same, but those of these names lie in RAM: they leave the flash image.
+    /// Returns the units with those of these names resident: they lie in RAM and leave the flash image.
     ///
     /// # Errors
-    /// Names of no unit or of one that stays, and images of which nothing is left.
+    /// Names of no unit or of a unit that stays, and images without a movable unit left.
     pub fn with_resident<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
         let units = self.with_resident_numbers(&Order::named(self, names)?);
         if units.movable.is_empty() {
@@ -98,7 +98,7 @@ impl Units {
         Ok(units)
     }
 
-    /// The same, but the movable units of these numbers lie in RAM; perhaps all of them.
+    /// Returns the units with the movable ones of these numbers resident. No unit may be left.
     pub fn with_resident_numbers(&self, numbers: &[u32]) -> Self {
         let mut units = self.clone();
         numbers.iter().for_each(|number| units.resident[*number as usize] = true);
@@ -106,43 +106,44 @@ impl Units {
         units
     }
 
-    /// Where the first unit lies that is not fixed, in RAM or not: what moves begins there.
+    /// Returns the offset of the first unit that is not fixed, resident or not. Movable units are
+    /// placed from there on.
     pub fn start(&self) -> u32 {
         self.start
     }
 
-    /// Whether the unit of this number lies in RAM.
+    /// Tells whether the unit with this number is resident.
     pub fn is_resident(&self, number: usize) -> bool {
         self.resident[number]
     }
 
-    /// Bytes of the units that lie in RAM.
+    /// Returns the bytes of the resident units.
     pub fn resident_bytes(&self) -> u64 {
         let all = self.units.iter().zip(&self.resident);
         all.filter(|(_, resident)| **resident).map(|(unit, _)| u64::from(unit.bytes)).sum()
     }
 
-    /// All of them.
+    /// Returns all units.
     pub fn all(&self) -> &[Unit] {
         &self.units
     }
 
-    /// The numbers of those that can move, in the order of the image.
+    /// Returns the numbers of the movable units, in the order of the image.
     pub fn movable(&self) -> &[u32] {
         &self.movable
     }
 
-    /// The numbers of those that stay.
+    /// Returns the numbers of the units that stay.
     pub fn fixed(&self) -> &[u32] {
         &self.fixed
     }
 
-    /// Bytes of the recorded image.
+    /// Returns the size of the recorded image in bytes.
     pub fn image_bytes(&self) -> u32 {
         self.image_bytes
     }
 
-    /// The number of the unit of the byte at `offset`.
+    /// Returns the number of the unit that the byte at `offset` belongs to.
     pub fn owner(&self, offset: u32) -> Option<usize> {
         let number = self.units.partition_point(|unit| unit.offset <= offset).checked_sub(1)?;
         let unit = &self.units[number];

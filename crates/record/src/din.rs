@@ -1,20 +1,26 @@
-//! Dinero `din`: a label, then a hexadecimal address, one access a line.
+//! Dinero `din`: one access a line, a label and a hexadecimal address.
 //!
-//! Labels: 0 read, 1 write, 2 instruction fetch; Dinero IV's 3 (escape) and 4
-//! (flush) are passed over like reads and writes. The format has no
-//! instruction lengths.
+//! The labels are 0 for a read, 1 for a write and 2 for an instruction fetch. Reads and writes
+//! are skipped, and so are the labels 3 (escape) and 4 (flush) of Dinero IV. The format has no
+//! lengths of instructions: all have [`ImportSession::instruction_bytes`].
 
 use flashpager_base::Result;
+use flashpager_trace::Ending;
 
-use super::fetch::Fetch;
-use super::input::{TextLines, parse_hex};
+use crate::fetch::Fetch;
+use crate::input::{Input, TextLines, parse_hex};
+use crate::session::{ImportSession, Importer};
 
-/// Whether a file that starts with `start` looks like this format.
-pub fn recognises(start: &[u8]) -> bool {
+pub(crate) const IMPORTER: Importer = Importer { recognises, read };
+
+const FETCH: u8 = 2;
+
+fn recognises(start: &[u8]) -> bool {
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     parse(line).is_some()
 }
 
+/// Parses a line to its label and address.
 fn parse(line: &[u8]) -> Option<(u8, u64)> {
     let mut fields = line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
     match fields.next()? {
@@ -23,21 +29,17 @@ fn parse(line: &[u8]) -> Option<(u8, u64)> {
     }
 }
 
-/// Hand every instruction fetch of `lines`, with its line number, to `sink`,
-/// each `instruction_bytes` long.
-pub fn read(
-    lines: &mut TextLines,
-    instruction_bytes: u32,
-    sink: &mut dyn FnMut(u64, Fetch) -> Result<()>,
-) -> Result<()> {
+fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
+    let mut lines = TextLines::new(input);
+    let bytes = session.instruction_bytes;
     while let Some(line) = lines.next_line()? {
         if line.trim_ascii().is_empty() {
             continue;
         }
         match parse(line) {
-            Some((2, address)) => {
-                let fetch = Fetch { address, bytes: instruction_bytes, instructions: 1 };
-                sink(lines.number(), fetch)?;
+            Some((FETCH, address)) => {
+                let fetch = Fetch { address, bytes, instructions: 1 };
+                session.add_fetch(lines.number(), fetch, &[])?;
             }
             Some(_) => {}
             None => {
@@ -45,5 +47,5 @@ pub fn read(
             }
         }
     }
-    Ok(())
+    Ok(Ending::Complete)
 }

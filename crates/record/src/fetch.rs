@@ -1,22 +1,22 @@
-//! Executed code, piece by piece, before and after it has a place in flash.
+//! Code and data at the run-time addresses that recorders report, and their places in flash.
 
 use flashpager_trace::{MAX_RUN_BYTES, Run};
 
 use super::placement::Placer;
 use super::sink::DataRead;
 
-/// One piece of executed code, at a run-time address.
+/// A piece of executed code at a run-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// Address of its first byte.
     pub address: u64,
     /// Bytes fetched.
     pub bytes: u32,
-    /// Instructions in it.
+    /// Number of instructions in it.
     pub instructions: u32,
 }
 
-/// Data that an instruction reads, at a run-time address.
+/// Data that an instruction read at a run-time address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAccess {
     /// Address of its first byte.
@@ -25,8 +25,11 @@ pub struct ReadAccess {
     pub bytes: u32,
 }
 
-/// Where `fetch` lies in flash, `None` outside. A piece that begins inside the
-/// placed code and reaches out of it is cut at the border.
+/// Places `fetch` in flash; `None` if it lies outside. A piece that begins inside the placed code
+/// and reaches out of it is cut at the border.
+///
+/// # Errors
+/// Without a placer, an address beyond 4 GiB.
 pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Option<Run>, String> {
     match placer {
         Some(placer) => Ok(placer
@@ -38,8 +41,12 @@ pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Optio
     }
 }
 
-/// Add what lies in flash of `bytes` bytes read at `address`, by the instruction that ends `behind`
-/// bytes of its code. Reads of one instruction that adjoin are one.
+/// Appends to `reads` the parts of `read` that lie in flash. The instruction that read them ends
+/// `behind` bytes after the start of its piece of code. Adjoining reads of one instruction become
+/// one.
+///
+/// # Errors
+/// Without a placer, an address beyond 4 GiB.
 pub fn place_read(
     placer: Option<&Placer>,
     read: ReadAccess,

@@ -1,4 +1,4 @@
-//! The functions that are placed, as far as calls of them are to be told from other jumps.
+//! The placed functions, by which calls are distinguished from other jumps.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,20 +7,21 @@ use flashpager_binary::driver::loops_to_start;
 use flashpager_trace::{Image, Section, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// All of them.
+/// First bytes, ends and loops of all placed functions.
 #[derive(Clone, Debug, Default)]
 pub struct PlacedFunctions {
     images: Vec<Arc<Image>>,
-    /// The image and number of each, by its first byte.
+    /// Index of the image and of the symbol in it, by first byte.
     begins: FxHashMap<u32, (usize, usize)>,
     ends: FxHashSet<u32>,
-    /// By first bytes of those that jumped there: where such jumps end that are no calls.
+    /// Ends of a function's jumps to its own first byte that are no calls, by first byte. A function
+    /// is disassembled when it first jumps there.
     loops: FxHashMap<u32, Vec<u32>>,
 }
 
 impl PlacedFunctions {
-    /// Of another image, too.
-    pub fn know(&mut self, image: &Image) {
+    /// Adds the functions of an image.
+    pub fn add_image(&mut self, image: &Image) {
         for (number, symbol) in image.symbols.iter().enumerate() {
             self.begins.insert(symbol.offset, (self.images.len(), number));
             if symbol.bytes > 0 {
@@ -30,19 +31,19 @@ impl PlacedFunctions {
         self.images.push(Arc::new(image.clone()));
     }
 
-    /// Whether one begins there.
+    /// Tells whether a function begins at `offset`.
     #[inline]
     pub fn begin_at(&self, offset: u32) -> bool {
         self.begins.contains_key(&offset)
     }
 
-    /// Whether one ends there.
+    /// Tells whether a function ends at `offset`.
     pub fn end_at(&self, offset: u32) -> bool {
         self.ends.contains(&offset)
     }
 
-    /// Whether the jump that ends at `end` to the first byte of a function is a loop of it, and
-    /// no call. What cannot be disassembled calls itself.
+    /// Tells whether the jump that ends at `end` to the function at `begin` is a loop of that
+    /// function, and no call. In code that cannot be disassembled such a jump is a call.
     pub fn loops(&mut self, end: u32, begin: u32) -> bool {
         let Some((image, number)) = self.begins.get(&begin) else { return false };
         let image = &self.images[*image];

@@ -6,27 +6,30 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
 
-/// Longest accepted text line: longer ones are no text.
+/// Longest line of text, in bytes. A file with a longer one is no text.
 const MAX_LINE_BYTES: u64 = 4096;
 
-/// Bytes that tell every format, compressed or not.
+/// First bytes of a file by which every format and compression is recognised.
 const HEAD_BYTES: usize = 64;
 
-/// Most memory the xz decoder may take: `xz -9` needs 65 MiB, a hostile file asks for 4 GiB.
+/// Largest memory of the xz decoder: `xz -9` needs 65 MiB, a hostile file asks for 4 GiB.
 const MAX_XZ_BYTES: u64 = 256 << 20;
 
-/// An opened input with its name for messages.
+/// An open input with its name for messages.
 pub struct Input {
     /// The name the user gave, or `standard input`.
     pub name: String,
-    /// How it is compressed, if it is.
+    /// The compression; `None` if the input is not compressed.
     packing: Option<Compression>,
     reader: Box<dyn BufRead + Send>,
 }
 
 impl Input {
-    /// Open `path`; `-` is standard input. Gzip, Zstandard and xz are
-    /// recognised by their first bytes and unpacked on the way.
+    /// Opens `path`; `-` is standard input. Gzip, Zstandard and xz are recognised by their first
+    /// bytes and unpacked.
+    ///
+    /// # Errors
+    /// A file that cannot be read or whose compressed data is damaged at its start.
     pub fn open(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             let name = "standard input";
@@ -39,7 +42,10 @@ impl Input {
         Self::new(&path.display().to_string(), file)
     }
 
-    /// Read from `raw`, unpacking it as [`Input::open`] does.
+    /// Reads from `raw`, and unpacks it as [`Input::open`] does. `name` is for messages.
+    ///
+    /// # Errors
+    /// Data that cannot be read, or compressed data that is damaged at its start.
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let mut raw = with_head(raw).map_err(|e| Error::io(name, e))?;
         let start = raw.fill_buf().map_err(|e| Error::io(name, e))?;
@@ -52,12 +58,18 @@ impl Input {
         Ok(Self { name: name.to_owned(), packing, reader })
     }
 
-    /// The next bytes without taking them, to recognise a format.
+    /// Returns the next bytes without consuming them, so that a format can be recognised.
+    ///
+    /// # Errors
+    /// Data that cannot be read or unpacked.
     pub fn peek(&mut self) -> Result<&[u8]> {
         self.reader.fill_buf().map_err(|e| read_error(&self.name, self.packing, e))
     }
 
-    /// Up to `buffer.len()` bytes; fewer only at the end.
+    /// Fills `buffer`. Returns the number of bytes, which is smaller only at the end.
+    ///
+    /// # Errors
+    /// Data that cannot be read or unpacked.
     pub fn read_full(&mut self, buffer: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -71,7 +83,10 @@ impl Input {
         Ok(filled)
     }
 
-    /// What is there already, at least a byte; nothing at the end.
+    /// Reads the bytes that are available, at least one. Returns their number; 0 at the end.
+    ///
+    /// # Errors
+    /// Data that cannot be read or unpacked.
     pub fn read_some(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             match self.reader.read(buffer) {
@@ -82,8 +97,8 @@ impl Input {
     }
 }
 
-/// Standard input without the buffer that [`io::Stdin`] keeps for the whole process: what an
-/// input leaves unread is not the beginning of the next one.
+/// Standard input without the buffer that [`io::Stdin`] keeps for the whole process: bytes that
+/// one input leaves unread must not become the beginning of the next one.
 #[cfg(unix)]
 fn standard_input() -> io::Result<File> {
     use std::os::fd::AsFd;
@@ -96,7 +111,8 @@ fn standard_input() -> io::Result<io::Stdin> {
     Ok(io::stdin())
 }
 
-/// Buffer `raw`, with its first [`HEAD_BYTES`] at once even if they come drop by drop.
+/// Buffers `raw` so that its first [`HEAD_BYTES`] are available together, even if they arrive one
+/// by one.
 fn with_head<R: Read>(mut raw: R) -> io::Result<BufReader<Chain<Cursor<Vec<u8>>, R>>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     raw.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -111,7 +127,7 @@ enum Compression {
 }
 
 impl Compression {
-    /// The packing of a file that starts with `start`.
+    /// The compression of a file that starts with `start`.
     fn of(start: &[u8]) -> Option<Self> {
         [
             (&[0x1f, 0x8b][..], Self::Gzip),
@@ -125,7 +141,7 @@ impl Compression {
     fn unpack(self, raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
         Ok(match self {
             Self::Gzip => Box::new(with_head(flate2::bufread::MultiGzDecoder::new(raw))?),
-            // The decoder holds itself to windows of 128 MiB.
+            // The decoder refuses windows over 128 MiB by itself.
             Self::Zstandard => Box::new(with_head(zstd::Decoder::with_buffer(raw)?)?),
             Self::Xz => {
                 let flags = liblzma::stream::CONCATENATED;
@@ -136,7 +152,8 @@ impl Compression {
     }
 }
 
-/// What the system said stays; what a decoder said is about the file.
+/// Makes the error of a failed read. Errors of the system are kept; those of a decoder mean that
+/// the file is damaged.
 fn read_error(name: &str, packing: Option<Compression>, error: io::Error) -> Error {
     match packing {
         Some(packing) if error.raw_os_error().is_none() => Error::data(
@@ -150,7 +167,7 @@ fn read_error(name: &str, packing: Option<Compression>, error: io::Error) -> Err
     }
 }
 
-/// Lines of a text input, counted, of bounded length.
+/// Numbered lines of a text input, of bounded length.
 pub struct TextLines {
     input: Input,
     number: u64,
@@ -158,12 +175,15 @@ pub struct TextLines {
 }
 
 impl TextLines {
-    /// The lines of `input`.
+    /// The lines of `input` from its first on.
     pub fn new(input: Input) -> Self {
         Self { input, number: 0, line: Vec::new() }
     }
 
-    /// The next line without its end; `None` when there is none.
+    /// Returns the next line without its line end; `None` at the end of the input.
+    ///
+    /// # Errors
+    /// A line that is too long for text, and data that cannot be read or unpacked.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
         self.line.clear();
         let read = (&mut self.input.reader)
@@ -185,17 +205,17 @@ impl TextLines {
         Ok(Some(&self.line))
     }
 
-    /// The number of the current line, from 1.
+    /// Number of the current line, counted from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// An error at the current line.
+    /// Makes an error that names the current line.
     pub fn error(&self, what: impl std::fmt::Display) -> Error {
         Error::data(format!("{}, line {}", self.input.name, self.number), what.to_string())
     }
 
-    /// An error at the current line that shows it.
+    /// Makes an error that names the current line and shows its text.
     pub fn error_showing(&self, what: impl std::fmt::Display) -> Error {
         let shown: String = String::from_utf8_lossy(&self.line)
             .chars()
@@ -206,7 +226,7 @@ impl TextLines {
     }
 }
 
-/// A hexadecimal number of up to 16 digits, `0x` allowed in front.
+/// Parses a hexadecimal number of up to 16 digits, with or without `0x`.
 pub fn parse_hex(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     if digits.is_empty() || digits.len() > 16 {
@@ -217,7 +237,7 @@ pub fn parse_hex(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number: decimal, or hexadecimal with `0x`.
+/// Parses a decimal number, or a hexadecimal one with `0x`. Spaces around it are ignored.
 pub fn parse_number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.starts_with(b"0x") || text.starts_with(b"0X") {
@@ -227,7 +247,7 @@ pub fn parse_number(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// A decimal number without a sign.
+/// Parses a decimal number without a sign.
 pub fn parse_decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

@@ -1,5 +1,7 @@
-//! Recordings become traces: foreign formats and the recorders' stream, and where the
-//! code lies in flash.
+//! Recordings become traces: foreign formats and the recorders' stream are read, and the code
+//! that they report is placed in flash.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod csv;
 mod din;
@@ -12,5 +14,6 @@ pub mod pipe;
 pub mod placement;
 mod recording;
 pub mod region;
+mod session;
 mod sink;
 mod stream;

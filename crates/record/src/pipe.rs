@@ -1,4 +1,4 @@
-//! A recorder's stream while its program runs.
+//! The stream of a recorder while its program runs.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,49 +8,54 @@ use flashpager_base::{Error, Result};
 
 use super::stream::{PIECE, RECORD_FLAG, SWITCH, THREAD};
 
-/// Bytes before the data in the recorder's shared tail: base and used.
+/// Bytes before the data in the shared tail: the numbers `base` and `used`.
 const TAIL_HEAD_BYTES: u64 = 16;
 
-/// What of the tail collects the stream; behind it lie the slots of threads.
+/// Bytes of the tail that collect the stream. The slots of threads follow.
 const TAIL_BYTES: u64 = 256 << 10;
 const SLOT_BYTES: usize = 32 << 10;
-/// Thread number, name bytes, blocks before, and the name in what is left.
+/// Bytes before the block numbers of a slot: thread number, length of the name, blocks executed
+/// before, and the name in the rest.
 const SLOT_HEAD_BYTES: usize = 64;
 const SLOT_NAME_AT: usize = 16;
-/// In place of the thread number: a slot of what processors execute, in pieces of these bytes.
+/// Thread number of a slot that does not belong to a thread. It holds the pieces of code that
+/// processors are executing, [`RUNNING_BYTES`] for each processor.
 const SLOT_RUNNING: u32 = u32::MAX;
 const RUNNING_AT: usize = 32;
 const RUNNING_BYTES: usize = 32;
-/// What of a processor's counter is bytes and instructions: the upper bits count stores.
+/// Bits of a processor's counter that hold bytes and instructions. The upper bits count stores.
 const BEGUN: u64 = (1 << 48) - 1;
-/// Set beside a processor's thread if it may not have come as far as its counter says.
+/// Bit beside a processor's thread number: execution may not have come as far as the counter.
 const IN_DOUBT: u64 = 1 << 32;
-/// Larger tails are none.
+/// Largest number of slots. A larger tail is not ours.
 const MAX_SLOTS: usize = 1 << 10;
-/// How long the pipe may be silent before the tail is looked at: a program that waits fills none.
+/// Time without data in the pipe after which the tail is read: a program that waits fills no pipe.
 #[cfg(unix)]
 const SILENCE: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The recorder's pipe, and behind its end what the recorder had not yet
-/// written when it was killed.
+/// The recorder's pipe. At its end follows the data that the recorder had not yet written when it
+/// was killed, which is read from the shared tail.
 pub struct RecorderPipe {
     pipe: File,
     tail: File,
-    /// Bytes that the pipe gave.
+    /// Bytes read from the pipe.
     received: u64,
-    /// Bytes of the stream handed on: more, where the tail gave them first.
-    handed: u64,
+    /// Bytes of the stream passed on. More than `received` if the tail delivered them before the pipe.
+    passed_on: u64,
     rest: Option<io::Cursor<Vec<u8>>>,
 }
 
 impl RecorderPipe {
-    /// Both are opened by path, as `/dev/fd/7`.
+    /// Opens the pipe and the tail by their paths, such as `/dev/fd/7`.
+    ///
+    /// # Errors
+    /// A path that cannot be opened.
     pub fn open(pipe: &Path, tail: &Path) -> Result<Self> {
         let open = |path: &Path| File::open(path).map_err(|e| Error::file(path, e));
-        Ok(Self { pipe: open(pipe)?, tail: open(tail)?, received: 0, handed: 0, rest: None })
+        Ok(Self { pipe: open(pipe)?, tail: open(tail)?, received: 0, passed_on: 0, rest: None })
     }
 
-    /// How many bytes of the stream lie before the tail, and how many in it.
+    /// Reads the number of bytes of the stream before the tail, and in it.
     fn tail_head(&mut self) -> io::Result<(u64, u64)> {
         let mut head = [0; TAIL_HEAD_BYTES as usize];
         self.tail.seek(SeekFrom::Start(0))?;
@@ -59,21 +64,21 @@ impl RecorderPipe {
         Ok((number(0), number(8).min(TAIL_BYTES - TAIL_HEAD_BYTES)))
     }
 
-    /// What of the tail was not handed on.
+    /// Reads the bytes of the tail that were not passed on yet.
     fn tail_bytes(&mut self, (base, used): (u64, u64)) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        if let Some(skip) = self.handed.checked_sub(base).filter(|skip| *skip < used) {
+        if let Some(skip) = self.passed_on.checked_sub(base).filter(|skip| *skip < used) {
             self.tail.seek(SeekFrom::Start(TAIL_HEAD_BYTES + skip))?;
             (&mut self.tail).take(used - skip).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     }
 
-    /// What the recorder has collected so far, while the program goes on.
+    /// Reads the bytes that the recorder has collected while the program goes on.
     fn collected(&mut self) -> io::Result<Vec<u8>> {
         let head = self.tail_head()?;
         let bytes = self.tail_bytes(head)?;
-        // Bytes that count stay as they are until the tail begins anew, further on in the stream.
+        // The bytes are valid unless the tail has meanwhile restarted further on in the stream.
         let (base, used) = self.tail_head()?;
         Ok(if base == head.0 && used >= head.1 { bytes } else { Vec::new() })
     }
@@ -97,7 +102,7 @@ impl RecorderPipe {
     }
 }
 
-/// Append what a thread has collected, as it would have gone into the stream.
+/// Appends the blocks that a thread has collected, in the form of the stream.
 fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
     let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| slot[at + i]));
     if word(0) == 0 || word(SLOT_HEAD_BYTES) == 0 {
@@ -111,7 +116,7 @@ fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
     stream.extend((name_bytes as u32).to_le_bytes());
     stream.extend(&slot[8..SLOT_NAME_AT]);
     stream.extend(name);
-    // What is before may begin inside a word.
+    // Records are padded to whole words.
     stream.extend(std::iter::repeat_n(0, name_bytes.next_multiple_of(4) - name_bytes));
     let numbers = slot[SLOT_HEAD_BYTES..]
         .chunks_exact(4)
@@ -121,17 +126,17 @@ fn take_slot(slot: &[u8], stream: &mut Vec<u8>) {
     }
 }
 
-/// Append what processors have begun to execute, unless the stream, which ends at `end`, tells
-/// it already.
+/// Appends the pieces that processors have begun to execute, unless the stream, which ends at
+/// `end`, holds them already.
 fn take_running(slot: &[u8], end: u64, stream: &mut Vec<u8>) {
-    let tells_threads = slot[4..8] != [0; 4];
+    let has_threads = slot[4..8] != [0; 4];
     for running in slot[RUNNING_AT..].chunks_exact(RUNNING_BYTES) {
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| running[at + i]));
-        let (told_at, address, begun) = (number(0), number(8), number(16) & BEGUN);
+        let (reported_at, address, begun) = (number(0), number(8), number(16) & BEGUN);
         let (bytes, instructions) = (begun as u32, (begun >> 32) as u32);
         let (thread, in_doubt) = (number(24) as u32, number(24) & IN_DOUBT != 0);
-        if end <= told_at && instructions > 0 {
-            if tells_threads {
+        if end <= reported_at && instructions > 0 {
+            if has_threads {
                 stream.extend((RECORD_FLAG | SWITCH << 24 | 4).to_le_bytes());
                 stream.extend(thread.to_le_bytes());
             }
@@ -144,14 +149,14 @@ fn take_running(slot: &[u8], end: u64, stream: &mut Vec<u8>) {
     }
 }
 
-/// Whether the pipe has something to read, or its end, before long.
+/// Waits at most [`SILENCE`] until the pipe has data or ends. Returns whether it does.
 #[cfg(unix)]
 fn has_more(pipe: &File) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, poll};
     Ok(poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&SILENCE))? > 0)
 }
 
-/// Reading waits for it.
+/// Always true here: reading waits for the data.
 #[cfg(not(unix))]
 fn has_more(_pipe: &File) -> io::Result<bool> {
     Ok(true)
@@ -169,7 +174,7 @@ impl Read for RecorderPipe {
             if !has_more(&self.pipe)? {
                 let collected = self.collected()?;
                 let got = io::Cursor::new(collected).read(buffer)?;
-                self.handed += got as u64;
+                self.passed_on += got as u64;
                 if got > 0 {
                     return Ok(got);
                 }
@@ -180,9 +185,9 @@ impl Read for RecorderPipe {
                 self.rest = Some(io::Cursor::new(self.unwritten()?));
                 continue;
             }
-            let known = (self.handed - self.received).min(got as u64) as usize;
+            let known = (self.passed_on - self.received).min(got as u64) as usize;
             self.received += got as u64;
-            self.handed = self.handed.max(self.received);
+            self.passed_on = self.passed_on.max(self.received);
             if known < got {
                 buffer.copy_within(known..got, 0);
                 return Ok(got - known);

@@ -1,4 +1,4 @@
-//! What a program executes, on its way to trace files: one a thread.
+//! Recordings: the executed code of a program is written to trace files, one for each thread.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,57 +15,62 @@ use super::placement::{Placer, short};
 use super::region::{Region, Selection};
 use super::sink::{NO_FILE, Sink};
 
-/// How far an import has come.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordingProgress {
-    /// Instructions seen, placed and outside.
+    /// Instructions executed so far, placed or outside.
     pub instructions: u64,
-    /// Bytes of trace file so far.
+    /// Size of all trace files so far, in bytes.
     pub file_bytes: u64,
 }
 
-/// Most threads told apart: each has a file open, and what it collects in memory.
+/// Progress callback, called from time to time. Recording stops when it returns false.
+pub type ProgressFn<'a> = &'a mut (dyn FnMut(RecordingProgress) -> bool + 'a);
+
+/// Largest number of threads with a trace each. Every thread takes an open file and memory.
 const MAX_THREADS: usize = 512;
 
-/// Most further processes told apart, as with threads.
+/// Largest number of further processes with traces.
 const MAX_PROCESSES: usize = 512;
 
-/// Most things noted that were not recorded; programs can have very many.
+/// Largest number of notes about code that was not recorded. Programs can have very many.
 const MAX_LEFT_OUT: usize = 1000;
 
-/// Most threads named where they have no trace.
+/// Largest number of threads that are named in a note about threads without a trace.
 const MAX_NAMED: usize = 3;
 
-/// A recording under way.
+/// A recording in progress.
 pub struct Recording {
-    /// Where code lies; without it, addresses are flash offsets.
+    /// Finds code in flash. Without it, addresses are flash offsets.
     pub placer: Option<Placer>,
-    /// Methods of a program without files, which are placed in the end.
+    /// Methods of a program without files, which are placed at the end.
     pub methods: Methods,
-    /// What the traces will say of themselves. A count that is there is one that the recorder
-    /// tells; each thread's own takes its place.
+    /// The description of the traces. A count in it that is not `None` is counted by the recorder,
+    /// and each thread's trace gets its own.
     pub info: TraceInfo,
-    /// One a thread; the first is the file asked for.
+    /// One sink for each thread. The first writes the requested file.
     sinks: Vec<Sink>,
+    /// Index of the sink of the current thread.
     current: usize,
-    /// The number that a recorder gives the thread of each sink.
+    /// The recorder's thread number of each sink.
     threads: Vec<u32>,
-    /// Images and methods whose symbols the sinks know.
+    /// Numbers of images and of methods whose symbols the sinks have.
     known: (usize, usize),
-    /// What of a further thread is recorded, where not all is.
+    /// The recorded part of further threads; `None` for all.
     selection: Option<Selection>,
-    /// Whether the program is ended before its own end, as nothing more is to be recorded.
+    /// The program was ended before its own end because the recorded part was over.
     pub was_ended: bool,
-    /// Whether foreign formats' data reads are recorded.
+    /// The data reads of foreign formats are recorded.
     pub with_reads: bool,
-    /// Processes that the program started and that are not recorded.
+    /// Number of processes that the program started and that are not recorded.
     pub children: u64,
-    /// How the program ended, where the recorder tells.
+    /// How the program ended; `None` if the recorder does not report it.
     pub ended: Option<Ending>,
     /// Further processes; `None` for one that cannot be recorded.
     processes: Vec<Option<Recording>>,
-    /// Files that are mapped, and by their numbers where.
+    /// Mapped files; their index is their number.
     files: Vec<PathBuf>,
+    /// Mappings in the order in which they were made: start, end and file number.
     mapped: Vec<(u64, u64, u32)>,
 }
 
@@ -76,13 +81,14 @@ pub struct RecordedTrace {
     pub path: PathBuf,
     /// Its description.
     pub info: TraceInfo,
-    /// Whether its methods lie as they should. Where the disk had no room for that, or
-    /// somebody stopped it, they lie as the recorder told them.
+    /// The methods are laid out as requested. False if the disk was full or the layout was
+    /// interrupted: they then lie as the recorder reported them.
     pub arranged: bool,
 }
 
 impl Recording {
-    /// Write to the file `output`; `live` holds back space for an orderly end.
+    /// Starts to write the file `output`. `live` reserves disk space so that the recording can be
+    /// completed on a full disk.
     pub fn new(placer: Option<Placer>, output: &Path, info: TraceInfo, live: bool) -> Result<Self> {
         Self::to(Sink::create(output, live)?, placer, info)
     }
@@ -105,11 +111,11 @@ impl Recording {
             files: Vec::new(),
             mapped: Vec::new(),
         };
-        recording.know_placed()?;
+        recording.announce_placed()?;
         Ok(recording)
     }
 
-    /// The recording of a process; 0 is this one. Gives nothing where nothing is kept.
+    /// Returns the recording of a process; 0 is this one. `None` for a process that is not recorded.
     pub fn process(&mut self, number: usize) -> Option<&mut Recording> {
         match number.checked_sub(1) {
             None => Some(self),
@@ -117,8 +123,8 @@ impl Recording {
         }
     }
 
-    /// A further process begins, or one becomes another program: the next number. One that
-    /// cannot be recorded is noted.
+    /// Starts the recording of the next process: a further one, or a process that became another
+    /// program. A process that cannot be recorded is noted.
     pub fn begin_process(&mut self, name: &str, program: &Path, arguments: Vec<String>) {
         let process = if self.processes.len() < MAX_PROCESSES {
             self.another(name, program, arguments)
@@ -146,31 +152,32 @@ impl Recording {
         Self::to(sink, placer.transpose()?, info)
     }
 
-    /// Tell the sinks what has been placed since, before anything of it is executed.
+    /// Passes images and methods that were placed since the last call to the sinks, before any of
+    /// their code is executed.
     ///
     /// # Errors
-    /// When something of the region has several meanings there.
-    pub fn know_placed(&mut self) -> Result<()> {
+    /// A name of the region that several functions have.
+    pub fn announce_placed(&mut self) -> Result<()> {
         let (images, methods) = &mut self.known;
         if let Some(placer) = &self.placer {
             for (index, image) in placer.images().iter().enumerate().skip(*images) {
-                self.sinks[0].know(&image.symbols);
+                self.sinks[0].add_symbols(&image.symbols);
                 let of_sinks = self.sinks.iter_mut().filter_map(Sink::selection_mut);
                 for selection in of_sinks.chain(&mut self.selection) {
-                    selection.know(image, &placer.functions(index))?;
+                    selection.add_image(image, &placer.functions(index))?;
                 }
             }
             *images = placer.images().len();
         }
-        self.sinks[0].know(&self.methods.symbols()[*methods..]);
+        self.sinks[0].add_symbols(&self.methods.symbols()[*methods..]);
         *methods = self.methods.symbols().len();
         Ok(())
     }
 
-    /// Record this part alone.
+    /// Restricts the recording to `region`.
     ///
     /// # Errors
-    /// When it begins or ends nowhere in what is placed.
+    /// A region whose ends lie in no placed code.
     pub fn select(&mut self, region: Region) -> Result<()> {
         if region.is_all() {
             return Ok(());
@@ -178,7 +185,7 @@ impl Recording {
         let mut selection = Selection::new(region);
         if let Some(placer) = &self.placer {
             for (index, image) in placer.images().iter().enumerate() {
-                selection.know(image, &placer.functions(index))?;
+                selection.add_image(image, &placer.functions(index))?;
             }
         }
         if !self.placer.as_ref().is_some_and(Placer::places_libraries) {
@@ -191,12 +198,12 @@ impl Recording {
         Ok(())
     }
 
-    /// Whether no thread is going to be recorded any further.
+    /// Tells whether nothing more will be recorded of any thread.
     pub fn is_over(&self) -> bool {
         self.sinks.iter().all(|sink| sink.selection().is_some_and(Selection::is_over))
     }
 
-    /// A file lies there in memory.
+    /// Adds a mapping of a file into memory.
     pub fn mapped(&mut self, path: &Path, start: u64, end: u64) {
         let known = self.files.iter().position(|file| file == path);
         let number = known.unwrap_or_else(|| {
@@ -206,27 +213,27 @@ impl Recording {
         self.mapped.push((start, end, number as u32));
     }
 
-    /// The number of the file that was mapped last at an address.
+    /// Number of the file that was mapped last at `address`; [`NO_FILE`] if none was.
     pub fn file_at(&self, address: u64) -> u32 {
         let holds = |(start, end, _): &&(u64, u64, u32)| (*start..*end).contains(&address);
         self.mapped.iter().rev().find(holds).map_or(NO_FILE, |(_, _, file)| *file)
     }
 
-    /// The sink of the thread that executes now.
+    /// The sink of the current thread.
     #[inline]
     pub fn sink(&mut self) -> &mut Sink {
         &mut self.sinks[self.current]
     }
 
-    /// What follows is executed by the thread that a recorder gives this number.
-    /// The first takes the file asked for, the others files beside it. Gives false for a
-    /// thread too many, of which nothing is kept.
+    /// Switches to the thread with this number of the recorder. The first thread gets the requested
+    /// file, the others get files beside it. Returns false for a thread above the largest number,
+    /// which is not recorded.
     pub fn switch_to(&mut self, thread: u32, name: &str) -> Result<bool> {
         if let Some(known) = self.threads.iter().position(|known| *known == thread) {
             self.current = known;
             return Ok(true);
         }
-        // Virtual threads have none.
+        // Virtual threads have no name.
         let name = if name.is_empty() { format!("thread-{thread}") } else { shown(name) };
         if self.threads.len() == MAX_THREADS {
             let over = format!("thread {name}: more than {MAX_THREADS} threads");
@@ -247,7 +254,7 @@ impl Recording {
         Ok(true)
     }
 
-    /// A thread that was named executes again. Gives false if nothing of it is kept.
+    /// Switches back to a thread that was named. Returns false for one that is not recorded.
     pub fn switch_back(&mut self, thread: u32) -> std::result::Result<bool, String> {
         if let Some(known) = self.threads.iter().position(|known| *known == thread) {
             self.current = known;
@@ -259,22 +266,22 @@ impl Recording {
         Err(format!("thread {thread} was never named"))
     }
 
-    /// So many more blocks, of the thread that executes now, may have been cut short.
+    /// Adds to the number of the current thread's blocks that may have been cut short.
     pub fn in_doubt(&mut self, blocks: u64) {
         self.info.in_doubt = Some(0);
         let sink = self.sink();
         sink.in_doubt = sink.in_doubt.saturating_add(blocks);
     }
 
-    /// Something is executed and not recorded.
+    /// Notes code that was executed and is not recorded, with the reason.
     pub fn left_out(&mut self, what: String) {
         if self.info.left_out.len() < MAX_LEFT_OUT {
             self.info.left_out.push(what);
         }
     }
 
-    /// The file of another thread: `app.trace` becomes `app.worker.trace`. A file that is
-    /// there and no trace of a thread or process is never taken.
+    /// Chooses the file of another thread: `app.worker.trace` beside `app.trace`. An existing file is
+    /// only overwritten if it is the trace of a thread or process.
     fn beside(&self, thread: &str) -> PathBuf {
         let first = &self.sinks[0].path;
         if std::fs::metadata(first).is_ok_and(|meta| !meta.is_file()) {
@@ -318,22 +325,23 @@ impl Recording {
         }
     }
 
-    /// Whether to go on: false when the disk is full or the watch says stop.
-    pub fn look(&self, watch: &mut dyn FnMut(RecordingProgress) -> bool) -> bool {
-        !self.disk_full() && watch(self.progress())
+    /// Calls the progress callback. Returns false if recording is to stop, because the callback
+    /// returned false or the disk is full.
+    pub fn report_progress(&self, progress: ProgressFn<'_>) -> bool {
+        !self.disk_full() && progress(self.progress())
     }
 
-    /// Whether the disk ran full on the way.
+    /// Tells whether the disk became full.
     pub fn disk_full(&self) -> bool {
         self.all().flat_map(|process| &process.sinks).any(Sink::disk_full)
     }
 
-    /// Write what is left and the descriptions, and give the files their names: the one
-    /// asked for, then those of further threads and processes that executed placed code.
-    /// `go_on` is asked while methods are laid out.
+    /// Writes the rest and the descriptions, and gives the files their names: first the requested
+    /// file, then those of further threads and processes that executed placed code. `go_on` is called
+    /// while methods are laid out; when it returns false, they keep their places.
     ///
     /// # Errors
-    /// When a file cannot be written, or nothing of a complete program was placed; there is
+    /// A file that cannot be written, and a complete program of which nothing was placed. There is
     /// no file then.
     pub fn finish(
         mut self,
@@ -359,12 +367,12 @@ impl Recording {
         traces.append(&mut further);
         let name = |trace: PendingTraceFile| {
             let path = trace.target().to_owned();
-            Ok(RecordedTrace { path, info: trace.name()?, arranged })
+            Ok(RecordedTrace { path, info: trace.publish()?, arranged })
         };
         traces.into_iter().map(name).collect()
     }
 
-    /// Whether placed code was executed.
+    /// Tells whether placed code was executed.
     fn has_runs(&mut self) -> Result<bool> {
         let mut has_runs = false;
         for sink in &mut self.sinks {
@@ -373,16 +381,50 @@ impl Recording {
         Ok(has_runs)
     }
 
-    /// Write the traces of this process, and whether its methods lie as they should.
+    /// Completes the traces of this process. Returns them, without their names, and whether the
+    /// methods are laid out as requested.
     fn close(
-        self,
+        mut self,
         ending: Ending,
         go_on: &dyn Fn() -> bool,
     ) -> Result<(Vec<PendingTraceFile>, bool)> {
-        let Self { placer, methods, mut info, mut sinks, selection, children, files, .. } = self;
-        info.ending = ending;
+        self.info.ending = ending;
+        self.note_left_out();
+        self.check_selection()?;
+        let Self { placer, methods, mut info, sinks, files, .. } = self;
+        if let Some(placer) = placer {
+            info.image_bytes = u64::from(placer.image_bytes());
+            info.images = placer.into_images();
+        }
+        let arrangement = methods.describe(&mut info);
+        let requested = sinks[0].path.clone();
+        let sinks = sinks_with_runs(sinks, &mut info)?;
+        let mut traces: Vec<PendingTraceFile> = sinks
+            .into_iter()
+            .map(|sink| sink.close(info.clone(), &files))
+            .collect::<Result<_>>()?;
+        if let Some(first) = traces.first_mut() {
+            first.set_target(&requested);
+        }
+        // A trace written to a device cannot be read again.
+        let can_arrange = traces.iter().all(|trace| trace.contents().is_some());
+        let Some(arrangement) = arrangement.filter(|_| can_arrange) else {
+            return Ok((traces, true));
+        };
+        match arrange_all(&traces, &arrangement, go_on) {
+            Ok(laid_out) => Ok((laid_out, true)),
+            Err(error) if error.is_disk_full() || matches!(error, Error::Interrupted) => {
+                Ok((traces, false))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that the program was ended early, and the processes that are not recorded.
+    fn note_left_out(&mut self) {
+        let left_out = &mut self.info.left_out;
         if self.was_ended {
-            info.left_out.push(if self.threads.len() > 1 {
+            left_out.push(if self.threads.len() > 1 {
                 format!(
                     "what followed: the program was ended when {} threads had begun and done that \
                      part (later ones have no trace)",
@@ -394,77 +436,61 @@ impl Recording {
                     .to_owned()
             });
         }
-        if children > 0 {
-            let processes = if children == 1 { "process" } else { "processes" };
-            info.left_out.push(format!(
-                "{children} {processes} that it started: record each program by itself"
+        if self.children > 0 {
+            let processes = if self.children == 1 { "process" } else { "processes" };
+            left_out.push(format!(
+                "{} {processes} that it started: record each program by itself",
+                self.children
             ));
         }
-        if let Some(selection) = &selection {
-            let placed = placer.as_ref().map_or(&[][..], Placer::images);
-            selection.check(placed)?;
-            let parts = || sinks.iter().filter_map(Sink::selection);
-            if !parts().any(Selection::has_begun)
-                && let Some(why) = Selection::why_nothing(parts())
-            {
-                return Err(why);
-            }
+    }
+
+    /// Checks that the region lies in the placed code and that some of it was executed.
+    fn check_selection(&self) -> Result<()> {
+        let Some(selection) = &self.selection else { return Ok(()) };
+        selection.check(self.placer.as_ref().map_or(&[][..], Placer::images))?;
+        let parts = || self.sinks.iter().filter_map(Sink::selection);
+        if parts().any(Selection::has_begun) {
+            return Ok(());
         }
-        if let Some(placer) = placer {
-            info.image_bytes = u64::from(placer.image_bytes());
-            info.images = placer.into_images();
-        }
-        let arrangement = methods.describe(&mut info);
-        let asked_for = sinks[0].path.clone();
-        let mut with_runs = Vec::new();
-        let mut without = Vec::new();
-        let mut outside = 0;
-        let mut why_outside = None;
-        for mut sink in sinks.drain(..) {
-            outside += sink.all_instructions();
-            if sink.complete()? || (with_runs.is_empty() && info.ending != Ending::Complete) {
-                with_runs.push(sink);
-            } else {
-                why_outside = sink.selection().and_then(|part| part.why_outside(outside));
-                without.push((sink.path, sink.thread));
-            }
-        }
-        if let (true, Some(why)) = (with_runs.is_empty(), why_outside) {
-            return Err(why);
-        }
-        info.left_out.extend(threads_without(&without, &asked_for, with_runs.first()));
-        if with_runs.is_empty() {
-            info.outside_instructions = info.outside_instructions.map(|_| outside);
-            return Err(nothing_placed(&info.program, &info));
-        }
-        let mut traces: Vec<PendingTraceFile> = with_runs
-            .into_iter()
-            .map(|sink| sink.close(info.clone(), &files))
-            .collect::<Result<_>>()?;
-        if let Some(first) = traces.first_mut() {
-            first.retarget(&asked_for);
-        }
-        let mut arranged = true;
-        // A device cannot be read again.
-        if let Some(arrangement) = arrangement
-            && traces.iter().all(|trace| trace.contents().is_some())
-        {
-            match arrange_all(&traces, &arrangement, go_on) {
-                Ok(laid_out) => traces = laid_out,
-                Err(error) if error.is_disk_full() || matches!(error, Error::Interrupted) => {
-                    arranged = false;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok((traces, arranged))
+        Selection::why_nothing(parts()).map_or(Ok(()), Err)
     }
 }
 
-/// Says which threads have no trace, and whose the one is that was asked for instead.
+/// Selects the sinks with runs, which get traces, and notes the threads without any. Of a program
+/// that did not end well, the first thread gets a trace in any case.
+///
+/// # Errors
+/// A program of which nothing was placed.
+fn sinks_with_runs(sinks: Vec<Sink>, info: &mut TraceInfo) -> Result<Vec<Sink>> {
+    let requested = sinks[0].path.clone();
+    let (mut with_runs, mut without) = (Vec::new(), Vec::new());
+    let mut outside = 0;
+    let mut why_outside = None;
+    for mut sink in sinks {
+        outside += sink.all_instructions();
+        if sink.complete()? || (with_runs.is_empty() && info.ending != Ending::Complete) {
+            with_runs.push(sink);
+        } else {
+            why_outside = sink.selection().and_then(|part| part.why_outside(outside));
+            without.push((sink.path, sink.thread));
+        }
+    }
+    if let (true, Some(why)) = (with_runs.is_empty(), why_outside) {
+        return Err(why);
+    }
+    info.left_out.extend(threads_without(&without, &requested, with_runs.first()));
+    if with_runs.is_empty() {
+        info.outside_instructions = info.outside_instructions.map(|_| outside);
+        return Err(nothing_placed(&info.program, info));
+    }
+    Ok(with_runs)
+}
+
+/// Describes the threads without a trace, and whose trace the requested file is instead.
 fn threads_without(
     without: &[(PathBuf, String)],
-    asked_for: &Path,
+    requested: &Path,
     first: Option<&Sink>,
 ) -> Option<String> {
     let (first, (path, _)) = (first?, without.first()?);
@@ -477,14 +503,14 @@ fn threads_without(
         names += &format!(" and {} more", without.len() - MAX_NAMED);
     }
     let mut text = format!("{names}: executed no placed code that is to be recorded");
-    if path == asked_for {
-        let file = asked_for.file_name().unwrap_or_default().to_string_lossy();
+    if path == requested {
+        let file = requested.file_name().unwrap_or_default().to_string_lossy();
         text += &format!(" ({file} is the trace of {})", first.thread);
     }
     Some(text)
 }
 
-/// Lay the image out anew in traces that have no names yet.
+/// Lays the methods out in traces that have no names yet.
 fn arrange_all(
     traces: &[PendingTraceFile],
     arrangement: &MethodArrangement,

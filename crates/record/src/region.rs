@@ -1,4 +1,4 @@
-//! The part of an execution that is recorded.
+//! Regions: the part of an execution that is recorded.
 
 use flashpager_base::{Error, Result, did_you_mean};
 use flashpager_binary::names::{demangled, is_called};
@@ -7,26 +7,26 @@ use flashpager_trace::{Image, Run, Symbol};
 
 use super::functions::PlacedFunctions;
 
-/// Where nothing returns to: the end of the address space.
+/// Return address of calls that never return: the end of the address space.
 const NOWHERE: u32 = u32::MAX;
 
-/// What of an execution to record: all of it, unless something is said. A thread has its own.
+/// The part of an execution to record; by default all of it. It applies to each thread by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// Each time this is executed the region begins, with it.
+    /// Function or address. Each time it is executed, the region begins with it.
     pub from: Option<String>,
-    /// Each time this is executed the region ends, before it.
+    /// Function or address. Each time it is executed, the region ends before it.
     pub to: Option<String>,
-    /// One call of this function alone, counted from 1, with all that it calls.
+    /// A function and the number of the call of it to record, counted from 1, with all that it calls.
     pub call: Option<(String, u64)>,
-    /// Instructions at the beginning of all that to leave out.
+    /// Instructions to skip at the beginning of the region.
     pub skip_instructions: u64,
-    /// Instructions behind these to record; then the recording ends.
+    /// Instructions to record behind the skipped ones. Then the recording ends.
     pub max_instructions: Option<u64>,
 }
 
 impl Region {
-    /// Whether it is the whole execution.
+    /// Tells whether the region is the whole execution.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
@@ -48,14 +48,16 @@ impl std::fmt::Display for Region {
     }
 }
 
-/// A place in flash that stands for the beginning or the end of a region.
+/// A place in flash at which a region begins or ends.
 #[derive(Clone, Debug)]
 struct RegionBoundary {
+    /// The command-line option that named it.
     option: &'static str,
     /// A symbol, or an address with `0x`.
     name: String,
+    /// Offset in flash; `None` until an image has it.
     offset: Option<u32>,
-    /// It lies within a block, of which all or nothing is recorded.
+    /// It lies within a block, which is recorded whole or not at all.
     is_within_block: bool,
 }
 
@@ -72,7 +74,8 @@ impl RegionBoundary {
         Error::design(format!("{} {}: {what}", self.option, self.name))
     }
 
-    /// Look for it in another image, which has these functions under all of their names.
+    /// Looks for the place in another image. `functions` are those of the image, under all of their
+    /// names.
     fn seek(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
         if self.offset.is_some() {
             return Ok(());
@@ -105,7 +108,7 @@ impl RegionBoundary {
         Ok(())
     }
 
-    /// It must be known by now.
+    /// Checks that one of `images` has the place.
     fn check(&self, images: &[Image]) -> Result<()> {
         if self.offset.is_some() {
             return Ok(());
@@ -130,7 +133,7 @@ impl RegionBoundary {
         }))
     }
 
-    /// How far ahead in `piece` it lies.
+    /// Distance from the start of `piece` to the place; `None` if it lies elsewhere.
     #[inline]
     fn ahead(&self, piece: Run) -> Option<u32> {
         let ahead = self.offset?.checked_sub(piece.offset)?;
@@ -145,45 +148,49 @@ fn address_of(image: &Image, offset: u32) -> Option<String> {
     })
 }
 
-/// What is kept of a call that has not returned.
+/// A call that has not returned.
 #[derive(Clone, Copy, Debug)]
 struct OpenCall {
     /// The function's first byte.
     function: u32,
+    /// It was called by code outside the placed code.
     from_outside: bool,
-    /// What is recorded ends with it.
+    /// The recorded part ends when it returns.
     is_recorded: bool,
 }
 
-/// Tells, as a thread executes, what of it lies in a region.
+/// Follows a thread and selects the code that lies in a region.
 #[derive(Clone, Debug)]
 pub struct Selection {
     region: Region,
     from: Option<RegionBoundary>,
     to: Option<RegionBoundary>,
     call: Option<RegionBoundary>,
-    /// Where calls are followed.
+    /// Functions by which calls are recognised; empty unless one call is recorded.
     functions: PlacedFunctions,
     open: OpenCalls<OpenCall>,
+    /// Calls so far of the function whose call is recorded.
     calls: u64,
-    /// The end of the placed code executed last.
+    /// End of the placed code that was executed last.
     end: u32,
+    /// Code outside the placed code was executed last.
     was_outside: bool,
+    /// The thread is in the region.
     is_within: bool,
-    /// Times that the region began.
+    /// Number of times that the region began.
     begun: u64,
     /// Instructions in the region, skipped ones included.
     passed: u64,
-    /// Of these, recorded ones.
+    /// Recorded instructions.
     recorded: u64,
     /// The region began and ended within a block.
     is_one_block: bool,
-    /// Nothing more is going to be recorded.
+    /// Nothing more will be recorded.
     is_over: bool,
 }
 
 impl Selection {
-    /// Nothing is executed yet.
+    /// The selection of a thread that has not executed anything yet.
     pub fn new(region: Region) -> Self {
         let boundary = |option, name: &Option<String>| {
             name.as_ref().map(|name| RegionBoundary::new(option, name))
@@ -212,45 +219,44 @@ impl Selection {
         [&self.from, &self.to, &self.call].into_iter().flatten()
     }
 
-    /// Another image is placed, with these functions under all of their names.
+    /// Adds a placed image. `functions` are those of the image, under all of their names.
     ///
     /// # Errors
-    /// When a name of the region stands for several functions of it.
-    pub fn know(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
+    /// A name of the region that several functions of the image have.
+    pub fn add_image(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
         for boundary in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
             boundary.seek(image, functions)?;
         }
         if self.call.is_some() {
-            self.functions.know(image);
+            self.functions.add_image(image);
         }
         Ok(())
     }
 
-    /// All images are placed.
+    /// Checks the region when all images are placed.
     ///
     /// # Errors
-    /// When the region begins or ends in none of them.
+    /// A region that begins or ends in none of the images.
     pub fn check(&self, images: &[Image]) -> Result<()> {
         self.boundaries().try_for_each(|boundary| boundary.check(images))
     }
 
-    /// Whether nothing more is going to be recorded.
+    /// Tells whether nothing more will be recorded.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether something was in the region.
+    /// Tells whether something was recorded.
     pub fn has_begun(&self) -> bool {
         self.recorded > 0
     }
 
-    /// How near it came to that.
+    /// Progress towards the region, for comparing threads that recorded nothing.
     fn progress(&self) -> (u64, u64, u64) {
         (self.begun, self.calls, self.passed)
     }
 
-    /// Why no thread had anything in the region, by what each of them executed; `None` where that
-    /// is not the region's doing.
+    /// Explains why no thread recorded anything. `None` if the region is not the reason.
     pub fn why_nothing<'a>(threads: impl Iterator<Item = &'a Self>) -> Option<Error> {
         let threads: Vec<&Self> = threads.collect();
         let most = threads.iter().max_by_key(|thread| thread.progress())?;
@@ -274,7 +280,8 @@ impl Selection {
         })
     }
 
-    /// Why nothing in the region is placed, where the region is why.
+    /// Explains why nothing in the region lies in the placed code. `None` if the region is not the
+    /// reason. `outside` are the instructions executed outside the placed code.
     pub fn why_outside(&self, outside: u64) -> Option<Error> {
         let most = self.region.max_instructions.filter(|_| self.is_over)?;
         Some(Error::design(format!(
@@ -283,7 +290,7 @@ impl Selection {
         )))
     }
 
-    /// Says what is recorded.
+    /// Describes the recorded part in words.
     pub fn text(&self) -> String {
         let mut text = self.region.to_string();
         if self.from.is_some() {
@@ -308,7 +315,7 @@ impl Selection {
         text
     }
 
-    /// Placed code is executed: whether it is recorded.
+    /// Takes an executed piece of placed code. Returns whether it is recorded.
     #[inline]
     pub fn takes_placed(&mut self, piece: Run, instructions: u32) -> bool {
         if self.call.is_some() {
@@ -338,7 +345,7 @@ impl Selection {
         takes
     }
 
-    /// Code that is not placed is executed: whether it is counted.
+    /// Takes executed code outside the placed code. Returns whether it is counted.
     #[inline]
     pub fn takes_outside(&mut self, instructions: u32) -> bool {
         self.was_outside = true;
@@ -351,7 +358,7 @@ impl Selection {
         }
         let before = self.passed;
         self.passed += u64::from(instructions);
-        // Blocks are whole: more may be skipped, or recorded, than was asked for.
+        // Blocks are skipped and recorded whole, so that the numbers may be exceeded.
         if before < self.region.skip_instructions {
             return false;
         }
@@ -360,17 +367,17 @@ impl Selection {
         true
     }
 
-    /// Follow calls and returns.
+    /// Follows the calls and returns that a jump to `piece` means.
     fn follow(&mut self, piece: Run) {
         let (to, from_outside) = (piece.offset, self.was_outside);
         if !from_outside && self.end == to {
             return;
         }
-        // An address is taken for a function's, with a symbol or not.
+        // The requested address counts as a function even without a symbol.
         let is_asked_for = self.call.as_ref().is_some_and(|call| call.offset == Some(to));
         if !is_asked_for && !self.functions.begin_at(to) {
             let mut is_left = false;
-            self.open.returned(to, |_, call| is_left |= call.is_recorded);
+            self.open.take_returned(to, |_, call| is_left |= call.is_recorded);
             self.leave(is_left);
             return;
         }
@@ -378,7 +385,7 @@ impl Selection {
             return;
         }
         let again = |last: &&mut OpenCall| from_outside && last.from_outside && last.function == to;
-        // Called back once more by what is not placed, it returns to where the first did.
+        // Code outside calls the function once more: the call before must have returned.
         let again =
             self.open.last_mut().filter(again).map(|last| std::mem::take(&mut last.is_recorded));
         self.leave(again == Some(true));
@@ -389,18 +396,18 @@ impl Selection {
             self.is_within = true;
             self.begun = 1;
         }
-        // What is jumped to at a function's end returns with it.
+        // A jump at the end of a function is a tail call, which returns together with that function.
         let is_jump = !from_outside && self.functions.end_at(self.end);
         match self.open.last_mut() {
             Some(last) if is_jump || again.is_some() => last.is_recorded |= is_recorded,
             _ => {
                 let back = if is_jump { NOWHERE } else { self.end };
-                self.open.called(back, OpenCall { function: to, from_outside, is_recorded });
+                self.open.push(back, OpenCall { function: to, from_outside, is_recorded });
             }
         }
     }
 
-    /// A call was left: the one that is recorded, or not.
+    /// Takes the end of a call, which may be the recorded one.
     fn leave(&mut self, is_recorded: bool) {
         self.is_within &= !is_recorded;
         self.is_over |= is_recorded;

@@ -1,4 +1,4 @@
-//! Where executed code goes: placed code to a trace file, the rest to counters.
+//! The sink of one thread: placed code goes to a trace file, other code to counters.
 
 use std::path::{Path, PathBuf};
 
@@ -10,58 +10,60 @@ use flashpager_trace::{
 
 use super::region::Selection;
 
-/// In place of the number of a file: none is known.
+/// File number of code in no known file.
 pub const NO_FILE: u32 = u32::MAX;
 
-/// Placed data that a piece of code read.
+/// A data read in flash by a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataRead {
-    /// Bytes of the code up to the end of the instruction that read.
+    /// Bytes from the start of the piece to the end of the instruction that read.
     pub behind: u32,
-    /// What was read.
+    /// The bytes that were read.
     pub run: Run,
 }
 
-/// What one thread executes, on its way to a file.
+/// The executed code of one thread, which is written to a trace file.
 pub struct Sink {
+    /// The trace file.
     pub path: PathBuf,
-    /// The thread's name; empty where threads are not told apart.
+    /// Name of the thread; empty if the recorder does not distinguish threads.
     pub thread: String,
-    /// Block numbers taken from a recorder's stream.
+    /// Block numbers read from a recorder's stream.
     pub blocks: u64,
-    /// Methods entered and returned from.
+    /// Methods entered.
     pub calls: u64,
+    /// Methods returned from.
     pub returns: u64,
     /// Blocks that may have been cut short.
     pub in_doubt: u64,
     writer: TraceWriter,
     builder: RunBuilder,
-    /// Whether the run in the builder goes on with one that a data read parted.
+    /// The run in the builder continues one that was cut by a data read.
     continues: bool,
-    /// The end of a run that a data read parted, until something else is executed.
+    /// The end of a run that was cut by a data read, until other code is executed.
     parted: Option<u32>,
     instructions: u64,
     outside_instructions: u64,
     outside_bytes: u64,
-    /// Of these instructions, those of each file.
+    /// Instructions outside by file number.
     outside_of: Vec<u64>,
-    /// What of it all is recorded.
+    /// The recorded part of the execution; `None` for all of it.
     selection: Option<Selection>,
     beside_instructions: u64,
 }
 
 impl Sink {
-    /// Write to `path`; `live` as in [`TraceWriter::create`].
+    /// Starts to write to `path`; `live` is that of [`TraceWriter::create`].
     pub fn create(path: &Path, live: bool) -> Result<Self> {
         Ok(Self::to(path, TraceWriter::create(path, live)?))
     }
 
-    /// Write what another thread executes to `path`.
+    /// Starts the sink of another thread of the same program.
     pub fn create_beside(&self, path: &Path) -> Result<Self> {
         Ok(Self::to(path, self.writer.create_beside(path)?))
     }
 
-    /// Write what another program executes to `path`.
+    /// Starts the sink of another program.
     pub fn create_apart(&self, path: &Path) -> Result<Self> {
         Ok(Self::to(path, self.writer.create_apart(path)?))
     }
@@ -87,37 +89,37 @@ impl Sink {
         }
     }
 
-    /// Symbols of what may be executed from now on, in all threads.
-    pub fn know<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
-        self.writer.know(symbols);
+    /// Adds symbols of code that may be executed from now on, in all threads.
+    pub fn add_symbols<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
+        self.writer.add_symbols(symbols);
     }
 
-    /// Record no more than this of what is executed from now on.
+    /// Restricts the recording to `selection` from now on; `None` records everything.
     pub fn select(&mut self, selection: Option<Selection>) {
         self.selection = selection;
     }
 
-    /// What is recorded, where not all is.
+    /// The recorded part of the execution; `None` for all of it.
     pub fn selection(&self) -> Option<&Selection> {
         self.selection.as_ref()
     }
 
-    /// The same, which may learn of more that is placed.
+    /// The recorded part, to which placed images can be added.
     pub fn selection_mut(&mut self) -> Option<&mut Selection> {
         self.selection.as_mut()
     }
 
-    /// Something was executed that is not to be recorded.
+    /// Counts instructions that are not recorded.
     #[cold]
     fn beside(&mut self, instructions: u32) -> Result<()> {
-        // How far the program comes when no more is wanted says nothing.
+        // Instructions after the end of the recorded part depend on when the program is stopped.
         if self.selection.as_ref().is_some_and(|selection| !selection.is_over()) {
             self.beside_instructions += u64::from(instructions);
         }
         self.cut()
     }
 
-    /// What follows is behind a jump.
+    /// Ends the current run at a jump.
     #[inline]
     fn cut(&mut self) -> Result<()> {
         self.parted = None;
@@ -146,7 +148,7 @@ impl Sink {
         }
     }
 
-    /// Data was read, by what was executed last.
+    /// Adds a data read by the code that was executed last.
     fn read(&mut self, read: Run) -> Result<()> {
         if let Some(run) = self.builder.cut() {
             self.parted = Some(run.end());
@@ -155,7 +157,7 @@ impl Sink {
         self.writer.push_marked(read, Mark::Read)
     }
 
-    /// A piece of placed code was executed.
+    /// Adds an executed piece of placed code.
     #[inline]
     pub fn placed(&mut self, piece: Run, instructions: u32) -> Result<()> {
         if let Some(selection) = &mut self.selection
@@ -167,7 +169,7 @@ impl Sink {
         self.fetch(piece)
     }
 
-    /// A piece of placed code was executed, which read data meanwhile.
+    /// Adds an executed piece of placed code with its data reads.
     pub fn placed_reading(
         &mut self,
         piece: Run,
@@ -195,18 +197,18 @@ impl Sink {
         Ok(())
     }
 
-    /// A run as it stands, joined with nothing, of unknown instructions.
+    /// Adds a run as it stands. It is not joined with others, and its instructions are not counted.
     pub fn run(&mut self, run: Run, mark: Mark) -> Result<()> {
         self.writer.push_marked(run, mark)
     }
 
-    /// Code that is not placed was executed, of the file with this number.
+    /// Counts an executed piece of code outside the placed code, in the file with this number.
     #[inline]
     pub fn outside(&mut self, bytes: u32, instructions: u32, file: u32) -> Result<()> {
         self.takes_outside(bytes, instructions, file).map(drop)
     }
 
-    /// The same, which read placed data meanwhile.
+    /// Counts an executed piece of code outside the placed code, and adds its reads of placed data.
     pub fn outside_reading(
         &mut self,
         bytes: u32,
@@ -220,7 +222,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Gives whether that is recorded.
+    /// Counts code outside the placed code. Returns whether it lies in the recorded part.
     #[inline]
     fn takes_outside(&mut self, bytes: u32, instructions: u32, file: u32) -> Result<bool> {
         if let Some(selection) = &mut self.selection
@@ -244,33 +246,34 @@ impl Sink {
         self.instructions + self.outside_instructions
     }
 
-    /// Instructions so far.
+    /// Instructions executed so far, recorded or not.
     pub fn seen_instructions(&self) -> u64 {
         self.all_instructions() + self.beside_instructions
     }
 
+    /// Size of the trace file so far, in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.writer.file_bytes()
     }
 
+    /// Tells whether the disk became full.
     pub fn disk_full(&self) -> bool {
         self.writer.disk_full()
     }
 
-    /// Hand the last run over; gives whether there was any.
+    /// Writes the last run. Returns whether there was any run.
     pub fn complete(&mut self) -> Result<bool> {
         self.cut()?;
         Ok(self.writer.runs() > 0)
     }
 
-    /// Write the rest and `info` with this sink's counts.
-    ///
-    /// `files` have the numbers of what was executed outside.
+    /// Writes the rest and `info` with the counts of this sink. `files` are the files outside the
+    /// placed code by their numbers.
     pub fn close(mut self, mut info: TraceInfo, files: &[PathBuf]) -> Result<PendingTraceFile> {
         if self.writer.disk_full() {
             info.ending = Ending::DiskFull;
         }
-        // CSV knows bytes only.
+        // CSV has no instructions.
         info.instructions = Some(self.instructions).filter(|count| *count > 0);
         info.outside_instructions = info.outside_instructions.map(|_| self.outside_instructions);
         info.outside_bytes = self.outside_bytes;
@@ -278,7 +281,7 @@ impl Sink {
         info.returns = info.returns.map(|_| self.returns);
         info.beside_instructions = self.beside_instructions;
         info.region = self.selection.as_ref().map(Selection::text).unwrap_or_default();
-        // By its way from here where it lies below, as the program itself: traces travel.
+        // Relative to the current folder if the file lies below it: traces are copied elsewhere.
         let here = std::env::current_dir().ok();
         let short = |path: &'_ PathBuf| {
             let below = here.as_ref().and_then(|here| path.strip_prefix(here).ok());

@@ -1,27 +1,34 @@
 //! The recorders' binary stream (docs/formats.md, "Recorder stream").
 //!
-//! After the magic, 32-bit little-endian words. A word below 2³¹ is the number
-//! of an executed block. Any other word heads a record: bits 24–30 its kind,
-//! bits 0–23 its payload in bytes, padded with zeros to whole words.
+//! Little-endian words of 32 bits follow the magic. A word below 2³¹ is the number of an executed
+//! block. Any other word is the head of a record: bits 24–30 are its kind, bits 0–23 the length of
+//! its payload in bytes. The payload is padded with zeros to whole words.
 
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Ending, MAX_RUN_BYTES, Run};
 
-use super::fetch::{Fetch, ReadAccess, place, place_read};
-use super::input::{Input, parse_number};
-use super::recording::{Recording, RecordingProgress};
-use super::sink::{DataRead, NO_FILE, Sink};
+use crate::fetch::{Fetch, ReadAccess, place, place_read};
+use crate::input::{Input, parse_number};
+use crate::recording::{ProgressFn, Recording};
+use crate::session::{ImportSession, Importer};
+use crate::sink::{DataRead, NO_FILE, Sink};
+
+pub(crate) const IMPORTER: Importer = Importer { recognises, read };
 
 const MAGIC: &[u8; 8] = b"FPSTRM01";
+
+/// The bit of a word that makes it the head of a record.
 pub const RECORD_FLAG: u32 = 1 << 31;
+
 const MAX_PAYLOAD_BYTES: usize = 1 << 16;
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Most blocks described: bounds the memory, far above what any program has.
+/// Largest number of described blocks. It bounds the memory, far above what any program has.
 const MAX_BLOCKS: usize = 1 << 24;
 
+// Kinds of records.
 const META: u32 = 1;
 const MAP: u32 = 2;
 const BLOCK: u32 = 3;
@@ -36,34 +43,39 @@ const READ: u32 = 10;
 /// Longest read of one instruction, with headroom.
 const MAX_READ_BYTES: u32 = 1 << 12;
 
-/// What a block does, besides its instructions.
+// Flags of a block: it enters a method, it returns from one.
 const ENTERS: u32 = 1;
 const RETURNS: u32 = 2;
 
-/// Whether a file that starts with `start` is such a stream.
-pub fn recognises(start: &[u8]) -> bool {
+fn recognises(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
+fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
+    StreamReader::new(input).read(session.recording, session.progress)
+}
+
+/// A block of instructions that the recorder described.
 struct StreamBlock {
-    place: BlockLocation,
+    location: BlockLocation,
     bytes: u32,
     instructions: u32,
     enters: bool,
     returns: bool,
 }
 
-/// What executing a block fetches.
+/// Location of the bytes that a block fetches.
 enum BlockLocation {
+    /// In the flash image.
     Flash(Run),
-    /// Of the file with this number.
+    /// Outside, in the file with this number.
     Outside(u32),
-    /// Nothing: it tells of a call or a return alone.
+    /// No bytes: the block stands for a call or a return alone.
     Nowhere,
 }
 
 impl StreamBlock {
-    /// Execute it, and forget what it read.
+    /// Executes the block with its data reads, and clears them.
     #[inline]
     fn execute(&self, sink: &mut Sink, reads: &mut Vec<DataRead>) -> Result<()> {
         if !reads.is_empty() {
@@ -71,10 +83,8 @@ impl StreamBlock {
             reads.clear();
             return executed;
         }
-        sink.blocks += 1;
-        sink.calls += u64::from(self.enters);
-        sink.returns += u64::from(self.returns);
-        match self.place {
+        self.count(sink);
+        match self.location {
             BlockLocation::Flash(run) => sink.placed(run, self.instructions),
             BlockLocation::Outside(file) => sink.outside(self.bytes, self.instructions, file),
             BlockLocation::Nowhere => Ok(()),
@@ -83,10 +93,8 @@ impl StreamBlock {
 
     #[cold]
     fn execute_reading(&self, sink: &mut Sink, reads: &[DataRead]) -> Result<()> {
-        sink.blocks += 1;
-        sink.calls += u64::from(self.enters);
-        sink.returns += u64::from(self.returns);
-        match self.place {
+        self.count(sink);
+        match self.location {
             BlockLocation::Flash(run) => sink.placed_reading(run, self.instructions, reads),
             BlockLocation::Outside(file) => {
                 sink.outside_reading(self.bytes, self.instructions, file, reads)
@@ -94,45 +102,67 @@ impl StreamBlock {
             BlockLocation::Nowhere => Ok(()),
         }
     }
+
+    #[inline]
+    fn count(&self, sink: &mut Sink) {
+        sink.blocks += 1;
+        sink.calls += u64::from(self.enters);
+        sink.returns += u64::from(self.returns);
+    }
 }
 
+/// Blocks and position of a process that does not execute at the moment.
+#[derive(Default)]
+struct SuspendedProcess {
+    blocks: Vec<StreamBlock>,
+    /// Block numbers to skip when it goes on.
+    skip: u64,
+}
+
+/// Outcome of a step in which the error is text without a place.
+type Checked<T> = std::result::Result<T, String>;
+
+/// Reads a stream into a recording.
 pub struct StreamReader {
     input: Input,
-    /// Those of the process at hand.
+    /// Blocks of the current process.
     blocks: Vec<StreamBlock>,
-    /// Of the others, with what is passed over of each.
-    others: Vec<(Vec<StreamBlock>, u64)>,
+    /// State of all processes by number. That of the current one is empty.
+    suspended: Vec<SuspendedProcess>,
+    /// Number of the current process.
     process: usize,
-    /// Blocks described of all processes.
+    /// Blocks described, in all processes.
     described: usize,
     /// Bytes of the stream before the buffer.
     position: u64,
-    /// Block numbers to pass over: the thread at hand has had them already.
-    known: u64,
-    /// What was just executed without a number.
+    /// Block numbers to skip because the current thread has executed them already.
+    skip: u64,
+    /// A block that was just executed and has no number.
     piece: Option<StreamBlock>,
-    /// What the next block reads.
+    /// Data reads of the next block.
     reads: Vec<DataRead>,
-    /// Why the recorder does not record.
-    refused: Option<String>,
+    /// Reason for which the recorder does not record, if it reported one.
+    refusal: Option<String>,
+    /// The end mark has been read.
     ended: bool,
-    /// More blocks were described than are kept: the rest is not read.
+    /// Too many blocks were described: the rest of the stream is not read.
     cut: bool,
 }
 
 impl StreamReader {
+    /// A reader at the start of `input`.
     pub fn new(input: Input) -> Self {
         Self {
             input,
             blocks: Vec::new(),
-            others: vec![(Vec::new(), 0)],
+            suspended: vec![SuspendedProcess::default()],
             process: 0,
             described: 0,
             position: 0,
-            known: 0,
+            skip: 0,
             piece: None,
             reads: Vec::new(),
-            refused: None,
+            refusal: None,
             ended: false,
             cut: false,
         }
@@ -145,12 +175,11 @@ impl StreamReader {
         )
     }
 
-    /// Read to the end. A stream cut off anywhere was interrupted there.
-    pub fn read(
-        mut self,
-        recording: &mut Recording,
-        watch: &mut dyn FnMut(RecordingProgress) -> bool,
-    ) -> Result<Ending> {
+    /// Reads to the end. A stream without an end mark was interrupted where it ends.
+    ///
+    /// # Errors
+    /// A stream that is damaged, a recorder that refused the program, and errors of writing.
+    pub fn read(mut self, recording: &mut Recording, progress: ProgressFn<'_>) -> Result<Ending> {
         let mut magic = [0; MAGIC.len()];
         let got = self.input.read_full(&mut magic)?;
         if !MAGIC.starts_with(&magic[..got]) {
@@ -177,33 +206,24 @@ impl StreamReader {
                 recording.was_ended = true;
                 return Ok(Ending::Complete);
             }
-            if got == 0 || self.cut || !recording.look(watch) {
+            if got == 0 || self.cut || !recording.report_progress(progress) {
                 return Ok(Ending::Interrupted);
             }
         }
     }
 
-    /// Take all whole words and records of `bytes`; gives how many bytes that were.
+    /// Takes all whole words and records of `bytes`. Returns their length in bytes.
     fn take(&mut self, bytes: &[u8], recording: &mut Recording) -> Result<usize> {
         let mut at = 0;
-        let mut of = recording.process(self.process);
+        // None while the current process is not recorded.
+        let mut current = recording.process(self.process);
         while let Some(word) = bytes.get(at..at + 4) {
             let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
             if word < RECORD_FLAG {
-                let Some(recording) = &mut of else {
-                    at += 4;
-                    continue;
-                };
-                let Some(block) = self.blocks.get(word as usize) else {
-                    return Err(self.error(at, format!("block {word} was never described")));
-                };
-                at += 4;
-                if self.known > 0 {
-                    self.known -= 1;
-                    self.reads.clear();
-                    continue;
+                if let Some(recording) = &mut current {
+                    self.execute(word, at, recording)?;
                 }
-                block.execute(recording.sink(), &mut self.reads)?;
+                at += 4;
                 continue;
             }
             let length = (word & 0x00ff_ffff) as usize;
@@ -214,11 +234,11 @@ impl StreamReader {
             if end > bytes.len() {
                 break;
             }
-            let payload = &bytes[at + 4..at + 4 + length];
-            match ((word & !RECORD_FLAG) >> 24, &mut of) {
+            let payload = Payload(&bytes[at + 4..at + 4 + length]);
+            match ((word & !RECORD_FLAG) >> 24, &mut current) {
                 (PROCESS, _) => {
-                    self.turn_to(payload, recording).map_err(|what| self.error(at, what))?;
-                    of = recording.process(self.process);
+                    self.switch_process(payload, recording).map_err(|what| self.error(at, what))?;
+                    current = recording.process(self.process);
                 }
                 (END, _) => self.ended = true,
                 (_, None) => {}
@@ -229,7 +249,7 @@ impl StreamReader {
                     }
                 }
             }
-            if let Some(what) = self.refused.take() {
+            if let Some(what) = self.refusal.take() {
                 return Err(Error::design(what));
             }
             at = end;
@@ -240,204 +260,246 @@ impl StreamReader {
         Ok(at)
     }
 
-    /// What follows is of another process, which is described if it is new.
-    fn turn_to(
-        &mut self,
-        payload: &[u8],
-        recording: &mut Recording,
-    ) -> std::result::Result<(), String> {
-        let (number, description) = payload.split_first_chunk().ok_or("a record is too short")?;
-        let number = u32::from_le_bytes(*number) as usize;
+    /// Executes the block with this number.
+    #[inline]
+    fn execute(&mut self, number: u32, at: usize, recording: &mut Recording) -> Result<()> {
+        let Some(block) = self.blocks.get(number as usize) else {
+            return Err(self.error(at, format!("block {number} was never described")));
+        };
+        if self.skip > 0 {
+            self.skip -= 1;
+            self.reads.clear();
+            return Ok(());
+        }
+        block.execute(recording.sink(), &mut self.reads)
+    }
+
+    /// Switches to another process. The payload describes it if it is new.
+    fn switch_process(&mut self, payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+        let (number, description) = (payload.word(0)? as usize, payload.rest(4)?);
         if !description.is_empty() {
-            if number != self.others.len() {
-                let next = self.others.len();
+            if number != self.suspended.len() {
+                let next = self.suspended.len();
                 return Err(format!("process {number} is named where {next} is the next one"));
             }
             let mut texts = description.split(|byte| *byte == 0).map(String::from_utf8_lossy);
             let (name, program) = (texts.next().unwrap_or_default(), texts.next());
             let program = program.ok_or("a process without a program")?;
-            // Behind them stands its name for itself.
+            // The first argument is the program's own name.
             let mut arguments: Vec<String> = texts.skip(1).map(|text| shown(&text)).collect();
             if description.ends_with(&[0]) {
                 arguments.pop();
             }
             recording.begin_process(&shown(name), Path::new(program.as_ref()), arguments);
-            self.others.push((Vec::new(), 0));
-        } else if number >= self.others.len() {
+            self.suspended.push(SuspendedProcess::default());
+        } else if number >= self.suspended.len() {
             return Err(format!("process {number} was never named"));
         }
-        let had = (std::mem::take(&mut self.blocks), self.known);
-        self.others[self.process] = had;
-        (self.blocks, self.known) = std::mem::take(&mut self.others[number]);
+        let before = SuspendedProcess { blocks: std::mem::take(&mut self.blocks), skip: self.skip };
+        self.suspended[self.process] = before;
+        let next = std::mem::take(&mut self.suspended[number]);
+        (self.blocks, self.skip) = (next.blocks, next.skip);
         self.process = number;
         Ok(())
     }
 
+    /// Takes a record that is not the end mark and changes no process.
     fn record(
         &mut self,
         kind: u32,
-        payload: &[u8],
+        payload: Payload<'_>,
         recording: &mut Recording,
-    ) -> std::result::Result<(), String> {
-        let too_short = || "a record is too short".to_owned();
-        let number = |at: usize| {
-            payload
-                .get(at..at + 8)
-                .and_then(|bytes| bytes.try_into().ok())
-                .map(u64::from_le_bytes)
-                .ok_or_else(too_short)
-        };
-        let word = |at: usize| {
-            let bytes = payload.get(at..at + 4)?.try_into().ok()?;
-            Some(u32::from_le_bytes(bytes))
-        };
+    ) -> Checked<()> {
         match kind {
-            META => {
-                let text = String::from_utf8_lossy(payload);
-                let (key, value) = text.split_once('=').ok_or("a META record without '='")?;
-                match key {
-                    "recorder" => recording.info.recorder = shown(value),
-                    // What is not recorded of a virtual machine is not told either.
-                    "outside" if value == "unknown" => recording.info.outside_instructions = None,
-                    "recorder_version" => recording.info.recorder_version = shown(value),
-                    "program" => recording.info.program = shown(value),
-                    "refused" => self.refused = Some(shown(value)),
-                    "target" => recording.info.architecture = shown(value),
-                    "given" => {
-                        let (bytes, name) = value.split_once(' ').unwrap_or((value, ""));
-                        recording.methods.given_bytes = bytes
-                            .parse()
-                            .map_err(|_| format!("given '{}' is no number", shown(bytes)))?;
-                        recording.methods.given_name = shown(name);
-                    }
-                    "in_doubt" => {
-                        let more: u64 = value
-                            .parse()
-                            .map_err(|_| format!("in_doubt '{}' is no number", shown(value)))?;
-                        recording.in_doubt(more);
-                    }
-                    "children" => {
-                        let more: u64 = value
-                            .parse()
-                            .map_err(|_| format!("children '{}' is no number", shown(value)))?;
-                        recording.children = recording.children.saturating_add(more);
-                    }
-                    "ending" if value.is_empty() => recording.ended = Some(Ending::Complete),
-                    "ending" => recording.ended = Some(Ending::Failed(shown(value))),
-                    "left_out" => recording.left_out(shown(value)),
-                    "start_code" => {
-                        let start = parse_number(value.as_bytes())
-                            .ok_or_else(|| format!("start_code '{}' is no number", shown(value)))?;
-                        let program = recording.info.program.clone();
-                        if let Some(placer) = &mut recording.placer {
-                            placer.load_program_from(Path::new(&program), start);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            MAP => {
-                let (start, end, offset) = (number(0)?, number(8)?, number(16)?);
-                let path = String::from_utf8_lossy(payload.get(24..).ok_or_else(too_short)?);
-                if let Some(placer) = &mut recording.placer {
-                    placer
-                        .file_mapped(Path::new(path.as_ref()), offset, start, end)
-                        .map_err(shown)?;
-                }
-                recording.mapped(Path::new(path.as_ref()), start, end);
-                recording.know_placed().map_err(shown)?;
-            }
-            BLOCK => {
-                let (address, sizes) = (number(0)?, number(8)?);
-                let block = block(recording, address, sizes, word(16), false)?;
-                if self.described == MAX_BLOCKS {
-                    self.cut = true;
-                    return Ok(());
-                }
-                self.described += 1;
-                self.blocks.push(block);
-            }
-            PIECE => {
-                let (address, sizes) = (number(0)?, number(8)?);
-                self.piece = Some(block(recording, address, sizes, None, true)?);
-                if word(16).is_some_and(|in_doubt| in_doubt != 0) {
-                    recording.in_doubt(1);
-                }
-            }
-            READ => {
-                let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
-                let behind = word(12).ok_or_else(too_short)?;
-                if !(1..=MAX_READ_BYTES).contains(&bytes) {
-                    return Err(format!("a read of {bytes} bytes"));
-                }
-                let placer = recording.placer.as_ref();
-                place_read(placer, ReadAccess { address, bytes }, behind, &mut self.reads)?;
-            }
-            METHOD => {
-                let (address, bytes) = (number(0)?, word(8).ok_or_else(too_short)?);
-                let name = payload.get(12..).ok_or_else(too_short)?;
-                if recording.placer.is_some() {
-                    return Err("methods, in a program that is placed by its files".into());
-                }
-                recording.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
-                recording.know_placed().map_err(shown)?;
-            }
-            THREAD => {
-                let thread = word(0).ok_or_else(too_short)?;
-                let name_bytes = word(4).ok_or_else(too_short)? as usize;
-                let before = number(8)?;
-                let name = payload.get(16..).and_then(|name| name.get(..name_bytes));
-                let name = String::from_utf8_lossy(name.ok_or_else(too_short)?);
-                if !recording.switch_to(thread, &name).map_err(shown)? {
-                    self.known = u64::MAX;
-                    return Ok(());
-                }
-                let had = recording.sink().blocks;
-                self.known = had.checked_sub(before).ok_or_else(|| {
-                    format!("{} blocks of thread {} are missing", before - had, shown(&name))
-                })?;
-            }
+            META => self.meta(payload, recording),
+            MAP => map(payload, recording),
+            BLOCK => self.describe_block(payload, recording),
+            PIECE => self.execute_piece(payload, recording),
+            READ => self.add_read(payload, recording),
+            METHOD => add_method(payload, recording),
+            THREAD => self.name_thread(payload, recording),
             SWITCH => {
-                let thread = word(0).ok_or_else(too_short)?;
-                self.known = if recording.switch_back(thread)? { 0 } else { u64::MAX };
+                let is_kept = recording.switch_back(payload.word(0)?)?;
+                self.skip = if is_kept { 0 } else { u64::MAX };
+                Ok(())
             }
-            _ => return Err(format!("a record of unknown kind {kind}: a newer recorder?")),
+            _ => Err(format!("a record of unknown kind {kind}: a newer recorder?")),
         }
+    }
+
+    /// Takes a `key=value` of the trace's description. Unknown keys are skipped.
+    fn meta(&mut self, payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+        let text = String::from_utf8_lossy(payload.0);
+        let (key, value) = text.split_once('=').ok_or("a META record without '='")?;
+        let count = || -> Checked<u64> {
+            value.parse().map_err(|_| format!("{key} '{}' is no number", shown(value)))
+        };
+        match key {
+            "recorder" => recording.info.recorder = shown(value),
+            // The recorder of a virtual machine does not count what it does not record.
+            "outside" if value == "unknown" => recording.info.outside_instructions = None,
+            "recorder_version" => recording.info.recorder_version = shown(value),
+            "program" => recording.info.program = shown(value),
+            "refused" => self.refusal = Some(shown(value)),
+            "target" => recording.info.architecture = shown(value),
+            "given" => {
+                let (bytes, name) = value.split_once(' ').unwrap_or((value, ""));
+                recording.methods.given_bytes =
+                    bytes.parse().map_err(|_| format!("given '{}' is no number", shown(bytes)))?;
+                recording.methods.given_name = shown(name);
+            }
+            "in_doubt" => recording.in_doubt(count()?),
+            "children" => recording.children = recording.children.saturating_add(count()?),
+            "ending" if value.is_empty() => recording.ended = Some(Ending::Complete),
+            "ending" => recording.ended = Some(Ending::Failed(shown(value))),
+            "left_out" => recording.left_out(shown(value)),
+            "start_code" => {
+                let start = parse_number(value.as_bytes())
+                    .ok_or_else(|| format!("start_code '{}' is no number", shown(value)))?;
+                let program = recording.info.program.clone();
+                if let Some(placer) = &mut recording.placer {
+                    placer.load_program_from(Path::new(&program), start);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn describe_block(&mut self, payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+        let (address, sizes) = (payload.number(0)?, payload.number(8)?);
+        let block = block(recording, address, sizes, payload.optional_word(16), false)?;
+        if self.described == MAX_BLOCKS {
+            self.cut = true;
+            return Ok(());
+        }
+        self.described += 1;
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    fn execute_piece(&mut self, payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+        let (address, sizes) = (payload.number(0)?, payload.number(8)?);
+        self.piece = Some(block(recording, address, sizes, None, true)?);
+        if payload.optional_word(16).is_some_and(|in_doubt| in_doubt != 0) {
+            recording.in_doubt(1);
+        }
+        Ok(())
+    }
+
+    fn add_read(&mut self, payload: Payload<'_>, recording: &Recording) -> Checked<()> {
+        let (address, bytes) = (payload.number(0)?, payload.word(8)?);
+        let behind = payload.word(12)?;
+        if !(1..=MAX_READ_BYTES).contains(&bytes) {
+            return Err(format!("a read of {bytes} bytes"));
+        }
+        let placer = recording.placer.as_ref();
+        place_read(placer, ReadAccess { address, bytes }, behind, &mut self.reads)
+    }
+
+    /// Switches to a thread that the payload names. The numbers of blocks that the thread executed
+    /// before this record may stand in the stream once more: they are skipped.
+    fn name_thread(&mut self, payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+        let (thread, name_bytes) = (payload.word(0)?, payload.word(4)? as usize);
+        let before = payload.number(8)?;
+        let name = payload.rest(16)?.get(..name_bytes).ok_or_else(too_short)?;
+        let name = String::from_utf8_lossy(name);
+        if !recording.switch_to(thread, &name).map_err(shown)? {
+            self.skip = u64::MAX;
+            return Ok(());
+        }
+        let executed = recording.sink().blocks;
+        self.skip = executed.checked_sub(before).ok_or_else(|| {
+            format!("{} blocks of thread {} are missing", before - executed, shown(&name))
+        })?;
         Ok(())
     }
 }
 
-/// A block as it is described, with its `sizes` in bytes and, above them, in instructions;
-/// `does` where the recorder knows it. With `may_be_data`, bytes that no instruction fetches may be
-/// ones that are read.
+/// The payload of a record, without its padding.
+#[derive(Clone, Copy)]
+struct Payload<'a>(&'a [u8]);
+
+fn too_short() -> String {
+    "a record is too short".to_owned()
+}
+
+impl<'a> Payload<'a> {
+    /// The 64-bit number at byte `at`.
+    fn number(self, at: usize) -> Checked<u64> {
+        let bytes = self.0.get(at..).and_then(<[u8]>::first_chunk).ok_or_else(too_short)?;
+        Ok(u64::from_le_bytes(*bytes))
+    }
+
+    /// The 32-bit word at byte `at`.
+    fn word(self, at: usize) -> Checked<u32> {
+        self.optional_word(at).ok_or_else(too_short)
+    }
+
+    /// The word at byte `at`, if the payload reaches that far.
+    fn optional_word(self, at: usize) -> Option<u32> {
+        self.0.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
+    }
+
+    /// All bytes from `at` on.
+    fn rest(self, at: usize) -> Checked<&'a [u8]> {
+        self.0.get(at..).ok_or_else(too_short)
+    }
+}
+
+/// Takes a file that was mapped into memory.
+fn map(payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+    let (start, end, offset) = (payload.number(0)?, payload.number(8)?, payload.number(16)?);
+    let path = String::from_utf8_lossy(payload.rest(24)?);
+    let path = Path::new(path.as_ref());
+    if let Some(placer) = &mut recording.placer {
+        placer.file_mapped(path, offset, start, end).map_err(shown)?;
+    }
+    recording.mapped(path, start, end);
+    recording.announce_placed().map_err(shown)
+}
+
+fn add_method(payload: Payload<'_>, recording: &mut Recording) -> Checked<()> {
+    let (address, bytes) = (payload.number(0)?, payload.word(8)?);
+    let name = payload.rest(12)?;
+    if recording.placer.is_some() {
+        return Err("methods, in a program that is placed by its files".into());
+    }
+    recording.methods.add(address, bytes, &String::from_utf8_lossy(name))?;
+    recording.announce_placed().map_err(shown)
+}
+
+/// Makes the block at `address`. The lower half of `sizes` is its length in bytes, the upper half
+/// the number of its instructions. `flags` are [`ENTERS`] and [`RETURNS`], if the recorder reports
+/// them. With `may_be_data`, a block without instructions may hold data bytes that are read.
 fn block(
     recording: &mut Recording,
     address: u64,
     sizes: u64,
-    does: Option<u32>,
+    flags: Option<u32>,
     may_be_data: bool,
-) -> std::result::Result<StreamBlock, String> {
+) -> Checked<StreamBlock> {
     let (bytes, instructions) = (sizes as u32, (sizes >> 32) as u32);
-    let empty = bytes == 0 && instructions == 0;
+    let is_empty = bytes == 0 && instructions == 0;
     let is_data = may_be_data && instructions == 0;
-    let right = is_data || (1..=bytes).contains(&instructions);
-    if !(empty || bytes <= MAX_RUN_BYTES && right) {
+    let is_code = (1..=bytes).contains(&instructions);
+    if !(is_empty || bytes <= MAX_RUN_BYTES && (is_data || is_code)) {
         let plural = if instructions == 1 { "" } else { "s" };
         return Err(format!("a block of {instructions} instruction{plural} in {bytes} bytes"));
     }
-    if does.is_some() {
+    if flags.is_some() {
         recording.info.calls = Some(0);
         recording.info.returns = Some(0);
     }
-    let place = if empty {
-        if does.is_some() { BlockLocation::Nowhere } else { BlockLocation::Outside(NO_FILE) }
+    let location = if is_empty {
+        if flags.is_some() { BlockLocation::Nowhere } else { BlockLocation::Outside(NO_FILE) }
     } else {
         match place(recording.placer.as_ref(), Fetch { address, bytes, instructions })? {
             Some(run) => BlockLocation::Flash(run),
             None => BlockLocation::Outside(recording.file_at(address)),
         }
     };
-    let does = does.unwrap_or(0);
-    let (enters, returns) = (does & ENTERS != 0, does & RETURNS != 0);
-    Ok(StreamBlock { place, bytes, instructions, enters, returns })
+    let flags = flags.unwrap_or(0);
+    let (enters, returns) = (flags & ENTERS != 0, flags & RETURNS != 0);
+    Ok(StreamBlock { location, bytes, instructions, enters, returns })
 }

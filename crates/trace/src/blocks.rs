@@ -1,10 +1,8 @@
-//! Executed basic blocks: what the CARDIS paper (section 6.2) sets against the
-//! best cache page size.
+//! Executed basic blocks, whose size the CARDIS paper (section 6.2) compares with the best size of
+//! a cache page.
 //!
-//! The executed bytes are cut wherever a run begins or ends, that is at every
-//! jump that was ever taken and at every target that was ever jumped to. A
-//! branch that was never taken, and never jumped behind, cuts nothing: it is
-//! no border for this execution.
+//! The executed bytes are cut wherever a run begins or ends: at every jump that was taken and at
+//! every target of a jump. A branch that was never taken cuts nothing.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,19 +10,20 @@ use flashpager_base::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::{ExecutedRunMerger, Mark, Run, Trace, TraceInfo, for_marked_runs};
 use crate::calls::OpenCalls;
 use crate::image::Symbol;
+use crate::run::{ExecutedRunMerger, Mark, Run};
+use crate::source::{Trace, for_marked_runs};
 
-/// Version of the rules by which [`BlockCounts`] are counted: a trace that was counted by
-/// others is counted again.
+/// Version of the rules by which [`BlockCounts`] are counted. Counts by other rules are not used;
+/// the trace is counted again.
 pub const RULES: u32 = 1;
 
-/// Distinct runs that a writer remembers, of 24 bytes each; no program has so many.
+/// Largest number of distinct runs that a writer counts, of 24 bytes each. No program has so many.
 pub(crate) const MAX_WRITTEN_RUNS: usize = 1 << 22;
 
-/// Page sizes for which it is told how much of a used page is used.
-const PAGE_BYTES: [u32; 11] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
+/// Page sizes for which the use of pages is counted, in bytes.
+pub(crate) const PAGE_BYTES: [u32; 11] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
 /// Executed basic blocks of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,88 +38,64 @@ pub struct BlockStatistics {
     pub mean_executed_block_bytes: f64,
     /// Mean length of a run, in bytes: code between two taken jumps.
     pub mean_run_bytes: f64,
-    /// The mean used block aligned up to a power of two: by the paper the best cache page.
+    /// The mean used block rounded up to a power of two: the best cache page by the paper.
     pub predicted_page_bytes: u32,
-    /// Jumps to the first byte of a symbol; `None` where less than half of the code has one.
+    /// Jumps to the first byte of a symbol; `None` if less than half of the code has symbols.
     pub seen_calls: Option<u64>,
-    /// Jumps to where a call had left off.
+    /// Jumps back behind such a call.
     pub seen_returns: Option<u64>,
-    /// How much of a used page is used, by the size of a page.
+    /// Use of pages, by page size.
     pub pages: Vec<PageUse>,
 }
 
-/// Use of the pages of one size in which something was executed.
+/// Use of the pages of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PageUse {
-    /// Size of a page.
+    /// Size of a page in bytes.
     pub page_bytes: u32,
     /// Pages with at least one executed byte.
     pub pages: u64,
-    /// Share of their bytes that was executed.
+    /// Share of the bytes of these pages that was executed.
     pub used_share: f64,
 }
 
-/// What [`BlockStatistics`] are made of: what a trace file holds of its blocks.
+/// Counts of a trace's blocks, as its file holds them. [`BlockStatistics`] are made of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BlockCounts {
-    /// [`RULES`].
+    /// Version of the rules of counting, [`RULES`].
     pub rules: u32,
     /// Distinct blocks executed.
     pub used_blocks: u64,
     /// Bytes of code executed at least once.
     pub used_bytes: u64,
-    /// Blocks executed, once for each time.
+    /// Blocks executed, each counted every time.
     pub executed_blocks: u64,
-    /// Pages in which something was executed, of 4, 8, 16 … 4096 bytes.
+    /// Pages in which something was executed, for pages of 4, 8, 16 … 4096 bytes.
     pub used_pages: Vec<u64>,
-    /// Jumps to the first byte of a symbol; `None` where less than half of the code has one.
+    /// Jumps to the first byte of a symbol; `None` if less than half of the code has symbols.
     pub seen_calls: Option<u64>,
-    /// Jumps to where a call had left off.
+    /// Jumps back behind such a call.
     pub seen_returns: Option<u64>,
 }
 
 impl BlockCounts {
-    /// Pages of `page_bytes` in which something was executed, where they were counted.
+    /// Returns the number of pages of `page_bytes` in which something was executed; `None` for sizes
+    /// that are not counted.
     pub fn pages_of(&self, page_bytes: u32) -> Option<u64> {
         let place = PAGE_BYTES.iter().position(|page| *page == page_bytes)?;
         self.used_pages.get(place).copied()
     }
-
-    /// Whether a trace with this description can have them. That they are its own is known
-    /// when they have been counted again.
-    pub(crate) fn are_possible(&self, info: &TraceInfo) -> bool {
-        let Self { used_blocks, used_bytes, executed_blocks, ref used_pages, .. } = *self;
-        let sizes = PAGE_BYTES.map(u64::from);
-        let pages_fit = used_pages.len() == sizes.len()
-            && used_pages
-                .windows(2)
-                .all(|pair| pair[1] <= pair[0] && pair[0] <= pair[1].saturating_mul(2))
-            && used_pages.iter().zip(sizes).all(|(pages, size)| {
-                *pages <= info.image_bytes.div_ceil(size)
-                    && pages.saturating_mul(size) >= used_bytes
-            });
-        let jumps = match (self.seen_calls, self.seen_returns) {
-            (Some(calls), Some(returns)) => returns <= calls && calls <= info.executed_runs(),
-            (None, None) => true,
-            _ => false,
-        };
-        pages_fit
-            && jumps
-            && (used_blocks > 0) == (info.executed_runs() > 0)
-            && used_blocks <= used_bytes
-            && used_bytes <= info.image_bytes.min(info.executed_bytes())
-            && (info.executed_runs()..=info.executed_bytes()).contains(&executed_blocks)
-    }
 }
 
+/// Counts of a distinct run.
 struct RunTally {
     executions: u64,
-    /// Whether a symbol begins where the run begins.
+    /// A symbol begins where the run begins.
     enters: bool,
 }
 
-/// Calls and returns, as far as runs show them.
+/// Counts calls and returns.
 #[derive(Default)]
 struct CallCounter {
     open: OpenCalls<()>,
@@ -129,24 +104,25 @@ struct CallCounter {
 }
 
 impl CallCounter {
-    /// Execution jumped from before `from` to `to`.
+    /// Takes a jump to `to` by the code that ends at `from`. `enters` states whether a symbol begins
+    /// at `to`.
     #[inline]
     fn jump(&mut self, from: u32, to: u32, enters: bool) {
-        if self.open.returned(to, |_, ()| {}) {
+        if self.open.take_returned(to, |_, ()| {}) {
             self.returns += 1;
         } else if enters {
             self.calls += 1;
-            self.open.called(from, ());
+            self.open.push(from, ());
         }
     }
 }
 
-/// Where symbols begin, for all counters of one recording.
+/// First bytes of symbols, shared by all counters of one recording.
 #[derive(Clone, Default)]
 pub(crate) struct SymbolStarts(Arc<RwLock<FxHashSet<u32>>>);
 
 impl SymbolStarts {
-    /// Of `symbols`, too.
+    /// Adds the first bytes of `symbols`.
     pub(crate) fn add<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         known.extend(symbols.into_iter().map(|symbol| symbol.offset));
@@ -157,11 +133,11 @@ impl SymbolStarts {
     }
 }
 
-/// Counts blocks while runs pass by. Memory grows with the number of distinct runs.
+/// Counts blocks of a stream of runs. Its memory grows with the number of distinct runs.
 #[derive(Default)]
 pub(crate) struct BlockCounter {
     symbol_starts: SymbolStarts,
-    seen: FxHashMap<Run, RunTally>,
+    tallies: FxHashMap<Run, RunTally>,
     calls: CallCounter,
     before: Option<u32>,
     merger: ExecutedRunMerger,
@@ -172,24 +148,24 @@ impl BlockCounter {
         Self { symbol_starts, ..Self::default() }
     }
 
-    /// Distinct runs so far.
+    /// Number of distinct runs so far.
     pub(crate) fn distinct_runs(&self) -> usize {
-        self.seen.len()
+        self.tallies.len()
     }
 
     #[inline]
     pub(crate) fn add(&mut self, run: Run) {
-        let Self { symbol_starts, seen, calls, before, .. } = self;
-        let seen = seen
+        let Self { symbol_starts, tallies, calls, before, .. } = self;
+        let tally = tallies
             .entry(run)
             .or_insert_with(|| RunTally { executions: 0, enters: symbol_starts.has(run.offset) });
-        seen.executions += 1;
+        tally.executions += 1;
         if let Some(from) = before.replace(run.end()) {
-            calls.jump(from, run.offset, seen.enters);
+            calls.jump(from, run.offset, tally.enters);
         }
     }
 
-    /// Count what is executed of marked runs.
+    /// Counts a run with its kind. Data reads are skipped.
     #[inline]
     pub(crate) fn add_marked(&mut self, run: Run, mark: Mark) {
         if let Some(whole) = self.merger.push(run, mark) {
@@ -197,14 +173,14 @@ impl BlockCounter {
         }
     }
 
-    /// What was counted, of an image of `image_bytes` with `symbols`; `None` where some were
-    /// told too late for what had been executed.
+    /// Returns the counts for an image of `image_bytes` with `symbols`. `None` if some of the symbols
+    /// were added after their code had been executed.
     pub(crate) fn finish<'a>(
         mut self,
         image_bytes: u64,
         symbols: impl IntoIterator<Item = &'a Symbol>,
     ) -> Option<BlockCounts> {
-        if let Some(last) = self.merger.end() {
+        if let Some(last) = self.merger.finish() {
             self.add(last);
         }
         let (mut symbol_starts, mut named) = (FxHashSet::default(), 0u64);
@@ -213,12 +189,12 @@ impl BlockCounter {
             named += u64::from(symbol.bytes);
         }
         let in_time =
-            |(run, seen): (&Run, &RunTally)| symbol_starts.contains(&run.offset) == seen.enters;
-        if !self.seen.iter().all(in_time) {
+            |(run, tally): (&Run, &RunTally)| symbol_starts.contains(&run.offset) == tally.enters;
+        if !self.tallies.iter().all(in_time) {
             return None;
         }
-        let mut counts = counted(&self.seen);
-        // Of a stripped program few functions have names left.
+        let mut counts = count(&self.tallies);
+        // In a stripped program few functions have symbols.
         if named * 2 >= image_bytes && named > 0 {
             counts.seen_calls = Some(self.calls.calls);
             counts.seen_returns = Some(self.calls.returns);
@@ -227,16 +203,16 @@ impl BlockCounter {
     }
 }
 
-fn counted(seen: &FxHashMap<Run, RunTally>) -> BlockCounts {
-    let mut borders: Vec<u32> = seen.keys().flat_map(|run| [run.offset, run.end()]).collect();
+fn count(tallies: &FxHashMap<Run, RunTally>) -> BlockCounts {
+    let mut borders: Vec<u32> = tallies.keys().flat_map(|run| [run.offset, run.end()]).collect();
     borders.sort_unstable();
     borders.dedup();
-    // Borders inside a run cut it: those behind its first byte, before its end.
+    // A run is cut at the borders behind its first byte and before its end.
     let rank = |offset: u32| borders.partition_point(|border| *border < offset) as u64;
-    // How many more runs cover the piece behind a border than the one before it.
+    // Difference between the numbers of runs that cover the piece behind a border and the one before.
     let mut covering = vec![0i64; borders.len()];
     let mut executed_blocks = 0;
-    for (run, RunTally { executions, .. }) in seen {
+    for (run, RunTally { executions, .. }) in tallies {
         let (first, last) = (rank(run.offset), rank(run.end()));
         covering[first as usize] += 1;
         covering[last as usize] -= 1;
@@ -263,7 +239,8 @@ fn counted(seen: &FxHashMap<Run, RunTally>) -> BlockCounts {
     }
 }
 
-/// Pages of `page_bytes` with something of `blocks`, which stand by offset, none over another.
+/// Counts the pages of `page_bytes` that hold bytes of `blocks`. Blocks are sorted and do not
+/// overlap.
 fn used_pages(blocks: &[Run], page_bytes: u32) -> u64 {
     let (mut pages, mut free) = (0, 0);
     for block in blocks {
@@ -276,9 +253,11 @@ fn used_pages(blocks: &[Run], page_bytes: u32) -> u64 {
 }
 
 impl BlockCounts {
-    /// Read `trace` once, whose functions are `symbols`. Memory grows with the number of
-    /// distinct runs. `go_on` is asked every few runs; when it says false, this ends with
-    /// [`Error::Interrupted`](crate::Error::Interrupted).
+    /// Reads `trace` once and counts its blocks. Its functions are `symbols`. The memory grows with
+    /// the number of distinct runs. `go_on` is that of [`for_runs`](crate::for_runs).
+    ///
+    /// # Errors
+    /// Errors of reading, and [`Error::Interrupted`](flashpager_base::Error::Interrupted).
     pub fn of<'a>(
         trace: &dyn Trace,
         symbols: impl IntoIterator<Item = &'a Symbol> + Clone,
@@ -297,7 +276,7 @@ impl BlockCounts {
 }
 
 impl BlockStatistics {
-    /// Of a trace of which `runs` runs and `bytes` bytes were executed.
+    /// Makes the statistics of a trace with `runs` executed runs of together `bytes` bytes.
     pub fn new(counts: &BlockCounts, runs: u64, bytes: u64) -> Self {
         let mean = |sum: u64, count: u64| if count == 0 { 0.0 } else { sum as f64 / count as f64 };
         let BlockCounts { used_blocks, used_bytes, .. } = *counts;
@@ -324,7 +303,7 @@ impl BlockStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryTrace;
+    use crate::{MemoryTrace, TraceInfo};
 
     fn statistics(trace: &MemoryTrace, symbols: &[Symbol]) -> BlockStatistics {
         let runs = trace.in_memory().unwrap();
@@ -333,7 +312,7 @@ mod tests {
         let image_bytes = trace.image_bytes().into();
         let info =
             TraceInfo { runs: runs.len() as u64, bytes, image_bytes, ..TraceInfo::default() };
-        assert!(counts.are_possible(&info), "{counts:?}");
+        assert!(info.can_have(&counts), "{counts:?}");
         BlockStatistics::new(&counts, info.runs, bytes)
     }
 

@@ -1,77 +1,77 @@
-//! Calls and returns, as far as runs show them: a jump to the first byte of a function, and a
-//! jump to where such a jump had left off.
+//! Calls and returns that can be seen in runs. A call is a jump to the first byte of a function; a
+//! return is a jump to the code behind a call.
 
-/// Calls remembered that have not returned; of deeper ones the oldest are forgotten.
+/// Largest number of open calls. With more, the older half is forgotten.
 const MAX_DEPTH: usize = 1 << 16;
 
-/// Calls that may be left at once without returning, as by an exception.
+/// Largest number of calls that one return may close, such as the return behind an exception.
 const MAX_UNWOUND: usize = 64;
 
-/// Bits by which open calls are told apart at first sight.
-const OPEN_BITS: u32 = 10;
+/// Bits of the hash by which most jumps are recognised as no return.
+const HASH_BITS: u32 = 10;
 
-/// The last bits of an offset, the first of which are mostly the same.
-fn bits(offset: u32) -> usize {
-    (offset.wrapping_mul(0x9e37_79b1) >> (32 - OPEN_BITS)) as usize
+/// Hashes an offset. Its lower bits differ most.
+fn hash(offset: u32) -> usize {
+    (offset.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
 }
 
-/// Calls that have not returned, each with what is kept of it.
+/// Calls that have not returned, each with a value of the caller.
 #[derive(Clone, Debug)]
 pub struct OpenCalls<T> {
-    /// Where they go on.
+    /// Return offset and value of each call, from the first to the last.
     open: Vec<(u32, T)>,
-    /// Of these, how many end in the same bits: most jumps go to none of them.
-    by_bits: Box<[u32; 1 << OPEN_BITS]>,
+    /// Number of open calls by the hash of their return offset.
+    by_hash: Box<[u32; 1 << HASH_BITS]>,
 }
 
 impl<T> Default for OpenCalls<T> {
     fn default() -> Self {
-        Self { open: Vec::new(), by_bits: Box::new([0; _]) }
+        Self { open: Vec::new(), by_hash: Box::new([0; _]) }
     }
 }
 
 impl<T> OpenCalls<T> {
-    /// Execution jumped to `to`: if an open call goes on there, it has returned. It is closed with
-    /// those that it had made, which are handed out from the last on, itself at the end.
+    /// Takes a jump to `to`. If an open call returns there, that call and those that it had made are
+    /// closed and passed to `close`, from the last to the first. Returns whether a call returned.
     #[inline]
-    pub fn returned(&mut self, to: u32, mut close: impl FnMut(u32, T)) -> bool {
-        if self.by_bits[bits(to)] == 0 {
+    pub fn take_returned(&mut self, to: u32, mut close: impl FnMut(u32, T)) -> bool {
+        if self.by_hash[hash(to)] == 0 {
             return false;
         }
         let nearest = self.open.iter().rev().take(MAX_UNWOUND).position(|(back, _)| *back == to);
         let Some(depth) = nearest else { return false };
         for _ in 0..=depth {
             if let Some((back, kept)) = self.open.pop() {
-                self.by_bits[bits(back)] -= 1;
+                self.by_hash[hash(back)] -= 1;
                 close(back, kept);
             }
         }
         true
     }
 
-    /// A call was made that goes on at `back`; where too many are open, the oldest are given back.
+    /// Adds a call that returns to `back`. Returns the oldest calls if too many are open.
     #[inline]
-    pub fn called(&mut self, back: u32, kept: T) -> Vec<(u32, T)> {
+    pub fn push(&mut self, back: u32, kept: T) -> Vec<(u32, T)> {
         let forgotten = if self.open.len() == MAX_DEPTH {
             self.open.drain(..MAX_DEPTH / 2).collect()
         } else {
             Vec::new()
         };
         for (back, _) in &forgotten {
-            self.by_bits[bits(*back)] -= 1;
+            self.by_hash[hash(*back)] -= 1;
         }
-        self.by_bits[bits(back)] += 1;
+        self.by_hash[hash(back)] += 1;
         self.open.push((back, kept));
         forgotten
     }
 
-    /// What is kept of the call that was made last of those that are open.
+    /// Returns the value of the last call that is open.
     #[inline]
     pub fn last_mut(&mut self) -> Option<&mut T> {
         self.open.last_mut().map(|(_, kept)| kept)
     }
 
-    /// Those that are still open, from the first on.
+    /// Returns the calls that are still open, from the first to the last.
     pub fn into_open(self) -> impl DoubleEndedIterator<Item = (u32, T)> {
         self.open.into_iter()
     }

@@ -1,20 +1,20 @@
-//! From a trace to text that other tools read.
+//! Export of traces to text for other tools.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use flashpager_base::{Error, Result};
 
-use super::output::{DiskReserve, OutputFile};
-use super::{Mark, Trace};
+use crate::output::{DiskReserve, OutputFile};
+use crate::run::Mark;
+use crate::source::Trace;
 
-/// A text format to write.
+/// A text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
-    /// `offset,length` lines under a header, with a third column `kind` if data reads are among
-    /// the runs.
+    /// Lines `offset,length` under a header, with a third column `kind` if there are data reads.
     Csv,
-    /// Dinero: an instruction fetch, or a read, of every `instruction_bytes`.
+    /// Dinero: an instruction fetch, or a read, for every `instruction_bytes` of a run.
     Din {
         /// Bytes between two fetches within a run.
         instruction_bytes: u32,
@@ -25,7 +25,10 @@ impl TextFormat {
     /// The formats' names.
     pub const NAMES: &[&str] = &["csv", "din"];
 
-    /// The format of this name; `instruction_bytes` is what `din` needs to know.
+    /// Returns the format with this name. Only `din` needs `instruction_bytes`.
+    ///
+    /// # Errors
+    /// An unknown name.
     pub fn named(name: &str, instruction_bytes: u32) -> Result<Self> {
         match name {
             "csv" => Ok(Self::Csv),
@@ -38,9 +41,11 @@ impl TextFormat {
     }
 }
 
-/// Write all runs of `trace` to the file `output`, which appears when whole.
-/// `go_on` is asked once a chunk; when it says false, this ends with
-/// [`Error::Interrupted`].
+/// Writes all runs of `trace` to the file `output`, which appears when it is complete. `go_on` is
+/// called once for each chunk; the export stops when it returns false.
+///
+/// # Errors
+/// Errors of reading and writing, and [`Error::Interrupted`].
 pub fn export_to_file(
     trace: &dyn Trace,
     format: TextFormat,
@@ -53,7 +58,11 @@ pub fn export_to_file(
     out.finish()
 }
 
-/// Write all runs of `trace` to `out`, named `place` in errors.
+/// Writes all runs of `trace` to `out`, which errors call `place`. `go_on` is that of
+/// [`export_to_file`].
+///
+/// # Errors
+/// Errors of reading and writing, and [`Error::Interrupted`].
 pub fn export(
     trace: &dyn Trace,
     format: TextFormat,
@@ -76,7 +85,7 @@ pub fn export(
         if chunk.is_empty() {
             return out.flush().map_err(failed);
         }
-        // Empty where all is executed.
+        // Empty if all runs are executed.
         let mut marks = source.marks().iter();
         for run in &chunk {
             let mark = marks.next();

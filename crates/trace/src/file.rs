@@ -1,7 +1,6 @@
-//! The trace file: Parquet with the columns `offset` and `length`, one row a
-//! run, dictionary-encoded and Zstandard-compressed, and a JSON description
-//! ([`TraceInfo`]) under the key [`METADATA_KEY`]. With schema 2 a length's upper bits
-//! tell data reads from what is executed.
+//! The trace file: Parquet with the columns `offset` and `length`, one row for each run,
+//! dictionary-encoded and Zstandard-compressed, and a JSON description ([`TraceInfo`]) under the
+//! key [`METADATA_KEY`]. With schema 2 the upper bits of a length hold the kind of the run.
 
 use std::fs::File;
 use std::io;
@@ -18,18 +17,18 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::blocks::{BlockCounter, BlockStatistics, MAX_WRITTEN_RUNS, RULES, SymbolStarts};
-use super::columns::footer::{Footer, ParquetKind, PhysicalType};
-use super::columns::pages::ColumnReader;
-use super::columns::{crc32, parquet_error};
-use super::output::{DiskReserve, OutputFile};
-use super::{CHUNK_RUNS, Mark, Run, RunSource, Symbol, Trace, TraceInfo, WarmUp};
+use crate::blocks::{BlockCounter, BlockStatistics, MAX_WRITTEN_RUNS, RULES, SymbolStarts};
+use crate::columns::footer::{Footer, ParquetKind, PhysicalType};
+use crate::columns::pages::ColumnReader;
+use crate::columns::{crc32, parquet_error};
+use crate::image::Symbol;
+use crate::info::TraceInfo;
+use crate::output::{DiskReserve, OutputFile};
+use crate::run::{MAX_RUN_BYTES, Mark, Run};
+use crate::source::{CHUNK_RUNS, RunSource, Trace};
+use crate::warm_up::WarmUp;
 
-/// Version of the file's layout without data reads, in [`TraceInfo::schema_version`].
-pub const SCHEMA_VERSION: u32 = 1;
-
-/// Version of the layout with data reads.
-pub const SCHEMA_VERSION_WITH_READS: u32 = 2;
+pub use crate::info::{SCHEMA_VERSION, SCHEMA_VERSION_WITH_READS};
 
 /// The Parquet metadata key of the JSON description.
 pub const METADATA_KEY: &str = "flashpager";
@@ -46,30 +45,35 @@ const KIND: ParquetKind = ParquetKind {
     max_rows: GROUP_RUNS as u64,
 };
 
-/// Runs in a row group: bounds the memory of writer and reader.
+/// Runs in a row group. It bounds the memory of writer and reader.
 const GROUP_RUNS: usize = 1 << 20;
 
-/// The Parquet metadata key of the checksums: CRC-32 of the description and of
-/// the runs (offset and length of each, little-endian), in hexadecimal.
+/// The Parquet metadata key of the checksums: CRC-32 of the description and of the runs (offset
+/// and length of each, little-endian), in hexadecimal.
 pub const CHECKSUM_KEY: &str = "flashpager.crc32";
 
-/// Runs in a row group of a further thread's trace, of which there may be hundreds.
+/// Runs in a row group of the trace of a further thread. There may be hundreds of them.
 const THREAD_GROUP_RUNS: usize = 1 << 15;
 
-/// Writes a trace file, one row group in memory at a time.
+/// Writes a trace file. One row group is in memory at a time.
 pub struct TraceWriter {
     writer: SerializedFileWriter<OutputFile>,
+    /// The path in errors.
     place: String,
+    /// Offsets of the current row group.
     offsets: Vec<i32>,
+    /// Lengths of the current row group, with the kinds in their upper bits.
     lengths: Vec<i32>,
+    /// Runs in the row groups written.
     runs: u64,
     bytes: u64,
     reads: u64,
     read_bytes: u64,
     continued: u64,
+    /// End of the run that ends last.
     end: u32,
     checksum: RunChecksum,
-    /// Nothing where the distinct runs became too many.
+    /// `None` when there are too many distinct runs.
     blocks: Option<BlockCounter>,
     symbol_starts: SymbolStarts,
     group_runs: usize,
@@ -77,45 +81,45 @@ pub struct TraceWriter {
     space: DiskReserve,
 }
 
-/// A trace that is whole and has not got its name yet. Dropped, it leaves no file.
+/// A complete trace that does not have its name yet. If it is dropped, no file is left.
 pub struct PendingTraceFile {
     output: OutputFile,
-    /// Its description.
+    /// Description of the trace.
     pub info: TraceInfo,
 }
 
 impl PendingTraceFile {
-    /// Where its contents are by now; a device has none that could be read.
+    /// Returns the path of its contents; `None` for a device, which cannot be read again.
     pub fn contents(&self) -> Option<&Path> {
         self.output.contents()
     }
 
-    /// The name that it gets.
+    /// Returns the path that it gets.
     pub fn target(&self) -> &Path {
         self.output.target()
     }
 
-    /// Let it have another name.
-    pub fn retarget(&mut self, target: &Path) {
-        self.output.retarget(target);
+    /// Changes the path that it gets.
+    pub fn set_target(&mut self, target: &Path) {
+        self.output.set_target(target);
     }
 
-    /// Give it its name, and its description to the caller.
+    /// Gives the file its name. Returns the description.
     ///
     /// # Errors
-    /// When the system refuses.
-    pub fn name(self) -> Result<TraceInfo> {
+    /// Data that cannot be written, and a name that the system refuses.
+    pub fn publish(self) -> Result<TraceInfo> {
         self.output.finish()?;
         Ok(self.info)
     }
 }
 
 impl TraceWriter {
-    /// Start the file `path`. With `live`, space for an orderly end is held
-    /// back so that a full disk does not cost what was recorded.
+    /// Starts the file `path`. With `live`, disk space is reserved so that the trace can be completed
+    /// on a full disk.
     ///
     /// # Errors
-    /// When the file, or the reserve beside it, cannot be written.
+    /// A file, or a reserve beside it, that cannot be written.
     pub fn create(path: &Path, live: bool) -> Result<Self> {
         let space = DiskReserve::default();
         let writer = Self::create_in(path, space, SymbolStarts::default(), GROUP_RUNS)?;
@@ -125,18 +129,19 @@ impl TraceWriter {
         Ok(writer)
     }
 
-    /// Start the file of a further thread, which ends with `self` if the disk is full.
+    /// Starts the file of a further thread. It shares symbols and reserved space with `self`.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// A file that cannot be written.
     pub fn create_beside(&self, path: &Path) -> Result<Self> {
         Self::create_in(path, self.space.clone(), self.symbol_starts.clone(), THREAD_GROUP_RUNS)
     }
 
-    /// Start the file of another program, with symbols of its own; it ends with `self`, too.
+    /// Starts the file of another program, with symbols of its own. It shares the reserved space with
+    /// `self`.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// A file that cannot be written.
     pub fn create_apart(&self, path: &Path) -> Result<Self> {
         Self::create_in(path, self.space.clone(), SymbolStarts::default(), THREAD_GROUP_RUNS)
     }
@@ -183,19 +188,25 @@ impl TraceWriter {
         })
     }
 
-    /// Learn of symbols before what they name is executed: jumps to them are calls, of all
-    /// threads. Those that come too late are counted when somebody asks.
-    pub fn know<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
+    /// Adds symbols, of all threads, before their code is executed: jumps to them are counted as
+    /// calls. If a symbol is added too late, blocks are not counted while the trace is written.
+    pub fn add_symbols<'a>(&self, symbols: impl IntoIterator<Item = &'a Symbol>) {
         self.symbol_starts.add(symbols);
     }
 
-    /// Add an executed run.
+    /// Adds an executed run.
+    ///
+    /// # Errors
+    /// A row group that cannot be written.
     #[inline]
     pub fn push(&mut self, run: Run) -> Result<()> {
         self.push_marked(run, Mark::Executed)
     }
 
-    /// Add a run, and what it is.
+    /// Adds a run with its kind.
+    ///
+    /// # Errors
+    /// A row group that cannot be written.
     #[inline]
     pub fn push_marked(&mut self, run: Run, mark: Mark) -> Result<()> {
         match mark {
@@ -207,23 +218,23 @@ impl TraceWriter {
             }
         }
         self.offsets.push(run.offset as i32);
-        self.lengths.push(mark.on(run.length) as i32);
+        self.lengths.push(mark.encode(run.length) as i32);
         self.bytes += u64::from(run.length);
         self.end = self.end.max(run.end());
         if self.offsets.len() == self.group_runs { self.write_group() } else { Ok(()) }
     }
 
-    /// Whether the disk ran full: what has been written is safe, more is not.
+    /// Tells whether the disk became full. Data written before is safe; further data is not.
     pub fn disk_full(&self) -> bool {
         self.space.is_full()
     }
 
-    /// Runs so far.
+    /// Returns the number of runs so far.
     pub fn runs(&self) -> u64 {
         self.runs + self.offsets.len() as u64
     }
 
-    /// Bytes of the file so far.
+    /// Returns the size of the file so far, in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.writer.bytes_written() as u64
     }
@@ -251,7 +262,7 @@ impl TraceWriter {
             self.checksum.add(runs.clone());
             if let Some(blocks) = &mut self.blocks {
                 runs.for_each(|(offset, marked)| {
-                    let (mark, length) = Mark::off(marked);
+                    let (mark, length) = Mark::decode(marked);
                     blocks.add_marked(Run { offset, length }, mark);
                 });
                 self.blocks.take_if(|blocks| blocks.distinct_runs() > MAX_WRITTEN_RUNS);
@@ -262,18 +273,21 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Write the rest and `info`, whose counts of runs, bytes and blocks are filled in
-    /// here, and give the file its name.
-    pub fn finish(self, info: TraceInfo) -> Result<TraceInfo> {
-        self.close(info)?.name()
-    }
-
-    /// As [`Self::finish`], but for the name.
+    /// Writes the rest and the description, and gives the file its name. The counts of runs, bytes
+    /// and blocks are set in `info`, which is returned.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// A file that cannot be written.
+    pub fn finish(self, info: TraceInfo) -> Result<TraceInfo> {
+        self.close(info)?.publish()
+    }
+
+    /// Does the same as [`Self::finish`], but gives the file no name yet.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
     pub fn close(mut self, mut info: TraceInfo) -> Result<PendingTraceFile> {
-        self.know(info.symbols());
+        self.add_symbols(info.symbols());
         if !self.offsets.is_empty() {
             self.write_group()?;
         }
@@ -297,17 +311,17 @@ impl TraceWriter {
     }
 }
 
-/// A trace file, opened: its description is read and checked, its runs are not yet.
+/// An open trace file. Its description has been read and checked, its runs have not.
 pub struct TraceFile {
     path: PathBuf,
     info: TraceInfo,
 }
 
 impl TraceFile {
-    /// Open a trace and read its description.
+    /// Opens a trace and reads its description.
     ///
     /// # Errors
-    /// When the file cannot be read, is truncated, or is no trace.
+    /// A file that cannot be read, is truncated or damaged, or is no trace.
     pub fn open(path: &Path) -> Result<Self> {
         let place = path.display().to_string();
         let (_, footer) = open_footer(path)?;
@@ -317,11 +331,11 @@ impl TraceFile {
         if checksums(&footer).is_some_and(|(sum, _)| sum != crc32(json.as_bytes())) {
             return Err(Error::data(&place, "its description is damaged: make or copy it again"));
         }
-        // Who replays it says what is not counted.
+        // The warm-up is chosen for each replay.
         info.warm_up = WarmUp::default();
-        // Counted by rules of another version: counted again when somebody asks.
+        // Counts by other rules are not used.
         info.blocks.take_if(|blocks| blocks.rules != RULES);
-        let impossible = info.blocks.as_ref().is_some_and(|blocks| !blocks.are_possible(&info));
+        let impossible = info.blocks.as_ref().is_some_and(|blocks| !info.can_have(blocks));
         let marked = info.reads.saturating_add(info.continued);
         let misfit = marked > info.runs
             || info.read_bytes > info.bytes
@@ -337,10 +351,10 @@ impl TraceFile {
         Ok(Self { path: path.to_owned(), info })
     }
 
-    /// The same trace with a warm-up, which must leave something to count.
+    /// Sets the warm-up.
     ///
     /// # Errors
-    /// One that does not.
+    /// A warm-up that leaves no run to count.
     pub fn with_warm_up(mut self, warm_up: WarmUp) -> Result<Self> {
         if !warm_up.is_none() && warm_up.runs >= self.info.runs {
             let what = format!("has {} runs: nothing is left to count", self.info.runs);
@@ -350,22 +364,22 @@ impl TraceFile {
         Ok(self)
     }
 
-    /// The description.
+    /// Returns the description.
     pub fn info(&self) -> &TraceInfo {
         &self.info
     }
 
-    /// The file's path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file once more, at a position of its own, and its footer.
+    /// Opens the file once more, for a position of its own, and reads the footer.
     pub(crate) fn reopen(&self) -> Result<(File, Footer)> {
         open_footer(&self.path)
     }
 
-    /// Its basic blocks, if it holds their counts.
+    /// Returns the statistics of its basic blocks, if the file holds their counts.
     pub fn blocks(&self) -> Option<BlockStatistics> {
         let blocks = self.info.blocks.as_ref()?;
         let (runs, bytes) = (self.info.executed_runs(), self.info.executed_bytes());
@@ -409,19 +423,19 @@ struct FileSource {
     file: Arc<File>,
     footer: Footer,
     image_bytes: u32,
-    /// Groups opened so far.
+    /// Number of row groups opened so far.
     group: usize,
     readers: Option<[ColumnReader; 2]>,
     left: usize,
     offsets: Vec<u32>,
     lengths: Vec<u32>,
-    /// Of a trace with data reads.
+    /// Kinds of the runs of the last chunk; `None` if the trace has no data reads.
     marks: Option<Vec<Mark>>,
     checksum: RunChecksum,
 }
 
 impl FileSource {
-    /// Open the next row group; false if there is none.
+    /// Opens the next row group. Returns false if there is none.
     fn open_group(&mut self) -> io::Result<bool> {
         let Some(group) = self.footer.groups.get(self.group) else { return Ok(false) };
         self.group += 1;
@@ -476,11 +490,11 @@ impl RunSource for FileSource {
     }
 }
 
-/// Replace `marks` by those of `lengths`, and take them off there.
+/// Replaces `marks` by the kinds in the upper bits of `lengths`, and clears these bits.
 pub(crate) fn take_marks(lengths: &mut [u32], marks: &mut Vec<Mark>) {
     marks.clear();
     marks.extend(lengths.iter_mut().map(|length| {
-        let (mark, plain) = Mark::off(*length);
+        let (mark, plain) = Mark::decode(*length);
         *length = plain;
         mark
     }));
@@ -490,7 +504,7 @@ pub(crate) fn damaged(place: &str, what: impl std::fmt::Display) -> Error {
     Error::data(place, format!("is damaged ({what}): make or copy it again"))
 }
 
-/// What reading row group number `group`, counted from 1, gave.
+/// Makes the error for row group number `group`, counted from 1, that could not be read.
 pub(crate) fn unreadable(place: &str, group: usize, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
@@ -500,7 +514,10 @@ pub(crate) fn unreadable(place: &str, group: usize, error: io::Error) -> Error {
     }
 }
 
-/// Append the runs of these columns. The error says which cannot be.
+/// Appends the runs of these columns to `runs`.
+///
+/// # Errors
+/// The first run that is impossible, in words.
 pub(crate) fn append_checked(
     offsets: &[u32],
     lengths: &[u32],
@@ -512,7 +529,7 @@ pub(crate) fn append_checked(
     let mut sane = true;
     runs.extend(offsets.iter().zip(lengths).map(|(&offset, &length)| {
         let run = Run { offset, length };
-        sane &= run.length.wrapping_sub(1) < super::MAX_RUN_BYTES
+        sane &= run.length.wrapping_sub(1) < MAX_RUN_BYTES
             && u64::from(run.offset) + u64::from(run.length) <= limit;
         run
     }));
@@ -538,15 +555,15 @@ fn open_footer(path: &Path) -> Result<(File, Footer)> {
     Ok((file, footer))
 }
 
-/// The checksums of the description and of the runs. Without them, or with
-/// damaged ones, the trace is read unchecked.
+/// Returns the checksums of the description and of the runs. Without them, or with damaged ones,
+/// the trace is read unchecked.
 fn checksums(footer: &Footer) -> Option<(u32, u32)> {
     let (description, runs) = footer.value(CHECKSUM_KEY)?.split_once(' ')?;
     let parse = |text| u32::from_str_radix(text, 16).ok();
     Some((parse(description)?, parse(runs)?))
 }
 
-/// CRC-32 of runs, however they are grouped.
+/// CRC-32 of runs. It does not depend on how they are grouped.
 #[derive(Default)]
 struct RunChecksum {
     crc: Crc,
@@ -554,7 +571,7 @@ struct RunChecksum {
 }
 
 impl RunChecksum {
-    /// Add runs, as offset and length.
+    /// Adds runs, given as offset and length.
     fn add(&mut self, runs: impl Iterator<Item = (u32, u32)>) {
         self.bytes.clear();
         for (offset, length) in runs {

@@ -1,44 +1,44 @@
-//! The code in flash as data: images, their sections and symbols.
+//! The code in flash: images, their sections and symbols.
 
 use serde::{Deserialize, Serialize};
 
-/// A function, or whatever else owns code.
+/// A function, or another symbol that owns code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbol {
-    /// Its name as the linker knows it.
+    /// Name, as the linker has it.
     pub name: String,
-    /// Its first byte in the flash image.
+    /// Offset of its first byte in the flash image.
     pub offset: u32,
-    /// Its length; 0 if the file does not tell.
+    /// Length in bytes; 0 if the file does not state it.
     pub bytes: u32,
 }
 
 /// A section of an image in flash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    /// Its name, as `.text`.
+    /// Name, such as `.text`.
     pub name: String,
-    /// Its address in the file, before any load bias.
+    /// Linked address, without a load bias.
     pub address: u64,
-    /// Its first byte in the flash image.
+    /// Offset of its first byte in the flash image.
     pub offset: u32,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u32,
 }
 
-/// The placed code of one file.
+/// The placed code of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// The file it comes from.
+    /// Path of the file.
     pub path: String,
-    /// Its GNU build id in hexadecimal; empty if it has none.
+    /// GNU build id of the file in hexadecimal; empty if it has none.
     pub build_id: String,
-    /// Its first byte in the flash image.
+    /// Offset of its first byte in the flash image.
     pub offset: u32,
-    /// Bytes up to the end of its last section.
+    /// Bytes to the end of its last section.
     pub bytes: u32,
-    /// Its sections in flash.
+    /// Sections in flash.
     pub sections: Vec<Section>,
-    /// Its symbols, by offset.
+    /// Symbols, sorted by offset.
     pub symbols: Vec<Symbol>,
 }

@@ -1,4 +1,4 @@
-//! Files that appear under their names when they are whole, and that survive a full disk.
+//! Output files that appear under their names when they are complete, and that survive a full disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,38 +8,38 @@ use std::sync::{Arc, Mutex};
 
 use flashpager_base::{Error, Result};
 
-/// Held back on disk while recording, so that a full disk still leaves room
-/// for the row group at hand and the footer.
+/// Disk space reserved while recording, so that a full disk still leaves room for the current row
+/// group and the footer.
 const RESERVE_BYTES: u64 = 8 << 20;
 
-/// Less than this is no use: a row group would not fit.
+/// Smallest useful reserve: one row group.
 const MIN_RESERVE_BYTES: u64 = 1 << 19;
 
-/// Disk space held back for an orderly end, for all files of a recording.
+/// Disk space that is reserved for completing all files of a recording.
 #[derive(Clone, Default)]
 pub struct DiskReserve {
     reserve: Arc<Mutex<Option<ReserveFile>>>,
     full: Arc<AtomicBool>,
 }
 
-/// A file that only takes space. It goes with its last user.
+/// A file that only takes space. It is deleted with its last user.
 struct ReserveFile(PathBuf);
 
 impl Drop for ReserveFile {
     fn drop(&mut self) {
-        // Best effort: there is nobody left to tell.
+        // Best effort: an error could not be reported any more.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 impl DiskReserve {
-    /// Take space beside `target`, if there is any.
+    /// Reserves space beside `target`, if there is any.
     ///
     /// # Errors
-    /// When it cannot be written there at all.
+    /// A folder that cannot be written.
     pub fn hold(&self, target: &Path) -> Result<()> {
         let path = sibling(target, "reserve")?;
-        // Known from here on, so that it goes whatever happens.
+        // From here on it is deleted in any case.
         let file = ReserveFile(path);
         let held = reserve(&file.0, RESERVE_BYTES).map_err(|e| Error::file(target, e))?;
         if held && let Ok(mut reserve) = self.reserve.lock() {
@@ -48,18 +48,18 @@ impl DiskReserve {
         Ok(())
     }
 
-    /// Whether the disk ran full: what has been written is safe, more is not.
+    /// Tells whether the disk became full. Data written before is safe; further data is not.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Give the space up; false if there was none.
+    /// Frees the reserved space. Returns false if there was none.
     fn release(&self) -> bool {
         self.reserve.lock().ok().and_then(|mut reserve| reserve.take()).is_some()
     }
 }
 
-/// A hidden file beside `target` that nobody else has.
+/// Makes the path of a hidden file beside `target` that no one else uses.
 fn sibling(target: &Path, suffix: &str) -> Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = target
@@ -70,21 +70,21 @@ fn sibling(target: &Path, suffix: &str) -> Result<PathBuf> {
     Ok(target.with_file_name(format!(".{name}.{}-{number}.{suffix}", std::process::id())))
 }
 
-/// An output that appears under its name only when it is told to, and that survives a
-/// full disk once: the reserve is then given up for what is still to be written.
+/// An output file that gets its name when it is finished. It survives a full disk once: the reserve
+/// is then freed for the data that is still to be written.
 pub struct OutputFile {
     file: File,
-    /// `None` when writing to a device, in place.
+    /// Path of the file until it gets its name; `None` for a device, which is written in place.
     temporary: Option<PathBuf>,
     target: PathBuf,
     space: DiskReserve,
 }
 
 impl OutputFile {
-    /// Start the file that will be `target`; a device is written to in place.
+    /// Starts the file that will be called `target`. A device is written in place.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// A file that cannot be written.
     pub fn create(target: &Path, space: DiskReserve) -> Result<Self> {
         let special = std::fs::metadata(target).is_ok_and(|meta| !meta.is_file());
         if special {
@@ -97,25 +97,25 @@ impl OutputFile {
         Ok(Self { file, temporary: Some(temporary), target: target.into(), space })
     }
 
-    /// Where its contents are by now; a device has none that could be read.
+    /// Returns the path of the contents so far; `None` for a device, which cannot be read again.
     pub fn contents(&self) -> Option<&Path> {
         self.temporary.as_deref()
     }
 
-    /// The name that it gets.
+    /// Returns the path that the file gets when it is finished.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Let it have another name.
-    pub fn retarget(&mut self, target: &Path) {
+    /// Changes the path that the file gets.
+    pub fn set_target(&mut self, target: &Path) {
         self.target = target.to_owned();
     }
 
-    /// Give the file its name.
+    /// Gives the file its name.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Data that cannot be written, and a name that the system refuses.
     pub fn finish(mut self) -> Result<()> {
         self.file.flush().map_err(|e| Error::file(&self.target, e))?;
         if let Some(temporary) = &self.temporary {
@@ -126,8 +126,8 @@ impl OutputFile {
     }
 }
 
-/// Take up to `bytes` of the disk by writing them, half as many while that is
-/// too much: sparse files hold nothing. Gives whether any could be had.
+/// Reserves up to `bytes` of the disk by writing them, as a sparse file reserves nothing. Halves
+/// the number while the disk is too full. Returns whether anything was reserved.
 fn reserve(path: &Path, bytes: u64) -> io::Result<bool> {
     let written = || -> io::Result<()> {
         let mut file = File::create(path)?;
@@ -171,7 +171,7 @@ impl Write for OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(temporary) = self.temporary.take() {
-            // Best effort: there is nobody left to tell.
+            // Best effort: an error could not be reported any more.
             let _ = std::fs::remove_file(temporary);
         }
     }

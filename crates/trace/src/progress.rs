@@ -1,22 +1,28 @@
-//! A trace that tells how far it has been read: a pass over a long one takes a minute.
+//! A trace that reports how far it has been read: a pass over a long one takes a minute.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::Result;
 
-use super::{Mark, Run, RunSource, Trace, WarmUp};
+use crate::run::{Mark, Run};
+use crate::source::{RunSource, Trace};
+use crate::warm_up::WarmUp;
 
-/// A trace, and whoever wants to know how many runs all its readers have read.
+/// Progress callback: the number of runs read so far by all readers of a trace.
+pub type ProgressFn<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// A trace that calls a progress callback once for each chunk that is read.
 pub struct ProgressTrace<'a> {
     trace: &'a dyn Trace,
+    /// Runs read so far, by all readers.
     read: AtomicU64,
-    tell: &'a (dyn Fn(u64) + Sync),
+    progress: ProgressFn<'a>,
 }
 
 impl<'a> ProgressTrace<'a> {
-    /// Tell `tell` once a chunk. Runs that are in memory already are not counted.
-    pub fn new(trace: &'a dyn Trace, tell: &'a (dyn Fn(u64) + Sync)) -> Self {
-        Self { trace, read: AtomicU64::new(0), tell }
+    /// Wraps `trace`. Runs that are in memory already are not counted.
+    pub fn new(trace: &'a dyn Trace, progress: ProgressFn<'a>) -> Self {
+        Self { trace, read: AtomicU64::new(0), progress }
     }
 }
 
@@ -38,21 +44,21 @@ impl Trace for ProgressTrace<'_> {
     }
 
     fn runs(&self) -> Result<Box<dyn RunSource + '_>> {
-        Ok(Box::new(ProgressSource { source: self.trace.runs()?, progress: self }))
+        Ok(Box::new(ProgressSource { source: self.trace.runs()?, trace: self }))
     }
 }
 
 struct ProgressSource<'a> {
     source: Box<dyn RunSource + 'a>,
-    progress: &'a ProgressTrace<'a>,
+    trace: &'a ProgressTrace<'a>,
 }
 
 impl RunSource for ProgressSource<'_> {
     fn read(&mut self, runs: &mut Vec<Run>) -> Result<()> {
         self.source.read(runs)?;
         let count = runs.len() as u64;
-        let read = self.progress.read.fetch_add(count, Ordering::Relaxed) + count;
-        (self.progress.tell)(read);
+        let read = self.trace.read.fetch_add(count, Ordering::Relaxed) + count;
+        (self.trace.progress)(read);
         Ok(())
     }
 

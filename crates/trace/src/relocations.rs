@@ -1,39 +1,41 @@
-//! The same execution in an image that is laid out anew.
+//! Relocations: the trace of the same execution in an image with another layout.
 
 use flashpager_base::Result;
 
-use crate::{Run, RunBuilder, Trace, TraceWriter, for_runs};
+use crate::file::TraceWriter;
+use crate::run::{Run, RunBuilder};
+use crate::source::{Trace, for_runs};
 
-/// Bytes that lie together and go elsewhere together.
+/// Adjoining bytes that move together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
-    /// Offset of the first in the recorded image.
+    /// Offset of the first byte in the recorded image.
     pub from: u32,
-    /// How many, at least 1.
+    /// Number of bytes, at least 1.
     pub bytes: u32,
-    /// Offset of the first in the new image; nothing for bytes that are not placed.
+    /// Offset of the first byte in the new image; `None` if the bytes are not placed.
     pub to: Option<u32>,
 }
 
-/// Where the bytes of a recorded image go. What no [`Relocation`] covers belongs nowhere.
+/// The relocations of all bytes of a recorded image.
 #[derive(Clone, Debug)]
 pub struct Relocations {
     relocations: Vec<Relocation>,
-    /// Where each goes on without a break, over its neighbours, in both images.
+    /// For each relocation, the end of the adjoining relocations that keep their distance to it.
     ends: Vec<u32>,
 }
 
-/// Why a run cannot be moved.
+/// Reason why a run cannot be relocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelocationError {
-    /// No move covers the byte at this offset.
-    Nowhere(u32),
-    /// What covers the byte at this offset is not placed.
+    /// No relocation covers the byte at this offset.
+    Uncovered(u32),
+    /// The bytes around this offset are not placed.
     Dropped(u32),
 }
 
 impl Relocations {
-    /// Of moves by ascending `from`, none over another.
+    /// Takes relocations that are sorted by `from` and do not overlap.
     pub fn new(relocations: Vec<Relocation>) -> Self {
         let mut ends: Vec<u32> = relocations.iter().map(|one| one.from + one.bytes).collect();
         for number in (1..relocations.len()).rev() {
@@ -46,17 +48,17 @@ impl Relocations {
         Self { relocations, ends }
     }
 
-    /// The number of the move of the byte at `offset`.
+    /// Returns the index of the relocation that covers the byte at `offset`.
     pub fn owner(&self, offset: u32) -> Option<usize> {
         let number = self.relocations.partition_point(|one| one.from <= offset).checked_sub(1)?;
         let found = &self.relocations[number];
         (offset - found.from < found.bytes).then_some(number)
     }
 
-    /// Hand out the pieces of `run` at their new places, in the order in which they execute.
+    /// Passes the pieces of `run` at their new places to `take`, in the order in which they execute.
     ///
     /// # Errors
-    /// Bytes without a place; those before them have been handed out.
+    /// The first byte without a new place. The pieces before it have been passed on.
     pub fn pieces(
         &self,
         run: Run,
@@ -64,7 +66,7 @@ impl Relocations {
     ) -> std::result::Result<(), RelocationError> {
         let mut at = run.offset;
         while at < run.end() {
-            let number = self.owner(at).ok_or(RelocationError::Nowhere(at))?;
+            let number = self.owner(at).ok_or(RelocationError::Uncovered(at))?;
             let one = &self.relocations[number];
             let to = one.to.ok_or(RelocationError::Dropped(at))?;
             let length = self.ends[number].min(run.end()) - at;
@@ -74,11 +76,11 @@ impl Relocations {
         Ok(())
     }
 
-    /// Write the runs that `trace` has in the new image. `refused` says what is wrong with a byte
-    /// that has no place. `go_on` as in [`for_runs`].
+    /// Writes the runs of `trace` at their new places. `refused` makes the error for a byte without a
+    /// new place. `go_on` is that of [`for_runs`].
     ///
     /// # Errors
-    /// Those of reading and writing, and what `refused` gives.
+    /// Errors of reading and writing, and those of `refused`.
     pub fn rewrite(
         &self,
         trace: &dyn Trace,
@@ -91,7 +93,7 @@ impl Relocations {
         let mut pieces: Vec<Run> = Vec::new();
         for_runs(trace, go_on, |runs| {
             for &run in runs {
-                // Something outside the image lies between runs that would else be one.
+                // Code outside the image was executed between two adjoining runs.
                 if before == Some(run.offset) {
                     pieces.extend(builder.cut());
                 }

@@ -1,4 +1,4 @@
-//! Windows: stretches of a trace file that are read without what lies before them.
+//! Windows: parts of a trace file that are read without the runs before them.
 
 use std::fs::File;
 use std::io;
@@ -8,24 +8,25 @@ use flashpager_base::Result;
 
 use crate::columns::footer::Footer;
 use crate::columns::pages::ColumnReader;
-use crate::file::{append_checked, damaged, take_marks, unreadable};
-use crate::{Run, Trace, TraceFile};
+use crate::file::{TraceFile, append_checked, damaged, take_marks, unreadable};
+use crate::run::Run;
+use crate::source::Trace;
 
-/// A trace file of which windows are read. Checksums are those of whole files: what a window
-/// holds is only known to be possible.
+/// Reads windows of a trace file. The checksum of the file is not checked, as it is that of all
+/// runs; the runs of a window are checked to lie in the image.
 pub struct TraceWindows<'a> {
     trace: &'a TraceFile,
     place: String,
     footer: Footer,
-    /// The first run of each row group.
+    /// Number of the first run of each row group.
     starts: Vec<u64>,
 }
 
 impl<'a> TraceWindows<'a> {
-    /// Of `trace`.
+    /// Prepares to read windows of `trace`.
     ///
     /// # Errors
-    /// When its footer can no longer be read.
+    /// A footer that can no longer be read.
     pub fn of(trace: &'a TraceFile) -> Result<Self> {
         let (_, footer) = trace.reopen()?;
         let starts = footer.groups.iter().scan(0, |next, group| {
@@ -37,14 +38,14 @@ impl<'a> TraceWindows<'a> {
         Ok(Self { trace, place, starts: starts.collect(), footer })
     }
 
-    /// The runs of the windows that begin at the runs `starts`, of `length` runs each, one
-    /// behind another; one beyond the end is cut. From any thread.
+    /// Reads the windows that begin at the run numbers `starts`, each of `length` runs, and joins
+    /// them. A window is cut at the end of the trace. May be called from any thread.
     ///
     /// # Errors
-    /// What cannot be read, or is damaged.
+    /// Runs that cannot be read, or are damaged.
     pub fn join(&self, starts: impl IntoIterator<Item = u64>, length: usize) -> Result<Vec<Run>> {
         let mut runs = Vec::new();
-        // Its own position in the file.
+        // Opened again for a position of its own in the file.
         let (file, _) = self.trace.reopen()?;
         let file = Arc::new(file);
         for start in starts {

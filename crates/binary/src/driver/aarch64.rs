@@ -65,13 +65,13 @@ fn fill(made: &mut Instruction, name: &str, operands: &[Operand<'_>]) {
     }
 }
 
-/// The bytes of one access, by the mnemonic or else by the register.
+/// Returns the bytes of one access, by the mnemonic or else by the register.
 fn width(name: &str, data: &str) -> u32 {
     let single = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if single.ends_with("sw") {
         return 4;
     }
-    // Only the letters behind `ldr`, `ldur`, `ldar` and so on tell a width.
+    // Only the letters behind `ldr`, `ldur`, `ldar` and so on give a width.
     let tail = single.get(3..).unwrap_or_default();
     match (tail.chars().next_back(), data.chars().next()) {
         (Some('b'), _) | (_, Some('b')) => 1,
@@ -109,7 +109,7 @@ fn memory(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Oper
         }
     }
     if kind == AccessKind::Store && name.contains('x') && data.len() > 1 {
-        // `stxr` tells in its first register whether it stored.
+        // `stxr` writes into its first register whether it stored.
         made.outputs.extend(register(data.remove(0)).map(|to| (to, Expression::Computed)));
     }
     let base = parts.first().and_then(|part| register(part));

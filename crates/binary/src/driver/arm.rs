@@ -30,7 +30,7 @@ impl Arm {
         Ok(Self { capstone, thumb })
     }
 
-    /// What `pc` reads as at `address`.
+    /// Returns the value of `pc` for the instruction at `address`.
     fn pc(&self, address: u64) -> u64 {
         address.wrapping_add(if self.thumb { 4 } else { 8 }) & 0xffff_ffff
     }
@@ -72,7 +72,7 @@ impl Decoder for Arm {
         made.predicated = conditional || skip > 0;
         self.fill(&mut made, &name, mnemonic, &Operand::all(operands));
         if made.predicated && matches!(made.flow, Flow::Return | Flow::Jump(None)) {
-            // Where it does not leave the function, it goes on.
+            // If its condition is false, execution goes on behind it.
             made.flow = Flow::Next;
         }
         Some(made)
@@ -124,7 +124,7 @@ impl Arm {
         }
     }
 
-    /// `ldr` and `str` of all widths.
+    /// Fills in `ldr` and `str` of all widths.
     fn single(
         &self,
         made: &mut Instruction,
@@ -190,7 +190,7 @@ impl Arm {
         }
     }
 
-    /// All that touches no memory.
+    /// Fills in instructions that access no memory.
     fn computes(
         &self,
         made: &mut Instruction,
@@ -266,7 +266,7 @@ impl Arm {
     }
 }
 
-/// The terms and the displacement of a memory operand.
+/// Returns the terms and the displacement of a memory operand.
 fn memory(parts: &[&str]) -> (Vec<(Register, i64)>, i64) {
     let mut terms = Vec::new();
     let mut displacement = 0_i64;
@@ -282,7 +282,7 @@ fn memory(parts: &[&str]) -> (Vec<(Register, i64)>, i64) {
     (terms, displacement)
 }
 
-/// `ldm`, `stm`, `push` and `pop`: a word each.
+/// Fills in `ldm`, `stm`, `push` and `pop`, which access a word for each register.
 fn multiple(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Operand<'_>]) {
     let mut list = Vec::new();
     for operand in operands {
@@ -321,7 +321,7 @@ fn multiple(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Op
     }
 }
 
-/// `vld1` and its kin: eight bytes for each register of the list.
+/// Fills in `vld1` and similar instructions, which access eight bytes for each register.
 fn vector(made: &mut Instruction, kind: AccessKind, operands: &[Operand<'_>]) {
     let mut list = Vec::new();
     let mut base = None;

@@ -1,4 +1,4 @@
-//! AVR: capstone has none, and its sixteen-bit opcodes are few.
+//! AVR. Capstone does not support it, and it has few opcodes, of 16 bits.
 
 use super::instruction::{
     AddressExpression, Decoder, Expression, Flow, Instruction, InstructionAccess, Machine, Register,
@@ -45,44 +45,91 @@ impl Decoder for Avr {
     }
 }
 
-/// How many bytes the instruction has that `opcode` begins.
+/// Returns the length in bytes of the instruction that begins with `opcode`.
 fn length(opcode: u32) -> u64 {
     let long = opcode & 0xfc0f == 0x9000 || opcode & 0xfe0c == 0x940c;
     if long { 4 } else { 2 }
 }
 
-/// A pair of registers as an address.
+/// Makes an address of a pair of registers.
 fn pair(low: Register, displacement: i64) -> AddressExpression {
     AddressExpression::Memory(vec![(low, 1), (low + 1, 256)], displacement)
 }
 
-/// Add `by` to a pair; the low half carries all of it.
+/// Adds `by` to a pair of registers. The number is added to the value of the low register.
 fn step(made: &mut Instruction, low: Register, by: i64) {
     made.outputs.push((low, Expression::Sum(low, by)));
     made.outputs.push((low + 1, Expression::Sum(low + 1, 0)));
 }
 
-/// Those of one word; `skipped` is the length of what one that skips skips.
+/// The registers and numbers that opcodes of one word hold. Each opcode has some of them.
+struct Fields {
+    /// The register that is written.
+    d: Register,
+    /// The second register.
+    r: Register,
+    /// The register that is written, if it is one of r16 to r31.
+    high_d: Register,
+    /// An 8-bit number.
+    k: u32,
+}
+
+impl Fields {
+    fn of(opcode: u32) -> Self {
+        Self {
+            d: (opcode >> 4 & 0x1f) as Register,
+            r: ((opcode & 0xf) | (opcode >> 5 & 0x10)) as Register,
+            high_d: 16 + (opcode >> 4 & 0xf) as Register,
+            k: (opcode & 0xf) | (opcode >> 4 & 0xf0),
+        }
+    }
+}
+
+/// Decodes an instruction of one word. `skipped` is the length of the next instruction, which some
+/// instructions skip.
 fn decode_short(mut made: Instruction, opcode: u32, skipped: u64) -> Option<Instruction> {
-    let d = (opcode >> 4 & 0x1f) as Register;
-    let r = ((opcode & 0xf) | (opcode >> 5 & 0x10)) as Register;
-    let high_d = 16 + (opcode >> 4 & 0xf) as Register;
-    let k = (opcode & 0xf) | (opcode >> 4 & 0xf0);
-    let displacement = i64::from((opcode & 7) | (opcode >> 7 & 0x18) | (opcode >> 8 & 0x20));
-    let after = made.address.wrapping_add(2);
-    let two = |made: &mut Instruction, name: &str, writes: bool, reads_d: bool| {
-        made.text = format!("{name} r{d}, r{r}");
-        made.inputs.push(r);
-        if reads_d {
-            made.inputs.push(d);
+    let fields = Fields::of(opcode);
+    let skip_target = made.address.wrapping_add(2).wrapping_add(skipped);
+    match opcode {
+        0x0000..=0x03ff => return copies_and_products(made, opcode, &fields),
+        0x0400..=0x2fff => two_registers(&mut made, opcode, &fields, skip_target),
+        0x3000..=0x7fff | 0xe000..=0xefff => immediate(&mut made, opcode, &fields),
+        _ if opcode & 0xd000 == 0x8000 => displaced(&mut made, opcode, &fields),
+        _ if opcode & 0xfc00 == 0x9000 => return moves(made, opcode, fields.d),
+        _ if opcode & 0xfe00 == 0x9400 => return single(made, opcode, fields.d),
+        0x9600..=0x97ff => add_to_pair(&mut made, opcode),
+        0x9800..=0x9bff => port_bit(&mut made, opcode, skip_target),
+        0x9c00..=0x9fff => {
+            two(&mut made, "mul", &fields, false, true);
+            made.outputs.extend([(0, Expression::Computed), (1, Expression::Computed)]);
         }
-        if writes {
-            let moves = !reads_d;
-            let value = if moves { Expression::Sum(r, 0) } else { Expression::Computed };
-            made.outputs.push((d, value));
+        0xb000..=0xbfff => in_or_out(&mut made, opcode, fields.d),
+        0xc000..=0xdfff => relative_jump(&mut made, opcode),
+        0xf000..=0xf7ff => branch(&mut made, opcode),
+        _ if opcode & 0xf808 == 0xf800 => {
+            register_bit(&mut made, opcode, fields.d, skip_target);
         }
-    };
-    let skips = |made: &mut Instruction| made.flow = Flow::Branch(after.wrapping_add(skipped));
+        _ => return None,
+    }
+    Some(made)
+}
+
+/// Fills in an instruction with two registers.
+fn two(made: &mut Instruction, name: &str, fields: &Fields, writes: bool, reads_d: bool) {
+    let Fields { d, r, .. } = *fields;
+    made.text = format!("{name} r{d}, r{r}");
+    made.inputs.push(r);
+    if reads_d {
+        made.inputs.push(d);
+    }
+    if writes {
+        let value = if reads_d { Expression::Computed } else { Expression::Sum(r, 0) };
+        made.outputs.push((d, value));
+    }
+}
+
+/// Decodes `nop`, `movw` and the products of some registers.
+fn copies_and_products(mut made: Instruction, opcode: u32, fields: &Fields) -> Option<Instruction> {
     match opcode {
         0x0000 => made.text = "nop".into(),
         0x0100..=0x01ff => {
@@ -94,7 +141,7 @@ fn decode_short(mut made: Instruction, opcode: u32, skipped: u64) -> Option<Inst
         }
         0x0200..=0x03ff => {
             let (a, b) = if opcode < 0x0300 {
-                (high_d, 16 + (opcode & 0xf) as Register)
+                (fields.high_d, 16 + (opcode & 0xf) as Register)
             } else {
                 (16 + (opcode >> 4 & 7) as Register, 16 + (opcode & 7) as Register)
             };
@@ -102,146 +149,157 @@ fn decode_short(mut made: Instruction, opcode: u32, skipped: u64) -> Option<Inst
             made.inputs.extend([a, b]);
             made.outputs.extend([(0, Expression::Computed), (1, Expression::Computed)]);
         }
-        0x0400..=0x07ff => two(&mut made, "cpc", false, true),
-        0x0800..=0x0bff => two(&mut made, "sbc", true, true),
-        0x0c00..=0x0fff => two(&mut made, "add", true, true),
-        0x1000..=0x13ff => {
-            two(&mut made, "cpse", false, true);
-            skips(&mut made);
-        }
-        0x1400..=0x17ff => two(&mut made, "cp", false, true),
-        0x1800..=0x1bff => two(&mut made, "sub", true, true),
-        0x1c00..=0x1fff => two(&mut made, "adc", true, true),
-        0x2000..=0x23ff => two(&mut made, "and", true, true),
-        0x2400..=0x27ff => {
-            two(&mut made, "eor", true, true);
-            if d == r {
-                made.inputs.clear();
-                made.outputs = vec![(d, Expression::Constant(0))];
-            }
-        }
-        0x2800..=0x2bff => two(&mut made, "or", true, true),
-        0x2c00..=0x2fff => two(&mut made, "mov", true, false),
-        0x3000..=0x3fff => {
-            made.text = format!("cpi r{high_d}, 0x{k:02x}");
-            made.inputs.push(high_d);
-        }
-        0x4000..=0x7fff => {
-            let (name, value) = match opcode >> 12 {
-                4 => ("sbci", Expression::Sum(high_d, -i64::from(k as u8 as i8))),
-                5 => ("subi", Expression::Sum(high_d, -i64::from(k as u8 as i8))),
-                6 => ("ori", Expression::Bits(high_d, 0xff, u64::from(k))),
-                _ => ("andi", Expression::Bits(high_d, u64::from(k), 0)),
-            };
-            made.text = format!("{name} r{high_d}, 0x{k:02x}");
-            made.inputs.push(high_d);
-            made.outputs.push((high_d, value));
-        }
-        _ if opcode & 0xd000 == 0x8000 => {
-            let (low, name) = if opcode & 8 != 0 { (Y, 'Y') } else { (Z, 'Z') };
-            if opcode & 0x200 == 0 {
-                made.text = format!("ldd r{d}, {name}+{displacement}");
-                made.load(1, pair(low, displacement), Some(d));
-            } else {
-                made.text = format!("std {name}+{displacement}, r{d}");
-                made.store(1, pair(low, displacement), Some(d));
-            }
-        }
-        _ if opcode & 0xfc00 == 0x9000 => return moves(made, opcode, d),
-        _ if opcode & 0xfe00 == 0x9400 => return single(made, opcode, d),
-        0x9600..=0x97ff => {
-            let low = 24 + (opcode >> 3 & 6) as Register;
-            let by = i64::from((opcode & 0xf) | (opcode >> 2 & 0x30));
-            let (name, sign) = if opcode < 0x9700 { ("adiw", 1) } else { ("sbiw", -1) };
-            made.text = format!("{name} r{low}, 0x{by:02x}");
-            made.inputs.extend([low, low + 1]);
-            step(&mut made, low, sign * by);
-        }
-        0x9800..=0x9bff => {
-            let (port, bit) = (opcode >> 3 & 0x1f, opcode & 7);
-            let name = ["cbi", "sbic", "sbi", "sbis"][(opcode >> 8 & 3) as usize];
-            made.text = format!("{name} 0x{port:02x}, {bit}");
-            made.load(1, AddressExpression::Port(Ok(u64::from(port))), None);
-            if opcode & 0x100 == 0 {
-                let store = InstructionAccess::store(
-                    1,
-                    AddressExpression::Port(Ok(u64::from(port))),
-                    Expression::Computed,
-                );
-                made.accesses.push(store);
-            } else {
-                skips(&mut made);
-            }
-        }
-        0x9c00..=0x9fff => {
-            two(&mut made, "mul", false, true);
-            made.outputs.extend([(0, Expression::Computed), (1, Expression::Computed)]);
-        }
-        0xb000..=0xbfff => {
-            let port = (opcode & 0xf) | (opcode >> 5 & 0x30);
-            let special = match port {
-                SP_LOW_PORT => Some(SP_LOW),
-                SP_HIGH_PORT => Some(SP_HIGH),
-                _ => None,
-            };
-            let place = AddressExpression::Port(Ok(u64::from(port)));
-            if opcode & 0x800 == 0 {
-                made.text = format!("in r{d}, 0x{port:02x}");
-                match special {
-                    Some(special) => made.outputs.push((d, Expression::Sum(special, 0))),
-                    None if port == STATUS_PORT => made.outputs.push((d, Expression::Computed)),
-                    None => made.load(1, place, Some(d)),
-                }
-            } else {
-                made.text = format!("out 0x{port:02x}, r{d}");
-                match special {
-                    Some(special) => made.outputs.push((special, Expression::Sum(d, 0))),
-                    None if port == STATUS_PORT => made.inputs.push(d),
-                    None => made.store(1, place, Some(d)),
-                }
-            }
-        }
-        0xc000..=0xdfff => {
-            let distance = i64::from(((opcode << 4) as u16 as i16) >> 4) * 2;
-            let target = after.wrapping_add_signed(distance);
-            if opcode < 0xd000 {
-                made.text = format!("rjmp 0x{target:x}");
-                made.flow = Flow::Jump(Some(target));
-            } else {
-                made.text = format!("rcall 0x{target:x}");
-                made.flow = Flow::Call(Some(target));
-            }
-        }
-        0xe000..=0xefff => {
-            made.text = format!("ldi r{high_d}, 0x{k:02x}");
-            made.outputs.push((high_d, Expression::Constant(u64::from(k))));
-        }
-        0xf000..=0xf7ff => {
-            const SET: [&str; 8] = ["brcs", "breq", "brmi", "brvs", "brlt", "brhs", "brts", "brie"];
-            const CLEAR: [&str; 8] =
-                ["brcc", "brne", "brpl", "brvc", "brge", "brhc", "brtc", "brid"];
-            let names = if opcode & 0x400 == 0 { SET } else { CLEAR };
-            let distance = i64::from(((opcode << 6) as u16 as i16) >> 9) * 2;
-            let target = after.wrapping_add_signed(distance);
-            made.text = format!("{} 0x{target:x}", names[(opcode & 7) as usize]);
-            made.flow = Flow::Branch(target);
-        }
-        _ if opcode & 0xf808 == 0xf800 => {
-            let name = ["bld", "bst", "sbrc", "sbrs"][(opcode >> 9 & 3) as usize];
-            made.text = format!("{name} r{d}, {}", opcode & 7);
-            made.inputs.push(d);
-            match name {
-                "bld" => made.outputs.push((d, Expression::Computed)),
-                "bst" => {}
-                _ => skips(&mut made),
-            }
-        }
         _ => return None,
     }
     Some(made)
 }
 
-/// `ld`, `st`, `lpm`, `push`, `pop` and the exchanges.
+/// Fills in arithmetic and comparisons of two registers.
+fn two_registers(made: &mut Instruction, opcode: u32, fields: &Fields, skip_target: u64) {
+    match opcode {
+        0x0400..=0x07ff => two(made, "cpc", fields, false, true),
+        0x0800..=0x0bff => two(made, "sbc", fields, true, true),
+        0x0c00..=0x0fff => two(made, "add", fields, true, true),
+        0x1000..=0x13ff => {
+            two(made, "cpse", fields, false, true);
+            made.flow = Flow::Branch(skip_target);
+        }
+        0x1400..=0x17ff => two(made, "cp", fields, false, true),
+        0x1800..=0x1bff => two(made, "sub", fields, true, true),
+        0x1c00..=0x1fff => two(made, "adc", fields, true, true),
+        0x2000..=0x23ff => two(made, "and", fields, true, true),
+        0x2400..=0x27ff => {
+            two(made, "eor", fields, true, true);
+            if fields.d == fields.r {
+                made.inputs.clear();
+                made.outputs = vec![(fields.d, Expression::Constant(0))];
+            }
+        }
+        0x2800..=0x2bff => two(made, "or", fields, true, true),
+        _ => two(made, "mov", fields, true, false),
+    }
+}
+
+/// Fills in instructions with a register and an 8-bit number.
+fn immediate(made: &mut Instruction, opcode: u32, fields: &Fields) {
+    let Fields { high_d, k, .. } = *fields;
+    let minus_k = -i64::from(k as u8 as i8);
+    let (name, value) = match opcode >> 12 {
+        3 => ("cpi", None),
+        4 => ("sbci", Some(Expression::Sum(high_d, minus_k))),
+        5 => ("subi", Some(Expression::Sum(high_d, minus_k))),
+        6 => ("ori", Some(Expression::Bits(high_d, 0xff, u64::from(k)))),
+        7 => ("andi", Some(Expression::Bits(high_d, u64::from(k), 0))),
+        _ => ("ldi", Some(Expression::Constant(u64::from(k)))),
+    };
+    made.text = format!("{name} r{high_d}, 0x{k:02x}");
+    if name != "ldi" {
+        made.inputs.push(high_d);
+    }
+    made.outputs.extend(value.map(|value| (high_d, value)));
+}
+
+/// Fills in `ldd` and `std`.
+fn displaced(made: &mut Instruction, opcode: u32, fields: &Fields) {
+    let d = fields.d;
+    let displacement = i64::from((opcode & 7) | (opcode >> 7 & 0x18) | (opcode >> 8 & 0x20));
+    let (low, name) = if opcode & 8 != 0 { (Y, 'Y') } else { (Z, 'Z') };
+    if opcode & 0x200 == 0 {
+        made.text = format!("ldd r{d}, {name}+{displacement}");
+        made.load(1, pair(low, displacement), Some(d));
+    } else {
+        made.text = format!("std {name}+{displacement}, r{d}");
+        made.store(1, pair(low, displacement), Some(d));
+    }
+}
+
+/// Fills in `adiw` and `sbiw`.
+fn add_to_pair(made: &mut Instruction, opcode: u32) {
+    let low = 24 + (opcode >> 3 & 6) as Register;
+    let by = i64::from((opcode & 0xf) | (opcode >> 2 & 0x30));
+    let (name, sign) = if opcode < 0x9700 { ("adiw", 1) } else { ("sbiw", -1) };
+    made.text = format!("{name} r{low}, 0x{by:02x}");
+    made.inputs.extend([low, low + 1]);
+    step(made, low, sign * by);
+}
+
+/// Fills in instructions that set, clear or test a bit of a port.
+fn port_bit(made: &mut Instruction, opcode: u32, skip_target: u64) {
+    let (port, bit) = (opcode >> 3 & 0x1f, opcode & 7);
+    let name = ["cbi", "sbic", "sbi", "sbis"][(opcode >> 8 & 3) as usize];
+    made.text = format!("{name} 0x{port:02x}, {bit}");
+    let place = AddressExpression::Port(Ok(u64::from(port)));
+    made.load(1, place.clone(), None);
+    if opcode & 0x100 == 0 {
+        made.accesses.push(InstructionAccess::store(1, place, Expression::Computed));
+    } else {
+        made.flow = Flow::Branch(skip_target);
+    }
+}
+
+/// Fills in `in` and `out`.
+fn in_or_out(made: &mut Instruction, opcode: u32, d: Register) {
+    let port = (opcode & 0xf) | (opcode >> 5 & 0x30);
+    let special = match port {
+        SP_LOW_PORT => Some(SP_LOW),
+        SP_HIGH_PORT => Some(SP_HIGH),
+        _ => None,
+    };
+    let place = AddressExpression::Port(Ok(u64::from(port)));
+    if opcode & 0x800 == 0 {
+        made.text = format!("in r{d}, 0x{port:02x}");
+        match special {
+            Some(special) => made.outputs.push((d, Expression::Sum(special, 0))),
+            None if port == STATUS_PORT => made.outputs.push((d, Expression::Computed)),
+            None => made.load(1, place, Some(d)),
+        }
+    } else {
+        made.text = format!("out 0x{port:02x}, r{d}");
+        match special {
+            Some(special) => made.outputs.push((special, Expression::Sum(d, 0))),
+            None if port == STATUS_PORT => made.inputs.push(d),
+            None => made.store(1, place, Some(d)),
+        }
+    }
+}
+
+/// Fills in `rjmp` and `rcall`.
+fn relative_jump(made: &mut Instruction, opcode: u32) {
+    let distance = i64::from(((opcode << 4) as u16 as i16) >> 4) * 2;
+    let target = made.address.wrapping_add(2).wrapping_add_signed(distance);
+    if opcode < 0xd000 {
+        made.text = format!("rjmp 0x{target:x}");
+        made.flow = Flow::Jump(Some(target));
+    } else {
+        made.text = format!("rcall 0x{target:x}");
+        made.flow = Flow::Call(Some(target));
+    }
+}
+
+/// Fills in conditional branches.
+fn branch(made: &mut Instruction, opcode: u32) {
+    const SET: [&str; 8] = ["brcs", "breq", "brmi", "brvs", "brlt", "brhs", "brts", "brie"];
+    const CLEAR: [&str; 8] = ["brcc", "brne", "brpl", "brvc", "brge", "brhc", "brtc", "brid"];
+    let names = if opcode & 0x400 == 0 { SET } else { CLEAR };
+    let distance = i64::from(((opcode << 6) as u16 as i16) >> 9) * 2;
+    let target = made.address.wrapping_add(2).wrapping_add_signed(distance);
+    made.text = format!("{} 0x{target:x}", names[(opcode & 7) as usize]);
+    made.flow = Flow::Branch(target);
+}
+
+/// Fills in instructions that copy or test a bit of a register.
+fn register_bit(made: &mut Instruction, opcode: u32, d: Register, skip_target: u64) {
+    let name = ["bld", "bst", "sbrc", "sbrs"][(opcode >> 9 & 3) as usize];
+    made.text = format!("{name} r{d}, {}", opcode & 7);
+    made.inputs.push(d);
+    match name {
+        "bld" => made.outputs.push((d, Expression::Computed)),
+        "bst" => {}
+        _ => made.flow = Flow::Branch(skip_target),
+    }
+}
+
+/// Decodes `ld`, `st`, `lpm`, `push`, `pop` and the exchanges.
 fn moves(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction> {
     let store = opcode & 0x200 != 0;
     let (low, by) = match opcode & 0xf {
@@ -256,7 +314,7 @@ fn moves(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction>
             let name = if opcode & 2 == 0 { "lpm" } else { "elpm" };
             let plus = if opcode & 1 == 0 { "" } else { "+" };
             made.text = format!("{name} r{d}, Z{plus}");
-            // Program memory, but at an address that moves as one of data does.
+            // Program memory, at an address that moves like one of data.
             made.load(1, pair(Z, 0), Some(d));
             if opcode & 1 != 0 {
                 step(&mut made, Z, 1);
@@ -305,7 +363,7 @@ fn moves(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction>
     Some(made)
 }
 
-/// Those of one operand or none.
+/// Decodes instructions with one operand or none.
 fn single(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction> {
     let name = match opcode & 0xf {
         0 => "com",
@@ -361,7 +419,7 @@ fn single(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction
     Some(made)
 }
 
-/// Those of two words.
+/// Decodes instructions of two words.
 fn decode_long(mut made: Instruction, opcode: u32, second: u32) -> Instruction {
     made.size = 4;
     let d = (opcode >> 4 & 0x1f) as Register;

@@ -1,23 +1,25 @@
-//! Counts what one iteration of a loop executes.
+//! Counts the instructions and accesses of one iteration of a loop.
 
 use rustc_hash::FxHashMap;
 
 use super::code::FunctionCode;
 use super::graph::{Graph, Loop};
 use super::instruction::AccessKind;
-use super::ports::{AccessClass, ClassifiedAccesses, DataPort, FixedAddress};
-use super::{CopyLoop, Direction, ListedInstruction};
+use super::loop_counts::{CopyLoop, Direction, ListedInstruction};
+use super::ports::{AccessClass, AccessId, ClassifiedAccesses, DataPort, FixedAddress};
 
-/// A way from the header: port accesses and instructions.
+/// A path from the header of a loop to a block.
 #[derive(Clone, Copy)]
 struct LoopPath {
+    /// Port accesses on the path.
     ports: u32,
+    /// Instructions on the path.
     instructions: u32,
-    /// The block before.
+    /// The block before the last one.
     from: Option<usize>,
 }
 
-/// What an access is in the result.
+/// The role of an access in the result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AccessRole {
     Literal,
@@ -35,62 +37,51 @@ impl AccessRole {
             Self::Port => "port",
         }
     }
+
+    /// Returns the role of an access in a loop whose data port is `port`.
+    fn of(classified: &ClassifiedAccesses<'_>, port: &DataPort, (at, index): AccessId) -> Self {
+        let (fixed, is_device) = match &classified.classes[&(at, index)] {
+            AccessClass::Literal => return Self::Literal,
+            AccessClass::Memory { .. } => return Self::Memory,
+            AccessClass::Fixed { at: fixed, is_device } => (fixed, *is_device),
+        };
+        let kind = classified.kind(at, index);
+        let is_at_port = port.addresses.contains(fixed);
+        let is_data = matches!(
+            (port.direction, kind),
+            (Direction::Read, AccessKind::Load) | (Direction::Write, AccessKind::Store)
+        );
+        if is_at_port && is_data {
+            Self::Port
+        } else if kind == AccessKind::Load && !is_at_port && !is_device {
+            Self::Memory
+        } else {
+            Self::Device
+        }
+    }
 }
 
-/// Count what an iteration of `found` executes.
+/// Counts an iteration of the loop `found` of `function`.
 pub fn count(
     code: &FunctionCode,
     graph: &Graph,
     found: &Loop,
-    sorted: &ClassifiedAccesses<'_>,
+    classified: &ClassifiedAccesses<'_>,
     port: &DataPort,
     function: &str,
 ) -> CopyLoop {
-    let role = |at: usize, index: usize| match &sorted.classes[&(at, index)] {
-        AccessClass::Literal => AccessRole::Literal,
-        AccessClass::Memory { .. } => AccessRole::Memory,
-        AccessClass::Fixed { at: fixed, is_device } => {
-            let kind = sorted.kind(at, index);
-            let is_data = matches!(
-                (port.direction, kind),
-                (Direction::Read, AccessKind::Load) | (Direction::Write, AccessKind::Store)
-            );
-            match kind {
-                _ if port.addresses.contains(fixed) && is_data => AccessRole::Port,
-                AccessKind::Load if !port.addresses.contains(fixed) && !is_device => {
-                    AccessRole::Memory
-                }
-                _ => AccessRole::Device,
-            }
-        }
-    };
     let roles = |at: usize| {
-        (0..code.instructions[at].accesses.len()).map(move |index| (index, role(at, index)))
+        let accesses = 0..code.instructions[at].accesses.len();
+        accesses.map(move |index| (index, AccessRole::of(classified, port, (at, index))))
     };
     let ports_of = |block: usize| {
         let inside = graph.blocks[block].instructions.iter();
         inside.flat_map(|at| roles(*at)).filter(|(_, role)| *role == AccessRole::Port).count()
             as u32
     };
-    let longest = ways(graph, found, &ports_of, |new, old| new > old);
-    let shortest = ways(graph, found, &ports_of, |new, old| new < old);
-    let best = |ways: &FxHashMap<usize, LoopPath>, longer: bool| {
-        let ends = found.latches.iter().filter_map(|latch| Some((*latch, *ways.get(latch)?)));
-        ends.max_by_key(|(_, way)| {
-            let length = i64::from(way.instructions);
-            (way.ports, if longer { length } else { -length })
-        })
-    };
-    let mut path = Vec::new();
-    let mut at = best(&longest, true).map(|(latch, _)| latch);
-    while let Some(block) = at {
-        path.push(block);
-        at = longest.get(&block).and_then(|way| way.from);
-    }
-    let mut executed: Vec<usize> =
-        path.iter().flat_map(|block| graph.blocks[*block].instructions.iter().copied()).collect();
-    executed.sort_unstable();
-    let at_other_end = at_other_end(code, graph, found, sorted, port, &executed);
+    let longest = paths(graph, found, &ports_of, |new, old| new > old);
+    let shortest = paths(graph, found, &ports_of, |new, old| new < old);
+    let executed = instructions_on(graph, &longest, best_end(found, &longest, true));
 
     let all = || found.blocks.iter().flat_map(|block| &graph.blocks[*block].instructions);
     let address = |at: &usize| code.instructions[*at].address;
@@ -103,7 +94,9 @@ pub fn count(
         last_address: all().map(address).max().unwrap_or_default(),
         bytes: 0,
         instructions: executed.len() as u32,
-        shortest_instructions: best(&shortest, false).map_or(0, |(_, way)| way.instructions),
+        shortest_instructions: best_end(found, &shortest, false)
+            .and_then(|end| shortest.get(&end))
+            .map_or(0, |path| path.instructions),
         port_accesses: 0,
         memory_accesses: 0,
         literal_accesses: 0,
@@ -111,44 +104,82 @@ pub fn count(
         calls: Vec::new(),
         listing: Vec::with_capacity(executed.len()),
     };
-    for at in executed {
-        let made = &code.instructions[at];
-        let mut access = None;
-        for (index, role) in roles(at) {
-            access = access.max(Some(role));
-            match role {
-                AccessRole::Literal => counted.literal_accesses += 1,
-                AccessRole::Memory => counted.memory_accesses += 1,
-                AccessRole::Device => counted.other_device_accesses += 1,
-                AccessRole::Port => {
-                    counted.port_accesses += 1;
-                    counted.bytes += made.accesses[index].bytes;
-                }
-            }
-        }
-        if let Some(name) = code.calls.get(&made.address)
-            && !counted.calls.contains(name)
-        {
-            counted.calls.push(name.clone());
-        }
-        counted.listing.push(ListedInstruction {
-            address: made.address,
-            text: made.text.clone(),
-            access: access.map(AccessRole::name),
-        });
+    for at in &executed {
+        add_instruction(&mut counted, code, *at, roles(*at));
     }
+    let at_other_end = at_other_end(code, graph, found, classified, port, &executed);
     counted.bytes = moved(counted.bytes, counted.port_accesses, at_other_end);
     counted
 }
 
-/// The bytes that the instructions `executed` of an iteration store to moving
-/// memory for a read, or load from it for a write; `None` where they repeat, so
-/// that how many there are is not known.
+/// Adds an instruction with the roles of its accesses to the counts.
+fn add_instruction(
+    counted: &mut CopyLoop,
+    code: &FunctionCode,
+    at: usize,
+    roles: impl Iterator<Item = (usize, AccessRole)>,
+) {
+    let made = &code.instructions[at];
+    let mut access = None;
+    for (index, role) in roles {
+        access = access.max(Some(role));
+        match role {
+            AccessRole::Literal => counted.literal_accesses += 1,
+            AccessRole::Memory => counted.memory_accesses += 1,
+            AccessRole::Device => counted.other_device_accesses += 1,
+            AccessRole::Port => {
+                counted.port_accesses += 1;
+                counted.bytes += made.accesses[index].bytes;
+            }
+        }
+    }
+    if let Some(name) = code.calls.get(&made.address)
+        && !counted.calls.contains(name)
+    {
+        counted.calls.push(name.clone());
+    }
+    counted.listing.push(ListedInstruction {
+        address: made.address,
+        text: made.text.clone(),
+        access: access.map(AccessRole::name),
+    });
+}
+
+/// Returns the end of the best path to a latch of the loop: with most port accesses, then the
+/// longest or the shortest.
+fn best_end(found: &Loop, paths: &FxHashMap<usize, LoopPath>, longest: bool) -> Option<usize> {
+    let ends = found.latches.iter().filter_map(|latch| Some((*latch, *paths.get(latch)?)));
+    let best = ends.max_by_key(|(_, path)| {
+        let length = i64::from(path.instructions);
+        (path.ports, if longest { length } else { -length })
+    });
+    best.map(|(latch, _)| latch)
+}
+
+/// Returns the instructions on the path to the block `end`, sorted by address.
+fn instructions_on(
+    graph: &Graph,
+    paths: &FxHashMap<usize, LoopPath>,
+    end: Option<usize>,
+) -> Vec<usize> {
+    let mut instructions = Vec::new();
+    let mut at = end;
+    while let Some(block) = at {
+        instructions.extend(&graph.blocks[block].instructions);
+        at = paths.get(&block).and_then(|path| path.from);
+    }
+    instructions.sort_unstable();
+    instructions
+}
+
+/// Returns the bytes that the instructions `executed` of an iteration store to moving memory for a
+/// read, or load from it for a write. `None` if an instruction is repeated an unknown number of
+/// times.
 fn at_other_end(
     code: &FunctionCode,
     graph: &Graph,
     found: &Loop,
-    sorted: &ClassifiedAccesses<'_>,
+    classified: &ClassifiedAccesses<'_>,
     port: &DataPort,
     executed: &[usize],
 ) -> Option<u32> {
@@ -166,7 +197,7 @@ fn at_other_end(
     let mut bytes = 0_u32;
     for at in executed {
         for (index, access) in code.instructions[*at].accesses.iter().enumerate() {
-            let moves = sorted.classes[&(*at, index)] == AccessClass::Memory { moves: true };
+            let moves = classified.classes[&(*at, index)] == AccessClass::Memory { moves: true };
             if !moves || access.kind != wanted {
                 continue;
             }
@@ -179,50 +210,50 @@ fn at_other_end(
     Some(bytes)
 }
 
-/// The bytes that `accesses` to the port of `bytes` in all move, when
-/// `at_other_end` are stored or loaded. A driver of a wide data register may use
-/// only a part of it; the rest is no data.
+/// Returns the bytes of data that `accesses` to the port, of together `bytes`, move if
+/// `at_other_end` bytes are stored or loaded. A driver may use only a part of a wide data register;
+/// the rest is no data.
 ///
-/// Each access moves the same power of two of bytes, as accesses do, so that less
-/// may be said than is kept. Where that leaves none to an access, some accesses
-/// move nothing, and which do is not known: then what passes the port stands.
+/// Each access moves the same power of two of bytes, so that the result may be smaller than
+/// `at_other_end`. If this leaves less than a byte to an access, some accesses move no data, and it
+/// is not known which. The result is then `bytes`.
 fn moved(bytes: u32, accesses: u32, at_other_end: Option<u32>) -> u32 {
     let kept = at_other_end.filter(|kept| *kept < bytes);
     let each = kept.and_then(|kept| kept.checked_div(accesses)).and_then(u32::checked_ilog2);
     each.map_or(bytes, |power| accesses << power)
 }
 
-/// The best way from the header to each block, that with most port accesses and
-/// then as `is_better` compares instructions.
-fn ways(
+/// Returns the best path from the header to each block: with most port accesses, then with the
+/// number of instructions that `is_better` prefers.
+fn paths(
     graph: &Graph,
     found: &Loop,
     ports_of: &dyn Fn(usize) -> u32,
     is_better: fn(u32, u32) -> bool,
 ) -> FxHashMap<usize, LoopPath> {
-    let mut ways: FxHashMap<usize, LoopPath> = FxHashMap::default();
+    let mut paths: FxHashMap<usize, LoopPath> = FxHashMap::default();
     for block in &found.blocks {
         let before = graph.blocks[*block].before.iter();
         let mut best: Option<(usize, LoopPath)> = None;
         for from in before.filter(|from| !Graph::goes_back(**from, *block)) {
-            let Some(way) = ways.get(from) else { continue };
+            let Some(path) = paths.get(from) else { continue };
             let wins = best.is_none_or(|(_, old)| {
-                way.ports > old.ports
-                    || way.ports == old.ports && is_better(way.instructions, old.instructions)
+                path.ports > old.ports
+                    || path.ports == old.ports && is_better(path.instructions, old.instructions)
             });
             if wins {
-                best = Some((*from, *way));
+                best = Some((*from, *path));
             }
         }
         if best.is_none() && *block != found.header {
             continue;
         }
         let (from, before) = match best.filter(|_| *block != found.header) {
-            Some((from, way)) => (Some(from), way),
+            Some((from, path)) => (Some(from), path),
             None => (None, LoopPath { ports: 0, instructions: 0, from: None }),
         };
         let length = graph.blocks[*block].instructions.len() as u32;
-        ways.insert(
+        paths.insert(
             *block,
             LoopPath {
                 ports: before.ports.saturating_add(ports_of(*block)),
@@ -231,5 +262,5 @@ fn ways(
             },
         );
     }
-    ways
+    paths
 }

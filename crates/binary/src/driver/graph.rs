@@ -1,34 +1,38 @@
-//! Which instructions follow which, and the loops that they make.
+//! The control flow graph of a function, and its loops.
 
 use rustc_hash::FxHashMap;
 
 use super::instruction::{Flow, Instruction};
 
-/// A function with more is no driver, and would take long.
+/// Largest number of blocks. A function with more is no driver, and would take long.
 const MAX_BLOCKS: usize = 8192;
+/// Largest number of loops.
 const MAX_LOOPS: usize = 256;
 
-/// Instructions that are executed one behind the other.
+/// A basic block: instructions that are executed one after another.
 pub struct BasicBlock {
     /// Indices of the instructions.
     pub instructions: Vec<usize>,
+    /// Blocks that can follow it.
     pub next: Vec<usize>,
+    /// Blocks that it can follow.
     pub before: Vec<usize>,
 }
 
-/// A natural loop: all back edges to one header together.
+/// A natural loop, with all back edges to one header.
 pub struct Loop {
+    /// The block through which the loop is entered.
     pub header: usize,
-    /// By block, whether it belongs to the loop.
+    /// Tells for each block whether it belongs to the loop.
     pub holds: Vec<bool>,
-    /// The blocks, in execution order.
+    /// The blocks of the loop, in execution order.
     pub blocks: Vec<usize>,
     /// The blocks that jump back to the header.
     pub latches: Vec<usize>,
 }
 
-/// The control flow graph of a function. Blocks are numbered in an order in
-/// which each comes behind those that lead to it, but for edges that go back.
+/// The control flow graph of a function. A block has a higher number than the blocks that lead to
+/// it, except for edges that go back.
 pub struct Graph {
     pub blocks: Vec<BasicBlock>,
     pub loops: Vec<Loop>,
@@ -37,8 +41,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of `instructions`, which are sorted by address. `None` when there
-    /// are too many branches or loops.
+    /// Makes the graph of `instructions`, which are sorted by address. `None` if there are too many
+    /// branches or loops.
     pub fn of(instructions: &[Instruction], entry: u64) -> Option<Self> {
         let index: FxHashMap<u64, usize> =
             instructions.iter().enumerate().map(|(at, made)| (made.address, at)).collect();
@@ -58,7 +62,7 @@ impl Graph {
         Some(graph)
     }
 
-    /// Whether the edge goes back.
+    /// Tells whether the edge goes back.
     pub fn goes_back(from: usize, to: usize) -> bool {
         to <= from
     }
@@ -94,8 +98,8 @@ impl Graph {
         Some(loops)
     }
 
-    /// The immediate dominator of each block (Cooper, Harvey and Kennedy); `None`
-    /// for those where the function, or code that a table leads to, begins.
+    /// Returns the immediate dominator of each block (Cooper, Harvey and Kennedy). It is `None` for the
+    /// entry of the function and for code that only a table leads to.
     fn dominators(&self) -> Vec<Option<usize>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Idom {
@@ -157,11 +161,51 @@ fn dominates(dominators: &[Option<usize>], above: usize, below: usize) -> bool {
     false
 }
 
+/// Cuts the instructions into blocks, the first of which is the entry of the function.
 fn raw_blocks(
     instructions: &[Instruction],
     index: &FxHashMap<u64, usize>,
     entry: u64,
 ) -> Vec<BasicBlock> {
+    let leads = leaders(instructions, index, entry);
+    let starts: Vec<usize> = (0..leads.len()).filter(|at| leads[*at]).collect();
+    let number: FxHashMap<usize, usize> =
+        starts.iter().enumerate().map(|(number, start)| (*start, number)).collect();
+    let block_at = |address: u64| index.get(&address).and_then(|at| number.get(at)).copied();
+    let mut taken = vec![false; instructions.len()];
+    let mut blocks = Vec::with_capacity(starts.len());
+    for start in &starts {
+        let mut inside = vec![*start];
+        taken[*start] = true;
+        let mut last = *start;
+        // The address behind a block that the next block cuts.
+        let next = loop {
+            let made = &instructions[last];
+            if !matches!(made.flow, Flow::Next | Flow::Call(_)) || made.repeated {
+                break None;
+            }
+            match index.get(&made.end()) {
+                Some(at) if !leads[*at] && !taken[*at] => {
+                    taken[*at] = true;
+                    inside.push(*at);
+                    last = *at;
+                }
+                _ => break Some(made.end()),
+            }
+        };
+        let mut next: Vec<usize> =
+            successors(&instructions[last], next).into_iter().filter_map(block_at).collect();
+        next.dedup();
+        blocks.push(BasicBlock { instructions: inside, next, before: Vec::new() });
+    }
+    if let Some(first) = block_at(entry) {
+        swap_to_front(&mut blocks, first);
+    }
+    blocks
+}
+
+/// Tells for each instruction whether a block begins with it.
+fn leaders(instructions: &[Instruction], index: &FxHashMap<u64, usize>, entry: u64) -> Vec<bool> {
     let mut leads = vec![false; instructions.len()];
     let mut lead = |address: u64| {
         if let Some(at) = index.get(&address) {
@@ -184,7 +228,7 @@ fn raw_blocks(
             lead(made.end());
         }
     }
-    // What nothing falls into begins a block too.
+    // A block also begins where no instruction before leads.
     let mut is_entered = vec![false; instructions.len()];
     for made in instructions {
         if matches!(made.flow, Flow::Next | Flow::Call(_) | Flow::Branch(_))
@@ -196,50 +240,22 @@ fn raw_blocks(
     for (leads, is_entered) in leads.iter_mut().zip(&is_entered) {
         *leads |= !is_entered;
     }
-    let starts: Vec<usize> = (0..leads.len()).filter(|at| leads[*at]).collect();
-    let number: FxHashMap<usize, usize> =
-        starts.iter().enumerate().map(|(number, start)| (*start, number)).collect();
-    let block_at = |address: u64| index.get(&address).and_then(|at| number.get(at)).copied();
-    let mut taken = vec![false; instructions.len()];
-    let mut blocks = Vec::with_capacity(starts.len());
-    let first = block_at(entry);
-    for start in &starts {
-        let mut inside = vec![*start];
-        taken[*start] = true;
-        let mut last = *start;
-        let next = loop {
-            let made = &instructions[last];
-            if !matches!(made.flow, Flow::Next | Flow::Call(_)) || made.repeated {
-                break None;
-            }
-            match index.get(&made.end()) {
-                Some(at) if !leads[*at] && !taken[*at] => {
-                    taken[*at] = true;
-                    inside.push(*at);
-                    last = *at;
-                }
-                _ => break Some(made.end()),
-            }
-        };
-        let made = &instructions[last];
-        let ways: Vec<u64> = match (made.flow, next) {
-            (_, Some(next)) => vec![next],
-            (Flow::Jump(Some(target)), _) => vec![target],
-            (Flow::Branch(target), _) => vec![target, made.end()],
-            (Flow::Next, _) if made.repeated => vec![made.address, made.end()],
-            _ => Vec::new(),
-        };
-        let mut next: Vec<usize> = ways.into_iter().filter_map(block_at).collect();
-        next.dedup();
-        blocks.push(BasicBlock { instructions: inside, next, before: Vec::new() });
-    }
-    if let Some(first) = first {
-        // The order begins with the block that execution begins with.
-        swap_to_front(&mut blocks, first);
-    }
-    blocks
+    leads
 }
 
+/// Returns the addresses that can follow the last instruction of a block. `next` is the address
+/// behind a block that ends only because the next one begins.
+fn successors(last: &Instruction, next: Option<u64>) -> Vec<u64> {
+    match (last.flow, next) {
+        (_, Some(next)) => vec![next],
+        (Flow::Jump(Some(target)), _) => vec![target],
+        (Flow::Branch(target), _) => vec![target, last.end()],
+        (Flow::Next, _) if last.repeated => vec![last.address, last.end()],
+        _ => Vec::new(),
+    }
+}
+
+/// Exchanges the block `first` with block 0.
 fn swap_to_front(blocks: &mut [BasicBlock], first: usize) {
     blocks.swap(0, first);
     for block in blocks {
@@ -253,7 +269,7 @@ fn swap_to_front(blocks: &mut [BasicBlock], first: usize) {
     }
 }
 
-/// The blocks in reverse postorder, with the edges both ways.
+/// Sorts the blocks in reverse postorder, and adds the edges backwards.
 fn ordered(mut raw: Vec<BasicBlock>) -> Vec<BasicBlock> {
     let mut postorder = Vec::with_capacity(raw.len());
     let mut seen = vec![false; raw.len()];
@@ -263,7 +279,7 @@ fn ordered(mut raw: Vec<BasicBlock>) -> Vec<BasicBlock> {
             is_target[*next] = true;
         }
     }
-    // First where nothing leads to, then what only leads to itself.
+    // Blocks that no block leads to come first, then those that only lead to themselves.
     let mut roots: Vec<usize> = vec![0];
     roots.extend((1..raw.len()).filter(|block| !is_target[*block]));
     roots.extend(1..raw.len());

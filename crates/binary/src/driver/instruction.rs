@@ -1,28 +1,27 @@
-//! The form that the instructions of all architectures are brought into.
+//! Instructions in a form that all architectures share.
 
-/// A register, numbered by its architecture. Parts of a register count as the
-/// whole of it.
+/// A register, numbered by its architecture. Parts of a register count as the whole register.
 pub type Register = u8;
 
 /// One more than the highest register number of any architecture.
 pub const REGISTERS: usize = 96;
 
-/// Where execution goes after an instruction.
+/// The control flow after an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// To the instruction that follows.
+    /// To the next instruction.
     Next,
-    /// To an address, always; `None` where a register or a table says.
+    /// Always to an address; `None` if it comes from a register or a table.
     Jump(Option<u64>),
-    /// To an address, or to the instruction that follows.
+    /// To an address or to the next instruction.
     Branch(u64),
-    /// Into a function and back to the instruction that follows.
+    /// Into a function and back to the next instruction.
     Call(Option<u64>),
     /// Out of the function.
     Return,
 }
 
-/// What is written into a register or to memory.
+/// A value that is written into a register or to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expression {
     /// A number.
@@ -31,17 +30,17 @@ pub enum Expression {
     Sum(Register, i64),
     /// A register shifted to the left.
     Shifted(Register, u32),
-    /// The bits of a register under a mask, and other bits.
+    /// The bits of a register under a mask, combined with other bits.
     Bits(Register, u64, u64),
-    /// What an access of the same instruction loads.
+    /// The value that an access of the same instruction loads, by index.
     Loaded(usize),
-    /// The address of a symbol that is not placed yet, plus a number.
+    /// The unknown address of a symbol, plus a number.
     Symbol(u32, i64),
-    /// Something made of the inputs of the instruction.
+    /// Another value that is computed from the inputs of the instruction.
     Computed,
 }
 
-/// Which way an access goes.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// From memory or a device.
@@ -50,14 +49,14 @@ pub enum AccessKind {
     Store,
 }
 
-/// Where an access goes to.
+/// The address of an access, in terms of registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AddressExpression {
     /// The sum of registers, each times a factor, and a displacement.
     Memory(Vec<(Register, i64)>, i64),
-    /// A constant beside the code, at an address if it is known.
+    /// A constant beside the code, with its address if it is known.
     Literal(Option<u64>),
-    /// A port in a space of its own: a number, or what a register says.
+    /// A port in the port space: its number, or the register that holds it.
     Port(Result<u64, Register>),
 }
 
@@ -67,9 +66,9 @@ pub struct InstructionAccess {
     pub kind: AccessKind,
     pub bytes: u32,
     pub place: AddressExpression,
-    /// The symbol whose address, not known yet, belongs to the sum.
+    /// A symbol whose unknown address is added to that of the access.
     pub symbol: Option<u32>,
-    /// What a store writes.
+    /// The value that a store writes.
     pub value: Expression,
 }
 
@@ -90,16 +89,16 @@ pub struct Instruction {
     pub size: u32,
     pub text: String,
     pub flow: Flow,
-    /// Registers that what it writes is made of; those that only make an
-    /// address are not among them.
+    /// Registers from which it computes its results. Registers of addresses are not among them.
     pub inputs: Vec<Register>,
+    /// Registers that it writes, with their values.
     pub outputs: Vec<(Register, Expression)>,
     pub accesses: Vec<InstructionAccess>,
-    /// Whether it may do nothing (conditional execution).
+    /// It may do nothing (conditional execution).
     pub predicated: bool,
-    /// How many of the instructions behind it it makes conditional (`it` of Thumb).
+    /// Number of instructions behind it that it makes conditional (`it` of Thumb).
     pub governs: usize,
-    /// Whether it goes on until a count is used up (`rep` of x86).
+    /// It is repeated until a count reaches 0 (`rep` of x86).
     pub repeated: bool,
 }
 
@@ -119,12 +118,12 @@ impl Instruction {
         }
     }
 
-    /// The address behind it.
+    /// Returns the address behind it.
     pub fn end(&self) -> u64 {
         self.address.wrapping_add(u64::from(self.size))
     }
 
-    /// Add a load of `bytes` into `register`.
+    /// Adds a load of `bytes` into `register`.
     pub fn load(&mut self, bytes: u32, place: AddressExpression, register: Option<Register>) {
         self.accesses.push(InstructionAccess::load(bytes, place));
         if let Some(register) = register {
@@ -132,7 +131,7 @@ impl Instruction {
         }
     }
 
-    /// Add a store of `bytes` of `register`.
+    /// Adds a store of `bytes` of `register`.
     pub fn store(&mut self, bytes: u32, place: AddressExpression, register: Option<Register>) {
         let value = register.map_or(Expression::Computed, |register| Expression::Sum(register, 0));
         self.inputs.extend(register);
@@ -140,14 +139,14 @@ impl Instruction {
     }
 }
 
-/// What the analysis must know of an architecture besides its instructions.
+/// Properties of an architecture that the analysis needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
-    /// Bits that an address has.
+    /// Mask of the bits of an address.
     pub address_mask: u64,
-    /// Bits that a register has, for arithmetic on constants.
+    /// Mask of the bits of a register, for arithmetic on constants.
     pub register_mask: u64,
-    /// The stack pointer, in parts where it is no single register.
+    /// The stack pointer; several registers if it has parts.
     pub stack: &'static [Register],
     /// The register that is always zero.
     pub zero: Option<Register>,
@@ -157,14 +156,13 @@ pub struct Machine {
 
 /// Decodes one instruction at a time.
 pub trait Decoder {
-    /// The machine that it decodes for.
+    /// Returns the properties of its architecture.
     fn machine(&self) -> Machine;
 
-    /// Bytes between the places where an instruction may start.
+    /// Returns the alignment of instructions in bytes.
     fn step(&self) -> u64;
 
-    /// The instruction that `skip` others precede in `bytes`; `None` when there is
-    /// none. The bytes lie at `address`. Only the instructions that an earlier one
-    /// makes conditional are asked for with `skip`.
+    /// Decodes the instruction behind `skip` others in `bytes`, which lie at `address`. `None` if
+    /// there is none. `skip` is not 0 only for instructions that an earlier one makes conditional.
     fn decode(&self, bytes: &[u8], address: u64, skip: usize) -> Option<Instruction>;
 }

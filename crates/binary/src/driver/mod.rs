@@ -1,42 +1,42 @@
-//! The copy loop of a flash driver: what it executes for each byte.
+//! The copy loop of a flash driver: the instructions that it executes for each byte.
 //!
 //! A driver moves a page between the data port of a flash controller, one
 //! address that does not move, and memory, where the address does. Given an
 //! object file and the name of a function, [`copy_loop`] finds the loop that does
-//! this and counts what one iteration of it executes. It only counts; what an
-//! instruction or an access takes is for [`crate::estimate`].
+//! this and counts the instructions and accesses of one iteration. Their duration is
+//! estimated elsewhere.
 //!
-//! What is an access of the loop?
+//! The accesses of the loop are classified:
 //!
 //! * A constant beside the code (relative to the program counter) is a **literal**.
 //! * An access to the stack, or to an address that moves, is **memory**. An
-//!   address moves unless all that it is made of is the same in each iteration:
-//!   not written in the loop, a constant, or loaded from a place that the loop
-//!   does not store to. So the constant may be made anew for each byte, and a
-//!   pointer to the port may lie in a stack slot or in a structure.
+//!   address moves unless all its parts are the same in each iteration: not written
+//!   in the loop, constant, or loaded from a place that the loop does not store to.
+//!   A constant may be computed again for each byte, and a pointer to the port may
+//!   lie in a stack slot or in a structure.
 //! * Any other address is **fixed**. It is a device if it is a plain number at
-//!   which the program has no memory, or lies in a port space (`in` and `out` of
-//!   x86 and AVR). Else it may be a device or a variable: a variable if the loop
-//!   both loads and stores it or if the file lays it out. If it is neither the
-//!   port nor a variable, then a store counts as one to a device, a load as one
-//!   of memory (that pointers are reloaded is common, and a status register
-//!   behind a pointer is rare).
+//!   which the program has no memory, or if it lies in a port space (`in` and `out`
+//!   of x86 and AVR). Otherwise it is a device or a variable. It is a variable if the
+//!   loop both loads and stores it, or if the file lays it out. If it is neither the
+//!   port nor a variable, a store counts as one to a device and a load as one of
+//!   memory: pointers are often reloaded, and a status register behind a pointer is
+//!   rare.
 //!
 //! The **data port** is the fixed address between which and moving memory data
-//! flow: what is loaded from it is stored to memory (a read), or what is loaded
-//! from memory is stored to it (a write). A caller who knows its address can name
-//! it. Other devices (strobes, a status register) cross the bus too and are
-//! counted as such. A loop that only polls moves no memory and is no copy loop.
+//! flow. Data that is loaded from it is stored to memory (a read), or data that is
+//! loaded from memory is stored to it (a write). The caller can name its address.
+//! Accesses to other devices (strobes, a status register) are counted, too. A loop
+//! that only polls moves no memory and is no copy loop.
 //!
-//! Of loops in loops the innermost that touches the port is taken, of several the
-//! one that moves most bytes in an iteration, as compilers unroll. Of the ways
-//! through its body the longest of those with the most port accesses is counted.
-//! A loop inside (a wait for a ready bit) counts once. What a called function
-//! executes is not counted; its name is given.
+//! Among nested loops, the innermost one that accesses the port is chosen. Among
+//! several, it is the one that moves most bytes in an iteration, because compilers
+//! unroll loops. Among the paths through its body, the longest of those with most
+//! port accesses is counted. An inner loop (a wait for a ready bit) counts once.
+//! Instructions of called functions are not counted; the functions are named.
 //!
-//! The bytes of an iteration are those of its port accesses, or fewer where fewer
-//! are stored to moving memory (a read) or loaded from it (a write): of a data
-//! register of 32 bits a driver may keep only a byte.
+//! The bytes of an iteration are those of its port accesses. They are fewer if
+//! fewer bytes are stored to moving memory (a read) or loaded from it (a write): a
+//! driver may keep a single byte of a 32-bit data register.
 
 mod aarch64;
 mod arm;
@@ -45,6 +45,7 @@ mod code;
 mod count;
 mod graph;
 mod instruction;
+mod loop_counts;
 mod operands;
 mod ports;
 mod riscv;
@@ -56,79 +57,18 @@ use std::io::Read;
 use std::path::Path;
 
 use code::FunctionCode;
-use flashpager_base::{Error, Result, named, shown};
+use flashpager_base::{Error, Result, shown};
 use graph::{Graph, Loop};
 use instruction::{AccessKind, Flow};
 use ports::{ClassifiedAccesses, DataPort, FixedAddress};
-use serde::Serialize;
 use values::Values;
 
-/// Whole firmware images are below this.
+pub use loop_counts::{CopyLoop, Direction, ListedInstruction};
+
+/// Largest object file, in bytes. Whole firmware images are smaller.
 const MAX_OBJECT_BYTES: u64 = 256 << 20;
 
-/// Which way a loop moves data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// From the port to memory.
-    Read,
-    /// From memory to the port.
-    Write,
-}
-
-named! {
-    Direction: "unknown direction",
-    "read" => Read,
-    "write" => Write,
-}
-
-/// An instruction of a loop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ListedInstruction {
-    /// Its address in the file.
-    pub address: u64,
-    /// The instruction, as the disassembler writes it.
-    pub text: String,
-    /// What it accesses: `port`, `memory`, `literal` or `device`.
-    pub access: Option<&'static str>,
-}
-
-/// What one iteration of a copy loop executes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CopyLoop {
-    /// The function.
-    pub function: String,
-    /// `arm`, `thumb`, `aarch64`, `riscv32`, `riscv64`, `i386`, `x86_64` or `avr`.
-    pub architecture: String,
-    /// Which way it moves data.
-    pub direction: Direction,
-    /// The address of the port, where it is known.
-    pub port: Option<u64>,
-    /// Address of the loop's first instruction.
-    pub first_address: u64,
-    /// Address of the loop's last instruction.
-    pub last_address: u64,
-    /// Bytes through the port, without those that are not kept or hold no data.
-    pub bytes: u32,
-    /// Instructions, by the longest way.
-    pub instructions: u32,
-    /// Instructions, by the shortest way with as many port accesses.
-    pub shortest_instructions: u32,
-    /// Accesses to the data port.
-    pub port_accesses: u32,
-    /// Accesses to RAM: moving addresses, the stack, variables.
-    pub memory_accesses: u32,
-    /// Loads of constants from beside the code.
-    pub literal_accesses: u32,
-    /// Accesses to other addresses that are no memory.
-    pub other_device_accesses: u32,
-    /// Functions that it calls, whose instructions are not counted.
-    pub calls: Vec<String>,
-    /// The counted instructions, by address.
-    pub listing: Vec<ListedInstruction>,
-}
-
-/// The same as [`copy_loop`], in the file `object`.
+/// Does the same as [`copy_loop`] for the file `object`.
 ///
 /// # Errors
 /// Those of [`copy_loop`], and a file that cannot be read or is too large.
@@ -148,11 +88,11 @@ fn read(object: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the jumps end that `function`, at `address` of the file `object`, makes to its own first
-/// byte without calling itself.
+/// Returns the ends of the jumps to its own first byte that `function`, at `address` of the file
+/// `object`, makes without calling itself.
 ///
 /// # Errors
-/// Those of [`copy_loop_of`], and another function of the same name.
+/// Those of [`copy_loop_of`], and a function with the same name at another address.
 pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec<u64>> {
     let place = object.display().to_string();
     let code = FunctionCode::of(&read(object)?, &place, function)?;
@@ -166,14 +106,14 @@ pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec
     Ok(jumps.map(|made| made.end()).collect())
 }
 
-/// Find the loop of `function` in the ELF file `object` that moves bytes through
-/// the data port, and count what an iteration executes. `place` names the file in
-/// errors; `port` is the port's address, if the caller knows it.
+/// Finds the loop of `function` in the ELF file `object` that moves bytes through the data port,
+/// and counts one iteration. `place` is the file's name in errors; `port` is the port's address, if
+/// the caller knows it.
 ///
 /// # Errors
-/// A file that is no ELF file, damaged, or for an unknown machine; a function
-/// that it lacks, that is too large or that cannot be disassembled; no loop, or
-/// none that moves bytes through a port.
+/// A file that is no ELF file, is damaged, or is for an unknown machine; a function that is
+/// missing, too large, or cannot be disassembled; a function without a loop that moves bytes
+/// through a port.
 pub fn copy_loop(
     object: &[u8],
     place: &str,
@@ -193,7 +133,7 @@ pub fn copy_loop(
         )));
     }
     let values = Values::of(&code, &graph);
-    let sorted: Vec<ClassifiedAccesses<'_>> = graph
+    let classified: Vec<ClassifiedAccesses<'_>> = graph
         .loops
         .iter()
         .map(|found| ClassifiedAccesses::of(&code, &graph, &values, found))
@@ -201,18 +141,18 @@ pub fn copy_loop(
     let found: Vec<(&Loop, &ClassifiedAccesses<'_>, DataPort)> = graph
         .loops
         .iter()
-        .zip(&sorted)
-        .filter_map(|(found, sorted)| Some((found, sorted, sorted.port(port)?)))
+        .zip(&classified)
+        .filter_map(|(found, classified)| Some((found, classified, classified.port(port)?)))
         .collect();
-    // A loop around a copy loop holds the same accesses, and more.
+    // A loop around a copy loop has the same accesses, and more.
     let is_innermost = |outer: &Loop| {
         !found.iter().any(|(inner, ..)| {
             inner.header != outer.header && inner.blocks.iter().all(|block| outer.holds[*block])
         })
     };
     let mut best: Option<CopyLoop> = None;
-    for (found, sorted, port) in found.iter().filter(|(outer, ..)| is_innermost(outer)) {
-        let counted = count::count(&code, &graph, found, sorted, port, function);
+    for (found, classified, port) in found.iter().filter(|(outer, ..)| is_innermost(outer)) {
+        let counted = count::count(&code, &graph, found, classified, port, function);
         let is_better = best.as_ref().is_none_or(|best| {
             (counted.bytes, std::cmp::Reverse(counted.first_address))
                 > (best.bytes, std::cmp::Reverse(best.first_address))
@@ -221,14 +161,14 @@ pub fn copy_loop(
             best = Some(counted);
         }
     }
-    best.ok_or_else(|| wrong(why_none(&code, &graph, &sorted, port)))
+    best.ok_or_else(|| wrong(why_none(&code, &graph, &classified, port)))
 }
 
-/// Why none of the loops is a copy loop, and what to do.
+/// Explains why none of the loops is a copy loop, and what to do.
 fn why_none(
     code: &FunctionCode,
     graph: &Graph,
-    sorted: &[ClassifiedAccesses<'_>],
+    classified: &[ClassifiedAccesses<'_>],
     port: Option<u64>,
 ) -> String {
     let calls = graph.loops.iter().flat_map(|found| &found.blocks).flat_map(|block| {
@@ -236,9 +176,9 @@ fn why_none(
         inside.iter().filter_map(|at| code.calls.get(&code.instructions[*at].address))
     });
     let called = called(calls);
-    let mut numbers: Vec<u64> = sorted
+    let mut numbers: Vec<u64> = classified
         .iter()
-        .flat_map(|sorted| sorted.addresses().into_keys())
+        .flat_map(|classified| classified.addresses().into_keys())
         .filter_map(|fixed: FixedAddress| fixed.number())
         .collect();
     numbers.sort_unstable();
@@ -257,11 +197,13 @@ fn why_none(
              as the code has it, or none{called}"
         );
     }
-    let touches = sorted.iter().any(|sorted| !sorted.addresses().is_empty());
-    let moves = |sorted: &ClassifiedAccesses<'_>| {
-        sorted.moves_memory(AccessKind::Load) || sorted.moves_memory(AccessKind::Store)
+    let touches = classified.iter().any(|classified| !classified.addresses().is_empty());
+    let moves = |classified: &ClassifiedAccesses<'_>| {
+        classified.moves_memory(AccessKind::Load) || classified.moves_memory(AccessKind::Store)
     };
-    let polls = sorted.iter().any(|sorted| !sorted.addresses().is_empty() && !moves(sorted));
+    let polls = classified
+        .iter()
+        .any(|classified| !classified.addresses().is_empty() && !moves(classified));
     if polls {
         return format!(
             "only polls: its loops read an address that does not move and store nothing; name the \
@@ -280,7 +222,7 @@ fn why_none(
     )
 }
 
-/// The end of a message that names the called functions.
+/// Makes the end of a message, which names the called functions.
 fn called<'a>(calls: impl Iterator<Item = &'a String>) -> String {
     const SHOWN: usize = 5;
     let mut names: Vec<&str> =

@@ -1,26 +1,25 @@
-//! Operands as capstone writes them for ARM, AArch64 and RISC-V.
+//! Operands, parsed from the text that capstone writes for ARM, AArch64 and RISC-V.
 //!
-//! The text is read rather than capstone's structures: it is the same for all
-//! of them, and the structures leave out what is needed (which operands RISC-V
-//! writes, whether ARM adds an index before or after the access).
+//! The text has the same form for all of them, and capstone's structures lack information: the
+//! operands that RISC-V writes, and whether ARM adds an index before or after the access.
 
 /// An operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operand<'a> {
     /// `#4`, `0x40`
     Immediate(i64),
-    /// `[r1, r2, lsl #2]` by its parts, and whether `!` follows.
+    /// `[r1, r2, lsl #2]` by its parts. The flag states whether `!` follows.
     Memory(Vec<&'a str>, bool),
     /// `{r4, r5, pc}`
     List(Vec<&'a str>),
     /// `4(sp)`
     Displaced(i64, &'a str),
-    /// A register, a shift, a condition, or what else there is.
+    /// A register, a shift, a condition, or another word.
     Word(&'a str),
 }
 
 impl<'a> Operand<'a> {
-    /// The operands in `text`.
+    /// Parses all operands in `text`.
     pub fn all(text: &'a str) -> Vec<Self> {
         split(text).into_iter().map(Self::new).collect()
     }
@@ -46,18 +45,18 @@ impl<'a> Operand<'a> {
         Self::Word(text)
     }
 
-    /// The text of a word.
+    /// Returns the text of a word.
     pub fn word(&self) -> Option<&'a str> {
         if let Self::Word(text) = self { Some(*text) } else { None }
     }
 
-    /// The number of an immediate.
+    /// Returns the number of an immediate.
     pub fn immediate(&self) -> Option<i64> {
         if let Self::Immediate(value) = self { Some(*value) } else { None }
     }
 }
 
-/// A number such as `#-0x10`, in 64 bits.
+/// Parses a number such as `#-0x10`, in 64 bits.
 pub fn number(text: &str) -> Option<i64> {
     let text = text.strip_prefix('#').unwrap_or(text);
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -68,7 +67,7 @@ pub fn number(text: &str) -> Option<i64> {
     Some(if negative { (value as i64).wrapping_neg() } else { value as i64 })
 }
 
-/// Cut at the commas that stand in no bracket.
+/// Splits a text at the commas outside of brackets.
 fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut depth) = (0, 0_i32);
@@ -88,7 +87,7 @@ fn split(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The factor of a shift such as `lsl #2`.
+/// Returns the factor of a shift such as `lsl #2`; 1 for other parts.
 pub fn shift_factor(part: Option<&&str>) -> i64 {
     part.and_then(|shift| shift.rsplit_once(' '))
         .and_then(|(_, amount)| number(amount))

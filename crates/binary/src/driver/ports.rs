@@ -1,26 +1,26 @@
-//! Which accesses of a loop go to a device, and which of them is the data port.
+//! The classes of a loop's accesses, and its data port.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Direction;
 use super::code::FunctionCode;
 use super::graph::{Graph, Loop};
 use super::instruction::{AccessKind, Expression, Flow};
+use super::loop_counts::Direction;
 use super::values::{AccessTarget, Address, StorageLocation, SymbolicBase, Value, Values};
 
-/// An access of a loop: the instruction and which of its accesses.
+/// An access of a loop: index of the instruction, and index of the access in it.
 pub type AccessId = (usize, usize);
 
-/// What an access is to a loop.
+/// The class of an access in a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessClass {
     /// A constant beside the code.
     Literal,
-    /// A slot of the stack, or memory whose address moves: RAM.
+    /// RAM: a slot of the stack, or memory whose address moves.
     Memory { moves: bool },
-    /// An address that does not move, and whether it is surely a device.
+    /// An address that does not move. The flag states whether it is certainly a device.
     Fixed { at: FixedAddress, is_device: bool },
 }
 
@@ -28,14 +28,14 @@ pub enum AccessClass {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FixedAddress {
     Memory(Address),
-    /// In a space of its own, at a number.
+    /// In the port space, at a number.
     Port(u64),
-    /// In a space of its own, where a register says.
+    /// In the port space, at a number in a register.
     PortOf(SymbolicBase, i64),
 }
 
 impl FixedAddress {
-    /// The number of the address, where it is known.
+    /// Returns the number of the address, if it is known.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Memory(address) => {
@@ -46,14 +46,14 @@ impl FixedAddress {
         }
     }
 
-    /// How far above this address another lies.
+    /// Returns the distance from this address to `other`, if both have the same bases.
     fn distance_to(&self, other: &Self) -> Option<i64> {
         let (Self::Memory(here), Self::Memory(there)) = (self, other) else { return None };
         (here.terms == there.terms).then(|| there.displacement.wrapping_sub(here.displacement))
     }
 }
 
-/// The accesses of a loop, sorted out.
+/// The accesses of a loop with their classes.
 pub struct ClassifiedAccesses<'a> {
     code: &'a FunctionCode,
     graph: &'a Graph,
@@ -65,8 +65,8 @@ pub struct ClassifiedAccesses<'a> {
 /// The data port of a loop.
 #[derive(Clone, Debug)]
 pub struct DataPort {
-    /// Its address, or several side by side that data flow through alike: the
-    /// halves of a wide register, or a window.
+    /// Its address, or several adjoining addresses with the same flow of data: the halves of a wide
+    /// register, or a window.
     pub addresses: Vec<FixedAddress>,
     pub direction: Direction,
 }
@@ -78,16 +78,16 @@ impl<'a> ClassifiedAccesses<'a> {
         values: &'a Values<'a>,
         found: &'a Loop,
     ) -> Self {
-        let mut sorted = Self { code, graph, values, found, classes: BTreeMap::new() };
+        let mut classified = Self { code, graph, values, found, classes: BTreeMap::new() };
         let mut same = FxHashMap::default();
         let mut first_loads = BTreeMap::new();
         let mut known = FxHashMap::default();
         for block in &found.blocks {
             for at in &graph.blocks[*block].instructions {
                 for index in 0..code.instructions[*at].accesses.len() {
-                    let class = sorted.classify(*at, index, &same, &mut known);
+                    let class = classified.classify(*at, index, &same, &mut known);
                     if let AccessClass::Fixed { at: fixed, is_device: false } = &class {
-                        // Loads of one address give one value, whichever of them is used.
+                        // All loads of one address have the same value.
                         let outputs = &code.instructions[*at].outputs;
                         let output = outputs.iter().find(|(_, e)| *e == Expression::Loaded(index));
                         if let Some((register, _)) = output {
@@ -96,12 +96,12 @@ impl<'a> ClassifiedAccesses<'a> {
                             same.insert(made, first);
                         }
                     }
-                    sorted.classes.insert((*at, index), class);
+                    classified.classes.insert((*at, index), class);
                 }
             }
         }
-        sorted.resolve_variables();
-        sorted
+        classified.resolve_variables();
+        classified
     }
 
     fn classify(
@@ -120,10 +120,10 @@ impl<'a> ClassifiedAccesses<'a> {
             AccessTarget::Port(Value::Constant(number)) => {
                 AccessClass::Fixed { at: FixedAddress::Port(number), is_device: true }
             }
-            AccessTarget::Port(value @ Value::Sum(root, by)) => {
-                // A port in a register that the loop changes is a device all the same.
+            AccessTarget::Port(value @ Value::Sum(base, by)) => {
+                // A port whose number the loop changes is still a device.
                 let at = if self.stays(value, known, 0) {
-                    FixedAddress::PortOf(root, by)
+                    FixedAddress::PortOf(base, by)
                 } else {
                     FixedAddress::PortOf(SymbolicBase::Made(at, 0), by)
                 };
@@ -140,8 +140,8 @@ impl<'a> ClassifiedAccesses<'a> {
                     return AccessClass::Memory { moves: false };
                 }
                 let mut address = address;
-                for (root, _) in &mut address.terms {
-                    *root = same.get(root).copied().unwrap_or(*root);
+                for (base, _) in &mut address.terms {
+                    *base = same.get(base).copied().unwrap_or(*base);
                 }
                 let is_device = self.is_device(&address);
                 AccessClass::Fixed { at: FixedAddress::Memory(address), is_device }
@@ -149,13 +149,13 @@ impl<'a> ClassifiedAccesses<'a> {
         }
     }
 
-    /// Whether an address that does not move is no memory of the program.
+    /// Tells whether an address that does not move is no memory of the program.
     fn is_device(&self, address: &Address) -> bool {
         address.terms.is_empty() && !self.code.has_memory_at(address.displacement as u64)
     }
 
-    /// What is loaded as well as stored is a variable, and so is memory that the
-    /// file lays out.
+    /// Classifies addresses as variables if they are both loaded and stored, or if the file lays them
+    /// out.
     fn resolve_variables(&mut self) {
         let mut loaded = FxHashSet::default();
         let mut stored = FxHashSet::default();
@@ -173,7 +173,7 @@ impl<'a> ClassifiedAccesses<'a> {
             {
                 let both = loaded.contains(address) && stored.contains(address);
                 let laid_out = address.terms.iter().any(
-                    |(root, _)| matches!(root, SymbolicBase::Symbol(symbol) if self.code.is_variable(*symbol)),
+                    |(base, _)| matches!(base, SymbolicBase::Symbol(symbol) if self.code.is_variable(*symbol)),
                 );
                 if both || laid_out || address.terms.is_empty() {
                     *class = AccessClass::Memory { moves: false };
@@ -186,43 +186,44 @@ impl<'a> ClassifiedAccesses<'a> {
         self.code.instructions[at].accesses[index].kind
     }
 
-    /// Whether `address` is the same in each iteration.
+    /// Tells whether `address` is the same in each iteration.
     fn address_stays(
         &self,
         address: &Address,
         known: &mut FxHashMap<Value, bool>,
         depth: u32,
     ) -> bool {
-        address.terms.iter().all(|(root, _)| self.stays(Value::Sum(*root, 0), known, depth))
+        address.terms.iter().all(|(base, _)| self.stays(Value::Sum(*base, 0), known, depth))
     }
 
-    /// Whether `value` is the same in each iteration.
+    /// Tells whether `value` is the same in each iteration.
     fn stays(&self, value: Value, known: &mut FxHashMap<Value, bool>, depth: u32) -> bool {
         const MAX_DEPTH: u32 = 64;
-        let Value::Sum(root, _) = value else { return true };
-        match root {
+        let Value::Sum(base, _) = value else { return true };
+        match base {
             SymbolicBase::Entry(_) | SymbolicBase::Symbol(_) => true,
             SymbolicBase::Merged(block, _) => !self.found.holds[block],
-            SymbolicBase::Made(at, home) => {
+            SymbolicBase::Made(at, location) => {
                 if !self.found.holds[self.graph.block_of[at]] {
                     return true;
                 }
-                let key = Value::Sum(root, 0);
+                let key = Value::Sum(base, 0);
                 if let Some(stays) = known.get(&key) {
                     return *stays;
                 }
-                let stays = depth < MAX_DEPTH && self.made_stays(at, home, known, depth + 1);
+                let stays = depth < MAX_DEPTH && self.made_stays(at, location, known, depth + 1);
                 known.insert(key, stays);
                 stays
             }
         }
     }
 
-    /// Whether what the instruction `at` of the loop writes to `home` stays.
+    /// Tells whether the instruction `at` of the loop writes the same value to `location` in each
+    /// iteration.
     fn made_stays(
         &self,
         at: usize,
-        home: u32,
+        location: u32,
         known: &mut FxHashMap<Value, bool>,
         depth: u32,
     ) -> bool {
@@ -230,7 +231,7 @@ impl<'a> ClassifiedAccesses<'a> {
         if made.predicated || made.repeated || matches!(made.flow, Flow::Call(_)) {
             return false;
         }
-        let output = made.outputs.iter().find(|(register, _)| u32::from(*register) == home);
+        let output = made.outputs.iter().find(|(register, _)| u32::from(*register) == location);
         let loads: Vec<usize> = match output {
             Some((_, Expression::Loaded(index))) => vec![*index],
             Some(_) => (0..made.accesses.len()).collect(),
@@ -251,7 +252,7 @@ impl<'a> ClassifiedAccesses<'a> {
             && (only_loads || facts.inputs.iter().all(|input| self.stays(*input, known, depth)))
     }
 
-    /// Whether the loop stores to the very address.
+    /// Tells whether the loop stores to exactly this address.
     fn stores_to(&self, address: &Address) -> bool {
         self.found.blocks.iter().flat_map(|block| &self.graph.blocks[*block].instructions).any(
             |at| {
@@ -264,7 +265,7 @@ impl<'a> ClassifiedAccesses<'a> {
         )
     }
 
-    /// Whether the loop has an access of `kind` to memory that moves.
+    /// Tells whether the loop has an access of `kind` to memory whose address moves.
     pub fn moves_memory(&self, kind: AccessKind) -> bool {
         self.moving(kind).next().is_some()
     }
@@ -278,7 +279,7 @@ impl<'a> ClassifiedAccesses<'a> {
             .map(|(id, _)| *id)
     }
 
-    /// The addresses that do not move, each with its accesses.
+    /// Returns the addresses that do not move, each with its accesses.
     pub fn addresses(&self) -> BTreeMap<FixedAddress, (Vec<AccessId>, bool)> {
         let mut addresses: BTreeMap<FixedAddress, (Vec<AccessId>, bool)> = BTreeMap::new();
         for (id, class) in &self.classes {
@@ -289,7 +290,8 @@ impl<'a> ClassifiedAccesses<'a> {
         addresses
     }
 
-    /// The data port: the address between which and memory that moves data flow.
+    /// Finds the data port: the fixed address between which and moving memory data flow. With `wanted`,
+    /// only the port at this number counts.
     pub fn port(&self, wanted: Option<u64>) -> Option<DataPort> {
         let addresses: Vec<(FixedAddress, (Vec<AccessId>, bool))> =
             self.addresses().into_iter().collect();
@@ -302,14 +304,14 @@ impl<'a> ClassifiedAccesses<'a> {
             }
         }
         let is_wanted = |fixed: &FixedAddress| wanted.is_none() || fixed.number() == wanted;
-        // A sure device before an address that a pointer gives.
+        // A certain device is preferred to the address in a pointer.
         let chosen = ports
             .iter()
             .filter(|(fixed, ..)| is_wanted(fixed))
             .min_by_key(|(.., is_device)| !is_device);
         if let Some((fixed, accesses, direction, _)) = chosen {
             let mut port = DataPort { addresses: vec![(*fixed).clone()], direction: *direction };
-            // In order of address, each may join the one before.
+            // The ports are sorted by address, so that each may adjoin the one before.
             let mut end = self.bytes(accesses);
             for (other, accesses, way, _) in &ports {
                 if way == direction && fixed.distance_to(other) == Some(end) {
@@ -321,7 +323,7 @@ impl<'a> ClassifiedAccesses<'a> {
         }
         let addresses: Vec<_> =
             addresses.into_iter().filter(|(fixed, _)| is_wanted(fixed)).collect();
-        // Data can pass through what is not followed; then only one address may be there.
+        // Data can flow through values that are not followed. Then the address must be the only one.
         let [(fixed, (accesses, is_device))] = addresses.as_slice() else { return None };
         if wanted.is_none() && !is_device {
             return None;
@@ -337,7 +339,7 @@ impl<'a> ClassifiedAccesses<'a> {
         Some(DataPort { addresses: vec![fixed.clone()], direction })
     }
 
-    /// The bytes of the widest of `accesses`.
+    /// Returns the bytes of the widest of `accesses`.
     fn bytes(&self, accesses: &[AccessId]) -> i64 {
         let bytes = |(at, index): &AccessId| self.code.instructions[*at].accesses[*index].bytes;
         accesses.iter().map(bytes).max().map_or(0, i64::from)
@@ -361,7 +363,7 @@ impl<'a> ClassifiedAccesses<'a> {
         }
     }
 
-    /// Whether what `store` writes is made of what one of `sources` loads.
+    /// Tells whether the value of a store is computed from a load in `sources`.
     fn comes_from(&self, (at, index): AccessId, sources: &FxHashSet<AccessId>) -> bool {
         let mut visited = FxHashSet::default();
         let mut open = Vec::new();
@@ -379,21 +381,21 @@ impl<'a> ClassifiedAccesses<'a> {
             }
         }
         while let Some(value) = open.pop() {
-            let Value::Sum(root, _) = value else { continue };
-            if !visited.insert(root) {
+            let Value::Sum(base, _) = value else { continue };
+            if !visited.insert(base) {
                 continue;
             }
-            match root {
+            match base {
                 SymbolicBase::Entry(_) | SymbolicBase::Symbol(_) => {}
-                SymbolicBase::Merged(block, home) => {
+                SymbolicBase::Merged(block, location) => {
                     if self.found.holds[block] {
-                        open.extend(self.values.merged(block, home));
+                        open.extend(self.values.merged(block, location));
                     }
                 }
-                SymbolicBase::Made(at, home) => {
+                SymbolicBase::Made(at, location) => {
                     let made = self.values.instruction(at);
                     let output =
-                        made.outputs.iter().find(|(register, _)| u32::from(*register) == home);
+                        made.outputs.iter().find(|(register, _)| u32::from(*register) == location);
                     match output {
                         Some((_, Expression::Loaded(load))) => {
                             if sources.contains(&(at, *load)) {

@@ -57,7 +57,7 @@ impl Decoder for RiscV {
     }
 }
 
-/// Capstone gives the distance of a branch; a reader wants its target.
+/// Returns the text of an instruction, with the target of a branch instead of capstone's distance.
 fn shown(made: &Instruction, mnemonic: &str, operands: &str) -> String {
     let (Flow::Jump(Some(target)) | Flow::Branch(target) | Flow::Call(Some(target))) = made.flow
     else {

@@ -1,10 +1,9 @@
-//! What registers and stack slots hold, as far as it can be told: numbers, and
-//! sums of a number and something that has a name.
+//! The values of registers and stack slots: numbers, and sums of a number and a symbolic base.
 //!
-//! One pass over the blocks in execution order gives all values, because whatever
-//! a loop writes gets a name of its own where the loop begins. Two more passes
-//! know which stack slots the loops write, and what they write but leave as it
-//! was (a pointer that goes to a field and back).
+//! One pass over the blocks in execution order finds all values, because everything that a loop
+//! writes gets a new symbolic base where the loop begins. Two more passes use the stack slots that
+//! the loops write, and the values that an iteration changes and restores (such as a pointer that
+//! goes to a field and back).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,40 +13,40 @@ use super::instruction::{
     AccessKind, AddressExpression, Expression, Flow, Instruction, Machine, REGISTERS, Register,
 };
 
-/// Slots beyond so many are not followed.
+/// Largest number of stack slots that are followed.
 const MAX_SLOTS: usize = 256;
 
-/// A register, or from [`REGISTERS`] on a stack slot.
+/// The number of a register or, from [`REGISTERS`] on, of a stack slot.
 pub type StorageLocation = u32;
 
-/// Something that is not known but the same wherever it is named.
+/// An unknown value, which is the same wherever this base occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SymbolicBase {
-    /// What was there when the function began.
+    /// The value at the start of the function.
     Entry(StorageLocation),
-    /// What an instruction wrote.
+    /// The value that an instruction wrote.
     Made(usize, StorageLocation),
-    /// What was there when a block began, where ways with different values meet.
+    /// The value at the start of a block in which paths with different values meet.
     Merged(usize, StorageLocation),
     /// The address of a symbol.
     Symbol(u32),
 }
 
-/// What a register or a slot holds.
+/// The value of a register or a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     Constant(u64),
     Sum(SymbolicBase, i64),
 }
 
-/// An address: roots, each times a factor, and a displacement.
+/// An address: symbolic bases, each times a factor, plus a displacement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address {
     pub terms: Vec<(SymbolicBase, i64)>,
     pub displacement: i64,
 }
 
-/// Where an access goes to.
+/// The address of an access, in terms of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessTarget {
     Literal,
@@ -55,13 +54,14 @@ pub enum AccessTarget {
     Port(Value),
 }
 
-/// What is known of an executed instruction.
+/// Facts about an executed instruction.
 #[derive(Clone, Debug, Default)]
 pub struct InstructionFacts {
-    /// By access.
+    /// Address of each access; `None` if it is not known.
     pub targets: Vec<Option<AccessTarget>>,
-    /// What its stores write, by access.
+    /// Value that each access stores; `None` for loads and unknown values.
     pub stored: Vec<Option<Value>>,
+    /// Values of the inputs.
     pub inputs: Vec<Value>,
 }
 
@@ -73,13 +73,13 @@ pub struct Values<'a> {
     graph: &'a Graph,
     machine: Machine,
     slots: FxHashMap<Address, StorageLocation>,
-    /// By block, the slots that it stores to.
+    /// Slots that each block stores to.
     stores: Vec<FxHashSet<StorageLocation>>,
-    /// What a loop leaves as it was, by its first block.
+    /// Locations that an iteration of a loop leaves unchanged, by its first block.
     kept: FxHashSet<(usize, StorageLocation)>,
-    /// By block, what holds behind it.
+    /// State behind each block.
     behind: Vec<State>,
-    /// By instruction.
+    /// Facts about each instruction.
     pub facts: Vec<InstructionFacts>,
 }
 
@@ -102,29 +102,33 @@ impl<'a> Values<'a> {
         values
     }
 
-    /// What `home` holds behind each block that leads to `block`.
-    pub fn merged(&self, block: usize, home: StorageLocation) -> Vec<Value> {
-        self.graph.blocks[block].before.iter().map(|from| held(&self.behind[*from], home)).collect()
+    /// Returns the value of a location behind each block that leads to `block`.
+    pub fn merged(&self, block: usize, location: StorageLocation) -> Vec<Value> {
+        self.graph.blocks[block]
+            .before
+            .iter()
+            .map(|from| held(&self.behind[*from], location))
+            .collect()
     }
 
-    /// Whether it is an address in the stack.
+    /// Tells whether an address lies in the stack.
     pub fn is_stack(&self, address: &Address) -> bool {
-        address.terms.iter().any(|(root, _)| self.is_stack_root(*root))
+        address.terms.iter().any(|(base, _)| self.is_stack_base(*base))
     }
 
-    /// Whether it is one certain slot of the stack.
+    /// Tells whether an address is a fixed slot of the stack.
     pub fn is_slot(&self, address: &Address) -> bool {
-        !address.terms.is_empty() && address.terms.iter().all(|(root, _)| self.is_stack_root(*root))
+        !address.terms.is_empty() && address.terms.iter().all(|(base, _)| self.is_stack_base(*base))
     }
 
-    fn is_stack_root(&self, root: SymbolicBase) -> bool {
-        let is_pointer = |home: StorageLocation| {
-            self.machine.stack.iter().any(|register| StorageLocation::from(*register) == home)
+    fn is_stack_base(&self, base: SymbolicBase) -> bool {
+        let is_pointer = |location: StorageLocation| {
+            self.machine.stack.iter().any(|register| StorageLocation::from(*register) == location)
         };
-        match root {
-            SymbolicBase::Entry(home)
-            | SymbolicBase::Made(_, home)
-            | SymbolicBase::Merged(_, home) => is_pointer(home),
+        match base {
+            SymbolicBase::Entry(location)
+            | SymbolicBase::Made(_, location)
+            | SymbolicBase::Merged(_, location) => is_pointer(location),
             SymbolicBase::Symbol(_) => false,
         }
     }
@@ -147,18 +151,18 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Find what comes back to the first block of a loop as it was there.
+    /// Finds the locations that return to the first block of a loop with the value they had there.
     fn find_kept(&mut self) {
         let mut kept = std::mem::take(&mut self.kept);
         for (number, block) in self.graph.blocks.iter().enumerate() {
             let mut back = block.before.iter().filter(|from| Graph::goes_back(**from, number));
             let Some(first) = back.next() else { continue };
             let others: Vec<&usize> = back.collect();
-            for (home, value) in &self.behind[*first] {
-                let named = Value::Sum(SymbolicBase::Merged(number, *home), 0);
-                let is_named = |from: &&usize| held(&self.behind[**from], *home) == named;
+            for (location, value) in &self.behind[*first] {
+                let named = Value::Sum(SymbolicBase::Merged(number, *location), 0);
+                let is_named = |from: &&usize| held(&self.behind[**from], *location) == named;
                 if *value == named && others.iter().all(is_named) {
-                    kept.insert((number, *home));
+                    kept.insert((number, *location));
                 }
             }
         }
@@ -175,7 +179,7 @@ impl<'a> Values<'a> {
         outputs.chain(clobbered.iter().copied()).fold(0, |all, register| all | 1 << register)
     }
 
-    /// What holds where block `number` begins.
+    /// Returns the state at the start of block `number`.
     fn before(&self, number: usize, written: &[u128], slots_are_known: bool) -> State {
         let block = &self.graph.blocks[number];
         let mut state = State::default();
@@ -185,18 +189,18 @@ impl<'a> Values<'a> {
         }
         for from in forward {
             let other = &self.behind[*from];
-            let homes: FxHashSet<StorageLocation> =
+            let locations: FxHashSet<StorageLocation> =
                 state.keys().chain(other.keys()).copied().collect();
-            for home in homes {
-                if held(&state, home) != held(other, home) {
-                    state.insert(home, Value::Sum(SymbolicBase::Merged(number, home), 0));
+            for location in locations {
+                if held(&state, location) != held(other, location) {
+                    state.insert(location, Value::Sum(SymbolicBase::Merged(number, location), 0));
                 }
             }
         }
         if !block.before.iter().any(|from| Graph::goes_back(*from, number)) {
             return state;
         }
-        // A way back that is no loop may come from anywhere.
+        // An edge back that belongs to no loop may come from anywhere.
         let natural = self.graph.loops.iter().find(|found| {
             let back = block.before.iter().filter(|from| Graph::goes_back(**from, number)).count();
             found.header == number && found.latches.len() == back
@@ -269,10 +273,10 @@ impl<'a> Values<'a> {
             .outputs
             .iter()
             .map(|(register, expression)| {
-                let home = StorageLocation::from(*register);
+                let location = StorageLocation::from(*register);
                 let value =
                     if made.predicated { None } else { self.evaluate(state, *expression, &loaded) };
-                (home, value.unwrap_or(Value::Sum(SymbolicBase::Made(at, home), 0)))
+                (location, value.unwrap_or(Value::Sum(SymbolicBase::Made(at, location), 0)))
             })
             .collect();
         for (slot, value) in slot_stores {
@@ -283,8 +287,8 @@ impl<'a> Values<'a> {
         state.extend(new);
         if let Flow::Call(_) = made.flow {
             for register in self.machine.clobbered {
-                let home = StorageLocation::from(*register);
-                state.insert(home, Value::Sum(SymbolicBase::Made(at, home), 0));
+                let location = StorageLocation::from(*register);
+                state.insert(location, Value::Sum(SymbolicBase::Made(at, location), 0));
             }
         }
         self.facts[at] = facts;
@@ -323,8 +327,8 @@ impl<'a> Values<'a> {
                 for (register, factor) in terms {
                     let more = match self.register(state, *register) {
                         Value::Constant(value) => value as i64,
-                        Value::Sum(root, more) => {
-                            address.terms.push((root, *factor));
+                        Value::Sum(base, more) => {
+                            address.terms.push((base, *factor));
                             more
                         }
                     };
@@ -341,7 +345,7 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// What an expression gives; `None` where only its instruction names it.
+    /// Evaluates an expression. `None` if its value is unknown.
     fn evaluate(
         &self,
         state: &State,
@@ -354,7 +358,7 @@ impl<'a> Values<'a> {
             Expression::Symbol(symbol, by) => Value::Sum(SymbolicBase::Symbol(symbol), by),
             Expression::Sum(register, by) => match self.register(state, register) {
                 Value::Constant(value) => Value::Constant(value.wrapping_add_signed(by) & mask),
-                Value::Sum(root, before) => Value::Sum(root, before.wrapping_add(by)),
+                Value::Sum(base, before) => Value::Sum(base, before.wrapping_add(by)),
             },
             Expression::Shifted(register, by) => match self.register(state, register) {
                 Value::Constant(value) => {
@@ -371,12 +375,12 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The instruction `at`.
+    /// Returns the instruction with index `at`.
     pub fn instruction(&self, at: usize) -> &'a Instruction {
         &self.code.instructions[at]
     }
 }
 
-fn held(state: &State, home: StorageLocation) -> Value {
-    state.get(&home).copied().unwrap_or(Value::Sum(SymbolicBase::Entry(home), 0))
+fn held(state: &State, location: StorageLocation) -> Value {
+    state.get(&location).copied().unwrap_or(Value::Sum(SymbolicBase::Entry(location), 0))
 }

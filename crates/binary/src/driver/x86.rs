@@ -174,10 +174,10 @@ impl X86 {
         }
     }
 
-    /// `movs`, `stos`, `lods`, `ins`, `outs` and those that only compare.
+    /// Fills in `movs`, `stos`, `lods`, `ins`, `outs`, and those that only compare.
     fn string(&self, made: &mut Instruction, name: &str, operands: &[X86Operand]) {
         let bytes = operands.iter().map(|operand| u32::from(operand.size)).min().unwrap_or(1);
-        // Which way the direction flag points is not known; forward is the rule.
+        // The direction flag is not known. Forward is the rule.
         let step = |register| (register, Expression::Sum(register, i64::from(bytes)));
         let at = |register| AddressExpression::Memory(vec![(register, 1)], 0);
         match &name[..3] {
@@ -228,8 +228,8 @@ impl X86 {
                 made.inputs.push(register);
             }
             if untouched {
-                // What `lea` writes is made of the registers of the address; were they
-                // no inputs, a scaled index would seem to be the same in each iteration.
+                // `lea` computes its result from the registers of the address. If they were no inputs,
+                // a scaled index would seem to be the same in each iteration.
                 if let Some(AddressExpression::Memory(terms, _)) = self.place(made, operand) {
                     made.inputs.extend(terms.into_iter().map(|(register, _)| register));
                 }
@@ -250,8 +250,8 @@ impl X86 {
             }
             let value = if index == 0 { result } else { Expression::Computed };
             if let Some(register) = self.operand_register(operand) {
-                // The rest of a register that is written in part stays as it is; for
-                // where data flow, it is no part of what is written.
+                // A register that is written in part keeps the rest of its value, which does not
+                // matter for the flow of data.
                 let in_part = operand.size < 4 && register < VECTORS;
                 let value = if in_part { Expression::Computed } else { value };
                 made.outputs.push((register, value));

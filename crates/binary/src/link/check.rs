@@ -1,4 +1,4 @@
-//! Whether a program was linked in an order.
+//! Checking whether a program was linked in an order.
 
 use flashpager_base::{Error, Result, named};
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -8,15 +8,15 @@ use serde::Serialize;
 use super::order::{OrderLine, recorded_at};
 use super::{InputSection, LinkMap};
 
-/// What does not obey.
+/// The way in which a unit violates an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ViolationKind {
-    /// The order names it, and the program does not have it.
+    /// The order names the unit, and the program lacks it.
     Missing,
-    /// It does not lie where the order puts it among the others.
+    /// The unit lies elsewhere among the others than the order states.
     Elsewhere,
-    /// It lies between others, and the order does not name it.
+    /// The unit lies between others, and the order does not name it.
     Between,
 }
 
@@ -27,51 +27,51 @@ named! {
     "between" => Between,
 }
 
-/// A unit that does not lie as the order says.
+/// A unit that violates an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OrderViolation {
-    /// It, as the order or the map calls it.
+    /// Name of the unit in the order or in the map.
     pub name: String,
-    /// How.
+    /// How it violates the order.
     pub fault: ViolationKind,
-    /// Where it lies, linked.
+    /// Linked address; `None` if it is missing.
     pub address: Option<u64>,
-    /// What it lies behind.
+    /// The unit before it in the program; empty if there is none.
     pub behind: String,
-    /// What the order puts it behind.
+    /// The unit before it in the order; empty if there is none.
     pub wanted_behind: String,
 }
 
-/// What a check found.
+/// The result of checking a program against an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckedLink {
-    /// Lines of the order.
+    /// Number of lines in the order.
     pub lines: usize,
-    /// Those of which it is not known where they lie: no symbol has their name.
+    /// Lines whose units cannot be found because no symbol has their name.
     pub unseen: usize,
-    /// Those that are one of several functions of one name, as `helper@0x360`: which one is not
-    /// known in a new program.
+    /// Lines for one of several functions with the same name, such as `helper@0x360`. It is not known
+    /// which of them it is in a new program.
     pub unclear: usize,
-    /// Those that name only what a line before them does, which counts.
+    /// Lines that only name units of a line before them.
     pub repeated: usize,
-    /// Those that are the name of several functions, which a linker lays together in any order.
+    /// Lines that name several functions, which a linker places together in any order.
     pub several: usize,
-    /// What does not obey, as the order has it, then by address.
+    /// Violations, first in the sequence of the order, then by address.
     pub disobeyed: Vec<OrderViolation>,
 }
 
-/// A place in the program.
+/// A unit of the program.
 struct PlacedUnit {
     address: u64,
     name: String,
 }
 
-/// Hold a program, the contents of its ELF file, against the lines of an order. The `map` of its
-/// link tells more than its symbols: sections that have none, and what lies between.
+/// Checks a program, given the contents of its ELF file, against the lines of an order. With the
+/// `map` of its link, sections without symbols and units between others are checked, too.
 ///
 /// # Errors
-/// What is no ELF file, a map of another program, an order without lines, and one of which
-/// nothing can be seen.
+/// A file that is no program, a map of another program, an order without lines, and an order none
+/// of whose units can be found.
 pub fn check(
     elf: &[u8],
     place: &str,
@@ -95,17 +95,17 @@ pub fn check(
     Ok(seen.judged(order))
 }
 
-/// Where what the order names lies.
+/// The units of a program by lines of an order.
 struct ObservedPlacement {
-    /// Of each line; nothing if it is missing or unseen.
+    /// Units of each line; empty if they are missing or unseen.
     placed: Vec<Vec<PlacedUnit>>,
-    /// Lines of which nothing can be known.
+    /// Lines whose units cannot be found.
     unseen: FxHashSet<usize>,
-    /// Lines that are one of several functions of one name.
+    /// Lines for one of several functions with the same name.
     unclear: FxHashSet<usize>,
-    /// Lines of which an earlier one names all.
+    /// Lines whose units are all named by earlier lines.
     repeated: FxHashSet<usize>,
-    /// What else lies there.
+    /// Units of the same output sections that the order does not name.
     others: Vec<PlacedUnit>,
 }
 
@@ -115,7 +115,7 @@ impl ObservedPlacement {
         for places in &mut self.placed {
             places.sort_by_key(|one| one.address);
         }
-        // Each with its line, by line.
+        // Every unit with the number of its line, in the sequence of the order.
         let numbered = self.placed.iter().enumerate();
         let sequence: Vec<(usize, &PlacedUnit)> = numbered
             .flat_map(|(number, places)| places.iter().map(move |one| (number, one)))
@@ -188,10 +188,11 @@ impl ObservedPlacement {
     }
 }
 
-/// Positions of a longest strictly ascending part of `values`.
+/// Returns the positions of a longest strictly ascending subsequence of `values`.
 fn longest_ascent(values: impl Iterator<Item = u64>) -> FxHashSet<usize> {
     let values: Vec<u64> = values.collect();
-    // The end of the ascent of each length that ends lowest, and what is before each value.
+    // For each length, the end of the subsequence with the lowest end; for each value, the one before
+    // it in its subsequence.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![None; values.len()];
     for (at, value) in values.iter().enumerate() {
@@ -212,80 +213,34 @@ fn longest_ascent(values: impl Iterator<Item = u64>) -> FxHashSet<usize> {
     ascent
 }
 
+/// Finds the units of the lines in the map of a link.
 fn by_map(
     file: &object::File<'_>,
     place: &str,
     order: &[OrderLine],
     map: &LinkMap,
 ) -> Result<ObservedPlacement> {
-    use object::ObjectSection;
-    let sections: FxHashSet<(String, u64, u64)> = file
-        .sections()
-        .filter_map(|one| Some((one.name().ok()?.to_owned(), one.address(), one.size())))
-        .collect();
+    let symbols = symbols_of(file);
+    let called = OrderSymbols::of(order, &symbols);
+    let lookup = MapLookup::new(order, &symbols, &called);
+    let sections = sections_of(file);
     let is_there = |name: &str| {
         let mut outputs = map.outputs.iter().filter(|output| output.name == name);
         outputs.any(|one| sections.contains(&(one.name.clone(), one.address, one.bytes)))
     };
     let mut placed: Vec<Vec<PlacedUnit>> = order.iter().map(|_| Vec::new()).collect();
-    let inputs: Vec<&InputSection> = map.inputs.iter().filter(|input| input.bytes > 0).collect();
-    // Patterns are tried where they can match.
-    let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-    let mut patterns = Vec::new();
-    for (number, line) in order.iter().enumerate() {
-        match line {
-            OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
-                patterns.push(number)
-            }
-            OrderLine::Section { name, .. } => {
-                by_name.entry(name.as_str()).or_default().push(number)
-            }
-            OrderLine::Symbol(_) => {}
-        }
-    }
-    let symbols = symbols_of(file);
     let mut unnamed: Vec<&InputSection> = Vec::new();
     let mut outputs: FxHashSet<&str> = FxHashSet::default();
-    let called = OrderSymbols::of(order, &symbols);
-    // Of equal lines the first counts.
-    let mut named: FxHashMap<&str, usize> = FxHashMap::default();
-    for (number, name) in called.symbols.iter().enumerate() {
-        if let Some(name) = name.filter(|_| !called.unclear.contains(&number)) {
-            named.entry(name).or_insert(number);
-        }
-    }
-    let is_unclear = |name: &&str| called.unclear_names.contains(name);
-    let mut starting: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
-    if !named.is_empty() || !called.unclear.is_empty() {
-        for symbol in &symbols {
-            starting.entry(symbol.address).or_default().push(&symbol.name);
-        }
-    }
-    for input in inputs {
-        let exact = by_name.get(input.name.as_str()).map_or(&[][..], Vec::as_slice);
-        let by_section =
-            exact.iter().chain(&patterns).copied().filter(|number| order[*number].means(input));
-        // The first line counts, as in a linker script.
-        let by_section = by_section.min();
-        let by_symbol = || {
-            let names = starting.get(&input.address).filter(|_| input.is_movable())?;
-            names.iter().find_map(|name| named.get(name).copied())
-        };
-        match by_section.or_else(by_symbol) {
-            Some(number) => {
-                if outputs.insert(&input.output) && !is_there(&input.output) {
-                    let what = format!("is not the program of {}", map.path().display());
-                    return Err(Error::data(place, format!("{what}: {} differs", input.output)));
-                }
-                let name = order[number].to_string();
-                placed[number].push(PlacedUnit { address: input.address, name });
+    for input in map.inputs.iter().filter(|input| input.bytes > 0) {
+        if let Some(number) = lookup.line_of(input) {
+            if outputs.insert(&input.output) && !is_there(&input.output) {
+                let what = format!("is not the program of {}", map.path().display());
+                return Err(Error::data(place, format!("{what}: {} differs", input.output)));
             }
-            None => {
-                let names = starting.get(&input.address).filter(|_| input.is_movable());
-                if !names.is_some_and(|names| names.iter().any(is_unclear)) {
-                    unnamed.push(input);
-                }
-            }
+            let name = order[number].to_string();
+            placed[number].push(PlacedUnit { address: input.address, name });
+        } else if !lookup.is_unclear(input) {
+            unnamed.push(input);
         }
     }
     let is_beside = |input: &&InputSection| outputs.contains(input.output.as_str());
@@ -294,12 +249,95 @@ fn by_map(
         name: format!("{}({})", input.origin(), input.name),
     });
     let others = others.collect();
-    let repeated = repeated(order, map, &called, &starting, &placed);
+    let repeated = repeated(order, map, &called, &lookup.starting, &placed);
     let unseen = FxHashSet::default();
     Ok(ObservedPlacement { placed, unseen, unclear: called.unclear, repeated, others })
 }
 
-/// The lines that place nothing, as an earlier one takes all that they name.
+/// Returns name, address and length of the sections of a program.
+fn sections_of(file: &object::File<'_>) -> FxHashSet<(String, u64, u64)> {
+    use object::ObjectSection;
+    file.sections()
+        .filter_map(|one| Some((one.name().ok()?.to_owned(), one.address(), one.size())))
+        .collect()
+}
+
+/// Finds the line of an order that selects an input section.
+struct MapLookup<'a> {
+    order: &'a [OrderLine],
+    /// Lines for a section with this name. Names are looked up, patterns are tried one by one.
+    by_name: FxHashMap<&'a str, Vec<usize>>,
+    /// Lines with a pattern for the section.
+    patterns: Vec<usize>,
+    /// Line of each symbol.
+    by_symbol: FxHashMap<&'a str, usize>,
+    /// Symbols at each address; empty if the order names no symbols.
+    starting: FxHashMap<u64, Vec<&'a str>>,
+    unclear_names: &'a FxHashSet<&'a str>,
+}
+
+impl<'a> MapLookup<'a> {
+    fn new(
+        order: &'a [OrderLine],
+        symbols: &'a [ProgramFunction],
+        called: &'a OrderSymbols<'a>,
+    ) -> Self {
+        let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut patterns = Vec::new();
+        for (number, line) in order.iter().enumerate() {
+            match line {
+                OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
+                    patterns.push(number);
+                }
+                OrderLine::Section { name, .. } => by_name.entry(name).or_default().push(number),
+                OrderLine::Symbol(_) => {}
+            }
+        }
+        // The first of equal lines counts.
+        let mut by_symbol: FxHashMap<&str, usize> = FxHashMap::default();
+        for (number, name) in called.symbols.iter().enumerate() {
+            if let Some(name) = name.filter(|_| !called.unclear.contains(&number)) {
+                by_symbol.entry(name).or_insert(number);
+            }
+        }
+        let mut starting: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
+        if !by_symbol.is_empty() || !called.unclear.is_empty() {
+            for symbol in symbols {
+                starting.entry(symbol.address).or_default().push(&symbol.name);
+            }
+        }
+        let unclear_names = &called.unclear_names;
+        Self { order, by_name, patterns, by_symbol, starting, unclear_names }
+    }
+
+    /// Returns the line that selects `input`. The first one counts, as in a linker script; symbols
+    /// come after sections.
+    fn line_of(&self, input: &InputSection) -> Option<usize> {
+        let exact = self.by_name.get(input.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let by_section = exact
+            .iter()
+            .chain(&self.patterns)
+            .copied()
+            .filter(|number| self.order[*number].selects(input))
+            .min();
+        by_section.or_else(|| {
+            self.names_at(input).iter().find_map(|name| self.by_symbol.get(name).copied())
+        })
+    }
+
+    /// Tells whether `input` may be one of several functions with the same name.
+    fn is_unclear(&self, input: &InputSection) -> bool {
+        self.names_at(input).iter().any(|name| self.unclear_names.contains(name))
+    }
+
+    /// Returns the symbols at the start of a movable section.
+    fn names_at(&self, input: &InputSection) -> &[&'a str] {
+        let names = self.starting.get(&input.address).filter(|_| input.is_movable());
+        names.map_or(&[][..], Vec::as_slice)
+    }
+}
+
+/// Returns the lines without units because earlier lines select all that they select.
 fn repeated(
     order: &[OrderLine],
     map: &LinkMap,
@@ -320,11 +358,11 @@ fn repeated(
         .collect();
     let names_something = |number: &usize| match &order[*number] {
         line @ OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
-            inputs().any(|input| line.means(input))
+            inputs().any(|input| line.selects(input))
         }
         line @ OrderLine::Section { name, .. } => {
             let inputs = by_name.get(name.as_str());
-            inputs.is_some_and(|inputs| inputs.iter().any(|input| line.means(input)))
+            inputs.is_some_and(|inputs| inputs.iter().any(|input| line.selects(input)))
         }
         OrderLine::Symbol(_) => called.symbols[*number].is_some_and(|name| began.contains(name)),
     };
@@ -335,13 +373,13 @@ fn repeated(
         .collect()
 }
 
-/// The symbols that the lines of an order call.
+/// The symbols that the lines of an order name.
 struct OrderSymbols<'a> {
-    /// Of each line; nothing for sections.
+    /// Symbol of each line; `None` for sections.
     symbols: Vec<Option<&'a str>>,
-    /// Lines that are one of several functions of one name.
+    /// Lines for one of several functions with the same name.
     unclear: FxHashSet<usize>,
-    /// The names of these.
+    /// Names of these functions.
     unclear_names: FxHashSet<&'a str>,
 }
 
@@ -351,7 +389,7 @@ impl<'a> OrderSymbols<'a> {
         for function in functions {
             addresses.entry(&function.name).or_default().insert(function.address);
         }
-        // A name with the place where it was recorded, unless the program has just that name.
+        // The symbol of a name with a recorded offset, unless the program has exactly that name.
         let placed = |name: &'a str| {
             recorded_at(name).map(|(symbol, _)| symbol).filter(|_| !addresses.contains_key(name))
         };
@@ -383,11 +421,11 @@ impl<'a> OrderSymbols<'a> {
     }
 }
 
-/// A function of the program.
+/// A function of a program.
 struct ProgramFunction {
     name: String,
     address: u64,
-    /// The source file that a local one is of.
+    /// Source file, for local functions.
     source: Option<String>,
 }
 
@@ -401,7 +439,7 @@ fn symbols_of(file: &object::File<'_>) -> Vec<ProgramFunction> {
             SymbolKind::File => source = Some(name.to_owned()),
             SymbolKind::Text if !name.is_empty() => functions.push(ProgramFunction {
                 name: name.to_owned(),
-                // Bit 0 of an ARM function's address says Thumb.
+                // Bit 0 of the address of an ARM function means Thumb.
                 address: if thumb { symbol.address() & !1 } else { symbol.address() },
                 source: source.clone().filter(|_| symbol.is_local()),
             }),
@@ -444,7 +482,7 @@ fn by_symbols(
                     continue;
                 };
                 let short = name.split_once('.').map(|(_, rest)| rest);
-                // Cold parts that GCC split off, or a function that is cold as a whole.
+                // A cold part that GCC split off, or a function that is cold as a whole.
                 let cold = name.strip_prefix("unlikely.").map(|rest| format!("{rest}.cold"));
                 [Some(name), cold.as_deref(), short]
                     .into_iter()
@@ -458,7 +496,7 @@ fn by_symbols(
         addresses.sort_unstable();
         addresses.dedup();
         if addresses.len() > 1 && matches!(line, OrderLine::Section { .. }) {
-            // Two of one name: which is meant is not known.
+            // It is not known which of two functions with the same name is selected.
             unseen.insert(number);
             addresses.clear();
         }
@@ -482,7 +520,8 @@ fn by_symbols(
     Ok(ObservedPlacement { placed, unseen, unclear: called.unclear, repeated, others: Vec::new() })
 }
 
-/// Those of `functions` that can be of `object`: of several, those whose source has its name.
+/// Returns the functions that can come from `object`: if there are several, those whose source file
+/// has its name.
 fn of_object<'a>(functions: &[&'a ProgramFunction], object: &str) -> Vec<&'a ProgramFunction> {
     if functions.len() < 2 {
         return functions.to_vec();

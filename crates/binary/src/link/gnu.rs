@@ -4,7 +4,7 @@ use super::{InputSection, LinkMap, Linker, OutputSection};
 
 const HEADER: &str = "Linker script and memory map";
 
-/// A name that was too long for its column: its numbers stand in the next line.
+/// A listed section. If its name is too long for its column, its numbers are in the next line.
 enum ListedSection<'a> {
     Nothing,
     Output(&'a str),
@@ -76,7 +76,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
     Some(LinkMap::new(Linker::GnuLd, outputs, inputs))
 }
 
-/// An address, a length and what follows.
+/// Parses an address and a length. Returns them with the rest of the line.
 fn placed(text: &str) -> Option<(u64, u64, &str)> {
     let text = text.trim();
     let (address, rest) = text.split_once(char::is_whitespace)?;

@@ -1,10 +1,11 @@
-//! The map of lld (`-Wl,-Map=FILE`), as `lld/ELF/MapFile.cpp` prints it: numbers, then an output
-//! section, an input section or a symbol, told apart by how far to the right it stands.
+//! The map of lld (`-Wl,-Map=FILE`), as `lld/ELF/MapFile.cpp` prints it. A line has numbers and then
+//! an output section, an input section or a symbol; the column distinguishes them.
 
 use super::{InputSection, LinkMap, Linker, OutputSection};
 
-/// Spaces before an output section and before an input section.
+/// Spaces before an output section.
 const OUTPUT: usize = 1;
+/// Spaces before an input section.
 const INPUT: usize = 9;
 
 pub(super) fn parse(text: &str) -> Option<LinkMap> {
@@ -35,7 +36,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
     Some(LinkMap::new(Linker::Lld, outputs, inputs))
 }
 
-/// Address, length, alignment, and what follows.
+/// Parses address, length and alignment. Returns them with the rest of the line.
 fn numbers(line: &str) -> Option<(u64, u64, u64, &str)> {
     let next = |rest: &str| -> Option<(String, usize)> {
         let skipped = rest.len() - rest.trim_start_matches(' ').len();

@@ -1,5 +1,5 @@
-//! What a linker did: the input sections of its map, in the order in which they lie, and files
-//! that make it lay them in another order.
+//! Link maps: the input sections of a program in their order, and files that make a linker place
+//! them in another order.
 
 mod check;
 mod gnu;
@@ -16,10 +16,10 @@ pub use check::{CheckedLink, OrderViolation, ViolationKind, check};
 pub use order::{OrderLine, OrderText, fragment, lines, names, recorded_at, symbol_order};
 pub use pinned::{PinFormat, PinText, pinned};
 
-/// Larger files are no link maps.
+/// Largest file that may be a link map, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// Whose map it is.
+/// The linker that wrote a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linker {
     /// GNU ld, whose map has no alignments.
@@ -34,33 +34,33 @@ named! {
     "lld" => Lld,
 }
 
-/// A section of an object file as it was linked.
+/// A section of an object file, as it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputSection {
-    /// The object or archive, as the linker was given it.
+    /// Path of the object or archive, as it was given to the linker.
     pub file: String,
-    /// The object within the archive; empty if there is none.
+    /// Name of the object in the archive; empty if `file` is an object.
     pub member: String,
-    /// Its name, as `.text.main`.
+    /// Name of the section, such as `.text.main`.
     pub name: String,
-    /// The section of the program that it went to.
+    /// Name of the program's section that it was put into.
     pub output: String,
-    /// Where it lies, linked.
+    /// Linked address.
     pub address: u64,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Its length in the object, where the linker made it shorter.
+    /// Length in the object, if the linker made it shorter.
     pub bytes_before: Option<u64>,
-    /// What its address is a multiple of; 0 until it is known.
+    /// Alignment in bytes; 0 until it is known.
     pub align: u64,
-    /// The statement of the linker script that took it, as `*(.text .text.*)`; empty if the map
-    /// does not tell.
+    /// The statement of the linker script that placed it, such as `*(.text .text.*)`; empty if the
+    /// map does not have it.
     pub statement: String,
 }
 
 impl InputSection {
-    /// A section that a map lists in `output`, of `origin`, which may be an archive's object. What
-    /// not every map tells is not known yet.
+    /// Makes a section that a map lists in `output`. `origin` is an object, or an object in an
+    /// archive. Properties that not every map has are left open.
     fn listed(output: &OutputSection, origin: &str, name: &str, address: u64, bytes: u64) -> Self {
         let (file, member) = split_origin(origin);
         Self {
@@ -76,8 +76,8 @@ impl InputSection {
         }
     }
 
-    /// Whether it is code that can lie anywhere in its output section, by its name: not vectors,
-    /// not pieces of one function as in `.init`.
+    /// Tells by its name whether it is code that can lie anywhere in its output section. Vectors cannot,
+    /// and neither can pieces of one function as in `.init`.
     pub fn is_movable(&self) -> bool {
         let is_of = |prefix: &str| {
             self.name
@@ -87,12 +87,12 @@ impl InputSection {
         is_of(".text") || is_of(".gnu.linkonce.t")
     }
 
-    /// The address just behind it.
+    /// Returns the address just behind it.
     pub fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
     }
 
-    /// The archive and object, as linkers write them.
+    /// Returns the archive and object, as linkers write them.
     fn origin(&self) -> String {
         if self.member.is_empty() {
             self.file.clone()
@@ -102,14 +102,14 @@ impl InputSection {
     }
 }
 
-/// A section of the program.
+/// A section of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputSection {
-    /// Its name.
+    /// Name of the section.
     pub name: String,
-    /// Where it lies, linked.
+    /// Linked address.
     pub address: u64,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
@@ -117,11 +117,11 @@ pub struct OutputSection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkMap {
     path: PathBuf,
-    /// Who wrote it.
+    /// The linker that wrote it.
     pub linker: Linker,
     /// The sections of the program.
     pub outputs: Vec<OutputSection>,
-    /// What went into them, in the order of the map.
+    /// The input sections, in the order of the map.
     pub inputs: Vec<InputSection>,
 }
 
@@ -130,7 +130,7 @@ impl LinkMap {
         Self { path: PathBuf::new(), linker, outputs, inputs }
     }
 
-    /// Read the map at `path`.
+    /// Reads the map at `path`.
     ///
     /// # Errors
     /// A file that cannot be read, or is no link map.
@@ -151,18 +151,17 @@ impl LinkMap {
         Ok(map)
     }
 
-    /// Parse the text of a map; `None` for any other text.
+    /// Parses the text of a map; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         lld::parse(text).or_else(|| gnu::parse(text))
     }
 
-    /// The input sections of the output section `name` that have bytes, in the order in which
-    /// they lie, each with its alignment: from the map, or else from the objects that it names.
-    /// These are sought where the linker found them, in this folder or the map's.
+    /// Returns the input sections of the output section `name` that have bytes, sorted by address.
+    /// Their alignments come from the map, or from the objects that it names. The objects are looked
+    /// for at the linker's paths, relative to the current folder or to that of the map.
     ///
     /// # Errors
-    /// Objects that are gone, or that were compiled again since; sections that lie over each
-    /// other.
+    /// Objects that are gone or were compiled again, and sections that overlap.
     pub fn inputs_of(&self, name: &str) -> Result<Vec<InputSection>> {
         let refused = |what: String| Error::data(self.path.display().to_string(), what);
         let mut inputs: Vec<InputSection> = self
@@ -201,13 +200,13 @@ impl LinkMap {
         Ok(inputs)
     }
 
-    /// Where it was read.
+    /// Returns the path from which the map was read.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// `lib.a(member.o)` as its two names; of an object the second is empty.
+/// Splits `lib.a(member.o)` into its two names. The second is empty for an object.
 fn split_origin(origin: &str) -> (String, String) {
     let inner = origin.strip_suffix(')').and_then(|rest| rest.rsplit_once('('));
     match inner {

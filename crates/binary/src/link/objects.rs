@@ -1,4 +1,4 @@
-//! The objects that a map names: what their sections are aligned to.
+//! The objects that a map names, and the alignments of their sections.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,16 @@ use rustc_hash::FxHashMap;
 use super::InputSection;
 use crate::elf::read_bytes;
 
-/// How many folders above the map's a relative name is tried.
+/// Number of folders above that of the map in which a relative path is tried.
 const FOLDERS_ABOVE: usize = 3;
 
-/// Sections of one object: name, bytes, alignment.
+/// Sections of one object: name, length in bytes, alignment in bytes.
 type ObjectSections = Vec<(String, u64, u64)>;
 
-/// Give each of `inputs` its alignment. Says what is wrong, beginning with a verb.
+/// Sets the alignment of each of `inputs`. `beside` is the folder of the map.
+///
+/// # Errors
+/// What is wrong with the map, in words that begin with a verb.
 pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), String> {
     let mut by_file: FxHashMap<String, Vec<usize>> = FxHashMap::default();
     for (number, input) in inputs.iter().enumerate() {
@@ -36,7 +39,7 @@ pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), St
                 }
             };
             let wanted = input.bytes_before.unwrap_or(input.bytes);
-            // Sections of one name come as often as they were linked.
+            // A name occurs as often as sections with that name were linked.
             let found = sections
                 .iter()
                 .position(|(name, bytes, _)| *name == input.name && *bytes == wanted);
@@ -54,13 +57,13 @@ pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), St
     Ok(())
 }
 
-/// Where `file` is, and its bytes.
+/// Finds `file`. Returns its path and contents.
 fn find(file: &str, beside: &Path) -> Result<(PathBuf, Vec<u8>), String> {
     let mut tried = vec![PathBuf::from(file)];
     if Path::new(file).is_relative() {
         let above = std::path::absolute(beside).unwrap_or_else(|_| beside.to_owned());
         tried.extend(above.ancestors().take(FOLDERS_ABOVE).map(|folder| folder.join(file)));
-        // Copied together, they lie beside the map.
+        // Objects may have been copied together with the map.
         tried.extend(Path::new(file).file_name().map(|name| above.join(name)));
     }
     let there = tried.iter().find(|path| path.is_file());

@@ -1,4 +1,4 @@
-//! Orders as linkers take them, and as people and commands write them.
+//! Orders of input sections, as linkers read them and as people and commands write them.
 
 use std::fmt::Write;
 
@@ -8,15 +8,17 @@ use serde::Serialize;
 
 use super::{InputSection, LinkMap, split_origin};
 
-/// Archive and object.
+/// File and, if that is an archive, object in it.
 type ObjectOrigin = (String, String);
 
-/// How the input files of a link are told apart.
+/// Names and patterns that distinguish the input files of a link.
 struct ObjectNames {
-    /// Each plain file and each archive, reversed, in order; members of archives beside the
-    /// plain files, as linkers compare them.
+    /// Plain files and members of archives, which linkers compare with the same patterns. Their names
+    /// are reversed and sorted.
     plain: Vec<String>,
+    /// Archives. Their names are reversed and sorted.
     archives: Vec<String>,
+    /// Members of archives.
     members: FxHashSet<String>,
 }
 
@@ -41,15 +43,15 @@ impl ObjectNames {
         Self { plain: sorted(plain), archives: sorted(archives), members }
     }
 
-    /// Whether no other of `names` than `name` ends so.
+    /// Tells whether only one of `names` ends with `end`.
     fn is_unique(names: &[String], end: &str) -> bool {
         let end = reversed(end);
         let first = names.partition_point(|name| *name < end);
         !names.get(first + 1).is_some_and(|name| name.starts_with(&end))
     }
 
-    /// The shortest end of `name`, from a slash on, with what must stand before it in a pattern:
-    /// nothing else matches that.
+    /// Returns the shortest end of the path `name` that no other path has, with the pattern that must
+    /// precede it.
     fn shortest<'a>(names: &[String], name: &'a str) -> (&'static str, &'a str) {
         let mut ends = vec![0];
         ends.extend(name.match_indices('/').map(|(at, _)| at + 1));
@@ -65,8 +67,8 @@ impl ObjectNames {
         ("", name)
     }
 
-    /// The shortest end of `name`, from a slash on, that is the end of no other path; a pattern of
-    /// all of it if there is none.
+    /// Returns the shortest end of the path `name` that no other path has. If there is none, it returns
+    /// the whole path, or a pattern of it.
     fn called(names: &[String], name: &str) -> String {
         let is_other = |end: &str| names.binary_search(&reversed(end)).is_ok();
         let slashes: Vec<usize> = name.match_indices('/').map(|(at, _)| at).collect();
@@ -84,7 +86,7 @@ impl ObjectNames {
         name.to_owned()
     }
 
-    /// How a person calls an object.
+    /// Returns the short name of an object.
     fn name(&self, (file, member): &ObjectOrigin) -> String {
         if member.is_empty() {
             Self::called(&self.plain, file)
@@ -93,7 +95,7 @@ impl ObjectNames {
         }
     }
 
-    /// What matches it alone in a linker script.
+    /// Returns a pattern of a linker script that matches only this object.
     fn pattern(&self, (file, member): &ObjectOrigin) -> String {
         let names = if member.is_empty() { &self.plain } else { &self.archives };
         let (before, end) = Self::shortest(names, file);
@@ -102,7 +104,7 @@ impl ObjectNames {
             pattern = exactly(end);
         }
         if member.is_empty() && self.members.contains(file) {
-            // With a colon a line of GNU ld takes nothing in an archive.
+            // With a colon in front, GNU ld does not match objects in archives.
             pattern.insert(0, ':');
         }
         if !member.is_empty() {
@@ -112,7 +114,7 @@ impl ObjectNames {
     }
 }
 
-/// A pattern for `name` alone: a name without a wildcard would be a file to load.
+/// Makes a pattern for `name` alone. A name without a wildcard would be a file to load.
 fn exactly(name: &str) -> String {
     match name.chars().next().filter(char::is_ascii_alphanumeric) {
         Some(first) => format!("[{first}]{}", quoted(&name[first.len_utf8()..])),
@@ -127,17 +129,17 @@ fn reversed(name: &str) -> String {
     name.chars().rev().collect()
 }
 
-/// `name` with `?` where linker scripts take a character for something else.
+/// Replaces characters with a meaning in linker scripts by `?`.
 fn quoted(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.$-+~/".contains(c);
     name.chars().map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
-/// Names for input sections of `map`, as `card.o(.text.main)` and `libc.a:memcpy.o(.text)`: the
-/// shortest that tell them apart.
+/// Returns the shortest unique names of input sections of `map`, such as `card.o(.text.main)` and
+/// `libc.a:memcpy.o(.text)`.
 ///
 /// # Errors
-/// Two of one name in one object: no linker tells them apart.
+/// Two sections of one name in one object, which no linker can distinguish.
 pub fn names(map: &LinkMap, inputs: &[InputSection]) -> Result<Vec<String>> {
     let origins = ObjectNames::of(map);
     let mut known: FxHashMap<ObjectOrigin, String> = FxHashMap::default();
@@ -162,9 +164,9 @@ pub fn names(map: &LinkMap, inputs: &[InputSection]) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The lines that lay out `ordered`, input sections of `map`, for a linker script of GNU ld (or
-/// lld): to be included in the output section where the first of them lay. With `end` what
-/// follows lies there, as an offset in that section.
+/// Writes lines for a linker script of GNU ld or lld that place the input sections `ordered` of
+/// `map` in this order. They are to be included in the output section before the statement that
+/// placed the first of them. With `end`, the code behind them begins at this offset in the section.
 pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> String {
     let first = ordered.iter().min_by_key(|input| input.address);
     let output = first.map_or(".text", |input| input.output.as_str());
@@ -184,8 +186,8 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
     text
 }
 
-/// The lines that put `pinned`, input sections of `map`, into an output section of a linker
-/// script that lies in RAM.
+/// Writes lines for a linker script that put the input sections `pinned` of `map` into an output
+/// section in RAM.
 pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String {
     format!(
         "/* {} input sections for RAM. To be included in the linker script, in an output section in\n   \
@@ -195,7 +197,7 @@ pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String
     )
 }
 
-/// A line for each of `sections`, which matches it alone.
+/// Writes a line for each of `sections` that matches only this section.
 fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
     let origins = ObjectNames::of(map);
     let mut known: FxHashMap<ObjectOrigin, String> = FxHashMap::default();
@@ -208,7 +210,7 @@ fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
     text
 }
 
-/// Text that ends no comment.
+/// Makes text safe for a comment of a linker script.
 fn comment(text: &str) -> String {
     shown(text).replace("*/", "* /").replace("/*", "/ *")
 }
@@ -218,15 +220,14 @@ fn comment(text: &str) -> String {
 pub struct OrderText {
     /// The contents of its file.
     pub text: String,
-    /// Symbols that several functions have, where the linker lays all of them together.
+    /// Symbols of several functions, which the linker places together.
     pub ambiguous: Vec<String>,
-    /// How many units no symbol stands for, where the linker knows symbols: they follow all
-    /// others.
+    /// Number of units without a symbol. The linker places them behind all others.
     pub nameless: usize,
 }
 
-/// Name `ordered` by their symbols, for `--symbol-ordering-file` of lld: `symbols` has those that begin at each address, and `of_name`
-/// how many functions have a name.
+/// Writes the symbols of `ordered` for `--symbol-ordering-file` of lld. `symbols` has the symbols at
+/// each address, `of_name` the number of functions with each name.
 pub fn symbol_order(
     ordered: &[&InputSection],
     symbols: &FxHashMap<u64, Vec<&str>>,
@@ -254,14 +255,13 @@ pub fn symbol_order(
 /// A line of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderLine {
-    /// Sections of an object: patterns of its file, of the object in it if that is an archive,
-    /// and of the section.
+    /// A section of an object, by patterns.
     Section {
-        /// The file, or the end of its path.
+        /// Pattern of the file, or the end of its path.
         file: String,
-        /// The object in an archive; empty if it is none.
+        /// Pattern of the object in an archive; empty if the file is no archive.
         member: String,
-        /// The section.
+        /// Pattern of the section's name.
         name: String,
     },
     /// A symbol.
@@ -269,8 +269,8 @@ pub enum OrderLine {
 }
 
 impl OrderLine {
-    /// Whether it means `input`.
-    pub fn means(&self, input: &InputSection) -> bool {
+    /// Tells whether the line selects `input`.
+    pub fn selects(&self, input: &InputSection) -> bool {
         let Self::Section { file, member, name } = self else { return false };
         matches(name, &input.name)
             && matches(member, &input.member)
@@ -291,8 +291,8 @@ impl std::fmt::Display for OrderLine {
     }
 }
 
-/// What `helper@0x360` means, as a layout by symbols calls the second `helper` of a program: the
-/// symbol, and where it lay in the recorded image.
+/// Splits `helper@0x360` into the symbol and its offset in the recorded image. A layout by symbols
+/// gives such names to functions with the same symbol.
 pub fn recorded_at(name: &str) -> Option<(&str, u32)> {
     let (symbol, offset) = name.rsplit_once("@0x")?;
     let is_hexadecimal = offset.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -300,8 +300,8 @@ pub fn recorded_at(name: &str) -> Option<(&str, u32)> {
     (!symbol.is_empty()).then_some((symbol, offset))
 }
 
-/// The lines of an order: of names, of a fragment for a linker script, or of symbols. `#` begins
-/// a comment, and `/*` one up to `*/`.
+/// Parses the lines of an order: names of units, lines for a linker script, or symbols. Comments
+/// begin with `#`, or stand between `/*` and `*/`.
 pub fn lines(text: &str) -> Vec<OrderLine> {
     let mut bare = String::new();
     let mut rest = text;
@@ -317,7 +317,7 @@ pub fn lines(text: &str) -> Vec<OrderLine> {
         .collect()
 }
 
-/// What stands before and behind a `/*`; in `lib/*(…)` it begins none.
+/// Splits the text at the `/*` that begins a comment. In `lib/*(…)` it begins none.
 fn comment_begins(text: &str) -> Option<(&str, &str)> {
     text.match_indices("/*").find_map(|(at, _)| {
         let (before, behind) = (&text[..at], &text[at + 2..]);
@@ -342,12 +342,13 @@ fn line_of(line: &str) -> OrderLine {
     }
 }
 
-/// Whether `text` is `pattern`, in which `*` and `?` stand for any characters and `[c]` for `c`.
+/// Tells whether `text` matches `pattern`, in which `*` stands for any characters, `?` for one, and
+/// `[c]` for `c`.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // Where the last star is, and how far it has reached.
+    // Position of the last star in the pattern, and the end of the text that it matches.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         let step = match pattern.get(p) {
@@ -419,7 +420,7 @@ mod tests {
         let lines = lines(&text);
         assert_eq!(lines.len(), all.len(), "{text}");
         for (number, line) in lines.iter().enumerate() {
-            // As ld does it: with the pattern alone, never an end of a path.
+            // GNU ld compares the whole path with the pattern, never an end of it.
             let OrderLine::Section { file, member, name } = line else { panic!("{line}") };
             let means = |input: &&&InputSection| {
                 let plain = if input.member.is_empty() { &input.file } else { &input.member };
@@ -449,7 +450,7 @@ mod tests {
         assert_eq!(names[4], "x/libc.a:memcpy.o(.text)");
         for (name, input) in names.iter().zip(&map.inputs) {
             let line = lines(name).pop().unwrap();
-            let meant: Vec<_> = map.inputs.iter().filter(|input| line.means(input)).collect();
+            let meant: Vec<_> = map.inputs.iter().filter(|input| line.selects(input)).collect();
             assert_eq!(meant, [input], "{line}");
         }
         assert_eq!(

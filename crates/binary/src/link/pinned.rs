@@ -1,4 +1,4 @@
-//! What is to lie in RAM, as the tools of several ecosystems take it.
+//! Lists of sections for RAM, in the formats of several build systems.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::order::fragment_in_ram;
 use super::{InputSection, LinkMap};
 
-/// Who reads it.
+/// A format of such a list, by its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinFormat {
-    /// This program: a unit a line.
+    /// This program: one unit on each line.
     #[default]
     Names,
-    /// A linker script of GNU ld or lld that includes it in an output section in RAM.
+    /// A linker script of GNU ld or lld, which includes the list in an output section in RAM.
     GnuLd,
     /// `objcopy @FILE`, for the sections that the Pico SDK's linker scripts put into RAM.
     PicoSdk,
@@ -35,18 +35,18 @@ named! {
     "zephyr" => Zephyr,
 }
 
-/// A list of what is pinned.
+/// A list of pinned sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PinText {
     /// The contents of its file.
     pub text: String,
-    /// Sections of other objects that have the same name, and go to RAM, too.
+    /// Sections of other objects that go to RAM, too, because they have the same name.
     pub ambiguous: Vec<String>,
-    /// What the format has no words for, and so is not in it.
+    /// Sections that the format cannot express and that are not in the list.
     pub left_out: Vec<String>,
 }
 
-/// Write `pinned`, input sections of `map`, whose names are `names`.
+/// Writes the list of `pinned`, input sections of `map` with the unit names `names`.
 pub fn pinned(
     map: &LinkMap,
     pinned: &[&InputSection],
@@ -65,13 +65,13 @@ pub fn pinned(
     }
 }
 
-/// The function of a section of its own.
+/// Returns the function whose section this is; `None` for a section of several functions.
 fn function(input: &InputSection) -> Option<&str> {
     input.name.strip_prefix(".text.").filter(|name| !name.is_empty())
 }
 
-/// `memmap_default.ld` puts `.time_critical*` into RAM, where `__time_critical_func` puts
-/// functions. No linker script needs a change then, and no source.
+/// Writes options of `objcopy` that rename sections to `.time_critical*`, which
+/// `memmap_default.ld` puts into RAM. Neither linker script nor source must be changed.
 fn pico_sdk(map: &LinkMap, pinned: &[&InputSection], names: &[&str]) -> PinText {
     let mut written = PinText::default();
     let mut seen = FxHashSet::default();
@@ -95,13 +95,13 @@ fn pico_sdk(map: &LinkMap, pinned: &[&InputSection], names: &[&str]) -> PinText 
     written
 }
 
-/// Of `src/card.c.obj` and `card.o`: `card`.
+/// Returns `card` for `src/card.c.obj` and `card.o`.
 fn stem(object: &str) -> &str {
     let file = object.rsplit('/').next().unwrap_or(object);
     file.split('.').next().unwrap_or(file)
 }
 
-/// `archive`, then `object:symbol (noflash)` for each.
+/// Writes a mapping for each archive, with an entry `object:symbol (noflash)` for each function.
 fn esp_idf(pinned: &[&InputSection], names: &[&str]) -> PinText {
     let mut written = PinText::default();
     let mut by_archive: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -129,7 +129,7 @@ fn esp_idf(pinned: &[&InputSection], names: &[&str]) -> PinText {
     written
 }
 
-/// The source of an object as CMake names objects: `CMakeFiles/app.dir/src/main.c.obj`.
+/// Returns the source file of an object, which CMake calls `CMakeFiles/app.dir/src/main.c.obj`.
 fn source(input: &InputSection) -> Option<&str> {
     let object = if input.member.is_empty() { &input.file } else { &input.member };
     let object = object.rsplit_once(".dir/").map_or(object.as_str(), |(_, behind)| behind);
@@ -138,7 +138,7 @@ fn source(input: &InputSection) -> Option<&str> {
     file.contains('.').then_some(source)
 }
 
-/// A call of `zephyr_code_relocate` for each source, with a filter of its functions.
+/// Writes a call of `zephyr_code_relocate` for each source file, with a filter for its functions.
 fn zephyr(pinned: &[&InputSection], names: &[&str]) -> PinText {
     let mut written = PinText::default();
     let mut by_source: BTreeMap<&str, Vec<String>> = BTreeMap::new();

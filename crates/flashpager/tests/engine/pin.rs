@@ -38,7 +38,7 @@ fn written_bytes(folder: &TempDir, bytes: &[u32], runs: &[Run]) -> PathBuf {
     let symbols: Vec<Symbol> = symbols.collect();
     let path = folder.path().join("made.trace");
     let mut writer = TraceWriter::create(&path, false).unwrap();
-    writer.know(&symbols);
+    writer.add_symbols(&symbols);
     for run in runs {
         writer.push(*run).unwrap();
     }
@@ -57,7 +57,7 @@ fn written_bytes(folder: &TempDir, bytes: &[u32], runs: &[Run]) -> PathBuf {
         image_bytes: offset.into(),
         ..TraceInfo::default()
     };
-    writer.close(info).unwrap().name().unwrap();
+    writer.close(info).unwrap().publish().unwrap();
     path
 }
 

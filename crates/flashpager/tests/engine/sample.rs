@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 fn write(path: &Path, runs: &[Run], info: TraceInfo) -> TraceInfo {
     let mut writer = TraceWriter::create(path, false).unwrap();
-    writer.know(info.symbols());
+    writer.add_symbols(info.symbols());
     runs.iter().try_for_each(|run| writer.push(*run)).unwrap();
     writer.finish(info).unwrap()
 }

@@ -1,8 +1,8 @@
-//! Laying out methods anew: a trace of movable methods becomes the trace that
-//! the same execution has when they lie in another order.
+//! Laying out methods: a trace of movable methods becomes the trace of the same execution with
+//! the methods in another order.
 //!
-//! As the CARDIS paper's image (section 5.2, and 6.3 of its draft), methods lie one
-//! right behind another by the names of their classes, then as in the class.
+//! As in the image of the CARDIS paper (section 5.2, and 6.3 of its draft), methods lie one
+//! directly behind another, sorted by the names of their classes and then as in the class.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytecode::{BYTECODE, METHOD_COMPONENT, image};
 
-/// Which methods the image holds.
+/// The methods that the image holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeptMethods {
-    /// Those of which something was executed, as after a ROMizer.
+    /// Methods of which something was executed, as a ROMizer leaves them.
     #[default]
     Used,
-    /// All that are known.
+    /// All known methods.
     All,
 }
 
@@ -32,28 +32,28 @@ named! {
     "all" => All,
 }
 
-/// How methods are laid out.
+/// The layout of methods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodArrangement {
-    /// Which are there.
+    /// The methods that are kept.
     pub keep: KeptMethods,
-    /// Methods, or classes for all their methods, in the order in which they go to
-    /// flash before all others; `*` stands for any characters. A method may stand
-    /// without its parameters.
+    /// Methods, or classes for all their methods, in the order in which they are placed before all
+    /// others. `*` stands for any characters. A method may be given without its parameters.
     pub order: Vec<String>,
 }
 
 impl MethodArrangement {
-    /// The numbers of `symbols` in the order in which they lie in flash.
+    /// Returns the indices of `symbols` in the order in which they are placed. `used` states which
+    /// are executed.
     fn of(&self, symbols: &[Symbol], used: &[bool]) -> Vec<usize> {
         let (patterns, exact): (Vec<_>, Vec<_>) =
             self.order.iter().enumerate().partition(|(_, line)| line.contains('*'));
-        // Of equal lines the first counts.
+        // The first of equal lines counts.
         let exact: FxHashMap<&str, usize> =
             exact.into_iter().rev().map(|(rank, line)| (line.as_str(), rank)).collect();
         let rank = |method: &str| {
             let named = names(method).filter_map(|name| exact.get(name).copied());
-            let mut matched = patterns.iter().filter(|(_, line)| means(line, method));
+            let mut matched = patterns.iter().filter(|(_, line)| selects(line, method));
             named.chain(matched.next().map(|(rank, _)| *rank)).min().unwrap_or(self.order.len())
         };
         let kept = |number: &usize| self.keep == KeptMethods::All || used[*number];
@@ -69,30 +69,34 @@ impl MethodArrangement {
     }
 }
 
-/// `com.acme.Radio.send` of `com.acme.Radio.send(int)`.
+/// Returns `com.acme.Radio.send` for `com.acme.Radio.send(int)`.
 fn without_parameters(method: &str) -> &str {
     method.split_once('(').map_or(method, |(name, _)| name)
 }
 
-/// `com.acme.Radio` of `com.acme.Radio.send(int)`.
+/// Returns `com.acme.Radio` for `com.acme.Radio.send(int)`.
 fn class(method: &str) -> &str {
     without_parameters(method).rsplit_once('.').map_or("", |(class, _)| class)
 }
 
-/// What a line of an order can call a method: itself, without its parameters, its class, and
-/// the classes that that is nested in.
+/// The names by which a line of an order selects a method: its full name, its name without
+/// parameters, its class, and the classes around that one.
 fn names(method: &str) -> impl Iterator<Item = &str> {
     let class = class(method);
     let outer = class.rmatch_indices('$').map(move |(at, _)| &class[..at]);
     [method, without_parameters(method), class].into_iter().chain(outer)
 }
 
-/// Whether a line of an order means `method`.
-fn means(line: &str, method: &str) -> bool {
+/// Tells whether a line of an order selects `method`.
+fn selects(line: &str, method: &str) -> bool {
     names(method).any(|name| matches(line, name))
 }
 
-/// The lines of an order that mean no method of `images`. `go_on` as in [`arrange()`].
+/// Returns the lines of an order that select no method of `images`. The search stops when `go_on`
+/// returns false.
+///
+/// # Errors
+/// [`Error::Interrupted`].
 pub fn unknown<'a>(
     order: &'a [String],
     images: &[Image],
@@ -106,7 +110,7 @@ pub fn unknown<'a>(
         if !go_on() {
             return Err(Error::Interrupted);
         }
-        let pattern = line.contains('*') && methods.iter().any(|method| means(line, method));
+        let pattern = line.contains('*') && methods.iter().any(|method| selects(line, method));
         if !pattern && !known.contains(line.as_str()) {
             unknown.push(line.as_str());
         }
@@ -114,7 +118,7 @@ pub fn unknown<'a>(
     Ok(unknown)
 }
 
-/// Whether `name` is `pattern`, in which `*` stands for any characters.
+/// Tells whether `name` matches `pattern`, in which `*` stands for any characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
@@ -127,14 +131,14 @@ fn matches(pattern: &str, name: &str) -> bool {
     name.ends_with(end)
 }
 
-/// Which methods `files` execute something of.
+/// Tells for each of `symbols` whether `files` execute something of it.
 fn used(
     files: &[MethodTrace<'_>],
     symbols: &[Symbol],
     given_bytes: u32,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Vec<bool>> {
-    // How many more runs cover a method than the one before it.
+    // Difference between the numbers of runs that cover a method and the one before it.
     let mut covering = vec![0i64; symbols.len() + 1];
     for file in files {
         for_runs(file.trace, go_on, |runs| {
@@ -157,6 +161,7 @@ fn used(
     Ok(covered.collect())
 }
 
+/// The index of the symbol that the byte at `offset` belongs to.
 fn owner(symbols: &[Symbol], offset: u32) -> Option<usize> {
     let after = symbols.partition_point(|symbol| symbol.offset <= offset);
     let number = after.checked_sub(1)?;
@@ -164,8 +169,8 @@ fn owner(symbols: &[Symbol], offset: u32) -> Option<usize> {
     (offset - symbol.offset < symbol.bytes).then_some(number)
 }
 
-/// The one image of `info` if it has methods that can be moved, how many of its bytes stay,
-/// and how many symbols these are.
+/// Returns the only image of `info`, which must have movable methods, the number of its bytes that
+/// stay, and the number of symbols in these.
 fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usize)> {
     let refused = |what: &str| Err(Error::data(path.display().to_string(), what));
     let [image] = info.images.as_slice() else {
@@ -194,11 +199,12 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
     Ok((image, given_bytes, given))
 }
 
-/// Write `trace` to `output` with its methods laid out as `arrangement` says. Gives its
-/// description. `go_on` as in [`flashpager_trace::blocks::BlockStatistics::of`].
+/// Writes `trace` to `output` with its methods laid out by `arrangement`. Returns its description.
+/// The function stops when `go_on` returns false.
 ///
 /// # Errors
-/// When a file cannot be read or written, or holds code that cannot be moved.
+/// A file that cannot be read or written or holds code that cannot be moved, and
+/// [`Error::Interrupted`].
 pub fn arrange_file(
     trace: &Path,
     output: &Path,
@@ -209,22 +215,27 @@ pub fn arrange_file(
     let files = [MethodTrace { trace: &traces[0], known_as: trace, output }];
     let mut written = arrange(&files, arrangement, go_on)?;
     match written.pop() {
-        Some(trace) => trace.name(),
+        Some(trace) => trace.publish(),
         None => Err(Error::Interrupted),
     }
 }
 
-/// A trace to be laid out anew.
+/// A trace whose methods are to be laid out.
 pub struct MethodTrace<'a> {
-    /// It, without a name yet perhaps.
+    /// The trace, which may not have its name yet.
     pub trace: &'a TraceFile,
-    /// What errors call it.
+    /// Its name in errors.
     pub known_as: &'a Path,
     /// The file to write.
     pub output: &'a Path,
 }
 
-/// Write traces of one execution, which have one image: what one of them uses is placed for all.
+/// Lays the methods out in all traces of one execution, which share an image. A method that one of
+/// them uses is placed for all. The function stops when `go_on` returns false.
+///
+/// # Errors
+/// A file that cannot be read or written or holds code that cannot be moved, and
+/// [`Error::Interrupted`].
 pub fn arrange(
     files: &[MethodTrace<'_>],
     arrangement: &MethodArrangement,
@@ -256,7 +267,9 @@ pub fn arrange(
     for file in files {
         let refused = |not_placed| {
             let what = match not_placed {
-                RelocationError::Nowhere(at) => format!("the code at {at:#x} belongs to no method"),
+                RelocationError::Uncovered(at) => {
+                    format!("the code at {at:#x} belongs to no method")
+                }
                 RelocationError::Dropped(at) => {
                     format!("the code at {at:#x} is executed and not placed")
                 }
@@ -264,7 +277,7 @@ pub fn arrange(
             Error::data(file.known_as.display().to_string(), what)
         };
         let mut writer = TraceWriter::create(file.output, false)?;
-        writer.know(&new.symbols);
+        writer.add_symbols(&new.symbols);
         relocations.rewrite(file.trace, &mut writer, &refused, go_on)?;
         let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];
@@ -284,7 +297,7 @@ mod tests {
         let class = "com.acme.Radio$Link";
         let named = ["com.acme.Radio$Link.send", class, "com.acme.Radio", method];
         for line in named.into_iter().chain(["com.*", "*.send*", "*Link", "*"]) {
-            assert!(means(line, method), "{line}");
+            assert!(selects(line, method), "{line}");
         }
         for line in [
             "com.acme",
@@ -295,7 +308,7 @@ mod tests {
             "",
             "com.acme.*x",
         ] {
-            assert!(!means(line, method), "{line}");
+            assert!(!selects(line, method), "{line}");
         }
     }
 }

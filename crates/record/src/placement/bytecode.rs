@@ -1,15 +1,15 @@
-//! The image of a program without files: what CAP files lay out, and bytecode that can
-//! lie in any order.
+//! The image of a program without files: code that CAP files lay out, and bytecode that can lie in
+//! any order.
 
 use flashpager_trace::{Image, Section, Symbol};
 
 /// The section of raw bytecode arrays, which can lie in any order.
 pub const BYTECODE: &str = "bytecode";
 
-/// The section of a CAP file's method component, whose order is that of the file.
+/// The section of the method component of a CAP file, which keeps the order of the file.
 pub const METHOD_COMPONENT: &str = "Method.cap";
 
-/// An image from offset 0 to `end`, of which `given_bytes` are of CAP files.
+/// Makes an image from offset 0 to `end`. Its first `given_bytes` come from CAP files.
 pub fn image(path: &str, given_bytes: u32, end: u32, symbols: Vec<Symbol>) -> Image {
     let section = |name: &str, offset, bytes| Section {
         name: name.to_owned(),

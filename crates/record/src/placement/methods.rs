@@ -1,4 +1,4 @@
-//! Methods of a program without files, as a Java recorder tells them.
+//! Methods of a program without files, as a Java recorder reports them.
 
 use std::cmp::Reverse;
 
@@ -8,28 +8,29 @@ use flashpager_trace::{Symbol, TraceInfo};
 use super::arrange::MethodArrangement;
 use super::bytecode::image;
 
-/// More methods, or longer names in all, are no program.
+/// Largest number of methods; no program has more.
 const MAX_METHODS: usize = 1 << 20;
+/// Largest length of all names together, in bytes.
 const MAX_NAME_BYTES: usize = 64 << 20;
 
-/// Methods at the addresses that a recorder chose.
+/// Methods at the addresses that the recorder chose.
 #[derive(Default)]
 pub struct Methods {
     symbols: Vec<Symbol>,
     name_bytes: usize,
-    /// Bytes at the start of the image in which all stays where it is.
+    /// Bytes at the start of the image in which everything keeps its place.
     pub given_bytes: u32,
-    /// The section that they are; empty for a CAP file's.
+    /// Name of the section of these bytes; empty for a CAP file's.
     pub given_name: String,
-    /// How the other methods are laid out.
+    /// Layout of the other methods.
     pub arrangement: MethodArrangement,
 }
 
 impl Methods {
-    /// Add a method of `bytes` bytes.
+    /// Adds a method of `bytes` bytes.
     ///
     /// # Errors
-    /// What is wrong, when it lies beyond 4 GiB or there are far too many.
+    /// A method beyond 4 GiB, and too many methods.
     pub fn add(&mut self, address: u64, bytes: u32, name: &str) -> Result<(), String> {
         let name = shown(name);
         self.name_bytes += name.len();
@@ -48,12 +49,13 @@ impl Methods {
         &self.symbols
     }
 
-    /// Put the methods into `info` as one image; gives how that is still to be arranged.
+    /// Puts the methods into `info` as one image. Returns the layout that is still to be applied;
+    /// `None` if no method can move.
     pub fn describe(mut self, info: &mut TraceInfo) -> Option<MethodArrangement> {
         if self.symbols.is_empty() {
             return None;
         }
-        // As those of a file: what lies inside something larger comes behind it.
+        // As in a file, a symbol inside a larger one follows it.
         self.symbols.sort_by_key(|symbol| (symbol.offset, Reverse(symbol.bytes)));
         let is_given = |symbol: &Symbol| symbol.offset < self.given_bytes;
         let can_move = !self.symbols.iter().all(is_given);

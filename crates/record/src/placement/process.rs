@@ -1,15 +1,18 @@
-//! Where the files of a running process lie in its memory.
+//! The mappings of a running process: the addresses of its files in memory.
 
 use std::path::{Path, PathBuf};
 
 use flashpager_base::Result;
 
-use super::Placer;
+use super::placer::Placer;
 use crate::input::{parse_decimal, parse_hex};
 
 impl Placer {
-    /// Load every file that process `pid` has mapped by now, as
-    /// [`Placer::file_mapped`] does. A process that is gone has mapped nothing.
+    /// Loads every file that process `pid` has mapped, as [`Placer::file_mapped`] does. A process
+    /// that has ended has mapped nothing.
+    ///
+    /// # Errors
+    /// A library that cannot be placed behind the others.
     pub fn load_mappings_of(&mut self, pid: u32) -> Result<()> {
         let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else {
             return Ok(());
@@ -25,12 +28,14 @@ impl Placer {
     }
 }
 
-/// Valgrind lies in the program's own memory, its tool and what it preloads.
+/// Tells whether a file belongs to Valgrind. Its tool and the libraries that it preloads lie in
+/// the memory of the program.
 fn is_valgrinds(path: &Path) -> bool {
     path.parent().is_some_and(|folder| folder.ends_with("valgrind"))
 }
 
-/// `start-end perms offset device inode path`, executable file mappings only.
+/// Parses a line `start-end perms offset device inode path` to start, end, offset and path. `None`
+/// unless it is an executable mapping of a file.
 fn parse(line: &str) -> Option<(u64, u64, u64, PathBuf)> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;

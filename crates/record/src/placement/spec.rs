@@ -1,28 +1,28 @@
-//! What of a program goes to flash, as a recording or an import is told.
+//! The choice of code that goes to flash, for a recording or an import.
 
 use super::arrange::MethodArrangement;
-use super::{PlacementOptions, Placer};
+use super::placer::{PlacementOptions, Placer};
 use flashpager_base::Result;
 
-/// What of a program goes to flash.
+/// The code of a program that goes to flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// What the recorder tells: methods, which are laid out so. Without methods the addresses
-    /// are flash offsets.
+    /// The methods that the recorder reports, in this layout. Without methods the addresses are
+    /// flash offsets.
     AsRecorded(MethodArrangement),
-    /// The addresses from `start` up to `end`, without a file.
+    /// The addresses from `start` to `end`, without a file.
     Range {
-        /// The first.
+        /// The first address.
         start: u64,
-        /// Behind the last.
+        /// The address behind the last.
         end: u64,
     },
     /// Sections of files.
     Files {
-        /// Which.
+        /// The files and their sections.
         options: PlacementOptions,
-        /// How far above its linked addresses the first file lies; the others lie as linked.
-        /// `None` where the recorder tells.
+        /// Distance of the first file above its linked addresses; the others lie as linked. `None`
+        /// if the recorder reports the load addresses.
         bias: Option<u64>,
     },
 }
@@ -34,10 +34,10 @@ impl Default for Placement {
 }
 
 impl Placement {
-    /// What finds code in flash; `None` where addresses are flash offsets.
+    /// Makes the placer that finds code in flash; `None` if addresses are flash offsets.
     ///
     /// # Errors
-    /// A range that is empty or over 4 GiB, and what [`Placer::new`] gives.
+    /// A range that is empty or over 4 GiB, and errors of [`Placer::new`].
     pub fn placer(&self) -> Result<Option<Placer>> {
         match self {
             Self::AsRecorded(_) => Ok(None),
@@ -53,7 +53,7 @@ impl Placement {
         }
     }
 
-    /// How methods are laid out that a recorder tells.
+    /// The layout of the methods that a recorder reports.
     pub fn arrangement(&self) -> MethodArrangement {
         match self {
             Self::AsRecorded(arrangement) => arrangement.clone(),

@@ -1,7 +1,8 @@
-//! The footer of a trace file, or of another Parquet file that flashpager makes.
-//! The `parquet` crate takes the sizes, counts and nesting in a footer on trust: a
-//! damaged or hostile one costs it gigabytes, the stack or hours. So it is read here,
-//! and only as far as these files need it.
+//! The footer of a trace file, or of another Parquet file that flashpager writes.
+//!
+//! The `parquet` crate trusts the sizes, counts and nesting in a footer: a damaged or hostile one
+//! costs it gigabytes, the stack or hours. Therefore the footer is parsed here, as far as these
+//! files need it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::thrift::{BINARY, I32, I64, LIST, STRUCT, Thrift};
 
-/// Largest footer, description included: half a million symbols fit.
+/// Largest footer with its description, in bytes. Half a million symbols fit.
 const MAX_FOOTER_BYTES: u32 = 64 << 20;
 
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -21,19 +22,19 @@ const UNCOMPRESSED: i64 = 0;
 const ZSTD: i64 = 6;
 const REQUIRED: i64 = 0;
 
-/// What a file must be to be taken.
+/// A kind of Parquet file, with the properties that its files must have.
 pub struct ParquetKind {
-    /// What it is called: `trace`.
+    /// Name in messages, such as `trace`.
     pub name: &'static str,
-    /// How to get one, for who brings another file.
+    /// How to make a file of this kind, for the message about another file.
     pub hint: &'static str,
-    /// Its columns, in order; all required.
+    /// Columns in their order. None of their values may be missing.
     pub columns: &'static [(&'static str, PhysicalType)],
-    /// Most rows in a row group.
+    /// Largest number of rows in a row group.
     pub max_rows: u64,
 }
 
-/// How the values of a column are stored, by Parquet's number.
+/// Type of the values of a column, with Parquet's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i64)]
 pub enum PhysicalType {
@@ -43,18 +44,18 @@ pub enum PhysicalType {
     Int64 = 2,
     /// Strings of bytes.
     Bytes = 6,
-    /// Strings of as many bytes as the footer says.
+    /// Strings of the same number of bytes each, which is in the footer.
     Fixed = 7,
 }
 
-/// What a footer says, not yet compared with the rest of the file.
+/// The contents of a footer. They are not compared with the rest of the file.
 #[derive(Debug, Default)]
 pub struct Footer {
-    /// Rows of all groups.
+    /// Number of rows in all groups.
     pub rows: u64,
-    /// Its row groups.
+    /// The row groups.
     pub groups: Vec<RowGroup>,
-    /// Bytes of a value of the last column that is [`PhysicalType::Fixed`].
+    /// Bytes of a value of the column with type [`PhysicalType::Fixed`].
     pub fixed_bytes: u64,
     pairs: Vec<(String, String)>,
 }
@@ -62,30 +63,30 @@ pub struct Footer {
 /// A row group.
 #[derive(Debug, Default)]
 pub struct RowGroup {
-    /// 1 to [`ParquetKind::max_rows`].
+    /// Number of rows, 1 to [`ParquetKind::max_rows`].
     pub rows: u64,
-    /// As many as [`ParquetKind::columns`], and in that order.
+    /// The chunk of each of [`ParquetKind::columns`].
     pub columns: Vec<ColumnChunk>,
 }
 
-/// A column of a group. Sizes and offsets may point anywhere.
+/// The values of a column in a row group. Sizes and offsets are not checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ColumnChunk {
-    /// Whether its pages are compressed with Zstandard; else they are not.
+    /// Its pages are compressed with Zstandard; otherwise they are not compressed.
     pub zstd: bool,
-    /// Bytes of its pages in the file, headers included.
+    /// Bytes of its pages in the file, with their headers.
     pub bytes: u64,
-    /// Where its first page of values begins.
+    /// Position of its first page of values in the file.
     pub data_page_offset: u64,
-    /// Where its dictionary begins, if it has one.
+    /// Position of its dictionary, if it has one.
     pub dictionary_page_offset: Option<u64>,
 }
 
 impl Footer {
-    /// Read and check the footer of `file`.
+    /// Reads and checks the footer of `file`.
     ///
     /// # Errors
-    /// When the file cannot be read, is truncated, damaged, or of another kind.
+    /// A file that cannot be read, is truncated or damaged, or is of another kind.
     pub fn read(path: &Path, file: &mut File, wanted: &ParquetKind) -> Result<Self> {
         let place = path.display().to_string();
         let failed = |e| Error::file(path, e);
@@ -129,7 +130,7 @@ impl Footer {
                 format!("is Parquet without the columns of a {}", wanted.name),
             ));
         }
-        // Few enough to be added up.
+        // Small numbers, so that their sum cannot overflow.
         let small = footer.groups.iter().all(|group| group.rows <= wanted.max_rows);
         if !small || footer.groups.iter().map(|group| group.rows).sum::<u64>() != footer.rows {
             return Err(damaged("its row groups do not add up"));
@@ -137,15 +138,16 @@ impl Footer {
         Ok(footer)
     }
 
-    /// The text under `key`.
+    /// Returns the text under a metadata key.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The JSON description under `key`, whose `schema_version` must be one of `versions`.
+    /// Parses the JSON description under a metadata key. Its `schema_version` must be one of
+    /// `versions`.
     ///
     /// # Errors
-    /// When there is none, or one of another version or shape.
+    /// A description that is missing, damaged, or of another version.
     pub fn description<T: DeserializeOwned>(
         &self,
         path: &Path,
@@ -182,7 +184,7 @@ impl Footer {
 #[derive(Default)]
 struct SchemaColumn<'a> {
     name: &'a [u8],
-    /// Parquet's number of its type; -1 unless it is required.
+    /// Parquet's number of its type; -1 if values may be missing.
     physical: i64,
     fixed_bytes: u64,
 }
@@ -193,7 +195,7 @@ fn parse(bytes: &[u8], columns: usize) -> Option<(Footer, Vec<SchemaColumn<'_>>)
         match (id, kind) {
             (2, LIST) => drop(input.elements(&mut |input, at, kind| {
                 let column = column_of_schema(input, kind)?;
-                // The first is the root. One more than wanted is one too many.
+                // The first element is the root. One column too many is enough to refuse the file.
                 if at > 0 && schema.len() <= columns {
                     schema.push(column);
                 }
@@ -201,7 +203,7 @@ fn parse(bytes: &[u8], columns: usize) -> Option<(Footer, Vec<SchemaColumn<'_>>)
             })?),
             (3, I64) => footer.rows = natural(input)?,
             (4, LIST) => drop(input.elements(&mut |input, _, kind| {
-                // A foreign file's groups need not be understood.
+                // The groups of a file with other columns are not needed.
                 if schema.len() == columns {
                     footer.groups.push(group(input, kind, columns)?)
                 } else {
@@ -261,7 +263,7 @@ fn group(input: &mut Thrift, kind: u8, columns: usize) -> Option<RowGroup> {
 fn chunk(input: &mut Thrift, kind: u8) -> Option<ColumnChunk> {
     let (mut column, mut data_page) = (ColumnChunk::default(), None);
     structure(input, kind, &mut |input, id, kind| match (id, kind) {
-        // A column in another file.
+        // The column is in another file.
         (1, _) => None,
         (3, STRUCT) => input.fields(&mut |input, id, kind| {
             match (id, kind) {
@@ -283,7 +285,7 @@ fn chunk(input: &mut Thrift, kind: u8) -> Option<ColumnChunk> {
     Some(column)
 }
 
-/// A key with its value, if it has one and both are text.
+/// Parses a key with its value. The inner `None` means that one of them is missing or no text.
 fn pair(input: &mut Thrift, kind: u8) -> Option<Option<(String, String)>> {
     let mut texts = [None, None];
     structure(input, kind, &mut |input, id, kind| {
@@ -307,7 +309,7 @@ fn structure<'a>(
     if kind == STRUCT { input.fields(take) } else { None }
 }
 
-/// A count or an offset, at most 2⁶², so that sums of two cannot overflow.
+/// Parses a count or an offset of at most 2⁶², so that the sum of two cannot overflow.
 fn natural(input: &mut Thrift) -> Option<u64> {
     u64::try_from(input.number()?).ok().filter(|value| *value <= 1 << 62)
 }

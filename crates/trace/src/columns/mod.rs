@@ -1,5 +1,5 @@
-//! Parquet with the few features that our files use: a reader of our own for files from
-//! strangers, and what writers share.
+//! Parquet with the few features that our files use: a reader that is safe for files from
+//! strangers, and functions that all writers share.
 
 pub mod footer;
 pub mod pages;
@@ -11,14 +11,14 @@ use flashpager_base::{Error, shown};
 use flate2::Crc;
 use parquet::errors::ParquetError;
 
-/// The checksum of our files.
+/// Returns the CRC-32 of `bytes`, the checksum of our files.
 pub fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(bytes);
     crc.sum()
 }
 
-/// What the writer was refused: by the system, as a rule.
+/// Makes an error of one that the Parquet writer returned. Most come from the system.
 pub fn parquet_error(place: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -1,7 +1,8 @@
-//! The values of a column in a row group, read page by page. The `parquet`
-//! crate panics on damaged pages, so the two encodings that
-//! [`crate::TraceWriter`] has are decoded here; no other gets through.
-//! Columns of other files have only plain ones ([`plain_values`]).
+//! The values of a column in a row group, read page by page.
+//!
+//! The `parquet` crate panics on damaged pages. Therefore the two encodings that trace files have
+//! are decoded here, and no other is accepted. Columns of other files are plain
+//! ([`plain_values`]).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,14 +11,14 @@ use std::sync::Arc;
 use super::footer::ColumnChunk;
 use super::thrift::{FALSE, I32, STRUCT, TRUE, Thrift};
 
-/// Most bytes of a column in a row group or of a page in it, packed or not:
-/// 2²⁰ runs and a dictionary of as many take half.
+/// Largest column of a row group, and largest page, in bytes, compressed or not. 2²⁰ runs with a
+/// dictionary of as many values take half of it.
 const MAX_COLUMN_BYTES: u64 = 16 << 20;
 
-/// A page header has some 20 bytes, with statistics 60.
+/// Largest page header. One with statistics has about 60 bytes.
 const MAX_HEADER_BYTES: u64 = 1024;
 
-/// Zeros behind a page, so that 8 bytes can be loaded from any of its bytes.
+/// Zeros behind a page, so that 8 bytes can be loaded from any position in it.
 const PADDING: usize = 8;
 
 const DATA_PAGE: u64 = 0;
@@ -26,13 +27,14 @@ const PLAIN: u64 = 0;
 const PLAIN_DICTIONARY: u64 = 2;
 const RLE_DICTIONARY: u64 = 8;
 
-/// Reads the pages of a column. Errors of the kind `InvalidData` or `UnexpectedEof`
-/// mean that the file is damaged.
+/// Reads the pages of a column. Errors of the kinds `InvalidData` and `UnexpectedEof` mean that
+/// the file is damaged.
 struct PageReader {
     file: Arc<File>,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// Where the next page and its header begin, and the last one ends.
+    /// Position of the next page with its header.
     at: u64,
+    /// End of the last page.
     end: u64,
 }
 
@@ -50,7 +52,7 @@ impl PageReader {
         })
     }
 
-    /// Put the next page's bytes, unpacked, into `page`.
+    /// Replaces `page` by the bytes of the next page, decompressed.
     fn read(&mut self, page: &mut Vec<u8>) -> io::Result<PageHeader> {
         let mut file = &*self.file;
         let mut head = Vec::new();
@@ -79,8 +81,11 @@ impl PageReader {
     }
 }
 
-/// All values of a column whose pages are plain: their number, and their bytes as
-/// Parquet has them one after another.
+/// Reads all values of a column with plain pages. Returns their number, and their bytes one after
+/// another as Parquet stores them.
+///
+/// # Errors
+/// Pages that cannot be read, are damaged, or are not plain.
 pub fn plain_values(file: Arc<File>, column: &ColumnChunk) -> io::Result<(u64, Vec<u8>)> {
     let mut pages = PageReader::new(file, column)?;
     let (mut count, mut values, mut page) = (0, Vec::new(), Vec::new());
@@ -97,21 +102,22 @@ pub fn plain_values(file: Arc<File>, column: &ColumnChunk) -> io::Result<(u64, V
     Ok((count, values))
 }
 
-/// Reads a column of numbers. Errors as of [`PageReader`].
+/// Reads a column of 32-bit numbers. Errors of the kinds `InvalidData` and `UnexpectedEof` mean
+/// that the file is damaged.
 pub struct ColumnReader {
     pages: PageReader,
     dictionary: Option<Vec<u32>>,
-    /// The current page, padded.
+    /// The current page, with padding.
     page: Vec<u8>,
-    /// Its values not yet read.
+    /// Number of values of the page that have not been read.
     left: usize,
     encoding: Encoding,
 }
 
 enum Encoding {
-    /// Numbers of four bytes, from this byte on.
+    /// Numbers of four bytes. The next one is at this position.
     Plain(usize),
-    /// Places in the dictionary.
+    /// Indices into the dictionary.
     Dictionary(Indices),
 }
 
@@ -120,7 +126,10 @@ fn damaged() -> io::Error {
 }
 
 impl ColumnReader {
-    /// Start reading `column` of `file`.
+    /// Starts to read `column` of `file`.
+    ///
+    /// # Errors
+    /// A column that is too large, and a decompressor that cannot be created.
     pub fn new(file: Arc<File>, column: &ColumnChunk) -> io::Result<Self> {
         Ok(Self {
             pages: PageReader::new(file, column)?,
@@ -131,7 +140,10 @@ impl ColumnReader {
         })
     }
 
-    /// Append the next `count` values to `values`.
+    /// Appends the next `count` values to `values`.
+    ///
+    /// # Errors
+    /// Pages that cannot be read or are damaged.
     pub fn read(&mut self, count: usize, values: &mut Vec<u32>) -> io::Result<()> {
         let wanted = values.len() + count;
         while values.len() < wanted {
@@ -156,7 +168,10 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Pass over the next `count` values.
+    /// Skips the next `count` values.
+    ///
+    /// # Errors
+    /// Pages that cannot be read or are damaged.
     pub fn skip(&mut self, mut count: usize) -> io::Result<()> {
         while count > 0 {
             if self.left == 0 {
@@ -176,12 +191,12 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Whether all values of all pages have been read.
+    /// Tells whether all values of all pages have been read.
     pub fn is_at_end(&self) -> bool {
         self.left == 0 && self.pages.at == self.pages.end
     }
 
-    /// Take the next page, of a dictionary or of values.
+    /// Opens the next page, a dictionary or values.
     fn open_page(&mut self) -> io::Result<()> {
         let header = self.pages.read(&mut self.page)?;
         let plain = header.values * 4 == header.unpacked_bytes;
@@ -206,31 +221,31 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
 }
 
-/// Places in a dictionary: Parquet's hybrid of repeated and bit-packed runs.
+/// Indices into a dictionary, in Parquet's mix of repeated and bit-packed runs.
 struct Indices {
     /// Bits of an index.
     width: usize,
-    /// Where the next run begins.
+    /// Position of the next run.
     at: usize,
-    /// Indices left in the current run.
+    /// Number of indices left in the current run.
     left: usize,
     run: IndexRun,
 }
 
 enum IndexRun {
     Repeated(usize),
-    /// The next index begins at this bit of the page.
+    /// Packed indices. The next one begins at this bit of the page.
     Packed(usize),
 }
 
 impl Indices {
-    /// The indices of `page`, whose first byte is their width.
+    /// Starts with the indices of `page`, whose first byte is their width.
     fn new(page: &[u8]) -> io::Result<Self> {
         let width = page.first().filter(|width| **width <= 32).ok_or_else(damaged)?;
         Ok(Self { width: usize::from(*width), at: 1, left: 0, run: IndexRun::Repeated(0) })
     }
 
-    /// Append what the next `count` indices of the padded `page` stand for.
+    /// Appends the dictionary values of the next `count` indices of the padded `page`.
     fn read(
         &mut self,
         page: &[u8],
@@ -264,7 +279,7 @@ impl Indices {
         Some(())
     }
 
-    /// Pass over the next `count` indices of the padded `page`.
+    /// Skips the next `count` indices of the padded `page`.
     fn skip(&mut self, page: &[u8], mut count: usize) -> Option<()> {
         while count > 0 {
             if self.left == 0 {
@@ -302,7 +317,7 @@ impl Indices {
     }
 }
 
-/// What a page says of itself.
+/// The header of a page.
 #[derive(Debug, Default, PartialEq)]
 struct PageHeader {
     header_bytes: u64,
@@ -314,8 +329,8 @@ struct PageHeader {
 }
 
 impl PageHeader {
-    /// The header at the start of `bytes`; `None` if it is damaged, or of a
-    /// kind that no trace has.
+    /// Parses the header at the start of `bytes`; `None` if it is damaged, or of a kind that no trace
+    /// file has.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut header = Self::default();
         let (mut stated, mut described) = (None, None);
@@ -352,7 +367,7 @@ impl PageHeader {
     }
 }
 
-/// A count of 31 bits.
+/// Parses a count of 31 bits.
 fn natural(input: &mut Thrift) -> Option<u64> {
     i32::try_from(input.number()?).ok()?.try_into().ok()
 }

@@ -1,46 +1,46 @@
-//! Thrift's compact protocol, as far as a trace file needs it. Every value
-//! takes at least a byte of the input, so no number in it buys time or memory.
+//! Thrift's compact protocol, as far as a trace file needs it. Every value takes at least one byte
+//! of the input, so that no number in the input costs excessive time or memory.
 
-/// A type of field that says true by itself.
+/// Type of a field that is true.
 pub const TRUE: u8 = 1;
-/// A type of field that says false by itself.
+/// Type of a field that is false.
 pub const FALSE: u8 = 2;
 const BYTE: u8 = 3;
 const I16: u8 = 4;
-/// A number of 32 bits.
+/// Type of a 32-bit number.
 pub const I32: u8 = 5;
-/// A number of 64 bits.
+/// Type of a 64-bit number.
 pub const I64: u8 = 6;
-/// A string of bytes.
+/// Type of a string of bytes.
 pub const BINARY: u8 = 8;
-/// Elements of one type.
+/// Type of a list of elements.
 pub const LIST: u8 = 9;
-/// Fields with numbers, up to an end mark.
+/// Type of a structure: numbered fields up to an end mark.
 pub const STRUCT: u8 = 12;
 
-/// Structures and lists inside each other; Parquet needs 5.
+/// Largest nesting of structures and lists. Parquet needs 5.
 const MAX_DEPTH: u32 = 16;
 
-/// What is left to read. `None` from any method: the input is damaged.
+/// The rest of an input. A method returns `None` if the input is damaged.
 pub struct Thrift<'a> {
     rest: &'a [u8],
 }
 
-/// Takes one field or element of the type that is its last argument.
+/// Takes one field or element: the input, the number of the field or element, and its type.
 type Take<'t, 'a> = &'t mut dyn FnMut(&mut Thrift<'a>, u8, u8) -> Option<()>;
 
 impl<'a> Thrift<'a> {
-    /// Read `bytes` from the start.
+    /// Starts to read `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Bytes left.
+    /// Returns the number of bytes left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// Hand each field of a structure, by number and type, to `take`.
+    /// Passes each field of a structure to `take`.
     pub fn fields(&mut self, take: Take<'_, 'a>) -> Option<()> {
         let mut id = 0u8;
         loop {
@@ -48,14 +48,14 @@ impl<'a> Thrift<'a> {
             if head == 0 {
                 return Some(());
             }
-            // A step of 0 would spell the number out: Parquet's are all small.
+            // With a step of 0 the number would follow. Parquet's numbers are all small.
             id = id.checked_add(head >> 4).filter(|_| head >> 4 != 0)?;
             take(self, id, head & 15)?;
         }
     }
 
-    /// Hand each element of a list, by place and type, to `take`, and give
-    /// their number. Places from 255 on are all 255.
+    /// Passes each element of a list to `take`. Returns the number of elements. From element 255 on
+    /// the number passed is 255.
     pub fn elements(&mut self, take: Take<'_, 'a>) -> Option<usize> {
         let head = self.byte()?;
         let count = match head >> 4 {
@@ -68,13 +68,13 @@ impl<'a> Thrift<'a> {
         Some(count)
     }
 
-    /// A number that is no structure's end or string's length.
+    /// Reads a number with a sign.
     pub fn number(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A string of bytes.
+    /// Reads a string of bytes.
     pub fn binary(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?;
         let (bytes, rest) = self.rest.split_at_checked(length)?;
@@ -82,12 +82,12 @@ impl<'a> Thrift<'a> {
         Some(bytes)
     }
 
-    /// Pass over a field of type `kind`.
+    /// Skips a field of type `kind`.
     pub fn skip(&mut self, kind: u8) -> Option<()> {
         self.skip_to(kind, MAX_DEPTH)
     }
 
-    /// Pass over a field of type `kind`, which must not hold others.
+    /// Skips a field of type `kind`, which must not hold others.
     pub fn skip_simple(&mut self, kind: u8) -> Option<()> {
         self.skip_to(kind, 0)
     }
@@ -99,7 +99,7 @@ impl<'a> Thrift<'a> {
             I16 | I32 | I64 => drop(self.varint()?),
             BINARY => drop(self.binary()?),
             LIST if depth > 0 => drop(self.elements(&mut |input, _, kind| match kind {
-                // In a list a truth value takes a byte of its own.
+                // In a list a truth value has a byte of its own.
                 TRUE | FALSE => input.byte().map(drop),
                 kind => input.skip_to(kind, depth - 1),
             })?),
@@ -117,7 +117,7 @@ impl<'a> Thrift<'a> {
         Some(*first)
     }
 
-    /// A number without a sign, seven bits a byte.
+    /// Reads a number without a sign, stored with seven bits in each byte.
     pub fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {

@@ -1,4 +1,4 @@
-//! Disassembly along the ways that execution can take.
+//! Disassembly along the paths of execution.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use flashpager_base::{Result, shown};
 use object::{Architecture, Object};
 
 use super::super::instruction::{AddressExpression, Decoder, Expression, Flow, Instruction};
-use super::{FunctionReader, FunctionSpan, LinkerRelocation, RelocationSymbol};
+use super::reader::{FunctionReader, FunctionSpan, LinkerRelocation, RelocationSymbol};
 
-/// Disassembles along the ways that execution can take.
+/// Disassembles a function along the paths of execution.
 pub struct Disassembly<'a> {
     pub reader: &'a FunctionReader<'a>,
     pub decoder: &'a dyn Decoder,
@@ -23,13 +23,14 @@ pub struct Disassembly<'a> {
 }
 
 impl Disassembly<'_> {
-    /// Follow execution from `start` on. Where it must be code, bytes that are no
-    /// instruction are an error.
+    /// Follows execution from `start` on. With `must_be_code`, bytes that are no instruction are an
+    /// error.
     pub fn follow(&mut self, start: u64, must_be_code: bool) -> Result<()> {
         let mut open = vec![start];
         while let Some(start) = open.pop() {
             let mut at = start;
-            // The `it` that governs what comes, how far it is, and how many are left.
+            // The address of the last `it`, the distance to it in instructions, and the number of
+            // instructions that it still governs.
             let mut governor: Option<(u64, usize, usize)> = None;
             while self.is_inside(at) && !self.found.contains_key(&at) {
                 let (from, skip) = governor.map_or((at, 0), |(from, skip, _)| (from, skip));
@@ -69,7 +70,7 @@ impl Disassembly<'_> {
         Ok(())
     }
 
-    /// Where a table of jumps hides ways, take all that is left for code.
+    /// Takes all bytes that are left for code if a table of jumps hides paths.
     pub fn sweep(&mut self) {
         if !self.found.values().any(|made| made.flow == Flow::Jump(None)) {
             return;
@@ -80,7 +81,7 @@ impl Disassembly<'_> {
             match self.found.range(..=at).next_back().map(|(_, made)| made.end()) {
                 Some(end) if end > at => at = end,
                 _ => {
-                    // Only bytes that must be code can fail.
+                    // Bytes that need not be code cannot fail.
                     let _ = self.follow(at, false);
                     if !self.found.contains_key(&at) {
                         at = at.saturating_add(step);
@@ -98,12 +99,12 @@ impl Disassembly<'_> {
     fn bytes_from(&self, at: u64) -> Option<&[u8]> {
         let from = usize::try_from(at.checked_sub(self.base)?).ok()?;
         let rest = self.data.get(from..)?;
-        // No instruction, with those that govern it, is longer.
+        // No instruction is longer, together with those that govern it.
         Some(&rest[..rest.len().min(32)])
     }
 
-    /// Put in what the linker will: the target of a branch, the name of a call,
-    /// and which numbers are no numbers but symbols.
+    /// Applies the relocations of an instruction: the target of a branch, the name of a call, and
+    /// numbers that are addresses of symbols.
     fn relocate(&mut self, made: &mut Instruction) {
         let at = made.address;
         let mut range = self.relocations.range(at..made.end());
@@ -111,7 +112,7 @@ impl Disassembly<'_> {
         match made.flow {
             Flow::Jump(target) | Flow::Call(target) => {
                 let is_call = matches!(made.flow, Flow::Call(_));
-                // RISC-V names the function where it makes the upper half of the address.
+                // RISC-V names the function at the instruction for the upper half of the address.
                 let far = self
                     .relocations
                     .get(&at.wrapping_sub(4))
@@ -158,7 +159,7 @@ impl Disassembly<'_> {
         }
     }
 
-    /// Where a branch leads, by its relocation.
+    /// Returns the target of a branch by its relocation.
     fn branch_target(&self, made: &Instruction, relocation: &LinkerRelocation) -> Option<u64> {
         let to = &self.targets[relocation.symbol as usize];
         if to.section != Some(self.span.section) {
@@ -174,7 +175,8 @@ impl Disassembly<'_> {
         match relocation.addend {
             Some(addend) => {
                 use Architecture::{I386, X86_64};
-                // x86 counts from the end of the instruction, in its last four bytes.
+                // On x86 the distance is counted from the end of the instruction, and is in its last four
+                // bytes.
                 let from_end = matches!(self.reader.file.architecture(), X86_64 | I386);
                 let bias = if from_end { 4 } else { 0 };
                 Some(start.wrapping_add_signed(addend).wrapping_add(bias))
@@ -184,20 +186,20 @@ impl Disassembly<'_> {
     }
 }
 
-/// Take the numbers of `made` that the linker fills in for symbols.
+/// Replaces the numbers of an instruction that the linker will set by symbols.
 fn symbolic(made: &mut Instruction, place: u64, relocation: &LinkerRelocation) {
     let behind = made.end().wrapping_sub(place) as i64;
     let end = made.end() as i64;
     let is_x86 = made.text.contains(" ptr ");
     let mut is_address = false;
     for access in &mut made.accesses {
-        // Where x86 stores a word that the instruction holds, that comes last.
+        // On x86, a constant that is stored is at the end of the instruction.
         let is_stored = is_x86
             && behind == 4
             && access.bytes >= 4
             && matches!(access.value, Expression::Constant(_));
         let AddressExpression::Memory(terms, displacement) = &mut access.place else { continue };
-        // Elsewhere than on x86 and AVR a base register holds the symbol already.
+        // Except on x86 and AVR, a base register already holds the symbol.
         if is_stored || !(terms.is_empty() || is_x86) {
             continue;
         }
@@ -221,14 +223,14 @@ fn symbolic(made: &mut Instruction, place: u64, relocation: &LinkerRelocation) {
     for (register, value) in &mut made.outputs {
         *value = match *value {
             Expression::Constant(value) => symbol(value as i64),
-            // The upper half of an address whose lower half is there already.
+            // The upper half of an address whose lower half is in the register.
             Expression::Bits(from, ..) if from == *register => Expression::Sum(from, 0),
             other => other,
         };
     }
 }
 
-/// The word of `bytes` that stands at `address`.
+/// Returns the word of `bytes` at `address`.
 pub fn literal(
     data: &[u8],
     base: u64,

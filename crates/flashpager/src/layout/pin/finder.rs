@@ -105,7 +105,7 @@ impl<'a> CallFinder<'a> {
     /// Follows execution from the run `before` to `run`, which has the index `at`.
     fn follow(&mut self, at: usize, before: Run, run: Run) {
         let mut closed = Vec::new();
-        let returned = self.open.returned(run.offset, |back, calls| {
+        let returned = self.open.take_returned(run.offset, |back, calls| {
             closed.extend(calls.into_iter().map(|from| (from, back == run.offset)));
         });
         closed.into_iter().for_each(|(from, has_returned)| self.end(from, at, has_returned));
@@ -147,14 +147,14 @@ impl<'a> CallFinder<'a> {
         let is_limited = self.function.entries.contains(&run.offset);
         let begun = if is_limited { vec![at] } else { Vec::new() };
         if !self.starts.contains(before.end()) {
-            self.open.called(before.end(), begun);
+            self.open.push(before.end(), begun);
         } else if !is_limited || was_in {
             // A jump at the end of a function, which returns with it, or a loop.
             return;
         } else if let Some(together) = self.open.last_mut() {
             together.push(at);
         } else {
-            self.open.called(u32::MAX, begun);
+            self.open.push(u32::MAX, begun);
         }
         if is_limited {
             self.active.push(ActiveCall { from: at, entered: FxHashSet::default() });

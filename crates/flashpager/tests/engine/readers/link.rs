@@ -168,7 +168,7 @@ proptest! {
             prop_assert_eq!(taken(line, &inputs), [number], "{}", line);
             let named: Vec<OrderLine> = link::lines(&names[number]);
             let meant: Vec<usize> = (0..inputs.len())
-                .filter(|other| named.iter().any(|line| line.means(&inputs[*other])))
+                .filter(|other| named.iter().any(|line| line.selects(&inputs[*other])))
                 .collect();
             prop_assert!(meant.contains(&number), "{}", names[number]);
         }

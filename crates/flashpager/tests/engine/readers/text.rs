@@ -86,6 +86,56 @@ fn a_bad_csv_line_is_named() {
 }
 
 #[test]
+fn a_continued_run_continues_the_executed_run_before_it() {
+    let rows = |rows: &str| import(format!("offset,length,kind\n{rows}"));
+    let good = "0,8,executed\n40,4,read\n44,4,read\n8,4,continued\n0,8,executed\n8,8,continued\n";
+    assert_eq!(rows(good).unwrap().0.continued, 2);
+    for (bad, line) in [
+        ("0,8,executed\n100,4,continued\n", "line 3"),
+        ("0,8,continued\n", "line 2"),
+        ("0,8,read\n8,4,continued\n", "line 3"),
+        ("0,8,executed\n8,4,read\n12,4,continued\n", "line 4"),
+    ] {
+        assert_says(rows(bad), &["in.txt", line, "continues nothing", "'executed'"]);
+    }
+}
+
+/// What lackey wrote about `.byte 0xf2; nop`, which processors execute.
+const UNKNOWN: &str = "\
+vex amd64->IR: unhandled instruction bytes: 0xF2 0x90 0xB8 0x0
+vex amd64->IR:   PFX.66=0 PFX.F2=1 PFX.F3=0
+
+Lackey: lk_main.c:529 (addEvent_Ir): Assertion 'isize' failed.
+
+host stacktrace:
+==1==    at 0x580057FA: ??? (in /usr/libexec/valgrind/lackey-amd64-linux)
+
+sched status:
+  running_tid=1
+
+Thread 1: status = VgTs_Runnable (lwpid 1)
+==1==    at 0x10914A: main (in /home/u)
+client stack range: [0x1FFEFFE000 0x1FFF000FFF] client SP: 0x1FFF000648
+";
+
+#[test]
+fn lackey_text_ends_at_an_instruction_that_valgrind_does_not_know() {
+    let (info, runs) = import(format!("{LACKEY}{UNKNOWN}")).unwrap();
+    assert_eq!(runs, lackey_runs());
+    let Ending::Failed(how) = &info.ending else { panic!("{:?}", info.ending) };
+    for part in ["Valgrind does not know", "0xF2 0x90 0xB8 0x0", "0x10914A: main"] {
+        assert!(how.contains(part), "{how}");
+    }
+    assert!(info.left_out[0].contains("--recorder step"), "{:?}", info.left_out);
+    // A program that handles the signal goes on.
+    let (info, runs) =
+        import(format!("{LACKEY}{UNKNOWN}I  00003000,4\n==1== Exit code:       0\n")).unwrap();
+    assert_eq!(runs, [lackey_runs(), vec![run(0x3000, 4)]].concat());
+    assert_eq!(info.ending, Ending::Complete);
+    assert!(info.left_out[0].contains("SIGILL"), "{:?}", info.left_out);
+}
+
+#[test]
 fn a_line_without_end_is_no_text() {
     for head in ["I  ", "offset,length\n", "2 1000\n"] {
         let outcome = import(head.to_owned() + &"0".repeat(1 << 20));

@@ -1,0 +1,140 @@
+//! An import in progress: what importers of all formats share.
+
+use flashpager_base::{Error, Result};
+use flashpager_trace::{Ending, Mark, Run};
+use rustc_hash::FxHashSet;
+
+use crate::fetch::{Fetch, ReadAccess, place, place_read};
+use crate::input::Input;
+use crate::placement::Placer;
+use crate::recording::{ProgressFn, Recording};
+use crate::sink::{DataRead, NO_FILE};
+
+/// Lines of text between two calls of the progress callback.
+const PROGRESS_INTERVAL: u32 = 1 << 16;
+
+/// Reads one format. Each importer's module has one as its `IMPORTER`.
+pub(crate) struct Importer {
+    /// Tells whether a file that starts with these bytes looks like the format.
+    pub recognises: fn(&[u8]) -> bool,
+    /// Reads an input to its end. Returns how the recorded program ended;
+    /// [`Error::Interrupted`] if the session stopped it.
+    pub read: fn(Input, &mut ImportSession<'_>) -> Result<Ending>,
+}
+
+/// The recording that an importer fills, and the conditions under which it does.
+pub(crate) struct ImportSession<'a> {
+    /// The traces under way.
+    pub recording: &'a mut Recording,
+    /// Bytes of an instruction, for formats that do not record its length.
+    pub instruction_bytes: u32,
+    /// Called from time to time; the import stops when it returns false.
+    pub progress: ProgressFn<'a>,
+    /// The process that runs the program, if its load addresses are to be read from there.
+    process: Option<u32>,
+    /// The input's name, for messages.
+    name: String,
+    /// Lines until the progress callback is called next.
+    countdown: u32,
+    /// Memory pages outside the placed code that have been looked up among the mappings.
+    foreign_pages: FxHashSet<u64>,
+    /// Placed reads of the instruction at hand; kept to reuse its memory.
+    reads: Vec<DataRead>,
+}
+
+impl<'a> ImportSession<'a> {
+    /// Starts to fill `recording` from the input called `name`.
+    pub fn new(
+        recording: &'a mut Recording,
+        process: Option<u32>,
+        name: &str,
+        instruction_bytes: u32,
+        progress: ProgressFn<'a>,
+    ) -> Self {
+        Self {
+            recording,
+            instruction_bytes,
+            progress,
+            process,
+            name: name.to_owned(),
+            countdown: PROGRESS_INTERVAL,
+            foreign_pages: FxHashSet::default(),
+            reads: Vec::new(),
+        }
+    }
+
+    /// Tells whether the program runs at the same time, instead of a saved file being read.
+    pub fn is_live(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Adds a run from `line` as it stands in the input. It is joined with no other.
+    ///
+    /// # Errors
+    /// A run beyond the placed image, [`Error::Interrupted`], and errors of writing.
+    pub fn add_run(&mut self, line: u64, run: Run, mark: Mark) -> Result<()> {
+        let limit = self.recording.placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
+        if run.end() > limit {
+            let what = format!("the run at {:#x} reaches beyond the placed image", run.offset);
+            return Err(self.error(line, what));
+        }
+        self.recording.sink().run(run, mark)?;
+        self.check_progress()
+    }
+
+    /// Adds an instruction from `line` with the data reads that it did.
+    ///
+    /// # Errors
+    /// Addresses beyond 4 GiB without a placement, [`Error::Interrupted`], and errors of writing.
+    pub fn add_fetch(&mut self, line: u64, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
+        self.update_mappings(fetch.address)?;
+        let placer = self.recording.placer.as_ref();
+        let run = place(placer, fetch).map_err(|what| self.error(line, what))?;
+        self.reads.clear();
+        if self.recording.with_reads {
+            for read in reads {
+                place_read(placer, *read, fetch.bytes, &mut self.reads)
+                    .map_err(|what| Error::data(format!("{}, line {line}", self.name), what))?;
+            }
+        }
+        let Fetch { bytes, instructions, .. } = fetch;
+        let sink = self.recording.sink();
+        match run {
+            Some(run) if self.reads.is_empty() => sink.placed(run, instructions)?,
+            Some(run) => sink.placed_reading(run, instructions, &self.reads)?,
+            None => sink.outside_reading(bytes, instructions, NO_FILE, &self.reads)?,
+        }
+        // A program that waits writes no further line at which this could be noticed.
+        if self.recording.is_over() {
+            self.recording.was_ended = true;
+            return Err(Error::Interrupted);
+        }
+        self.check_progress()
+    }
+
+    /// Looks for new mappings of the running program if code outside the placed code executes.
+    /// Each memory page is looked up once.
+    fn update_mappings(&mut self, address: u64) -> Result<()> {
+        if let (Some(placer), Some(process)) = (self.recording.placer.as_mut(), self.process)
+            && placer.locate(address).is_none()
+            && self.foreign_pages.insert(address >> 12)
+        {
+            placer.load_mappings_of(process)?;
+            self.recording.announce_placed()?;
+        }
+        Ok(())
+    }
+
+    fn check_progress(&mut self) -> Result<()> {
+        self.countdown -= 1;
+        if self.countdown > 0 {
+            return Ok(());
+        }
+        self.countdown = PROGRESS_INTERVAL;
+        if self.recording.report_progress(self.progress) { Ok(()) } else { Err(Error::Interrupted) }
+    }
+
+    fn error(&self, line: u64, what: String) -> Error {
+        Error::data(format!("{}, line {line}", self.name), what)
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs, the elements of a trace.
+
+/// Longest run, in bytes. No processor fetches more without a jump; a longer run in a file is
+/// damage.
+pub const MAX_RUN_BYTES: u32 = 1 << 24;
+
+/// Bytes fetched one after another, in flash-image offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Run {
+    /// Offset of the first byte in the flash image.
+    pub offset: u32,
+    /// Bytes fetched, 1 to [`MAX_RUN_BYTES`].
+    pub length: u32,
+}
+
+impl Run {
+    /// Makes a run of numbers from a file.
+    ///
+    /// # Errors
+    /// What is wrong with the numbers, as text without a place.
+    pub fn checked(offset: u64, length: u64) -> std::result::Result<Self, String> {
+        if length == 0 {
+            return Err("a run of length 0".into());
+        }
+        if length > u64::from(MAX_RUN_BYTES) {
+            return Err(format!(
+                "a run of {length} bytes is longer than {MAX_RUN_BYTES} bytes: no program runs so \
+                 far without a jump"
+            ));
+        }
+        if offset.saturating_add(length) > u64::from(u32::MAX) {
+            return Err(format!("a run at offset {offset:#x} reaches beyond 4 GiB"));
+        }
+        Ok(Self { offset: offset as u32, length: length as u32 })
+    }
+
+    /// Returns the offset just behind the run.
+    #[inline]
+    pub fn end(self) -> u32 {
+        self.offset + self.length
+    }
+}
+
+/// The kind of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Executed, after a jump.
+    #[default]
+    Executed,
+    /// Executed, directly behind the executed run before it. Data reads, which stand between the
+    /// two, cut them apart.
+    Continued,
+    /// Read as data.
+    Read,
+}
+
+const READ: u32 = 1 << 31;
+const CONTINUED: u32 = 1 << 30;
+
+impl Mark {
+    /// Returns its name in text formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Executed => "executed",
+            Self::Continued => "continued",
+            Self::Read => "read",
+        }
+    }
+
+    /// Returns the mark with this name, if there is one.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        [Self::Executed, Self::Continued, Self::Read]
+            .into_iter()
+            .find(|mark| mark.name().as_bytes() == name)
+    }
+
+    /// Puts the mark into the upper bits of a length, as a trace file with schema 2 stores it.
+    pub(crate) fn encode(self, length: u32) -> u32 {
+        match self {
+            Self::Executed => length,
+            Self::Continued => length | CONTINUED,
+            Self::Read => length | READ,
+        }
+    }
+
+    /// Splits a stored length into mark and length. With both bits set the length stays too long,
+    /// so that it is refused.
+    pub(crate) fn decode(stored: u32) -> (Self, u32) {
+        match stored & (READ | CONTINUED) {
+            READ => (Self::Read, stored & !READ),
+            CONTINUED => (Self::Continued, stored & !CONTINUED),
+            _ => (Self::Executed, stored),
+        }
+    }
+}
+
+/// Joins pieces of code that are fetched one after another into runs.
+#[derive(Default)]
+pub struct RunBuilder {
+    current: Option<Run>,
+}
+
+impl RunBuilder {
+    /// Adds a piece. Returns the run before it if a jump lies between them.
+    #[inline]
+    pub fn push(&mut self, piece: Run) -> Option<Run> {
+        match &mut self.current {
+            Some(run)
+                if run.end() == piece.offset && run.length + piece.length <= MAX_RUN_BYTES =>
+            {
+                run.length += piece.length;
+                None
+            }
+            current => current.replace(piece),
+        }
+    }
+
+    /// Ends the current run and returns it.
+    #[inline]
+    pub fn cut(&mut self) -> Option<Run> {
+        self.current.take()
+    }
+}
+
+/// Joins runs that data reads cut apart, and drops the reads.
+#[derive(Default)]
+pub struct ExecutedRunMerger {
+    current: Option<Run>,
+}
+
+impl ExecutedRunMerger {
+    /// Adds a run. Returns the executed run before it if that is complete.
+    #[inline]
+    pub fn push(&mut self, run: Run, mark: Mark) -> Option<Run> {
+        match (mark, &mut self.current) {
+            (Mark::Read, _) => None,
+            (Mark::Continued, Some(current)) if current.end() == run.offset => {
+                current.length += run.length;
+                None
+            }
+            (_, current) => current.replace(run),
+        }
+    }
+
+    /// Returns the last executed run.
+    pub fn finish(&mut self) -> Option<Run> {
+        self.current.take()
+    }
+}

@@ -1,0 +1,116 @@
+//! Traces as streams of runs.
+
+use flashpager_base::{Error, Result};
+
+use crate::run::{Mark, Run};
+use crate::warm_up::WarmUp;
+
+/// Number of runs in a chunk.
+pub const CHUNK_RUNS: usize = 16 * 1024;
+
+/// Runs between two calls of `go_on`: with many cache sizes each run takes a while.
+const GO_ON_RUNS: usize = 256;
+
+/// A stream of runs.
+pub trait RunSource {
+    /// Replaces `runs` by the next chunk; empty at the end.
+    ///
+    /// # Errors
+    /// Runs that cannot be read, or are damaged.
+    fn read(&mut self, runs: &mut Vec<Run>) -> Result<()>;
+
+    /// Returns the kind of each run of the last chunk; empty if all are [`Mark::Executed`].
+    fn marks(&self) -> &[Mark] {
+        &[]
+    }
+}
+
+/// A trace, which can be read as often as needed.
+pub trait Trace: Sync {
+    /// Returns the size of the flash image in bytes. Every run lies below.
+    fn image_bytes(&self) -> u32;
+
+    /// Starts to read from the first run.
+    ///
+    /// # Errors
+    /// A trace that cannot be read.
+    fn runs(&self) -> Result<Box<dyn RunSource + '_>>;
+
+    /// Returns all runs if they are in memory.
+    fn in_memory(&self) -> Option<&[Run]> {
+        None
+    }
+
+    /// Returns the first runs, which fill a cache and are not counted.
+    fn warm_up(&self) -> WarmUp {
+        WarmUp::default()
+    }
+
+    /// Tells whether data reads are among the runs. [`RunSource::marks`] then has their kinds.
+    fn has_reads(&self) -> bool {
+        false
+    }
+}
+
+/// Passes all runs of `trace` to `take`, some at a time. `go_on` is called before each time; the
+/// function stops when it returns false.
+///
+/// # Errors
+/// Errors of reading and of `take`, and [`Error::Interrupted`].
+pub fn for_runs(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(&[Run]) -> Result<()>,
+) -> Result<()> {
+    let mut take_all = |runs: &[Run]| {
+        for some in runs.chunks(GO_ON_RUNS) {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
+            take(some)?;
+        }
+        Ok(())
+    };
+    if let Some(runs) = trace.in_memory() {
+        return take_all(runs);
+    }
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        take_all(&chunk)?;
+    }
+}
+
+/// Passes each run of `trace` with its kind to `take`. `go_on` is that of [`for_runs`].
+///
+/// # Errors
+/// Those of [`for_runs`].
+pub fn for_marked_runs(
+    trace: &dyn Trace,
+    go_on: &dyn Fn() -> bool,
+    mut take: impl FnMut(Run, Mark) -> Result<()>,
+) -> Result<()> {
+    if !trace.has_reads() {
+        return for_runs(trace, go_on, |runs| {
+            runs.iter().try_for_each(|run| take(*run, Mark::Executed))
+        });
+    }
+    let mut source = trace.runs()?;
+    let mut chunk = Vec::new();
+    loop {
+        if !go_on() {
+            return Err(Error::Interrupted);
+        }
+        source.read(&mut chunk)?;
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        for (run, mark) in chunk.iter().zip(source.marks()) {
+            take(*run, *mark)?;
+        }
+    }
+}
