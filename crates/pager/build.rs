@@ -1,24 +1,24 @@
-//! The pager in C is compiled for each policy, lookup and register, with sizes that vary.
+//! Compiles the pager in C once for each policy, lookup and register, with sizes that are variables.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const POLICIES: [&str; 6] = ["fifo", "clock", "pa-clock", "sieve", "lru", "random"];
-/// Those that need not see a hit.
+/// The policies that need not see a hit.
 const MMU_POLICIES: [&str; 6] = ["fifo", "clock", "pa-clock", "random", "fifo-sc", "pa-fifo-sc"];
 const MMU_SCHEDULES: [&str; 3] = ["sequential", "parallel", "parallel-mmu"];
 const LOOKUPS: [&str; 3] = ["table", "hint", "scan"];
 const REGISTERS: [&str; 5] =
     ["sequential", "start-column", "random-column", "double-buffer", "double-buffer-prefetch"];
-/// The registers that have shapes with the narrow types of a small image, too.
+/// The registers that also have variants with the narrow types of a small image.
 const SMALL: [&str; 2] = ["sequential", "random-column"];
-/// Bytes of a tag, of shapes that check one: each such register has a share of the pairs of policy
-/// and lookup, as what tags do depends on neither.
+/// Sizes of a tag, in bytes, of variants that check tags. Checking depends on neither policy nor lookup,
+/// so that each register has it with some of their pairs.
 const TAGS: [u32; 3] = [8, 1, 16];
 
-/// Its types, and the bytes of its tags.
+/// The width of a variant's types, and the size of its tags, in bytes.
 #[derive(Clone, Copy)]
-struct Kind {
+struct VariantKind {
     small: bool,
     tag_bytes: u32,
 }
@@ -34,20 +34,20 @@ fn main() -> std::io::Result<()> {
     let pairs = pairs.chain(MMU_POLICIES.map(|policy| (policy, "mmu")));
     for (place, (policy, lookup)) in pairs.enumerate() {
         for (turn, register) in REGISTERS.into_iter().enumerate() {
-            // No count depends on the schedule: behind an MMU all in turn.
+            // No count depends on the schedule: behind an MMU the variants have them in turn.
             let schedule =
                 if lookup == "mmu" { MMU_SCHEDULES[(place + turn) % 3] } else { "parallel" };
-            let mut kinds = vec![Kind { small: false, tag_bytes: 0 }];
+            let mut kinds = vec![VariantKind { small: false, tag_bytes: 0 }];
             if SMALL.contains(&register) {
-                kinds.push(Kind { small: true, tag_bytes: 0 });
+                kinds.push(VariantKind { small: true, tag_bytes: 0 });
             }
-            // The spare area is reached by a register whose column can be changed.
+            // The spare area needs a register whose column can be changed.
             if turn >= 2 && (place + place / 3 + turn) % 3 == 0 {
                 let tag_bytes = TAGS[place / 3 % TAGS.len()];
-                kinds.push(Kind { small: register == "random-column", tag_bytes });
+                kinds.push(VariantKind { small: register == "random-column", tag_bytes });
             }
             for kind in kinds {
-                let Kind { small, tag_bytes } = kind;
+                let VariantKind { small, tag_bytes } = kind;
                 let size = if small { "small" } else { "large" };
                 let name = format!("fp_{policy}_{lookup}_{register}_{size}_{tag_bytes}");
                 let name = name.replace('-', "_");
@@ -56,24 +56,25 @@ fn main() -> std::io::Result<()> {
                 std::fs::write(&path, source)?;
                 build.file(path);
                 count += 1;
-                let _ = writeln!(externs, "    static {name}: ffi::Shape;");
+                let _ = writeln!(externs, "    static {name}: ffi::VariantFunctions;");
                 let _ = writeln!(
                     list,
-                    "    Shape::new({policy:?}, {lookup:?}, {register:?}, {schedule:?}, {small}, \
+                    "    Variant::new({policy:?}, {lookup:?}, {register:?}, {schedule:?}, {small}, \
                      {tag_bytes}, &raw const {name}),"
                 );
             }
         }
     }
     build.compile("flashpager_pager");
-    let shapes = format!(
-        "unsafe extern \"C\" {{\n{externs}}}\n/// All there are.\npub static SHAPES: [Shape; \
+    let variants = format!(
+        "unsafe extern \"C\" {{\n{externs}}}\n/// All variants.\npub static VARIANTS: [Variant; \
          {count}] = [\n{list}];\n"
     );
-    std::fs::write(output.join("shapes.rs"), shapes)
+    std::fs::write(output.join("variants.rs"), variants)
 }
 
-fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, kind: Kind) -> String {
+/// Returns the C file of a variant: its choices as macros, and the pager with its emulated chip.
+fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, kind: VariantKind) -> String {
     let mut text = String::new();
     for (kind, choice) in ["POLICY", "LOOKUP", "REGISTER"].into_iter().zip(choices) {
         let choice = choice.replace('-', "_").to_uppercase();
@@ -82,12 +83,12 @@ fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, kind: 
     let schedule = schedule.replace('-', "_").to_uppercase();
     let _ = writeln!(text, "#define FP_PAGER_SCHEDULE FP_PAGER_SCHEDULE_{schedule}");
     if kind.small {
-        text += "#define SHAPE_IS_SMALL\n";
+        text += "#define VARIANT_IS_SMALL\n";
     }
     if kind.tag_bytes > 0 {
-        let _ = writeln!(text, "#define SHAPE_TAG_BYTES {}", kind.tag_bytes);
+        let _ = writeln!(text, "#define VARIANT_TAG_BYTES {}", kind.tag_bytes);
     }
-    let shape = runtime.join("emulated/shape.c");
-    let _ = writeln!(text, "#define SHAPE {name}\n#include {:?}", shape.display().to_string());
+    let variant = runtime.join("emulated/variant.c");
+    let _ = writeln!(text, "#define VARIANT {name}\n#include {:?}", variant.display().to_string());
     text
 }

@@ -1,17 +1,17 @@
-//! The pager's counts are the engine's, to the last one.
+//! The counts of the pager in C equal those of the engine.
 
 use std::path::{Path, PathBuf};
 
-use flashpager_pager::{Counts, SHAPES, Shape, Sizes};
+use flashpager_pager::{PagerCounts, VARIANTS, Variant, DesignSizes};
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
 use flashpager_replay::{CacheDesign, Tags, replay};
 use flashpager_trace::{MemoryTrace, Run, TraceFile};
 use proptest::prelude::*;
 
-/// Of a shipped trace: enough to reach all parts of a program.
+/// Runs taken of a shipped trace: enough to reach all parts of a program.
 const RUNS: usize = 100_000;
-/// Random programs, where nobody asks for another number of them.
+/// Random programs by default.
 const CASES: u32 = 64;
 
 fn cases_wanted() -> Option<u32> {
@@ -22,11 +22,11 @@ fn has_parameter(policy: &str) -> bool {
     matches!(policy, "pa-clock" | "random" | "fifo-sc" | "pa-fifo-sc")
 }
 
-fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
-    let policy = if has_parameter(shape.policy) {
-        format!("{}({})", shape.policy, sizes.parameter)
+fn design_of(variant: &Variant, sizes: &DesignSizes) -> (CacheDesign, RegisterDesign) {
+    let policy = if has_parameter(variant.policy) {
+        format!("{}({})", variant.policy, sizes.parameter)
     } else {
-        shape.policy.to_owned()
+        variant.policy.to_owned()
     };
     let cache = CacheDesign {
         cache_bytes: u64::from(sizes.frames) * u64::from(sizes.page_bytes),
@@ -36,7 +36,7 @@ fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
         hierarchy: None,
     };
     let register = RegisterDesign {
-        model: shape.register.parse::<RegisterModel>().unwrap(),
+        model: variant.register.parse::<RegisterModel>().unwrap(),
         flash_page_bytes: sizes.flash_page_bytes,
         codeword_bytes: Some(sizes.codeword_bytes).filter(|&bytes| bytes > 1),
         prefetch_lines: 0,
@@ -44,27 +44,27 @@ fn design_of(shape: &Shape, sizes: &Sizes) -> (CacheDesign, RegisterDesign) {
     (cache, register)
 }
 
-/// The tags that a shape checks, if any.
-fn tags_of(shape: &Shape, sizes: &Sizes) -> Option<Tags> {
-    /// Version and number, of which the MAC is taken, too.
+/// The tags that a variant checks. `None` if it checks none.
+fn tags_of(variant: &Variant, sizes: &DesignSizes) -> Option<Tags> {
+    /// Bytes of version and number, which the MAC covers beside the unit.
     const HEAD_BYTES: u32 = 8;
-    (shape.tag_bytes > 0).then(|| Tags {
-        tag_bytes: shape.tag_bytes,
+    (variant.tag_bytes > 0).then(|| Tags {
+        tag_bytes: variant.tag_bytes,
         mac_bytes: HEAD_BYTES + sizes.page_bytes.max(sizes.codeword_bytes),
-        changes_column: shape.register == "random-column",
+        changes_column: variant.register == "random-column",
     })
 }
 
-/// What the engine counts.
+/// The counts of the engine, in the pager's types.
 fn expected(
     trace: &MemoryTrace,
     cache: &CacheDesign,
     register: RegisterDesign,
     tags: Option<Tags>,
-) -> Counts {
+) -> PagerCounts {
     let (mut all, _) = replay(trace, cache, &[register], &|| true, None).unwrap();
     let modulo = |count: u64| count as u32;
-    let of = |counts: flashpager_replay::Counts| Counts {
+    let of = |counts: flashpager_replay::Counts| PagerCounts {
         references: modulo(counts.references),
         misses: modulo(counts.misses),
         reference_bits_set: modulo(counts.reference_bits_set),
@@ -91,26 +91,26 @@ fn expected(
     })
 }
 
-fn check(shape: &Shape, sizes: &Sizes, trace: &MemoryTrace, runs: &[Run], whole: bool) {
-    let (cache, register) = design_of(shape, sizes);
+fn check(variant: &Variant, sizes: &DesignSizes, trace: &MemoryTrace, runs: &[Run], whole: bool) {
+    let (cache, register) = design_of(variant, sizes);
     let place = || {
-        let Shape { policy, lookup, register, schedule, is_small, tag_bytes, .. } = shape;
+        let Variant { policy, lookup, register, schedule, is_small, tag_bytes, .. } = variant;
         format!(
             "{policy} {lookup} {register} {schedule} small {is_small} tags {tag_bytes} {sizes:?}"
         )
     };
-    let mut expected = expected(trace, &cache, register, tags_of(shape, sizes));
-    if shape.lookup == "mmu" {
-        // It has no reference bits: setting one again is a fault.
+    let mut expected = expected(trace, &cache, register, tags_of(variant, sizes));
+    if variant.lookup == "mmu" {
+        // An MMU without reference bits faults where a bit is set again.
         expected.false_faults = expected.false_faults.wrapping_add(expected.reference_bits_set);
     }
-    let counted = shape.run(sizes, runs, whole).unwrap_or_else(|why| panic!("{}: {why}", place()));
+    let counted = variant.run(sizes, runs, whole).unwrap_or_else(|why| panic!("{}: {why}", place()));
     assert_eq!(counted, expected, "{}", place());
 }
 
-fn can_be(shape: &Shape, sizes: &Sizes) -> bool {
-    let (cache, register) = design_of(shape, sizes);
-    shape.holds(sizes) && cache.check().is_ok() && register.check(sizes.page_bytes).is_ok()
+fn can_be(variant: &Variant, sizes: &DesignSizes) -> bool {
+    let (cache, register) = design_of(variant, sizes);
+    variant.holds(sizes) && cache.check().is_ok() && register.check(sizes.page_bytes).is_ok()
 }
 
 fn traces_in(folder: &Path) -> Vec<PathBuf> {
@@ -127,7 +127,7 @@ fn traces_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// All policies, lookups and registers on every shipped trace.
+/// All policies, lookups and registers take every shipped trace.
 #[test]
 fn shipped_traces() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces"));
@@ -140,11 +140,11 @@ fn shipped_traces() {
         let runs = &runs[..runs.len().min(RUNS)];
         let image_bytes = flashpager_trace::Trace::image_bytes(&trace);
         let trace = MemoryTrace::with_image(runs.to_vec(), image_bytes);
-        for shape in &SHAPES {
+        for variant in &VARIANTS {
             for (frames, page_bytes, flash_page_bytes, codeword_bytes) in
                 [(30, 64, 2048, 1), (7, 256, 1024, 512), (200, 16, 4096, 1)]
             {
-                let sizes = Sizes {
+                let sizes = DesignSizes {
                     frames,
                     page_bytes,
                     flash_page_bytes,
@@ -152,24 +152,24 @@ fn shipped_traces() {
                     image_bytes,
                     parameter: 3,
                 };
-                if can_be(shape, &sizes) {
-                    check(shape, &sizes, &trace, runs, false);
+                if can_be(variant, &sizes) {
+                    check(variant, &sizes, &trace, runs, false);
                     checked += 1;
                 }
             }
         }
     }
-    // Of the large shapes alone two sizes of nine traces; few are too large.
+    // The large variants alone take two sizes of nine traces; few designs are too large.
     assert!(checked > 90 * 2 * 9, "{checked} were checked");
 }
 
-/// Whether there is time: `make soak` asks for more cases than there are by default.
+/// Returns `true` in a soak, which asks for more cases than there are by default.
 fn is_soak() -> bool {
     cases_wanted().is_some_and(|cases| cases > CASES)
 }
 
-/// All strings of references to a few pages, and all small sizes: in turn, or in a soak all of them
-/// with each string.
+/// All strings of references to four pages. Each string takes one of the small sizes in turn, or in
+/// a soak all of them.
 #[test]
 fn exhaustive() {
     const PAGES: u32 = 4;
@@ -180,7 +180,7 @@ fn exhaustive() {
         for flash_page_bytes in [8, 16, 1024] {
             for codeword_bytes in [1, 2, 8] {
                 for parameter in 1..=3 {
-                    all_sizes.push(Sizes {
+                    all_sizes.push(DesignSizes {
                         frames,
                         page_bytes: 4,
                         flash_page_bytes,
@@ -194,25 +194,25 @@ fn exhaustive() {
     }
     for number in 0..PAGES.pow(LENGTH) {
         let page = |place: u32| number / PAGES.pow(place) % PAGES;
-        // What is the same but for the names of its pages is not: registers know their order.
+        // Strings that differ only in the names of pages differ to a register, which knows their order.
         let runs: Vec<Run> =
             (0..LENGTH).map(|place| Run { offset: page(place) * 4, length: 4 }).collect();
         let trace = MemoryTrace::with_image(runs.clone(), image_bytes);
-        // The step has no factor in common with their number, nor with that of the pages.
+        // The step is coprime to the number of sizes and to that of the pages.
         let one = number as usize * 31 % all_sizes.len();
         let sizes = if is_soak() { &all_sizes[..] } else { &all_sizes[one..=one] };
         for sizes in sizes {
             // A policy that takes no parameter takes one size of three.
             let takes =
-                |shape: &Shape| sizes.parameter == 1 || !is_soak() || has_parameter(shape.policy);
-            for shape in SHAPES.iter().filter(|shape| takes(shape) && can_be(shape, sizes)) {
-                check(shape, sizes, &trace, &runs, true);
+                |variant: &Variant| sizes.parameter == 1 || !is_soak() || has_parameter(variant.policy);
+            for variant in VARIANTS.iter().filter(|variant| takes(variant) && can_be(variant, sizes)) {
+                check(variant, sizes, &trace, &runs, true);
             }
         }
     }
 }
 
-/// All sizes up to some, each with a long random program.
+/// All sizes up to six frames, each with a long random program.
 #[test]
 fn all_small_sizes() {
     let mut state = 1_u32;
@@ -235,7 +235,7 @@ fn all_small_sizes() {
                         })
                         .collect();
                     let trace = MemoryTrace::with_image(runs.clone(), image_bytes);
-                    let sizes = Sizes {
+                    let sizes = DesignSizes {
                         frames,
                         page_bytes,
                         flash_page_bytes,
@@ -243,8 +243,8 @@ fn all_small_sizes() {
                         image_bytes,
                         parameter: 1 + random(7),
                     };
-                    for shape in SHAPES.iter().filter(|shape| can_be(shape, &sizes)) {
-                        check(shape, &sizes, &trace, &runs, true);
+                    for variant in VARIANTS.iter().filter(|variant| can_be(variant, &sizes)) {
+                        check(variant, &sizes, &trace, &runs, true);
                     }
                 }
             }
@@ -254,7 +254,7 @@ fn all_small_sizes() {
 
 #[derive(Debug)]
 struct Case {
-    sizes: Sizes,
+    sizes: DesignSizes,
     runs: Vec<Run>,
 }
 
@@ -266,7 +266,7 @@ fn cases() -> impl Strategy<Value = Case> {
             let flash_page_bytes = page_bytes << more;
             let image_bytes =
                 (pages - 1) * page_bytes + 1 + (last * f64::from(page_bytes - 1)) as u32;
-            let sizes = Sizes {
+            let sizes = DesignSizes {
                 frames,
                 page_bytes,
                 flash_page_bytes,
@@ -295,18 +295,18 @@ proptest! {
             runs = runs.iter().copied().cycle().take(600).collect();
         }
         let trace = MemoryTrace::with_image(runs.clone(), sizes.image_bytes);
-        for shape in SHAPES.iter().filter(|shape| can_be(shape, &sizes)) {
-            check(shape, &sizes, &trace, &runs, false);
+        for variant in VARIANTS.iter().filter(|variant| can_be(variant, &sizes)) {
+            check(variant, &sizes, &trace, &runs, false);
         }
     }
 }
 
-/// What is read is right, and nothing behind the image is given.
+/// Bytes that are read are the image's, and none behind the image can be read.
 #[test]
 fn reading() {
     let image_bytes = 1000;
-    for shape in SHAPES.iter().filter(|shape| shape.lookup != "mmu") {
-        let sizes = Sizes {
+    for variant in VARIANTS.iter().filter(|variant| variant.lookup != "mmu") {
+        let sizes = DesignSizes {
             frames: 3,
             page_bytes: 16,
             flash_page_bytes: 1024,
@@ -315,11 +315,11 @@ fn reading() {
             parameter: 2,
         };
         let mut bytes = [0; 100];
-        shape.read(&sizes, 13, &mut bytes).unwrap();
+        variant.read(&sizes, 13, &mut bytes).unwrap();
         let wanted: Vec<u8> =
             (13..113_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         assert_eq!(bytes[..], wanted[..]);
-        assert!(shape.read(&sizes, 950, &mut bytes).is_err(), "the image ends in its last page");
-        assert!(shape.read(&sizes, u32::MAX - 3, &mut bytes).is_err());
+        assert!(variant.read(&sizes, 950, &mut bytes).is_err(), "the image ends in its last page");
+        assert!(variant.read(&sizes, u32::MAX - 3, &mut bytes).is_err());
     }
 }

@@ -1,17 +1,22 @@
 /*
- * A pager of a policy, a lookup and a register, whose sizes are variables, before an emulated chip
+ * A variant: the pager with one policy, lookup and register, in front of an emulated chip
  *
- * For tests that want many sizes: SHAPE is the name of the only thing that can be seen outside. The
- * code is that of pager.c; a device has constants where this has variables. SHAPE_IS_SMALL gives it
- * the narrow types of a small image, SHAPE_TAG_BYTES tags. Behind an MMU, whose entries are emulated, it counts the
- * references itself: the pager does not see hits.
+ * A device has its sizes as constants; here they are variables, for tests that want many sizes. The file
+ * that includes this one defines the policy, the lookup, the register and the schedule, and
+ *
+ *   VARIANT            the name of the struct with its functions; all else is static
+ *   VARIANT_IS_SMALL   if it has the narrow types of a small image
+ *   VARIANT_TAG_BYTES  the size of tags, if it has some
+ *
+ * Behind an MMU, whose page table is emulated, the references are counted here, as the pager sees no
+ * hits.
  */
-#include "shape.h"
+#include "variant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct shape_sizes sizes;
+static struct variant_sizes sizes;
 
 #define FP_PAGER_API static __attribute__((unused))
 #define FP_PAGER_DESIGN_GIVEN
@@ -24,22 +29,22 @@ static struct shape_sizes sizes;
 #define FP_PAGER_WALK_BUDGET (sizes.parameter)
 #define FP_PAGER_SEED (sizes.parameter)
 #define FP_PAGER_VALID ((uint_fast16_t)sizes.parameter)
-#ifdef SHAPE_TAG_BYTES
-#define FP_PAGER_TAG_BYTES SHAPE_TAG_BYTES
+#ifdef VARIANT_TAG_BYTES
+#define FP_PAGER_TAG_BYTES VARIANT_TAG_BYTES
 #define FP_PAGER_TAG_AT 2
 #define FP_PAGER_IMAGE_VERSION 7
 #endif
 #define FP_PAGER_SIZES_VARY
-#ifdef SHAPE_IS_SMALL
-#define FP_PAGER_MOST_FRAMES SHAPE_SMALL_FRAMES
-#define FP_PAGER_MOST_PAGES SHAPE_SMALL_PAGES
-#define FP_PAGER_MOST_PAGE_BYTES SHAPE_SMALL_PAGE_BYTES
+#ifdef VARIANT_IS_SMALL
+#define FP_PAGER_MOST_FRAMES VARIANT_SMALL_FRAMES
+#define FP_PAGER_MOST_PAGES VARIANT_SMALL_PAGES
+#define FP_PAGER_MOST_PAGE_BYTES VARIANT_SMALL_PAGE_BYTES
 #else
-#define FP_PAGER_MOST_FRAMES SHAPE_FRAMES
-#define FP_PAGER_MOST_PAGES SHAPE_PAGES
-#define FP_PAGER_MOST_PAGE_BYTES SHAPE_PAGE_BYTES
+#define FP_PAGER_MOST_FRAMES VARIANT_FRAMES
+#define FP_PAGER_MOST_PAGES VARIANT_PAGES
+#define FP_PAGER_MOST_PAGE_BYTES VARIANT_PAGE_BYTES
 #endif
-#define FP_PAGER_MOST_CODEWORD_BYTES SHAPE_CODEWORD_BYTES
+#define FP_PAGER_MOST_CODEWORD_BYTES VARIANT_CODEWORD_BYTES
 
 #include "../pager.c"
 
@@ -52,7 +57,7 @@ _Noreturn static void illegal(const char *what)
 #define CHIP_ILLEGAL(what) illegal(what)
 #define CHIP_PAGES ((sizes.image_bytes - 1) / sizes.flash_page_bytes + 1)
 #if FP_PAGER_TAG_BYTES
-/* A MAC for tests: each byte of it depends on all that it is taken of, and on their order. */
+/* A MAC for tests: each of its bytes depends on all bytes that it covers, and on their order. */
 FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
                                uint8_t tag[FP_PAGER_TAG_BYTES])
 {
@@ -68,11 +73,11 @@ FP_PAGER_API uint32_t fp_flash_oldest(void)
     return FP_PAGER_IMAGE_VERSION;
 }
 
-/* A byte of the spare area, as the header of the pager defines it: tags of version, number and data
- * of each unit, which is a codeword, or a cache page where that is as large or larger. */
+/* A byte of the spare area, which holds the tags of the units: see "Authentication" in
+ * flashpager_pager.h. */
 static uint8_t spare_byte(uint32_t page, uint32_t at)
 {
-    static uint8_t tag[FP_PAGER_TAG_BYTES], unit[SHAPE_PAGE_BYTES];
+    static uint8_t tag[FP_PAGER_TAG_BYTES], unit[VARIANT_PAGE_BYTES];
     const uint32_t bytes =
         sizes.codeword_bytes > sizes.page_bytes ? sizes.codeword_bytes : sizes.page_bytes;
     const uint32_t in_page = (at - FP_PAGER_TAG_AT) / FP_PAGER_TAG_BYTES;
@@ -82,7 +87,7 @@ static uint8_t spare_byte(uint32_t page, uint32_t at)
         for (unsigned i = 0; i < 4; i++)
             head[4 + i] = (uint8_t)(number >> 8 * i);
         for (uint32_t i = 0; i < bytes; i++)
-            unit[i] = shape_byte(number * bytes + i);
+            unit[i] = variant_byte(number * bytes + i);
         fp_flash_mac(head, unit, bytes, tag);
     }
     return tag[(at - FP_PAGER_TAG_AT) % FP_PAGER_TAG_BYTES];
@@ -90,13 +95,13 @@ static uint8_t spare_byte(uint32_t page, uint32_t at)
 
 static uint8_t chip_byte(uint32_t page, uint32_t column)
 {
-    return column < sizes.flash_page_bytes ? shape_byte(page * sizes.flash_page_bytes + column)
+    return column < sizes.flash_page_bytes ? variant_byte(page * sizes.flash_page_bytes + column)
                                            : spare_byte(page, column - sizes.flash_page_bytes);
 }
 
 #define CHIP_BYTE(page, column) chip_byte(page, column)
 #else
-#define CHIP_BYTE(page, column) shape_byte((page)*sizes.flash_page_bytes + (column))
+#define CHIP_BYTE(page, column) variant_byte((page)*sizes.flash_page_bytes + (column))
 #endif
 #include "chip.h"
 
@@ -117,10 +122,10 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 }
 
 #if FP_PAGER_LOOKUP == FP_PAGER_MMU
-/* The page table: a frame + 1, and whether it is valid. */
+/* The page table. */
 static struct {
-    uint16_t frame;
-    uint8_t valid;
+    uint16_t frame; /* + 1; 0 for none */
+    uint8_t valid;  /* 1 if accesses do not fault */
 } entries[FP_PAGER_MOST_PAGES];
 static uint8_t memory[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];
 static uint32_t references, current;
@@ -135,7 +140,6 @@ FP_PAGER_API uint_fast16_t fp_mmu_frame(fp_page page)
     return entries[page].frame;
 }
 
-/* No two pages are in one frame: whoever comes in takes one that was left. */
 FP_PAGER_API void fp_mmu_map(fp_page page, uint_fast16_t frame)
 {
     chip_demand(frame < sizes.frames && !entries[page].valid, "map of what is mapped");
@@ -190,7 +194,7 @@ static int read_bytes(uint32_t from, uint8_t *to, size_t size)
 #define READ read_bytes
 #endif
 
-static int start(const struct shape_sizes *design)
+static int start(const struct variant_sizes *design)
 {
     sizes = *design;
     chip_reset();
@@ -204,8 +208,7 @@ static int start(const struct shape_sizes *design)
     return fp_pager_start();
 }
 
-/* What a program does that takes a run: a byte of each of its pages, or all bytes. */
-static int take(const struct shape_run *runs, size_t count, int whole)
+static int take(const struct variant_run *runs, size_t count, int whole)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t at = runs[i].offset;
@@ -213,8 +216,8 @@ static int take(const struct shape_run *runs, size_t count, int whole)
         JUMP(at);
         while (at < end) {
             int byte = TAKE(at);
-            if (byte != shape_byte(at))
-                return byte < 0 ? byte : SHAPE_WRONG_BYTE;
+            if (byte != variant_byte(at))
+                return byte < 0 ? byte : VARIANT_WRONG_BYTE;
             at++;
             if (!whole && at < end) {
                 at = (at - 1) / sizes.page_bytes * sizes.page_bytes + sizes.page_bytes;
@@ -225,20 +228,37 @@ static int take(const struct shape_run *runs, size_t count, int whole)
     return 0;
 }
 
-static void tell(struct shape_counts *counts)
+static void get_counts(struct variant_counts *counts)
 {
-    const struct fp_pager_stat *of = fp_pager_stat();
-    counts->stat = (struct shape_stat){
-        REFERENCES,        of->misses,     of->reference_bits_set, of->loads,
-        of->prefetches,    of->other_page, of->other_buffer,       of->forward,
-        of->backward,      of->column_changes, of->bytes_fetched,  of->bytes_skipped,
-        of->walk,          of->max_walk,   of->false_faults,       of->downgrades,
-        of->tag_bytes_fetched, of->mac_bytes,
+    const struct fp_pager_stat *counted = fp_pager_stat();
+    counts->stat = (struct variant_stat){
+        .references = REFERENCES,
+        .misses = counted->misses,
+        .reference_bits_set = counted->reference_bits_set,
+        .loads = counted->loads,
+        .prefetches = counted->prefetches,
+        .other_page = counted->other_page,
+        .other_buffer = counted->other_buffer,
+        .forward = counted->forward,
+        .backward = counted->backward,
+        .column_changes = counted->column_changes,
+        .bytes_fetched = counted->bytes_fetched,
+        .bytes_skipped = counted->bytes_skipped,
+        .walk = counted->walk,
+        .max_walk = counted->max_walk,
+        .false_faults = counted->false_faults,
+        .downgrades = counted->downgrades,
+        .tag_bytes_fetched = counted->tag_bytes_fetched,
+        .mac_bytes = counted->mac_bytes,
     };
-    counts->chip = (struct shape_chip){
-        chip.counts.loads,         chip.counts.prefetches,    chip.counts.column_changes,
-        chip.counts.bytes_fetched, chip.counts.bytes_skipped, chip.counts.tag_bytes_fetched,
+    counts->chip = (struct variant_chip){
+        .loads = chip.counts.loads,
+        .prefetches = chip.counts.prefetches,
+        .column_changes = chip.counts.column_changes,
+        .bytes_fetched = chip.counts.bytes_fetched,
+        .bytes_skipped = chip.counts.bytes_skipped,
+        .tag_bytes_fetched = chip.counts.tag_bytes_fetched,
     };
 }
 
-const struct shape SHAPE = {start, take, READ, tell};
+const struct variant VARIANT = {start, take, READ, get_counts};
