@@ -157,7 +157,7 @@ static void check_state(void)
     for (unsigned page = 0; page < PAGES; page++)
         EXPECT(cached[page] == (pager.table[page] != 0));
 #endif
-#if ORDERED
+#if KEEPS_ORDER
     bool listed[FP_PAGER_FRAMES] = {false};
     for (unsigned place = 0; place < FP_PAGER_FRAMES; place++) {
         EXPECT(pager.order[place] < FP_PAGER_FRAMES && !listed[pager.order[place]]);
@@ -189,7 +189,7 @@ static void check_failure(const void *before_, size_t size)
 #if POLICY_IS(RANDOM)
     EXPECT_EQ(pager.random, before.random);
 #endif
-#if ORDERED
+#if KEEPS_ORDER
     EXPECT(!memcmp(pager.order, before.order, sizeof(before.order)));
 #endif
     for (unsigned frame = 0; frame < FP_PAGER_FRAMES; frame++) {

@@ -109,7 +109,7 @@ FP_PAGER_API void fp_mmu_unmap(fp_page page)
 /* What the program sees, and what it may not. */
 static void check(void)
 {
-    EXPECT(is_sound());
+    EXPECT(is_consistent());
     for (unsigned page = 0; page < PAGES; page++) {
         unsigned shown = 0;
         for (unsigned block = 0; block < BLOCKS; block++) {

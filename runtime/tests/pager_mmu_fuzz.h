@@ -129,7 +129,7 @@ static unsigned check_state(void)
         taken[frame] = true;
         mapped++;
         EXPECT_EQ(PAGE_OF(pager.entry[frame]), page);
-#if SETS_BIT
+#if INSERTED_BIT
         EXPECT(table.valid[page] == ((pager.entry[frame] & REFERENCED) != 0));
 #else
         EXPECT(table.valid[page]);
@@ -141,7 +141,7 @@ static unsigned check_state(void)
     for (unsigned frame = 0; frame < pager.used; frame++)
         empty += PAGE_OF(pager.entry[frame]) == NO_PAGE;
     EXPECT_EQ(mapped + empty, pager.used);
-#if SECOND_CHANCE
+#if HAS_SECOND_CHANCE
     /* From the oldest on: invalid pages, then as many valid ones as are said. */
     unsigned valid = 0, place = (unsigned)pager.hand;
     for (unsigned i = 0; i < pager.used; i++) {
@@ -174,7 +174,7 @@ static void check_failure(const void *before_, size_t size, const struct table *
 #if POLICY_IS(RANDOM)
     EXPECT_EQ(pager.random, before.random);
 #endif
-#if SECOND_CHANCE
+#if HAS_SECOND_CHANCE
     EXPECT_EQ(pager.valid, before.valid);
     EXPECT_EQ(pager.valid_from, before.valid_from);
     EXPECT(!memcmp(pager.newer, before.newer, sizeof(before.newer)));
@@ -284,7 +284,7 @@ static bool damage(uint64_t *random)
 {
     const unsigned frame = random_below(random, FP_PAGER_FRAMES);
     const uint8_t by = (uint8_t)(1 + random_below(random, 255));
-    switch (random_below(random, SECOND_CHANCE ? 8 : 4)) {
+    switch (random_below(random, HAS_SECOND_CHANCE ? 8 : 4)) {
     case 0:
         pager.entry[frame] ^= random_below(random, 2) ? REFERENCED : by;
         break;
@@ -300,7 +300,7 @@ static bool damage(uint64_t *random)
             if (table.frame[page] == frame + 1)
                 table.valid[page] = false;
         break;
-#if SECOND_CHANCE
+#if HAS_SECOND_CHANCE
     case 4:
         pager.newer[frame] ^= by;
         return frame < pager.used;

@@ -2,10 +2,10 @@
 
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
-Each mutant replaces one piece of text of pager/pager.c, or of the driver of a OneNAND, which must
-be there once. It is caught where a test of runtime/tests/test_pager_*.c fails, or where `flashpager
-verify` finds a count that differs on a Cortex-M3 that QEMU emulates; or where one of them does not
-end.
+Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, or of the driver of
+a OneNAND. The text must be there once. A mutant is caught if a test of runtime/tests/test_pager_*.c
+fails, if `flashpager verify` finds a count that differs on a Cortex-M3 that QEMU emulates, or if one
+of them does not end.
 """
 
 import argparse
@@ -56,181 +56,229 @@ def _of_onenand(name: str, right: str, wrong: str = "") -> Mutant:
     return Mutant(f"onenand-{name}", right, wrong, "pager/onenand/onenand.c")
 
 
+def _of_core(name: str, header: str, right: str, wrong: str = "") -> Mutant:
+    return Mutant(name, right, wrong, f"pager/core/{header}.h")
+
+
 _MUTANTS = (
-    Mutant("hand-stays", "pager.hand = behind(place);", "pager.hand = place;"),
-    Mutant("bits-not-cleared", "pager.entry[frame] &= (entry_t)~REFERENCED;", ""),
-    Mutant("bits-not-set", "*entry |= REFERENCED;", ""),
-    Mutant(
+    _of_core(
+        "hand-stays",
+        "policy_clock",
+        "pager.hand = next_place(search->place);",
+        "pager.hand = search->place;",
+    ),
+    _of_core(
+        "fifo-hand-stays",
+        "policy_fifo",
+        "pager.hand = next_place(search->place);",
+        "pager.hand = search->place;",
+    ),
+    _of_core("bits-not-cleared", "reference_bit", "pager.entry[frame] &= (entry_t)~REFERENCED;"),
+    _of_core("bits-not-set", "policy_clock", "    *entry |= REFERENCED;\n"),
+    _of_core(
+        "sieve-bits-not-set", "policy_sieve", "    pager.entry[frame] |= REFERENCED;\n", "(void)frame;"
+    ),
+    _of_core(
         "clock-comes-in-clear",
-        "pager.entry[frame] = (entry_t)(page | REFERENCED);",
-        "pager.entry[frame] = (entry_t)page;",
+        "policy_clock",
+        "#define INSERTED_BIT REFERENCED",
+        "#define INSERTED_BIT 0u",
     ),
-    Mutant(
-        "budget-by-one",
-        "if (search->walk == FP_PAGER_WALK_BUDGET)",
-        "if (search->walk > FP_PAGER_WALK_BUDGET)",
+    _of_core(
+        "budget-by-one", "hand", "search->walk == WALK_BUDGET", "search->walk > WALK_BUDGET"
     ),
-    Mutant(
+    _of_core(
         "nothing-undone",
+        "hand",
         "for (uint_fast16_t walk = search->walk; walk > 1; walk--) {",
         "while (0) {\n        uint_fast16_t walk = search->walk; (void)walk;",
     ),
-    Mutant("one-bit-too-many-undone", "walk > 1; walk--", "walk > 0; walk--"),
-    Mutant(
+    _of_core("one-bit-too-many-undone", "hand", "walk > 1; walk--", "walk > 0; walk--"),
+    _of_core(
         "empty-frame-keeps-bit",
+        "policy",
         "if (PAGE_OF(*entry) == NO_PAGE)\n        *entry = NO_PAGE;",
         "(void)entry;",
     ),
-    Mutant("victim-stays-in-table", "pager.table[page] = 0;", ";"),
-    Mutant("victim-keeps-its-page", "    pager.entry[frame] = NO_PAGE;\n}", "}"),
-    Mutant("sieve-hand", "pager.hand = place == newest ? 0 : place;", "pager.hand = place;"),
-    Mutant("sieve-order", "pager.order[newest] = (stored_frame)frame;", ""),
-    Mutant("lru-order", "    pager.order[0] = (stored_frame)frame;", ""),
-    Mutant(
-        "random-advances",
-        "    pager.random = search->random;\n#elif POLICY_IS(LRU)",
-        "#elif POLICY_IS(LRU)",
+    _of_core("victim-stays-in-table", "lookup_table", "pager.table[page] = 0;", "(void)page;"),
+    _of_core("victim-keeps-its-page", "lookup", "    pager.entry[frame] = NO_PAGE;\n}", "}"),
+    _of_core(
+        "sieve-hand",
+        "policy_sieve",
+        "pager.hand = place == newest ? 0 : place;",
+        "pager.hand = place;",
     ),
-    Mutant(
-        "random-drawn-early", "    search->random = x;", "    search->random = pager.random = x;"
+    _of_core("sieve-order", "policy_sieve", "pager.order[newest] = (stored_frame)frame;"),
+    _of_core("lru-order", "policy_lru", "    pager.order[0] = (stored_frame)frame;"),
+    _of_core(
+        "random-advances", "policy_random", "    pager.random = search->random;", "(void)search;"
     ),
-    Mutant("collapse-forgotten", "if (page != pager.current)", "if (1)"),
-    Mutant(
-        "failure-collapses",
-        "    pager.current = NO_PAGE;\n#endif\n    pager.error",
-        "#endif\n    pager.error",
+    _of_core(
+        "random-drawn-early",
+        "policy_random",
+        "    search->random = x;",
+        "    search->random = pager.random = x;",
     ),
+    _of_core("collapse-forgotten", "collapse", "return page != pager.current;", "return 1;"),
+    _of_core("failure-collapses", "interface_calls", "    part_references();\n"),
     Mutant(
         "register-believed",
-        "        pager.held = NO_FLASH_PAGE;\n#if CRITICAL\n        /* The bus",
-        "#if CRITICAL\n        /* The bus",
+        "        pager.held = NO_FLASH_PAGE;\n        /* A rest",
+        "        /* A rest",
     ),
-    Mutant(
-        "other-buffer-believed",
-        "        pager.other = NO_FLASH_PAGE;\n#endif\n#if FP_PAGER_STATISTICS\n        {",
-        "#endif\n#if FP_PAGER_STATISTICS\n        {",
-    ),
+    Mutant("other-buffer-believed", "        forget_other_buffer();\n        restore", "        restore"),
     Mutant(
         "column-not-widened", "pager.column = stop;", "pager.column = column + FP_PAGER_PAGE_BYTES;"
     ),
-    Mutant(
-        "skip-of-load",
-        "#if REGISTER_IS(SEQUENTIAL) || TWO_BUFFERS\n            pager.column = 0;",
-        "#if TWO_BUFFERS\n            pager.column = 0;",
-    ),
-    Mutant("buffer-not-changed", "            pager.buffer ^= 1u;\n", ""),
+    _of_core("skip-of-load", "register_skip", "REGISTER_IS(SEQUENTIAL) ? 0 : start", "start"),
+    _of_core("buffer-not-changed", "register_buffers", "        pager.buffer ^= 1u;\n"),
     Mutant("wait-forgotten", "if (load)\n            error = fp_flash_wait();", ""),
-    Mutant(
+    _of_core(
         "ahead-not-waited-for",
-        "        if (wanted != pager.held && fp_flash_wait() < 0)",
-        "        if (0)",
+        "register_buffers",
+        "page != pager.held && fp_flash_wait() < 0)",
+        "0)",
     ),
-    Mutant("ahead-waited-for-in-vain", "if (wanted != pager.held && fp_flash", "if (fp_flash"),
-    Mutant(
+    _of_core(
+        "ahead-waited-for-in-vain", "register_buffers", "page != pager.held && fp_flash", "fp_flash"
+    ),
+    _of_core(
         "rest-shown",
+        "mapping_blocks",
         "        fp_mmu_map_block(page, frame, pager.rest_block);",
         "        fp_mmu_map(page, frame);",
     ),
-    Mutant(
-        "rest-not-waited-for", "        finish_rest();\n#endif\n        if", "#endif\n        if"
+    Mutant("rest-not-waited-for", "        finish_rest();\n", ""),
+    _of_core(
+        "rest-believed",
+        "transfer_block",
+        "        pager.comes_whole = 1;\n        evict_frame(frame);",
+        "        ;",
     ),
-    Mutant("rest-believed", "        pager.comes_whole = 1;\n        empty(frame);", "        ;"),
-    Mutant(
-        "rest-of-another", "    if (PAGE_OF(pager.entry[frame]) != page)\n        return;\n", ""
+    _of_core(
+        "rest-of-another",
+        "transfer_block",
+        "    if (PAGE_OF(pager.entry[frame]) != page)\n        return;\n",
     ),
-    Mutant("rest-again-in-parts", "        pager.comes_whole = 1;\n", ""),
-    Mutant("rest-peeked", "        if (!fp_flash_rest_is_there())\n            return NULL;\n", ""),
-    Mutant("ahead-again", "pager.other != wanted + 1u) {", "1) {"),
-    Mutant(
+    _of_core("rest-again-in-parts", "transfer_block", "        pager.comes_whole = 1;\n"),
+    _of_core(
+        "rest-peeked",
+        "interface_faults",
+        "        if (!has_rest_come())\n            return NULL;\n",
+    ),
+    _of_core("ahead-again", "register_buffers", "pager.other_held != page + 1u) {", "1) {"),
+    _of_core(
         "ahead-of-another-block",
-        "fp_flash_load_ahead(placed(pager.other));",
-        "fp_flash_load_ahead(pager.other);",
+        "register_buffers",
+        "fp_flash_load_ahead(physical_page(pager.other_held));",
+        "fp_flash_load_ahead(pager.other_held);",
     ),
-    Mutant("start-while-busy", "    (void)fp_flash_wait(); /* what", "    /* what"),
-    Mutant("ahead-believed", "pager.held = pager.other = NO_FLASH_PAGE;", "{ }"),
-    Mutant("behind-the-image", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"),
+    _of_core("start-while-busy", "register_buffers", "        (void)fp_flash_wait();\n", "        ;"),
+    _of_core(
+        "ahead-believed",
+        "register_buffers",
+        "pager.held = pager.other_held = NO_FLASH_PAGE;",
+        "{ }",
+    ),
+    _of_core(
+        "behind-the-image", "interface_calls", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"
+    ),
     Mutant(
         "tries-by-one", "if (tries++ != FP_PAGER_RETRIES)", "if (tries++ != FP_PAGER_RETRIES + 1)"
     ),
-    Mutant("correction-ignored", "!(error < 0) && at < stop - start", "at < stop - start"),
-    Mutant(
+    _of_core("correction-ignored", "codewords", "!(error < 0) && at < size", "at < size"),
+    _of_core(
         "tag-not-compared",
-        "return differ ? FP_PAGER_FORGED : FP_PAGER_OK;",
-        "return FP_PAGER_OK + 0 * differ;",
+        "tags",
+        "return differences ? FP_PAGER_FORGED : FP_PAGER_OK;",
+        "return FP_PAGER_OK + 0 * differences;",
     ),
-    Mutant(
+    _of_core(
         "number-not-bound",
+        "tags",
         "put_32(head + 4, (uint32_t)flash_page *",
         "put_32(head + 4, 0 * (uint32_t)flash_page *",
     ),
-    Mutant("version-not-bound", "put_32(head, pager.version);", "put_32(head, 0);"),
+    _of_core("version-not-bound", "tags", "put_32(head, pager.version);", "put_32(head, 0);"),
     Mutant(
         "number-of-the-place",
-        "error = authenticate(wanted, start,",
-        "error = authenticate(placed(wanted), start,",
+        "error = check_tag(flash_page, start,",
+        "error = check_tag(physical_page(flash_page), start,",
     ),
-    Mutant("column-not-back", "(FP_PAGER_TAG_BYTES && !load)", "0"),
-    Mutant(
-        "tag-of-what-is-corrupt",
-        "            if (!error) {\n                COUNT(column_changes",
-        "            {\n                COUNT(column_changes",
-    ),
-    Mutant("corrected-is-wrong", "            if (error > 0)\n", "            if (0)\n"),
-    Mutant(
+    _of_core("column-not-back", "register_column", "(FP_PAGER_TAG_BYTES && !loaded)", "0"),
+    Mutant("tag-of-what-is-corrupt", "if (FP_PAGER_TAG_BYTES && !error)", "if (FP_PAGER_TAG_BYTES)"),
+    _of_core("corrected-is-wrong", "codewords", "    if (error > 0)\n", "    if (0)\n"),
+    _of_core(
         "correction-of-another-block",
-        "error = fp_flash_correct(placed(wanted),",
-        "error = fp_flash_correct(wanted,",
+        "codewords",
+        "error = fp_flash_correct(physical_page(page),",
+        "error = fp_flash_correct(page,",
     ),
-    Mutant(
-        "head-not-counted",
-        "COUNT(mac_bytes, 8 + (stop - start));",
-        "COUNT(mac_bytes, stop - start);",
+    _of_core("head-not-counted", "tags", "COUNT(mac_bytes, 8 + size);", "COUNT(mac_bytes, size);"),
+    _of_core(
+        "tag-of-the-first-unit",
+        "tags",
+        "FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES",
+        "FP_PAGER_TAG_AT",
     ),
-    Mutant(
-        "tag-of-the-first-unit", "FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES", "FP_PAGER_TAG_AT"
-    ),
-    Mutant(
+    _of_core(
         "older-image",
-        "if (pager.version < fp_flash_oldest())",
-        "if (pager.version + 1 < fp_flash_oldest())",
+        "tags",
+        "pager.version < fp_flash_oldest()",
+        "pager.version + 1 < fp_flash_oldest()",
     ),
-    Mutant("bad-block-used", "bad[i] <= passed", "bad[i] < passed"),
-    Mutant("last-block-not-looked-at", "block < blocks + bad_count", "block < blocks"),
+    _of_core("bad-block-used", "bad_blocks", "bad[i] <= physical_block", "bad[i] < physical_block"),
+    _of_core(
+        "last-block-not-looked-at", "bad_blocks", "block < blocks + bad_count", "block < blocks"
+    ),
     Mutant(
         "pins-believe-register",
-        "            return error;\n    }\n    pager.held = NO_FLASH_PAGE;\n",
-        "            return error;\n    }\n",
+        "        pager.held = NO_FLASH_PAGE;\n        forget_other_buffer();\n        reset",
+        "        reset",
     ),
-    Mutant("cursor-left-open", "        fp_cursor_close(pager.open);\n", "        ;\n"),
-    Mutant(
+    _of_core(
+        "cursor-left-open",
+        "interface_calls",
+        "        fp_cursor_close(pager.open_cursor);\n",
+        "        ;\n",
+    ),
+    _of_core(
         "moved-down-not-undone",
-        "pager.older[pager.valid_from];\n        set_bit(pager.valid_from);",
+        "policy_fifo_sc",
+        "pager.older[pager.valid_from];\n        set_reference_bit(pager.valid_from);",
         "pager.older[pager.valid_from];",
     ),
-    Mutant(
-        "mapped-early-stays",
-        "        fp_mmu_unmap(page);\n#endif\n        if (!IS_PINNED(page))\n            undo",
-        "#endif\n        if (!IS_PINNED(page))\n            undo",
-    ),
-    Mutant("oldest-not-told", "    if (frame == pager.hand) {", "    if (0) {"),
-    Mutant(
+    Mutant("mapped-early-stays", "            unmap_page(page);\n", "            ;\n"),
+    _of_core("oldest-not-told", "policy_fifo_sc", "    if (frame == pager.hand) {", "    if (0) {"),
+    _of_core(
         "valid-page-faults",
-        "    if (pager.entry[frame] & REFERENCED) {\n#if FP_PAGER_CHECKS",
-        "    if (0) {\n#if FP_PAGER_CHECKS",
+        "interface_faults",
+        "    if (!INSERTED_BIT || pager.entry[frame] & REFERENCED) {",
+        "    if (!INSERTED_BIT) {",
     ),
-    Mutant("busy-not-told", "    if (pager.serving)\n        return FP_PAGER_BUSY;\n", ""),
-    Mutant("busy-while-asking", "        SERVING(0);\n        error = fp", "        error = fp"),
-    Mutant("sound-always", "    if (!is_sound())\n        return FP_PAGER_DAMAGED;\n", ""),
-    Mutant("lost-not-seen", "    if (held != mapped)\n        return 0;\n", ""),
-    Mutant("ring-believed", "pager.older[pager.newer[place]] != place)", "0)"),
-    Mutant(
-        "wrong-bit-kept",
-        "        show(page, (frame_t)frame);\n#endif\n        return",
-        "#endif\n        return",
+    _of_core(
+        "busy-not-told", "checks", "    if (pager.serving)\n        return FP_PAGER_BUSY;\n"
     ),
-    Mutant("outside-given", "if (page >= FP_PAGER_PAGES)", "if (page > FP_PAGER_PAGES + 1u)"),
-    Mutant(
+    Mutant("busy-while-asking", "        set_serving(0);\n", ""),
+    _of_core(
+        "sound-always", "checks", "    if (!is_consistent())\n        return FP_PAGER_DAMAGED;\n"
+    ),
+    _of_core("lost-not-seen", "checks", "    if (filled != mapped)\n        return 0;\n"),
+    _of_core(
+        "ring-believed", "policy_fifo_sc", "pager.older[pager.newer[place]] != place)", "0)"
+    ),
+    _of_core(
+        "wrong-bit-kept", "interface_faults", "            map_page(page, (frame_t)frame);", "            ;"
+    ),
+    _of_core(
+        "outside-given",
+        "interface_calls",
+        "if (page >= FP_PAGER_PAGES)",
+        "if (page > FP_PAGER_PAGES + 1u)",
+    ),
+    _of_core(
         "window-kept",
+        "interface_calls",
         "    cursor->at = cursor->end = NULL;\n    if (offset >=",
         "    if (offset >=",
     ),

@@ -119,10 +119,11 @@ def test_an_error_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     need(*_TOOLS)
     copy = tmp_path / "pager"
     shutil.copytree(pager_sources(), copy)
-    text = (copy / "pager.c").read_text(encoding="utf-8")
-    right = "pager.hand = behind(place);"
+    source = copy / "core/policy_clock.h"
+    text = source.read_text(encoding="utf-8")
+    right = "pager.hand = next_place(search->place);"
     assert text.count(right) == 1
-    (copy / "pager.c").write_text(text.replace(right, "pager.hand = place;"), encoding="utf-8")
+    source.write_text(text.replace(right, "pager.hand = search->place;"), encoding="utf-8")
     monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
     done = flashpager("verify", _short(tmp_path), *_SMALL, code=1)
     assert "differs" in done.out

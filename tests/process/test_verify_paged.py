@@ -220,7 +220,9 @@ def test_an_error_is_found(
     recorded: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A handler whose hand does not move on: other counts, and exit code 1."""
-    copy = _changed(tmp_path, "pager.c", "pager.hand = behind(place);", "pager.hand = place;")
+    right = "pager.hand = next_place(search->place);"
+    wrong = "pager.hand = search->place;"
+    copy = _changed(tmp_path, "core/policy_clock.h", right, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
     trace, file = recorded["firmware"]
     flags = (*_BOARD, "--cache", "11K", "--program", file)
@@ -540,19 +542,28 @@ def test_a_critical_block_changes_no_count(
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
+    ("source", "right", "wrong"),
     [
         # All of a page is mapped when its block has come.
-        ("        fp_mmu_map_block(page, frame, pager.rest_block);", "fp_mmu_map(page, frame);"),
+        (
+            "core/mapping_blocks.h",
+            "        fp_mmu_map_block(page, frame, pager.rest_block);",
+            "fp_mmu_map(page, frame);",
+        ),
         # The next page takes the bus.
-        ("        finish_rest();\n#endif\n        if (!error)", "#endif\n        if (!error)"),
+        ("pager.c", "        finish_rest();\n", ""),
     ],
 )
 def test_a_rest_that_is_not_waited_for(
-    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, right: str, wrong: str
+    programs: Programs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    right: str,
+    wrong: str,
 ) -> None:
     """The program has other bytes then, and goes wrong; or the chip or a count tells."""
-    copy = _changed(tmp_path, "pager.c", right, wrong)
+    copy = _changed(tmp_path, source, right, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
     monkeypatch.setattr(paged, "_seconds", lambda *_: 10.0)
     trace, file = programs.get("firmware")

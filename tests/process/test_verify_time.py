@@ -185,9 +185,9 @@ def test_refusals(trace: Path, tmp_path: Path) -> None:
         ("verify/nand_pins.c", "    DDRA = 0;\n", "", "two drive the bus"),
         ("verify/nand_pins.c", "command(NAND_COLUMN);", "command(NAND_READ);", "confirmation of"),
         (
-            "pager.c",
-            "fp_flash_fetch(fetched, stop - start)",
-            "fp_flash_fetch(fetched, 2049)",
+            "core/transfer_whole.h",
+            "fp_flash_fetch(to, size)",
+            "fp_flash_fetch(to, 2049)",
             "past",
         ),
     ],

@@ -49,7 +49,7 @@ static const struct {
 } job_symbols[] = {
     {"fp_cursor_turn", 0, JOB_LOOKUP},
     {"fp_pager_page", 0, JOB_LOOKUP},
-    {"fetch", 0, JOB_FAULT},
+    {"fetch_page", 0, JOB_FAULT},
     {"fp_flash_load", 0, JOB_COMMAND},
     {"fp_flash_wait", 0, JOB_WAIT},
     {"fp_flash_column", 0, JOB_COLUMN},

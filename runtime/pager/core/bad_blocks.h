@@ -1,0 +1,53 @@
+/*
+ * Bad erase blocks, which the image passes by
+ *
+ *   physical_page(page)   the flash page of the chip that holds a flash page of the image
+ *   find_bad_blocks()     at the start: 0 or an error
+ */
+#ifndef FLASHPAGER_CORE_BAD_BLOCKS_H
+#define FLASHPAGER_CORE_BAD_BLOCKS_H
+
+#if FP_PAGER_BAD_BLOCKS
+static fp_flash_page bad[FP_PAGER_BAD_BLOCKS]; /* ascending */
+static uint_fast16_t bad_count;
+
+static inline fp_flash_page physical_page(fp_flash_page page)
+{
+    const fp_flash_page block = page / FP_PAGER_BLOCK_PAGES;
+    fp_flash_page physical_block = block;
+    for (uint_fast16_t i = 0; i < bad_count && bad[i] <= physical_block; i++)
+        physical_block++;
+    return page + (fp_flash_page)((physical_block - block) * FP_PAGER_BLOCK_PAGES);
+}
+
+static inline int find_bad_blocks(void)
+{
+    const fp_flash_page blocks = (fp_flash_page)(
+        (FP_PAGER_IMAGE_BYTES - 1ul) / ((uint32_t)FP_PAGER_FLASH_PAGE_BYTES * FP_PAGER_BLOCK_PAGES) +
+        1u);
+    bad_count = 0;
+    for (fp_flash_page block = 0; block < blocks + bad_count; block++) {
+        const int is_bad = fp_flash_is_bad(block);
+        if (is_bad < 0)
+            return is_bad;
+        if (is_bad) {
+            if (bad_count == FP_PAGER_BAD_BLOCKS)
+                return FP_PAGER_BAD;
+            bad[bad_count++] = block;
+        }
+    }
+    return FP_PAGER_OK;
+}
+#else
+static inline fp_flash_page physical_page(fp_flash_page page)
+{
+    return page;
+}
+
+static inline int find_bad_blocks(void)
+{
+    return FP_PAGER_OK;
+}
+#endif
+
+#endif

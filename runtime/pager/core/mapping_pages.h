@@ -1,0 +1,26 @@
+/* An MMU that maps whole pages, through the port. See mapping.h. */
+static inline uint8_t *frame_bytes(frame_t frame)
+{
+    return fp_mmu_bytes(frame);
+}
+
+static inline void map_page(fp_page page, frame_t frame)
+{
+    fp_mmu_map(page, frame);
+}
+
+static inline void map_early(fp_page page, frame_t frame, uint_fast8_t block)
+{
+    (void)block;
+    fp_mmu_map(page, frame);
+}
+
+static inline void invalidate_page(fp_page page, frame_t frame)
+{
+    fp_mmu_invalidate(page, frame);
+}
+
+static inline void unmap_page(fp_page page)
+{
+    fp_mmu_unmap(page);
+}

@@ -1,0 +1,34 @@
+/*
+ * The register model: what the chip holds, and how a column of it is reached
+ *
+ *   turn_register(page, start)   makes a flash page of the image the one that is fetched from: 1 if it
+ *                                must be loaded, or loaded again for an earlier column
+ *   load_register(page, start)   begins to load it
+ *   seek_column(start, loaded)   goes to the column where fetching begins
+ *   load_next(page)              with prefetch: begins to load the flash page behind it
+ *   forget_other_buffer()        the page in the other buffer, if there is one, is not used
+ *   settle_register()            at the start: waits for what an earlier run began
+ *
+ * `page` is a flash page of the image, `start` the column where fetching begins.
+ */
+#ifndef FLASHPAGER_CORE_REGISTER_H
+#define FLASHPAGER_CORE_REGISTER_H
+
+/* Counts in which direction the column of a page moves that is held already. */
+static inline void count_direction(uint_fast16_t start)
+{
+    if (start >= pager.column)
+        COUNT(forward, 1);
+    else
+        COUNT(backward, 1);
+}
+
+#if HAS_TWO_BUFFERS
+#include "register_buffers.h"
+#elif REGISTER_IS(RANDOM_COLUMN)
+#include "register_column.h"
+#else
+#include "register_skip.h"
+#endif
+
+#endif

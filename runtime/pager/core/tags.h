@@ -1,0 +1,70 @@
+/*
+ * Authentication: no byte of a unit is used before its tag was checked
+ *
+ *   start_tags()                              at the start: 0, or FP_PAGER_OLD
+ *   check_tag(flash_page, column, unit, size) the unit at a column of a flash page of the image: 0 or
+ *                                             an error
+ */
+#ifndef FLASHPAGER_CORE_TAGS_H
+#define FLASHPAGER_CORE_TAGS_H
+
+#if FP_PAGER_TAG_BYTES
+static inline int start_tags(void)
+{
+    pager.version = FP_PAGER_IMAGE_VERSION;
+    return pager.version < fp_flash_oldest() ? FP_PAGER_OLD : FP_PAGER_OK;
+}
+
+/* Writes a number with its least significant byte first. */
+static void put_32(uint8_t *to, uint32_t value)
+{
+    for (uint_fast8_t i = 0; i < 4; i++, value >>= 8)
+        to[i] = (uint8_t)value;
+}
+
+/* Compares in constant time. Out of line, as the rest of a fetch has no use for its buffers. */
+static OUT_OF_LINE int authenticate(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
+                                    uint_fast16_t size)
+{
+    uint8_t head[8], stored_tag[FP_PAGER_TAG_BYTES], right_tag[FP_PAGER_TAG_BYTES];
+    const uint_fast16_t index = column / size;
+    uint_fast8_t differences = 0;
+    put_32(head, pager.version);
+    put_32(head + 4, (uint32_t)flash_page * (FP_PAGER_FLASH_PAGE_BYTES / size) + (uint32_t)index);
+    const int error = fp_flash_spare(FP_PAGER_TAG_AT + index * FP_PAGER_TAG_BYTES, stored_tag,
+                                     sizeof(stored_tag));
+    if (error)
+        return error;
+    fp_flash_mac(head, unit, size, right_tag);
+    for (uint_fast8_t i = 0; i < FP_PAGER_TAG_BYTES; i++)
+        differences |= (uint_fast8_t)(stored_tag[i] ^ right_tag[i]);
+    return differences ? FP_PAGER_FORGED : FP_PAGER_OK;
+}
+
+static inline int check_tag(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
+                            uint_fast16_t size)
+{
+    COUNT(column_changes, REGISTER_IS(RANDOM_COLUMN));
+    COUNT(bytes_fetched, FP_PAGER_TAG_BYTES);
+    COUNT(tag_bytes_fetched, FP_PAGER_TAG_BYTES);
+    COUNT(mac_bytes, 8 + size);
+    return authenticate(flash_page, column, unit, size);
+}
+#else
+static inline int start_tags(void)
+{
+    return FP_PAGER_OK;
+}
+
+static inline int check_tag(fp_flash_page flash_page, uint_fast16_t column, const uint8_t *unit,
+                            uint_fast16_t size)
+{
+    (void)flash_page;
+    (void)column;
+    (void)unit;
+    (void)size;
+    return FP_PAGER_OK;
+}
+#endif
+
+#endif
