@@ -45,7 +45,7 @@ COUNTS = ("misses", "false_faults", "reference_bits_set", "downgrades", "walk", 
 _PART = "MT29F4G01ABAFD"
 
 _VARIABLE = "FLASHPAGER_PAGE"
-#: The fields of ``struct told`` in runtime/pager/linux/page.h, and behind them the reason.
+#: The fields of ``struct page_report`` in runtime/pager/linux/page.h before the reason.
 _FIELDS = (
     *("state", "error", "code_bytes", *COUNTS),
     *("data_reads", "straddles", "handler_ns", "outer_ns"),

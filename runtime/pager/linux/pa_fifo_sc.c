@@ -1,4 +1,4 @@
 #define FP_PAGER_POLICY FP_PAGER_PA_FIFO_SC
 #include "policy.h"
 
-const struct policy fp_page_pa_fifo_sc = THE_POLICY("pa-fifo-sc");
+const struct policy_pager fp_page_pa_fifo_sc = POLICY_PAGER("pa-fifo-sc");

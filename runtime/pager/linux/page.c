@@ -1,16 +1,16 @@
 /*
  * A program's own code behind userfaultfd
  *
- * The pager lives in the program's process and in its one thread: a fault of its code is a SIGBUS, and
- * the handler of that, which is not in paged memory, is the pager. Libraries stay where they are.
+ * The pager runs in the program's process and in its only thread: a fault of its code is a SIGBUS, and
+ * the handler of that signal, which is not in paged memory, is the pager. Libraries are not paged.
  *
- * What a trace of code has not is no reference here either:
- *   - A read of code as data. The page is lent for that instruction, which is run as a single step.
- *   - A second fetch by one instruction. Where one lies across the end of a page, the fault of its
- *     second page may take its first one away: that is lent for the instruction, too.
+ * Two accesses are no references, as a trace of code does not have them:
+ *   - A read of code as data. The page is lent for that instruction, which runs as a single step.
+ *   - A second fetch by one instruction. If an instruction lies across the end of a page, the fault of
+ *     its second page may evict its first one, which is then lent for the instruction, too.
  *
- * The program keeps SIGBUS and SIGTRAP open whatever it blocks, and handlers of its own for them get what
- * is not the pager's. A child that it forks runs as it does without a pager.
+ * SIGBUS and SIGTRAP stay unblocked, whatever the program blocks. Its own handlers for them get the
+ * signals that are not the pager's. A child that it forks runs without a pager.
  */
 #define _GNU_SOURCE
 #include "page.h"
@@ -48,51 +48,53 @@
 #define SYS_close_range 436
 #endif
 
-/* In the error code of a page fault. */
+/* Bits of the error code of a page fault. */
 #define FETCH 0x10
 #define WRITE 0x2
-#define TRAP_FLAG 0x100u /* of a single step */
-/* Pages that one instruction may read that are not mapped. */
+#define TRAP_FLAG 0x100u /* of the flags register: single steps */
+/* The most unmapped pages that one instruction may read. */
 #define MOST_LENT 32u
-/* Faults by which the way to the handler and back is measured. */
+/* The number of faults that measure the way to the handler and back. */
 #define MEASURED 101u
-/* Where a program that counts descriptors from below is not likely to come. */
+/* The lowest number for the pager's descriptor: programs that count from 0 seldom reach it. */
 #define HIGH_DESCRIPTOR 700
 
+/* A function that the program calls in place of the C library's. */
 #define INTERPOSED __attribute__((visibility("default")))
-/* What the program would have called. */
+/* The function of the C library that INTERPOSED hides. */
 #define REAL(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
-struct code fp_page_code;
+struct paged_code fp_page_code;
 #define CODE fp_page_code
 
-static const struct policy *const policies[] = {
+static const struct policy_pager *const policies[] = {
     &fp_page_fifo,   &fp_page_clock,   &fp_page_pa_clock,
     &fp_page_random, &fp_page_fifo_sc, &fp_page_pa_fifo_sc,
 };
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
 
-static const struct policy *policy;
-static struct told *told;
+static const struct policy_pager *policy;
+static struct page_report *report;
 static int userfault = -1;
 static bool is_paged;
 static volatile bool is_measuring;
-static __thread bool is_first __attribute__((tls_model("initial-exec"))); /* thread */
+/* True in the program's first thread. */
+static __thread bool is_first_thread __attribute__((tls_model("initial-exec")));
 
-/* Handlers of the program's own. */
-static struct sigaction of_program[2];
+/* The program's own handlers of SIGBUS and SIGTRAP. */
+static struct sigaction program_actions[2];
 
-/* Pages that are there for one instruction, and the signals that it blocked. */
+/* The pages that are mapped for one instruction only. */
 static struct {
     uint32_t pages[MOST_LENT];
     unsigned count;
-    uint64_t mask;
+    uint64_t mask; /* the signals that the program had blocked */
 } lent;
 
 /* ------------------------------------------------------------------ ends */
 
-/* The handler calls nothing that the program may have replaced by a function of its own, which would be
- * paged. */
+/* Makes a system call. The handler calls no function that the program may have replaced by one of its
+ * own, which would be paged. */
 static long call(long number, long a, long b, long c)
 {
     long result;
@@ -103,21 +105,24 @@ static long call(long number, long a, long b, long c)
     return result;
 }
 
-_Noreturn static void leave(enum state state, const char *why, int error)
+/* Ends the process, with the reason in the report. */
+_Noreturn static void leave(enum page_state state, const char *why, int error)
 {
-    for (size_t i = 0; why[i] && i < sizeof(told->reason) - 1; i++)
-        told->reason[i] = why[i];
-    told->error = (uint64_t)error;
-    told->state = state;
+    for (size_t i = 0; why[i] && i < sizeof(report->reason) - 1; i++)
+        report->reason[i] = why[i];
+    report->error = (uint64_t)error;
+    report->state = state;
     for (;;)
         call(SYS_exit_group, 2, 0, 0);
 }
 
+/* Ends the process before the program begins. */
 _Noreturn static void refuse(const char *why, int error)
 {
     leave(REFUSED, why, error);
 }
 
+/* Ends the program. */
 _Noreturn static void stop(const char *why, int error)
 {
     leave(STOPPED, why, error);
@@ -141,7 +146,7 @@ void fp_page_map(uint32_t page, const uint8_t *bytes)
     };
     for (;;) {
         const int error = (int)-call(SYS_ioctl, userfault, UFFDIO_COPY, (long)(uintptr_t)&copy);
-        /* It may have been lent. */
+        /* It is mapped already if it was lent. */
         if (error == 0 || error == EEXIST)
             return;
         if (error != EAGAIN && error != EINTR)
@@ -160,13 +165,13 @@ void fp_page_unmap(uint32_t page)
         stop("a page of code cannot be unmapped", error);
 }
 
-/* Map a page until the instruction at hand is done. */
+/* Maps a page until the current instruction has ended. */
 static void lend(uint32_t page, ucontext_t *context)
 {
     if (lent.count == MOST_LENT)
         stop("an instruction reads more pages of code than can be lent", 0);
     if (lent.count == 0) {
-        /* The kernel's own set has 64 bits. A handler of the program's must not come between. */
+        /* A handler of the program must not interrupt the step. The kernel's set has 64 bits. */
         uint64_t own = UINT64_C(1) << (SIGBUS - 1) | UINT64_C(1) << (SIGTRAP - 1) |
                        UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGILL - 1) |
                        UINT64_C(1) << (SIGFPE - 1);
@@ -179,6 +184,7 @@ static void lend(uint32_t page, ucontext_t *context)
     fp_page_map(page, CODE.flash + (size_t)page * PAGE_BYTES);
 }
 
+/* Unmaps the pages that were lent, and ends the single step. */
 static void take_back(ucontext_t *context)
 {
     while (lent.count > 0) {
@@ -192,20 +198,20 @@ static void take_back(ucontext_t *context)
 
 /* ------------------------------------------------------------------ signals */
 
-static struct sigaction *of_program_for(int number)
+static struct sigaction *action_for(int number)
 {
-    return number == SIGBUS ? &of_program[0] : number == SIGTRAP ? &of_program[1] : NULL;
+    return number == SIGBUS ? &program_actions[0] : number == SIGTRAP ? &program_actions[1] : NULL;
 }
 
-/* A signal that is none of the pager's. */
+/* Gives the program a signal that is not the pager's. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-    const struct sigaction *theirs = of_program_for(number);
+    const struct sigaction *theirs = action_for(number);
     if (!(theirs->sa_flags & SA_SIGINFO) &&
         (theirs->sa_handler == SIG_DFL || theirs->sa_handler == SIG_IGN)) {
         if (theirs->sa_handler == SIG_IGN && info->si_code <= 0)
             return;
-        /* A fault comes again, and ends the program as it would have. */
+        /* A fault comes again, and ends the program as it would without the pager. */
         const struct sigaction none = { .sa_handler = SIG_DFL };
         REAL(sigaction)(number, &none, NULL);
         if (info->si_code <= 0 || number == SIGTRAP)
@@ -225,6 +231,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 static const char own_code[] = "the program changes its own code, which comes from its file again";
 
+/* Serves the fault of a page of code. */
 static void serve(uint32_t page, ucontext_t *context)
 {
     const greg_t *registers = context->uc_mcontext.gregs;
@@ -232,12 +239,12 @@ static void serve(uint32_t page, ucontext_t *context)
         fp_page_map(page, CODE.flash);
         return;
     }
-    if (!is_first)
+    if (!is_first_thread)
         stop("the program has a second thread, and one is paged", 0);
     if (registers[REG_ERR] & WRITE)
         stop(own_code, 0);
     if (!(registers[REG_ERR] & FETCH)) {
-        told->data_reads++;
+        report->data_reads++;
         lend(page, context);
         return;
     }
@@ -246,10 +253,10 @@ static void serve(uint32_t page, ucontext_t *context)
     uint64_t at = (uint64_t)registers[REG_RIP] - (uintptr_t)CODE.start;
     uint32_t first = at / PAGE_BYTES < CODE.pages ? (uint32_t)(at / PAGE_BYTES) : page;
     if (!CODE.is_mapped[first]) {
-        told->straddles++;
+        report->straddles++;
         lend(first, context);
     }
-    policy->tell(told);
+    policy->report_counts(report);
 }
 
 static void on_bus(int number, siginfo_t *info, void *context)
@@ -265,8 +272,8 @@ static void on_bus(int number, siginfo_t *info, void *context)
     serve((uint32_t)(offset / PAGE_BYTES), context);
     errno = error;
     const uint64_t taken = now_ns() - start;
-    told->handler_ns += taken;
-    told->fault_ns[told->faults++ % MOST_TIMES] = taken < UINT32_MAX ? (uint32_t)taken : UINT32_MAX;
+    report->handler_ns += taken;
+    report->fault_ns[report->faults++ % MOST_TIMES] = taken < UINT32_MAX ? (uint32_t)taken : UINT32_MAX;
 }
 
 static void on_trap(int number, siginfo_t *info, void *context)
@@ -280,21 +287,26 @@ static void on_trap(int number, siginfo_t *info, void *context)
     }
     take_back(context);
     errno = error;
-    told->handler_ns += now_ns() - start;
+    report->handler_ns += now_ns() - start;
 }
 
-static void without_ours(sigset_t *set)
+/* Copies a set of signals without those of the pager. Returns the copy, or NULL if there is no set. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 {
+    if (!set)
+        return NULL;
+    *copy = *set;
     if (is_paged) {
-        sigdelset(set, SIGBUS);
-        sigdelset(set, SIGTRAP);
+        sigdelset(copy, SIGBUS);
+        sigdelset(copy, SIGTRAP);
     }
+    return copy;
 }
 
 INTERPOSED int sigaction(int number, const struct sigaction *restrict new,
                          struct sigaction *restrict old)
 {
-    struct sigaction *theirs = is_paged ? of_program_for(number) : NULL;
+    struct sigaction *theirs = is_paged ? action_for(number) : NULL;
     if (theirs) {
         struct sigaction before = *theirs;
         if (new)
@@ -306,16 +318,16 @@ INTERPOSED int sigaction(int number, const struct sigaction *restrict new,
     struct sigaction changed;
     if (new) {
         changed = *new;
-        without_ours(&changed.sa_mask);
+        without_ours(&new->sa_mask, &changed.sa_mask);
     }
     return REAL(sigaction)(number, new ? &changed : NULL, old);
 }
 
 INTERPOSED sighandler_t signal(int number, sighandler_t handler)
 {
-    if (!is_paged || !of_program_for(number))
+    if (!is_paged || !action_for(number))
         return REAL(signal)(number, handler);
-    struct sigaction *theirs = of_program_for(number);
+    struct sigaction *theirs = action_for(number);
     sighandler_t before = theirs->sa_handler;
     *theirs = (struct sigaction){ .sa_handler = handler, .sa_flags = SA_RESTART };
     return before;
@@ -324,39 +336,26 @@ INTERPOSED sighandler_t signal(int number, sighandler_t handler)
 INTERPOSED int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
     sigset_t changed;
-    if (set) {
-        changed = *set;
-        without_ours(&changed);
-    }
-    return REAL(sigprocmask)(how, set ? &changed : NULL, old);
+    return REAL(sigprocmask)(how, without_ours(set, &changed), old);
 }
 
 INTERPOSED int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
     sigset_t changed;
-    if (set) {
-        changed = *set;
-        without_ours(&changed);
-    }
-    return REAL(pthread_sigmask)(how, set ? &changed : NULL, old);
+    return REAL(pthread_sigmask)(how, without_ours(set, &changed), old);
 }
 
 INTERPOSED int sigsuspend(const sigset_t *set)
 {
-    sigset_t changed = *set;
-    without_ours(&changed);
-    return REAL(sigsuspend)(&changed);
+    sigset_t changed;
+    return REAL(sigsuspend)(without_ours(set, &changed));
 }
 
 INTERPOSED int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                      const sigset_t *set)
 {
     sigset_t changed;
-    if (set) {
-        changed = *set;
-        without_ours(&changed);
-    }
-    return REAL(ppoll)(fds, count, timeout, set ? &changed : NULL);
+    return REAL(ppoll)(fds, count, timeout, without_ours(set, &changed));
 }
 
 INTERPOSED int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
@@ -364,16 +363,12 @@ INTERPOSED int pselect(int count, fd_set *restrict reads, fd_set *restrict write
                        const sigset_t *restrict set)
 {
     sigset_t changed;
-    if (set) {
-        changed = *set;
-        without_ours(&changed);
-    }
-    return REAL(pselect)(count, reads, writes, others, timeout, set ? &changed : NULL);
+    return REAL(pselect)(count, reads, writes, others, timeout, without_ours(set, &changed));
 }
 
 /* ------------------------------------------------------------------ descriptors */
 
-/* A program that closes all that it may have inherited knows nothing of the pager's. */
+/* Programs that close all descriptors which they may have inherited must not close the pager's. */
 INTERPOSED int close(int descriptor)
 {
     if (is_paged && descriptor == userfault) {
@@ -383,7 +378,7 @@ INTERPOSED int close(int descriptor)
     return REAL(close)(descriptor);
 }
 
-/* The kernel's own, around the pager's descriptor. */
+/* The system call, around the pager's descriptor. */
 INTERPOSED int close_range(unsigned first, unsigned last, int flags)
 {
     const unsigned ours = (unsigned)userfault;
@@ -407,7 +402,7 @@ INTERPOSED void closefrom(int lowest)
 
 /* ------------------------------------------------------------------ the code */
 
-/* A write to a page that is mapped does not fault, and would be lost when the page goes. */
+/* A write to a mapped page does not fault, and would be lost when the page is unmapped. */
 static void stop_at_own_code(const void *from, size_t bytes, int rights)
 {
     const uintptr_t at = (uintptr_t)from, code = (uintptr_t)CODE.start;
@@ -446,13 +441,13 @@ INTERPOSED int thrd_create(thrd_t *thread, thrd_start_t begin, void *argument)
     return REAL(thrd_create)(thread, begin, argument);
 }
 
-/* A child in the program's own memory would fault there. */
+/* A child of vfork() would fault in the memory of the program. */
 INTERPOSED pid_t vfork(void)
 {
     return fork();
 }
 
-/* The region is not inherited: a child gets its code anew, and whole. */
+/* Maps all of the code in a child, as it does not inherit the region. */
 static void in_child(void)
 {
     if (!is_paged)
@@ -467,17 +462,17 @@ static void in_child(void)
     if (mprotect(CODE.start, bytes, PROT_READ | PROT_EXEC) != 0)
         abort();
     close(userfault);
-    sigaction(SIGBUS, &of_program[0], NULL);
-    sigaction(SIGTRAP, &of_program[1], NULL);
+    sigaction(SIGBUS, &program_actions[0], NULL);
+    sigaction(SIGTRAP, &program_actions[1], NULL);
 }
 
 /* ------------------------------------------------------------------ the start */
 
-/* The executable segment of the program, as it lies in memory and in its file. */
+/* The executable segment of the program. */
 struct segment {
-    uintptr_t start, bytes;
-    uint64_t offset;
-    unsigned count;
+    uintptr_t start, bytes; /* in memory */
+    uint64_t offset;        /* in the file */
+    unsigned count;         /* how many there are: it is the last one */
 };
 
 static int find_segment(struct dl_phdr_info *info, size_t size, void *found_)
@@ -497,6 +492,7 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *found_)
     return 1; /* the program is the first */
 }
 
+/* Returns a userfaultfd, with a high number. */
 static int open_userfault(void)
 {
     const int flags = O_CLOEXEC | O_NONBLOCK;
@@ -523,8 +519,8 @@ static int open_userfault(void)
     return high;
 }
 
-/* Who started the program holds the descriptor, too: were it closed, pages that are missing would be
- * zeros. */
+/* Sends the descriptor to the process that started the program, which keeps it open: if the last one were
+ * closed, missing pages would become zeros. */
 static void hand_over(int socket)
 {
     union {
@@ -549,6 +545,7 @@ static void hand_over(int socket)
     close(socket);
 }
 
+/* Returns zeroed memory. */
 static void *memory_of(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -557,9 +554,9 @@ static void *memory_of(size_t bytes)
     return memory;
 }
 
-/* Give what the environment has of a name, and take it out. A program may have functions of its own for
- * that, as bash has, which know nothing before it begins. */
-static char *taken(const char *name)
+/* Removes a variable from the environment. Returns its value, or NULL. A program may have a getenv() of its
+ * own, as bash has, which does not work before it begins. */
+static char *take_variable(const char *name)
 {
     const size_t length = strlen(name);
     char *value = NULL;
@@ -574,7 +571,7 @@ static char *taken(const char *name)
     return value;
 }
 
-/* What is preloaded becomes what it was given as: ours is the first of it. */
+/* Removes this library, the first one, from LD_PRELOAD. */
 static void hide(void)
 {
     static const char name[] = "LD_PRELOAD=";
@@ -584,25 +581,26 @@ static void hide(void)
             if (others)
                 memmove(first, others + 1, strlen(others + 1) + 1);
             else
-                taken("LD_PRELOAD");
+                take_variable("LD_PRELOAD");
             return;
         }
     }
 }
 
-static void handle(int number, void (*handler)(int, siginfo_t *, void *))
+/* Installs the pager's handler of a signal, and unblocks the signal. */
+static void install_handler(int number, void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART };
     sigset_t open;
     sigfillset(&action.sa_mask);
     sigemptyset(&open);
     sigaddset(&open, number);
-    if (REAL(sigaction)(number, &action, of_program_for(number)) != 0 ||
+    if (REAL(sigaction)(number, &action, action_for(number)) != 0 ||
         REAL(sigprocmask)(SIG_UNBLOCK, &open, NULL) != 0)
         refuse("a signal's handler", errno);
 }
 
-/* Not by qsort(), which frees memory by way of the program's code where that has free()'s address. */
+/* Sorts by insertion: qsort() may call the program's own free(), which would be paged. */
 static uint64_t median_of(uint64_t *values, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
@@ -615,36 +613,38 @@ static uint64_t median_of(uint64_t *values, unsigned count)
     return values[count / 2];
 }
 
-/* Measure what a fault takes outside of the handler. */
+/* Measures the time of a fault outside the handler. */
 static void measure(void)
 {
     uint64_t outer[MEASURED];
     is_measuring = true;
     for (unsigned i = 0; i < MEASURED; i++) {
-        told->handler_ns = 0;
+        report->handler_ns = 0;
         const uint64_t start = now_ns();
         (void)*(volatile const uint8_t *)CODE.start;
-        outer[i] = now_ns() - start - told->handler_ns;
+        outer[i] = now_ns() - start - report->handler_ns;
         fp_page_unmap(0);
     }
     is_measuring = false;
-    told->handler_ns = told->faults = 0;
-    told->outer_ns = median_of(outer, MEASURED);
+    report->handler_ns = report->faults = 0;
+    report->outer_ns = median_of(outer, MEASURED);
 }
 
-__attribute__((constructor)) static void start(void)
+/* Reads the design from the environment. Returns the socket that gets the pager's descriptor, or -1 if
+ * there is no design. */
+static int read_design(void)
 {
-    char *design = taken(DESIGN_VARIABLE);
+    char *design = take_variable(DESIGN_VARIABLE);
     unsigned long numbers[5];
     if (!design)
-        return;
+        return -1;
     for (unsigned i = 0; i < 5; i++) {
         char *end;
         numbers[i] = strtoul(design, &end, 10);
         design = end;
     }
-    told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED, (int)numbers[0], 0);
-    if (told == MAP_FAILED)
+    report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED, (int)numbers[0], 0);
+    if (report == MAP_FAILED)
         _exit(2);
     close((int)numbers[0]);
     if (numbers[2] >= POLICIES)
@@ -652,8 +652,12 @@ __attribute__((constructor)) static void start(void)
     policy = policies[numbers[2]];
     CODE.parameter = (uint32_t)numbers[3];
     CODE.frames = (uint32_t)numbers[4];
-    hide();
+    return (int)numbers[1];
+}
 
+/* Finds the program's code in memory and maps its file. */
+static void find_code(void)
+{
     struct segment segment = { 0 };
     dl_iterate_phdr(find_segment, &segment);
     const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -664,28 +668,24 @@ __attribute__((constructor)) static void start(void)
     CODE.start = (uint8_t *)segment.start;
     CODE.bytes = (uint32_t)segment.bytes;
     CODE.pages = (CODE.bytes + PAGE_BYTES - 1) / PAGE_BYTES;
-    const size_t bytes = (size_t)CODE.pages * PAGE_BYTES;
-    CODE.flash = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, (off_t)segment.offset);
+    CODE.flash = mmap(NULL, (size_t)CODE.pages * PAGE_BYTES, PROT_READ, MAP_PRIVATE, file,
+                      (off_t)segment.offset);
     if (CODE.flash == MAP_FAILED)
         refuse("the program's file cannot be mapped", errno);
     close(file);
     if (memcmp(CODE.start, CODE.flash, CODE.bytes) != 0)
         refuse("the program's code is not that of its file: it was relocated, or is not run by itself",
                0);
-    CODE.memory = memory_of((size_t)CODE.frames * PAGE_BYTES);
-    CODE.frame = memory_of(CODE.pages * sizeof(CODE.frame[0]));
-    CODE.is_mapped = memory_of(CODE.pages);
-    userfault = open_userfault();
-    hand_over((int)numbers[1]);
-    if (policy->start() != 0)
-        refuse("the pager does not start", 0);
-    handle(SIGBUS, on_bus);
-    handle(SIGTRAP, on_trap);
-    pthread_atfork(NULL, NULL, in_child);
+}
+
+/* Puts an empty region, whose faults are signals, where the code is. */
+static void replace_code(void)
+{
+    const size_t bytes = (size_t)CODE.pages * PAGE_BYTES;
     if (mmap(CODE.start, bytes, PROT_READ | PROT_EXEC,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
         refuse("memory for the code", errno);
-    /* EINVAL: a kernel without huge pages. */
+    /* A kernel without huge pages returns EINVAL. */
     if (madvise(CODE.start, bytes, MADV_NOHUGEPAGE) != 0 && errno != EINVAL)
         refuse("memory for the code", errno);
     if (madvise(CODE.start, bytes, MADV_DONTFORK) != 0)
@@ -696,9 +696,29 @@ __attribute__((constructor)) static void start(void)
     };
     if (ioctl(userfault, UFFDIO_REGISTER, &registered) != 0)
         refuse("userfaultfd for the code", errno);
-    is_first = true;
-    told->code_bytes = CODE.bytes;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    const int socket = read_design();
+    if (socket < 0)
+        return;
+    hide();
+    find_code();
+    CODE.memory = memory_of((size_t)CODE.frames * PAGE_BYTES);
+    CODE.frame = memory_of(CODE.pages * sizeof(CODE.frame[0]));
+    CODE.is_mapped = memory_of(CODE.pages);
+    userfault = open_userfault();
+    hand_over(socket);
+    if (policy->start() != 0)
+        refuse("the pager does not start", 0);
+    install_handler(SIGBUS, on_bus);
+    install_handler(SIGTRAP, on_trap);
+    pthread_atfork(NULL, NULL, in_child);
+    replace_code();
+    is_first_thread = true;
+    report->code_bytes = CODE.bytes;
     measure();
     is_paged = true;
-    told->state = PAGED;
+    report->state = PAGED;
 }

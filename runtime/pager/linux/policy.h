@@ -1,9 +1,9 @@
 /*
- * The pager with one policy, before a program's file, for the file that says which
+ * The pager with the policy that the including file defines, in front of a program's file
  *
- * The frames are memory of the library's. A page that is valid is copied from its frame to where the
- * program runs it, and taken away from there when it becomes invalid: userfaultfd serves private
- * memory by copies.
+ * The frames are memory of the library. A valid page is copied from its frame to where the program
+ * executes it, and removed from there when it becomes invalid: userfaultfd serves private memory by
+ * copies.
  */
 #include "page.h"
 
@@ -95,15 +95,15 @@ static int fault(uint32_t page)
     return fp_pager_fault(page);
 }
 
-static void tell(struct told *told)
+static void report_counts(struct page_report *report)
 {
-    const struct fp_pager_stat *of = fp_pager_stat();
-    told->misses = of->misses;
-    told->false_faults = of->false_faults;
-    told->reference_bits_set = of->reference_bits_set;
-    told->downgrades = of->downgrades;
-    told->walk = of->walk;
-    told->max_walk = of->max_walk;
+    const struct fp_pager_stat *counts = fp_pager_stat();
+    report->misses = counts->misses;
+    report->false_faults = counts->false_faults;
+    report->reference_bits_set = counts->reference_bits_set;
+    report->downgrades = counts->downgrades;
+    report->walk = counts->walk;
+    report->max_walk = counts->max_walk;
 }
 
-#define THE_POLICY(name) { name, fp_pager_start, fault, tell }
+#define POLICY_PAGER(name) { name, fp_pager_start, fault, report_counts }

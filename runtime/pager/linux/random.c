@@ -1,4 +1,4 @@
 #define FP_PAGER_POLICY FP_PAGER_RANDOM
 #include "policy.h"
 
-const struct policy fp_page_random = THE_POLICY("random");
+const struct policy_pager fp_page_random = POLICY_PAGER("random");
