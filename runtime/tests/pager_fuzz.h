@@ -17,7 +17,7 @@
 #define FP_PAGER_STATISTICS 1
 #include "../pager/pager.c"
 
-/* Of the chip: how often of 256 it fails, and in which of its ways. */
+/* Failures of the chip: how many reads of 256 fail, and in which way. */
 static struct {
     uint64_t random;
     unsigned often;
@@ -106,7 +106,7 @@ static uint8_t chip_byte(uint32_t page, uint32_t column)
 #if FP_PAGER_CODEWORD_BYTES
 FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *word)
 {
-    /* How much was fetched when a codeword could not be corrected: nobody may go on with that. */
+    /* Bytes that had been fetched when a codeword could not be corrected: the pager must not use them. */
     static uint32_t corrupt = UINT32_MAX;
     EXPECT(page < CHIP_PAGES && column % FP_PAGER_CODEWORD_BYTES == 0 && word);
     EXPECT(chip.counts.bytes_fetched != corrupt);
@@ -133,7 +133,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 
 #define PAGES FP_PAGER_PAGES
 
-/* What must hold between any two calls. */
+/* Checks the invariants that hold between any two calls. */
 static void check_state(void)
 {
     bool cached[PAGES] = {false};
@@ -176,7 +176,7 @@ static unsigned empty_frames(void)
     return count;
 }
 
-/* What a failed reference changes: at most a frame, its victim's, which gets empty. */
+/* Checks that a failed reference changed at most one frame, its victim's, which is empty then. */
 static void check_failure(const void *before_, size_t size)
 {
     __typeof__(pager) before;
@@ -293,14 +293,14 @@ static void fuzz(void)
                           1 + random_below(&random, 2 * FP_PAGER_PAGE_BYTES));
             }
         }
-        /* Nothing that failed is left behind. */
+        /* No failure has left a trace. */
         trouble.often = 0;
         for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset += FP_PAGER_PAGE_BYTES)
             reference(&cursors[0], offset, FP_PAGER_PAGE_BYTES);
     }
 }
 
-/* Nothing behind the image is given, and nobody asked why. */
+/* Bytes behind the image are refused, without a call of fp_flash_failed(). */
 static void behind_the_image(struct fp_cursor *cursor)
 {
     uint8_t bytes[2];
@@ -378,7 +378,7 @@ static void fails_ahead(void)
         EXPECT_EQ(stat.retries, 0);
         EXPECT_EQ(stat.loads, 2);
         check_state();
-        /* As many failures as a page has tries are its own alone. */
+        /* The load ahead that failed takes no try from the page: it comes by its last try. */
         chip_reset();
         EXPECT_EQ(fp_pager_start(), 0);
         cursor = (struct fp_cursor){NULL, NULL, 0};

@@ -106,7 +106,7 @@ FP_PAGER_API void fp_mmu_unmap(fp_page page)
     memset(table.valid[page], 0, sizeof(table.valid[page]));
 }
 
-/* What the program sees, and what it may not. */
+/* Checks which blocks the program sees. */
 static void check(void)
 {
     EXPECT(is_consistent());
@@ -127,7 +127,7 @@ static void check(void)
     }
 }
 
-/* As the data abort asks for each byte that is read, mapped or not. */
+/* Peeks at each byte, mapped or not, as the data abort does. */
 static void ask_for(uint32_t offset)
 {
     const int error = fp_pager_fault_at(offset);
@@ -190,7 +190,7 @@ static void fuzz(void)
                 access_to(random_below(&random, random_below(&random, 2) ? 400 : 1000));
         }
         rests += stat.rest_faults;
-        /* Nothing that failed is left behind. */
+        /* No failure has left a trace. */
         trouble.often = 0;
         for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset++)
             EXPECT_EQ(access_to(offset), 0);
@@ -208,10 +208,10 @@ static void ends(void)
     start(1);
     EXPECT_EQ(access_to(0), 0);
     EXPECT(table.valid[0][0] && !table.valid[0][1]);
-    /* What is there already brings nothing more. */
+    /* A fault of a block that is there brings nothing more. */
     ask_for(0);
     EXPECT(table.valid[0][0] && !table.valid[0][1]);
-    /* Who reads beside does not wait for the rest. */
+    /* A peek does not wait for the rest. */
     for (unsigned asked = 1; asked < CHIP_REST_ASKED; asked++)
         EXPECT(!fp_pager_peek(0) && chip.rest.to);
     trouble.often = 256;
@@ -231,7 +231,7 @@ static void ends(void)
     check();
 }
 
-/* What is known of a rest is looked at, too. */
+/* The checks include the rest. */
 static void damaged(void)
 {
     start(1);

@@ -38,7 +38,7 @@ _Noreturn static void illegal(const char *what)
     FAIL("illegal use: %s", what);
 }
 
-/* What comes while the flash loads. */
+/* Events while the flash loads. */
 static void waits(void)
 {
 #if FP_PAGER_CHECKS
@@ -163,7 +163,7 @@ static unsigned check_state(void)
     return empty;
 }
 
-/* What a failed fault changes: at most a frame, its victim's, which gets empty. */
+/* Checks that a failed fault changed at most one frame, its victim's, which is empty then. */
 static void check_failure(const void *before_, size_t size, const struct table *entries)
 {
     __typeof__(pager) before;
@@ -243,7 +243,7 @@ static void fuzz(void)
             trouble.again = random_below(&random, 5) == 0;
             reference(random_below(&random, random_below(&random, 2) ? 8 : PAGES));
         }
-        /* Nothing that failed is left behind. */
+        /* No failure has left a trace. */
         trouble.often = 0;
         for (fp_page page = 0; page < PAGES; page++)
             reference(page);
@@ -279,7 +279,7 @@ static void ends(void)
 }
 
 #if FP_PAGER_CHECKS
-/* Write to what the pager keeps of its frames. Gives whether that must be found at once. */
+/* Damages the pager's state. Returns true if the next fault must find it. */
 static bool damage(uint64_t *random)
 {
     const unsigned frame = random_below(random, FP_PAGER_FRAMES);
@@ -317,7 +317,7 @@ static bool damage(uint64_t *random)
     return false;
 }
 
-/* After any damage the program has the right bytes, or it is stopped and nothing is changed. */
+/* After any damage the program gets the right bytes, or it is stopped and nothing is changed. */
 static void damaged(void)
 {
     const uint32_t rounds = test_rounds(20000);

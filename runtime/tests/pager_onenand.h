@@ -352,7 +352,7 @@ static void peeks(void)
     expect_page(fp_pager_page(12), 12);
     EXPECT_EQ(chip.loads, 1); /* that ahead alone: it was held still */
     (void)fp_onenand_wait();
-    /* What failed ahead is not read as what it should have been. */
+    /* A load ahead that failed is not read as if it had succeeded. */
     chip.next = WRONG;
     expect_page(fp_pager_page(14), 14);
     EXPECT_EQ(fp_onenand_peek(16 * 1024, word, 4), 0);

@@ -29,7 +29,7 @@ static uint32_t version = 3;
 #define BLOCKS (IMAGE_BLOCKS + 4)
 #define SPARE_BYTES (FP_PAGER_TAG_AT + UNITS * FP_PAGER_TAG_BYTES)
 
-/* What the chip holds: pages with their spare areas. */
+/* The contents of the chip: pages with their spare areas. */
 static uint8_t medium[BLOCKS * FP_PAGER_BLOCK_PAGES][FP_PAGER_FLASH_PAGE_BYTES + SPARE_BYTES];
 static int bad_blocks[BLOCKS];
 static uint32_t oldest;
@@ -81,7 +81,7 @@ static uint8_t image_byte(uint32_t offset)
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
 }
 
-/* Where the image's flash page lies, by the definition: in the good blocks, in order. */
+/* Returns the chip's page with a flash page of the image: by definition they lie in the good blocks, in order. */
 static uint32_t place_of(uint32_t page)
 {
     uint32_t good = page / FP_PAGER_BLOCK_PAGES, block = 0;
@@ -97,7 +97,7 @@ static uint32_t place_of(uint32_t page)
 static void write_image(uint32_t of_version)
 {
     static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = {1, 2, 3};
-    /* What was made last, as making it takes long. */
+    /* The last one is kept, as making one takes long. */
     static uint8_t made[IMAGE_BLOCKS * FP_PAGER_BLOCK_PAGES][FP_PAGER_FLASH_PAGE_BYTES + SPARE_BYTES];
     static uint32_t made_of;
     for (uint32_t page = 0; page < IMAGE_BLOCKS * FP_PAGER_BLOCK_PAGES && made_of != of_version;

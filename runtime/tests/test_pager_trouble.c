@@ -35,7 +35,7 @@
 #define UNITS (FP_PAGER_FLASH_PAGE_BYTES / FP_PAGER_CODEWORD_BYTES)
 #define TRIES (1 + FP_PAGER_RETRIES)
 
-/* What may happen to a try; a load that fails where there is none is no trouble. */
+/* The outcomes of an attempt. A load cannot fail if the page is held already. */
 enum event { FINE, CORRECTED, LOAD_FAILS, FETCH_FAILS, CORRUPT, DATA_LIES, TAG_FAILS, TAG_LIES, EVENTS };
 
 static enum event events[3 * TRIES];
@@ -148,12 +148,12 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
-/* What must have been counted, by what happened. */
+/* The expected counts, by the outcomes. */
 struct expected {
     uint32_t misses, retries, failures, corrected;
 };
 
-/* What comes of an event, with a load or without. */
+/* Returns the error that an outcome leads to, with a load or without. */
 static int error_of(enum event event, bool with_load)
 {
     switch (event) {
@@ -231,7 +231,7 @@ static void all_at_once(void)
         if (bad_ones > FP_PAGER_BAD_BLOCKS)
             continue;
         for (uint32_t pair = 0; pair < 9; pair++) {
-            /* Of one flash page, and of the other. */
+            /* A page of the same flash page, and of another one. */
             static const uint32_t units[3] = {0, 3, UNITS + 1};
             if (pair / 3 == pair % 3)
                 continue;

@@ -1,19 +1,30 @@
 /*
  * An emulated flash chip behind the port of the pager, for the file that includes pager.c
  *
- * It holds a flash page in its register, or two in two buffers, gives its bytes at a column, counts
- * what is asked of it, and refuses what a real chip could not do: CHIP_ILLEGAL(what) is called, and
- * must not return. It keeps no bytes: CHIP_BYTE(page, column) gives them, CHIP_BYTE of a column
- * behind the flash page the spare area. CHIP_PAGES is how many pages it has. All three are macros
- * of whoever includes this. So may be CHIP_SPARE_BYTES, of the spare area, behind which nothing may
- * be fetched; CHIP_FAILS(), asked whether a read fails; CHIP_LOADED(buffer, page), told of each
- * load; CHIP_WAITS(), called where it is waited for; and CHIP_FETCH(to, page, column, size), which
- * copies bytes in its own time instead of byte by byte.
+ * The chip holds a flash page in its register, or two pages in two buffers, and gives bytes at a column.
+ * It counts its operations, and refuses what a real chip could not do. The including file defines:
  *
- * The rest of a page, behind its critical block, comes when it is waited for, and not before: who
- * uses it too early has other bytes. It is there, by fp_flash_rest_is_there(), when it was asked for
- * CHIP_REST_ASKED times. Of whoever includes this may be CHIP_REST_BEGINS(), CHIP_REST_IS_THERE()
- * instead of that, CHIP_REST_WAITS(), and CHIP_MOVE(to, page, column, size), which is the DMA.
+ *   CHIP_ILLEGAL(what)        called for illegal use; must not return
+ *   CHIP_BYTE(page, column)   the bytes, which the chip does not keep; columns behind the flash page are
+ *                             the spare area
+ *   CHIP_PAGES                the number of flash pages
+ *
+ * and may define:
+ *
+ *   CHIP_SPARE_BYTES          the size of the spare area, behind which nothing may be fetched
+ *   CHIP_FAILS()              1 if a read fails
+ *   CHIP_LOADED(buffer, page) called for each load
+ *   CHIP_WAITS()              called when a load is waited for
+ *   CHIP_FETCH(to, page, column, size)  copies bytes in place of a loop over CHIP_BYTE
+ *
+ * With a critical block, the rest of a page comes when it is waited for, and not before: a program that
+ * uses it too early has other bytes. fp_flash_rest_is_there() returns 1 at its CHIP_REST_ASKED-th call.
+ * The including file may define:
+ *
+ *   CHIP_REST_BEGINS()        called when the rest of a page begins to come
+ *   CHIP_REST_IS_THERE()      1 if the rest has come, in place of CHIP_REST_ASKED
+ *   CHIP_REST_WAITS()         called when the rest is waited for
+ *   CHIP_MOVE(to, page, column, size)  the DMA: copies bytes in place of a loop over CHIP_BYTE
  */
 #ifndef FLASHPAGER_EMULATED_CHIP_H
 #define FLASHPAGER_EMULATED_CHIP_H
@@ -22,12 +33,12 @@
 
 #define CHIP_NOTHING 0xffffffffu
 
-/* What was asked of the chip. */
+/* The operations of the chip. */
 struct chip_counts {
     uint32_t loads;
     uint32_t prefetches;
-    uint32_t column_changes; /* of a register: an address in a buffer is none */
-    uint32_t bytes_fetched;  /* with those skipped, and those of tags */
+    uint32_t column_changes; /* of a register; an address in a buffer does not count */
+    uint32_t bytes_fetched;  /* with the bytes skipped and those of tags */
     uint32_t bytes_skipped;
     uint32_t tag_bytes_fetched;
 };
@@ -36,11 +47,11 @@ static struct {
     struct chip_counts counts;
     uint32_t held[2]; /* by buffer: a page, or CHIP_NOTHING */
     uint32_t column;
-    uint8_t busy[2]; /* by buffer: a load that nobody waited for */
+    uint8_t busy[2]; /* by buffer: 1 until its load is waited for */
     uint8_t buffer;
 #if FP_PAGER_CRITICAL_BYTES
     struct {
-        uint8_t *to; /* where the page goes whose rest is on its way, or NULL */
+        uint8_t *to; /* the frame of the page whose rest is on its way, or NULL */
         uint32_t page, column, at;
         uint8_t buffer, asked;
     } rest;
@@ -88,7 +99,6 @@ FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 #endif
     chip.column = (uint32_t)column;
     chip.counts.loads++;
-    /* The chip is busy from the last of it on. */
     chip_load(chip.buffer, (uint32_t)page);
 }
 
@@ -107,7 +117,7 @@ FP_PAGER_API int fp_flash_wait(void)
     return FP_PAGER_OK;
 }
 
-/* What comes next must be there. */
+/* Checks that the chip holds a page that can be fetched. */
 static void chip_ready(void)
 {
     chip_demand(!chip.busy[chip.buffer], "use while busy");
@@ -211,7 +221,7 @@ FP_PAGER_API int fp_flash_rest_is_there(void)
     return !chip.rest.to || CHIP_REST_IS_THERE();
 }
 
-/* The DMA: a piece of the rest. */
+/* The DMA: copies a piece of the rest. */
 static void chip_move(uint32_t from, uint32_t end)
 {
     const uint32_t column = chip.rest.column + from;

@@ -40,8 +40,8 @@ void fp_aes_cmac_key(struct fp_aes_cmac *mac, const uint8_t key[FP_AES_CMAC_KEY_
     twice(mac->subkey);
 }
 
-/* What a block has gathered, and bytes that come behind: a block is encrypted when the next one
- * begins, as the last one is treated otherwise. */
+/* Adds bytes to the current block. A block is encrypted when the next one
+ * begins, as the last one is treated otherwise. Returns how many bytes the block has then. */
 static uint_fast8_t absorb(const struct fp_aes_cmac *mac, uint8_t block[FP_AES_CMAC_BYTES],
                            uint_fast8_t filled, const uint8_t *bytes, size_t size)
 {

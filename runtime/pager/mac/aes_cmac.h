@@ -11,9 +11,9 @@
  *         fp_aes_cmac(&mac, head, data, size, tag, FP_PAGER_TAG_BYTES);
  *     }
  *
- * `flashpager deploy --tag BYTES --mac aes-cmac` makes the same tags. The cipher is tiny-AES-c. It looks its
- * S-box up in memory: where that is cached, its time depends on the key. A chip with AES in
- * hardware has no use for this file.
+ * `flashpager deploy --tag BYTES --mac aes-cmac` makes the same tags. The cipher is tiny-AES-c. Its S-box
+ * is a table in memory: if that memory is cached, the time depends on the key. A chip with AES in
+ * hardware does not need this file.
  */
 #ifndef FLASHPAGER_AES_CMAC_H
 #define FLASHPAGER_AES_CMAC_H
@@ -22,20 +22,20 @@
 #include <stdint.h>
 
 #define FP_AES_CMAC_KEY_BYTES 16
-/* Of a block, and of the longest tag. */
+/* The size of a block of the cipher, and of the longest tag. */
 #define FP_AES_CMAC_BYTES 16
 
-/* A key, ready for use. Its fields are the library's own. */
+/* A key with its round keys. Its fields are private to the library. */
 struct fp_aes_cmac {
     uint8_t round_keys[176];
     uint8_t subkey[FP_AES_CMAC_BYTES];
 };
 
-/* Make a key ready. */
+/* Expands a key. */
 void fp_aes_cmac_key(struct fp_aes_cmac *mac, const uint8_t key[FP_AES_CMAC_KEY_BYTES]);
 
-/* The first `tag_size` bytes, at most FP_AES_CMAC_BYTES, of the MAC of `head` and, behind it,
- * `data`. */
+/* Computes the MAC of `head` followed by `data`, and stores its first `tag_size` bytes, at most
+ * FP_AES_CMAC_BYTES. */
 void fp_aes_cmac(const struct fp_aes_cmac *mac, const uint8_t head[8], const uint8_t *data,
                  size_t size, uint8_t *tag, uint_fast8_t tag_size);
 

@@ -1,42 +1,42 @@
 /*
  * The MMU of an ARM926EJ-S for the pager: page tables, and the two aborts
  *
- * For the page tables of ARMv4T and ARMv5, and one TLB for code and data: pages of 1 KB (tiny pages,
- * in fine tables) or 4 KB (small pages, in coarse ones). Include it behind pager.c, or compile it with the same design. That
- * says besides:
+ * It has the page tables of ARMv4T and ARMv5, with one TLB for code and data. Pages have 1 KB (tiny pages,
+ * in fine tables) or 4 KB (small pages, in coarse tables). Include it behind pager.c, or compile it with
+ * the same design, which also defines:
  *
- *     #define FP_ARM926_CODE 0x00400000   // where the image begins for the program
+ *     #define FP_ARM926_CODE 0x00400000   // the address of the image, as the program sees it
  *
  * Then:
  *
  *     fp_pager_start();
  *     fp_arm926_start(level_1);           // your table: its entries for the code are written
  *
- * and the vectors of the two aborts go to fp_arm926_prefetch_abort and fp_arm926_data_abort. Both want
- * a stack of some 300 bytes beside what your port takes, in abort mode. Both run with interrupts off.
+ * The vectors of the two aborts go to fp_arm926_prefetch_abort and fp_arm926_data_abort. In abort mode
+ * both need a stack of about 300 bytes beside that of your port. Both run with interrupts off.
  *
- * A program may write data behind the code into the same megabyte: pages of those tables that are not
- * of the image are mapped where they are.
+ * Data. A program may write data behind the code, in the same megabyte: pages of those tables that do not
+ * belong to the image are mapped to their own addresses.
  *
- * Reads. A literal in a page that is not mapped faults as data. The data abort reads it from the frame
- * if there is one, else with fp_flash_peek() from flash, and goes on behind the instruction: ldr,
- * ldrb, ldrh, ldrsb, ldrsh, ldrd and ldm in the ARM state, also into the program counter, and ldr,
- * ldrb, ldrh, ldrsb, ldrsh and ldmia in the Thumb state. That is no reference, and no page comes in.
- * With
+ * Reads. A literal in a page that is not mapped faults as data. The data abort reads it from the frame if
+ * there is one, and otherwise from flash with fp_flash_peek(). Then it goes on behind the instruction:
+ * ldr, ldrb, ldrh, ldrsb, ldrsh, ldrd and ldm in the ARM state, also into the program counter, and ldr,
+ * ldrb, ldrh, ldrsb, ldrsh and ldmia in the Thumb state. Such a read is no reference, and no page comes
+ * in. With
  *
  *     #define FP_ARM926_PAGES_READS 1
  *
- * it is one: the page comes in as for an instruction, and the data abort reads it from its frame. The
- * counts are then those of a trace with reads. The instruction is not tried again, so that its own
- * page and what it reads need not be mapped together.
+ * it is a reference: the page comes in as for an instruction, and the data abort reads it from its frame.
+ * The counts are then those of a trace with reads. The instruction is not tried again, so that its own
+ * page and the page that it reads need not be mapped together.
  *
- * Critical block. With FP_PAGER_CRITICAL_BYTES, of 1 or 2 KB before pages of 4, each page is four of 1 KB
- * to the MMU.
+ * Critical block. With FP_PAGER_CRITICAL_BYTES of 1 or 2 KB and pages of 4 KB, the MMU has four pages of
+ * 1 KB for each page.
  *
- * Caches. Code is mapped so that no cache keeps any of it, and each instruction comes from RAM: a
- * reference that a cache serves, no pager sees. The write buffer is drained when a page is mapped.
- * Where the data cache is on, map the pager's own memory uncached: its frames, as instructions are
- * fetched from behind the cache, and its tables, as the MMU walks them there.
+ * Caches. The code is mapped uncached, and each instruction comes from RAM: no pager would see a reference
+ * that a cache serves. The write buffer is drained when a page is mapped. If the data cache is on, map the
+ * pager's own memory uncached: its frames, as instructions are fetched past the cache, and its tables, as
+ * the MMU walks them there.
  */
 #include "../flashpager_pager.h"
 
@@ -52,7 +52,7 @@
 #error "FP_ARM926_CODE is where a page begins"
 #endif
 
-/* What has instructions that Thumb has not. */
+/* For functions with instructions that Thumb does not have. */
 #ifdef __thumb__
 #define IN_ARM_STATE __attribute__((target("arm"), noinline))
 #else
@@ -60,7 +60,7 @@
 #endif
 
 #define MEGABYTE 0x100000u
-/* What an entry maps, and how many a page has. */
+/* MAPPED_BYTES is the size that an entry maps, and PARTS the number of entries of a page. */
 #if FP_PAGER_CRITICAL_BYTES
 #if FP_PAGER_CRITICAL_BYTES < 1024
 #error "an ARM926 has no pages below 1 KB: a smaller block cannot be mapped alone"
@@ -70,12 +70,12 @@
 #define MAPPED_BYTES FP_PAGER_PAGE_BYTES
 #endif
 #define PARTS (FP_PAGER_PAGE_BYTES / MAPPED_BYTES)
-/* Entries before the image in the first table. */
+/* The number of entries before the image in the first table. */
 #define BEFORE (FP_ARM926_CODE % MEGABYTE / MAPPED_BYTES)
 #define TABLES ((FP_ARM926_CODE % MEGABYTE + FP_PAGER_IMAGE_BYTES - 1u) / MEGABYTE + 1u)
 #define TABLE_ENTRIES (MEGABYTE / MAPPED_BYTES)
-/* Second-level entries: for the program to read and execute, and for all to write. Where the last two
- * bits are 0 there is a fault: the others are ours, and say the frame + 1. */
+/* Second-level entries: pages that the program may read and execute, and pages that all may write. An
+ * entry whose last two bits are 0 faults; its other bits are then free, and hold the frame + 1. */
 #if FP_PAGER_PAGE_BYTES == 1024 || FP_PAGER_CRITICAL_BYTES
 #define LEVEL_1_TABLE 0x13u
 #define READ_ONLY 0x23u
@@ -87,15 +87,15 @@
 #endif
 #define FAULTS(entry) (((entry)&3u) == 0)
 
-/* Yours: an abort that cannot be served, of an access to `address` by the instruction at `pc`. The
- * error is the pager's; FP_PAGER_OUTSIDE also for a write to the code, and for an instruction that is
- * not known to read. It must not return, as a read may have been done in part: fp_flash_failed() and
- * fp_flash_peek() are who can try again. */
+/* A function that you write: an access to `address` by the instruction at `pc` cannot be served. The error
+ * is the pager's; FP_PAGER_OUTSIDE also stands for a write to the code, and for an instruction that is
+ * not known to read. It must not return, as a read may have been done in part. Try again in
+ * fp_flash_failed() and fp_flash_peek() instead. */
 FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error);
 
 #if !FP_ARM926_PAGES_READS
-/* Yours: read bytes of the image, 1, 2 or 4, aligned as many, beside what the pager does. Gives 0 or
- * an error. */
+/* A function that you write: reads 1, 2 or 4 bytes of the image, aligned to their number, beside the
+ * pager's loads. Returns 0 or an error. */
 FP_PAGER_API int fp_flash_peek(fp_offset offset, uint8_t *to, uint_fast8_t size);
 #endif
 
@@ -103,17 +103,18 @@ static uint32_t tables[TABLES * TABLE_ENTRIES] __attribute__((aligned(4096)));
 static uint8_t memory[FP_PAGER_FRAMES * 1ul * FP_PAGER_PAGE_BYTES]
     __attribute__((aligned(FP_PAGER_PAGE_BYTES)));
 
-/* Where the entries of a page begin. */
+/* The first entry of a page. */
 #define ENTRIES_OF(page) (tables + BEFORE + (page)*PARTS)
 
-/* Inlined into what is in the ARM state. */
+/* Removes a page from the TLB. Always inlined, as its callers are in the ARM state. */
 __attribute__((always_inline)) static inline void forget(fp_page page)
 {
 #if FP_PAGER_PAGE_BYTES == 1024
     uint32_t address = FP_ARM926_CODE + page * FP_PAGER_PAGE_BYTES;
     __asm__ volatile("mcr p15, 0, %0, c8, c7, 1" : : "r"(address) : "memory");
 #else
-    /* All of it: for four entries that is as good, and QEMU, whose pages have 1 KB here, forgets a quarter of a page otherwise. */
+    /* Empties the TLB: that costs no more than four entries, and QEMU, which has pages of 1 KB here, would
+     * remove only a quarter of a page. */
     (void)page;
     __asm__ volatile("mcr p15, 0, %0, c8, c7, 0" : : "r"(0) : "memory");
 #endif
@@ -169,7 +170,7 @@ IN_ARM_STATE FP_PAGER_API void fp_mmu_unmap(fp_page page)
     forget(page);
 }
 
-/* Write the entries of the code into a first-level table of 4,096 words. */
+/* Writes the entries of the code into a first-level table of 4,096 words. */
 IN_ARM_STATE FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
 {
     const uint32_t first = FP_ARM926_CODE / MEGABYTE;
@@ -194,15 +195,15 @@ IN_ARM_STATE FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
 
 __attribute__((used)) static void prefetch_abort(uint32_t pc)
 {
-    /* Below the image that is a page far behind it. */
+    /* For an address below the image the page is far behind it. */
     int error = FAULT_AT(pc - FP_ARM926_CODE);
     if (error)
         fp_arm926_failed(pc, pc, error);
 }
 
-/* What the data abort has of the program: registers 0 to 14, and the address of the instruction. */
+/* The index, among the program's registers, of the address of the instruction; 0 to 14 are before it. */
 #define PC 15
-/* The state, in the program's status register. An address that is loaded says it by its last bit. */
+/* Bits of the program's status register. A loaded address has the Thumb state in its last bit. */
 #define THUMB 0x20u
 #define CARRY 0x20000000u
 #define BIT(n) (instruction >> (n)&1u)
@@ -212,7 +213,7 @@ static int is_code(uint32_t address)
     return address - FP_ARM926_CODE < FP_PAGER_IMAGE_BYTES;
 }
 
-/* Read 1, 2 or 4 bytes, aligned as many. Gives 0 or an error. */
+/* Reads 1, 2 or 4 bytes, aligned to their number. Returns 0 or an error. */
 static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
 {
     uint8_t bytes[4] = {0};
@@ -225,7 +226,7 @@ static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
 #endif
     if (!error) {
 #if FP_ARM926_PAGES_READS
-        /* The block that is read is there, if not the page. */
+        /* The block that is read is there, though the rest of the page may not be. */
         const uint8_t *in_frame = fp_mmu_bytes(fp_mmu_frame(page) - 1u);
 #else
         const uint8_t *in_frame = fp_pager_peek(page);
@@ -239,7 +240,7 @@ static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
     return error;
 }
 
-/* The operand of ldr that is a register with a shift. */
+/* Returns the operand of ldr that is a shifted register. */
 static uint32_t shifted(uint32_t instruction, const uint32_t *registers, uint32_t status)
 {
     const uint32_t value = registers[instruction & 15u];
@@ -251,17 +252,17 @@ static uint32_t shifted(uint32_t instruction, const uint32_t *registers, uint32_
         return by ? value >> by : 0;
     case 2:
         return (value >> (by ? by : 31u)) | (value >> 31 ? ~(UINT32_MAX >> (by ? by : 31u)) : 0);
-    default: /* by nothing is rrx: the carry comes in */
+    default: /* a shift by 0 is rrx: the carry comes in */
         return by ? value >> by | value << (32u - by) : value >> 1 | (status & CARRY) << 2;
     }
 }
 
-/* What an instruction reads. */
-struct reading {
+/* The read that an instruction does. */
+struct code_read {
     uint32_t at;
     uint32_t loaded; /* registers, ascending; 0 for an instruction that is not known to read */
     uint32_t written_back;
-    uint_fast8_t size; /* what each takes */
+    uint_fast8_t size; /* bytes of each register */
     uint_fast8_t is_signed;
     uint_fast8_t base; /* the register to write back to, or PC for none */
 };
@@ -274,12 +275,12 @@ static uint32_t bytes_of_list(uint32_t list)
     return bytes;
 }
 
-static struct reading read_by_arm(uint32_t instruction, const uint32_t *registers, uint32_t status)
+static struct code_read read_by_arm(uint32_t instruction, const uint32_t *registers, uint32_t status)
 {
     const uint32_t rn = instruction >> 16 & 15u, rd = instruction >> 12 & 15u;
     const uint32_t is_before = BIT(24), is_up = BIT(23), kind = instruction >> 4 & 15u;
     const uint32_t from = registers[rn] + (rn == PC ? 8u : 0u);
-    struct reading found = {0, 1u << rd, 0, 4, 0, PC};
+    struct code_read found = {0, 1u << rd, 0, 4, 0, PC};
     uint32_t offset, is_list = 0;
     if ((instruction >> 26 & 3u) == 1u && BIT(20) && !(BIT(25) && BIT(4))) {
         offset = BIT(25) ? shifted(instruction, registers, status) : instruction & 0xfffu;
@@ -308,13 +309,13 @@ static struct reading read_by_arm(uint32_t instruction, const uint32_t *register
     return found;
 }
 
-static struct reading read_by_thumb(uint32_t instruction, const uint32_t *registers)
+static struct code_read read_by_thumb(uint32_t instruction, const uint32_t *registers)
 {
-    /* Where two registers make the address: str, strh, strb, ldrsb, ldr, ldrh, ldrb, ldrsh. */
+    /* Sizes of str, strh, strb, ldrsb, ldr, ldrh, ldrb and ldrsh with an address of two registers. */
     static const uint8_t sizes[8] = {0, 0, 0, 1, 4, 2, 1, 2};
     const uint32_t rn = instruction >> 3 & 7u, operation = instruction >> 9 & 7u;
     const uint32_t offset = instruction >> 6 & 31u;
-    struct reading found = {registers[rn], 1u << (instruction & 7u), 0, 4, 0, PC};
+    struct code_read found = {registers[rn], 1u << (instruction & 7u), 0, 4, 0, PC};
     switch (instruction >> 11) {
     case 9: /* ldr, from the literal pool */
         found.at = ((registers[PC] + 4u) & ~3u) + (instruction & 0xffu) * 4u;
@@ -351,11 +352,11 @@ static struct reading read_by_thumb(uint32_t instruction, const uint32_t *regist
     return found;
 }
 
-/* Do what an instruction wanted to read from the code. Gives 0 or an error. */
+/* Does the read of an instruction from the code. Returns 0 or an error. */
 static int read_for(uint32_t *registers, uint32_t *status)
 {
     const uint32_t pc = registers[PC], is_thumb = *status & THUMB;
-    struct reading of =
+    struct code_read of =
         is_thumb ? read_by_thumb(*(const uint16_t *)(uintptr_t)pc, registers)
                  : read_by_arm(*(const uint32_t *)(uintptr_t)pc, registers, *status);
     if (!of.loaded || !is_code(of.at))
@@ -386,7 +387,7 @@ static int read_for(uint32_t *registers, uint32_t *status)
     return FP_PAGER_OK;
 }
 
-/* An access to an address failed. Gives the status to go on with. */
+/* Serves an access to data that has failed. Returns the status to go on with. */
 __attribute__((used)) static uint32_t data_abort(uint32_t *registers, uint32_t status, uint32_t address)
 {
     const uint32_t pc = registers[PC];
@@ -396,7 +397,7 @@ __attribute__((used)) static uint32_t data_abort(uint32_t *registers, uint32_t s
     return status;
 }
 
-/* What the vectors of the two aborts go to. */
+/* The handlers of the two aborts, for their vectors. */
 IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void);
 IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_abort(void)
 {
@@ -407,7 +408,7 @@ IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_prefetch_a
                      "ldm sp!, {r0-r3, r12, pc}^");
 }
 
-/* The program's own stack pointer and link register are those of user mode. */
+/* The program's stack pointer and link register are those of user mode. */
 IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_data_abort(void);
 IN_ARM_STATE __attribute__((naked, used)) FP_PAGER_API void fp_arm926_data_abort(void)
 {

@@ -19,23 +19,23 @@
 #define DEVICE_TWO_DIES 0x08u
 #define DIE_SHIFT 15u
 #define DATA_BUFFER(buffer, sector) ((0x8u | (buffer) << 2 | (sector)) << 8)
-/* INT is high when it is set, and driven. */
+/* The INT pin is driven, and is high when it is active. */
 #define CONFIG_INT 0x0060u
 #define STATUS_ERROR 0x0400u
 #define INTERRUPT_ANY 0x8000u
 #define INTERRUPT_LOAD 0x0080u
-/* Two bits a sector and a spare area. */
+/* Two bits for each sector, and two for each spare area. */
 #define ECC_CORRECTED 0x5555u
 #define ECC_WRONG 0xaaaau
 
 static struct {
     uint32_t die_pages, pages;
     uint32_t corrected;
-    /* By buffer: a page, loaded whole, or NO_PAGE_HELD. An interrupt writes it, as what is below. */
+    /* By buffer: the page that it holds whole, or NO_PAGE_HELD. Interrupts write volatile fields. */
     volatile uint32_t held[2];
-    uint32_t loading; /* the page, or NO_PAGE_HELD where its buffer holds no whole page then */
-    uint32_t asked_page; /* of whose die the last command was */
-    volatile uint16_t seen; /* what ADDRESS_2 has: the die whose buffers and registers are seen */
+    uint32_t loading; /* the page, or NO_PAGE_HELD if only sectors of it are loaded */
+    uint32_t asked_page; /* a page of the die that had the last command */
+    volatile uint16_t seen; /* the value of ADDRESS_2: the die whose buffers and registers are visible */
     uint16_t column;
     uint8_t buffer, into;
     volatile uint8_t is_busy;
@@ -52,7 +52,7 @@ static int load_fails(enum fp_onenand_failure why)
 static void see_die(uint32_t page)
 {
     if (onenand.die_pages < onenand.pages) {
-        /* Kept first: an interrupt in between brings it back. */
+        /* Stored first, so that an interrupt in between restores it. */
         onenand.seen = (uint16_t)(page / onenand.die_pages << DIE_SHIFT);
         FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_2, onenand.seen);
     }
@@ -65,7 +65,7 @@ static void end_load(int result)
     onenand.held[onenand.into] = result ? NO_PAGE_HELD : onenand.loading;
 }
 
-/* Take what a die says of a load that is done. All is read before the interrupt is cleared. */
+/* Reads the result of a load from its die. All registers are read before the interrupt is cleared. */
 static void take_end_of_die(void)
 {
     const uint32_t interrupts = FP_ONENAND_READ(FP_ONENAND_INTERRUPTS);
@@ -87,7 +87,7 @@ static void take_end_of_die(void)
     end_load(result);
 }
 
-/* A load ahead may be of one die, while the buffer of the other is read. */
+/* The same, whichever die is visible: a load ahead may be on one die while the other one is read. */
 static void take_end(void)
 {
     const uint16_t seen = onenand.seen;
@@ -99,7 +99,7 @@ static void take_end(void)
     }
 }
 
-/* Whatever a die was at. Its end is told as that of a load is, by interrupt or not. */
+/* Resets a die, whatever it does. The reset ends as a load does, with an interrupt or without. */
 static void reset_die(void)
 {
     const int8_t result = onenand.result;
@@ -128,7 +128,7 @@ FP_PAGER_API int fp_onenand_start(void)
     onenand.result = FP_PAGER_OK;
     onenand.buffer = onenand.into = 0;
     onenand.why = FP_ONENAND_FINE;
-    /* A bus without a chip gives the same bits for all. */
+    /* A bus without a chip reads the same bits for both. */
     if (maker == device || DEVICE_DENSITY(device) > 7 ||
         FP_ONENAND_READ(FP_ONENAND_BUFFER_BYTES) != FP_PAGER_FLASH_PAGE_BYTES ||
         FP_ONENAND_READ(FP_ONENAND_BUFFERS) >> 8 < wanted)
@@ -172,7 +172,7 @@ static void start_load(uint32_t what, uint32_t page, uint_fast8_t sector, uint_f
                      page / onenand.die_pages << DIE_SHIFT |
                          page % onenand.die_pages / FP_ONENAND_BLOCK_PAGES);
     FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_8, page % FP_ONENAND_BLOCK_PAGES << 2 | sector);
-    /* All of a page are 0. */
+    /* The number of sectors of a whole page is written as 0. */
     FP_ONENAND_WRITE(FP_ONENAND_START_BUFFER,
                      DATA_BUFFER(buffer, sector) | (sectors & (FP_ONENAND_SECTORS - 1u)));
     FP_ONENAND_WRITE(FP_ONENAND_INTERRUPTS, 0);
@@ -208,7 +208,7 @@ FP_PAGER_API int fp_onenand_wait(void)
         if (--left)
 #endif
             continue;
-        /* Ended first: what comes by now is no load's. */
+        /* The load ends first: a later interrupt is not its own. */
         end_load(load_fails(FP_ONENAND_SILENT));
         reset_die();
     }
@@ -240,7 +240,7 @@ FP_PAGER_API int fp_onenand_peek(uint32_t offset, uint8_t *to, uint_fast16_t siz
     const uint_fast16_t column = offset % FP_PAGER_FLASH_PAGE_BYTES;
     const uint_fast8_t sector = (uint_fast8_t)(column / FP_ONENAND_SECTOR_BYTES);
     const uint_fast8_t other = FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER ? !onenand.buffer : 1;
-    /* What is loaded ahead ends first. The pager is told later how. */
+    /* A load ahead ends first. The pager gets its result later. */
     int8_t result = (int8_t)fp_onenand_wait();
     uint32_t held;
     int error;
@@ -255,7 +255,7 @@ FP_PAGER_API int fp_onenand_peek(uint32_t offset, uint8_t *to, uint_fast16_t siz
     error = fp_onenand_wait();
     if (!error) {
         copy_out(page, other, column, to, size);
-        /* Behind a reset there would be more to bring back. */
+        /* After a reset more than this buffer would be lost. */
         if (held != NO_PAGE_HELD) {
             fp_onenand_load(held, sector, 1, other);
             if (!fp_onenand_wait())
@@ -317,7 +317,8 @@ FP_PAGER_API void fp_flash_load_ahead(fp_flash_page page)
 #endif
 
 #if FP_PAGER_BAD_BLOCKS
-/* The maker's mark: the first word of the spare area of a block's first two pages is not all ones. */
+/* A block is bad if the first word of the spare area of one of its first two pages is not all ones: the
+ * mark of the maker. */
 FP_PAGER_API int fp_flash_is_bad(fp_flash_page block)
 {
     const uint32_t first =
@@ -328,7 +329,7 @@ FP_PAGER_API int fp_flash_is_bad(fp_flash_page block)
         error = fp_onenand_wait();
         if (error == FP_PAGER_IO)
             return error;
-        /* Of a bad block not even that need be readable. */
+        /* A bad block need not even be readable. */
         if (error || FP_ONENAND_READ(FP_ONENAND_SPARE) != 0xffffu)
             return 1;
     }

@@ -1,13 +1,13 @@
 /*
- * Whose cycles: a firmware with the pager in simavr, an instruction at a time
+ * The cycles of each job of a firmware with the pager, in simavr
  *
- * A job is told by where the program is: by functions that stand in the firmware's table of symbols,
- * and by labels between instructions, which take no cycle and no byte. A function's job has the
- * cycles of all that it calls and that has no job of its own. Labels are put by FP_PAGER_JOB_DONE()
- * and FP_PAGER_STEP_DONE() in pager.c, and by AVR_JOB() of marks.h in a program.
+ * The program counter tells the job: by the functions in the firmware's table of symbols, and by labels
+ * between instructions, which take no cycle and no byte. The job of a function has the cycles of all that
+ * it calls, unless that has a job of its own. Labels come from FP_PAGER_JOB_DONE() and
+ * FP_PAGER_STEP_DONE() in the pager, and from AVR_JOB() of marks.h in a program.
  *
- * What is told is split into parts, one after another, and faults are gathered by what was done for
- * them: so prices can be fitted to a part, and held against another.
+ * The report has several parts, one after another, with faults grouped by their operations: so prices can
+ * be fitted to one part and compared with another.
  */
 #ifndef FLASHPAGER_AVR_JOBS_H
 #define FLASHPAGER_AVR_JOBS_H
@@ -23,17 +23,17 @@
 
 enum job {
     JOB_PROGRAM,
-    JOB_READ,   /* bytes out of windows */
-    JOB_LOOKUP, /* a window, and the frame of its page */
-    JOB_FAULT,  /* all of a fault that is none of the following */
+    JOB_READ,   /* taking bytes from windows */
+    JOB_LOOKUP, /* opening a window: finding the frame of its page */
+    JOB_FAULT,  /* the parts of a fault that are none of the following */
     JOB_SEARCH,
     JOB_COMMAND,
     JOB_WAIT,
     JOB_COLUMN,
     JOB_SKIP,
     JOB_FETCH,
-    JOB_CHECK,  /* of a tag, but for getting it */
-    JOB_OTHERS, /* what a program names for itself, from here on */
+    JOB_CHECK,  /* checking a tag that was read */
+    JOB_OTHERS, /* the first of the jobs that a program names itself */
     JOBS = JOB_OTHERS + 8
 };
 
@@ -41,7 +41,7 @@ static const char *const job_names[JOB_OTHERS] = {
     "program", "read", "lookup", "fault", "search", "command",
     "wait",    "column", "skip", "fetch", "check"};
 
-/* A name in the table of symbols, to its end or to a dot, and to what comes behind a label's name. */
+/* The jobs by symbol. A function's name may be followed by a dot, a label's name by anything. */
 static const struct {
     const char *name;
     uint8_t is_label;
@@ -72,7 +72,7 @@ static const struct {
 #define JOB_SYMBOLS (sizeof(job_symbols) / sizeof(job_symbols[0]))
 #define JOB_STEP "fp_step"
 
-/* Of a fault, what it is told by. */
+/* Faults with the same operations, and their cycles by job. */
 struct job_class {
     uint32_t loads, column_changes, skipped, fetched, walk;
     uint64_t faults;
@@ -137,7 +137,7 @@ static void job_add(const elf_firmware_t *firmware, int is_label)
     }
 }
 
-/* Where two are at one address, a function begins before its label. */
+/* Of two marks at one address, the function comes before the label. */
 static void jobs_begin(avr_t *avr, const elf_firmware_t *firmware)
 {
     jobs.avr = avr;

@@ -1,6 +1,6 @@
 /*
- * What a hit and a byte cost: a program that does WHAT some times, for costs.py to count the
- * difference that more times make. The chip is none: bytes are whatever they are.
+ * The cost of a hit and of a byte: a program that does WHAT for TIMES times. benches/pager.py runs it for
+ * two numbers of times and takes the difference. There is no chip, and bytes have any value.
  */
 #define FP_PAGER_CURSORS 1
 #include "../flashpager_pager.h"
@@ -64,7 +64,7 @@ static void work(void)
         code.next = (i & 3u) * FP_PAGER_PAGE_BYTES;
         fp_cursor_turn(&code);
 #else
-        /* Of one window, by a cursor in registers. */
+        /* TAKEN bytes of one window, by a cursor in registers. */
         struct fp_cursor cursor = code;
         cursor.next = 0;
         fp_cursor_turn(&cursor);

@@ -54,7 +54,7 @@ static void onenand_write(uint32_t word, uint16_t value);
 #define TIMER_STARTS 1u
 #define TIMER_REPEATS 2u
 
-/* What went over the bus, and which interrupts came; those in the handler of a fault too. */
+/* The traffic on the bus, and the interrupts, with those in the handler of a fault. */
 static struct {
     uint32_t loads, sector_loads, words;
     uint32_t done, ticks, in_handler;

@@ -24,7 +24,7 @@
 #define NAND_FLOATS 0xff
 #define NAND_IO_PINS 0x20 /* PINA in the memory of most AVRs, as of an ATmega1284P */
 
-/* What chip it is. Times in cycles. */
+/* The chip. Times are in cycles. */
 struct nand_kind {
     uint32_t page_bytes;
     uint32_t spare_bytes; /* behind them */
@@ -36,7 +36,7 @@ struct nand_kind {
     FILE *image; /* page behind page, each with its spare area */
 };
 
-/* What was asked of it. */
+/* The operations of the chip. */
 struct nand_counts {
     uint32_t loads;
     uint32_t column_changes;
@@ -187,7 +187,7 @@ static void nand_address(uint8_t byte)
         nand_load();
 }
 
-/* What the AVR drives on the bus, or -1. */
+/* Returns the byte that the AVR drives on the bus, or -1. */
 static int nand_driven(void)
 {
     avr_ioport_state_t port;

@@ -114,7 +114,7 @@ void fp_flash_column(uint_fast16_t column)
     address((uint8_t)(column >> 8));
     command(NAND_COLUMN_CONFIRM);
     release();
-    /* What is left of t_CCS, at most 300 ns, passes while this returns. */
+    /* The rest of t_CCS, at most 300 ns, passes while this returns. */
 }
 #endif
 

@@ -15,13 +15,13 @@
 #define NAND_CONTROL 'C'
 #define NAND_STATE 'D'
 
-/* Of PORTC. */
+/* Bits of PORTC. */
 #define NAND_RE 0x01
 #define NAND_WE 0x02
 #define NAND_CLE 0x04
 #define NAND_ALE 0x08
 #define NAND_CE 0x10
-/* Of PIND: 2. */
+/* A bit of PIND: 2. */
 #define NAND_READY_PIN 2
 
 /* Commands. A chip with pages of 512 bytes has no confirmation, no column change, and a second

@@ -49,7 +49,7 @@
 
 /* Why a page failed. */
 static const char *machine_failure(void);
-/* What was counted beside the pager. */
+/* Counts beside the pager's. */
 static void machine_say(void);
 /* Before the pager starts; the table has all of RAM where it is. */
 static void machine_start(uint32_t *level_1);
@@ -59,7 +59,7 @@ static void machine_start(uint32_t *level_1);
 #define ADP_STOPPED_RUN_TIME_ERROR 0x20023
 
 #define RAM_MEGABYTES 128u
-/* Of a first-level table: a section of the domain 0, for all to read and write. */
+/* An entry of a first-level table: a section of domain 0, which all may read and write. */
 #define SECTION(megabyte) ((megabyte) << 20 | 0xc12u)
 
 void start(void);
@@ -122,7 +122,7 @@ _Noreturn static void stop(const char *what)
 static uint32_t literals;
 
 #if MACHINE_IS_VERSATILEPB
-/* Where all of RAM is seen a second time, without pages. */
+/* The address of a second view of all RAM, without pages. */
 #define FLAT 0x80000000u
 #define CODE_BYTE(offset) (*(const uint8_t *)(uintptr_t)(FLAT + FP_ARM926_CODE + (offset)))
 #if FP_VERIFY_TIMES
@@ -210,7 +210,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 }
 
 #if FP_PAGER_CODEWORD_BYTES
-/* Nothing is wrong ever. */
+/* The chip never needs a correction. */
 FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *word)
 {
     (void)word;

@@ -18,7 +18,7 @@
 #define COUNTER (*(const volatile uint32_t *)0x1000005cu)
 #define STAMPS ((const volatile uint32_t *)0x003fc000u)
 
-/* Where what is stamped is not known to the compiler: nothing moves across. */
+/* A barrier for the compiler: no code moves across a stamp. */
 #define STAMP(place)                                                                             \
     do {                                                                                         \
         uint32_t counter_, stamps_;                                                              \

@@ -47,7 +47,7 @@ static struct {
 static uint32_t ready;  /* when the load is done */
 static uint8_t is_ahead; /* the load */
 static uint32_t rest_ready; /* when the rest of a page has come */
-/* What a fault waited for that went on when it came. */
+/* The time that a fault waited for work that was still going on when it came. */
 static uint32_t waited_for_load, waited_for_rest;
 
 /* Instructions beside the loop from where a wait reads the counter to the next stamp. */

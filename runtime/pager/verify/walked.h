@@ -1,10 +1,14 @@
-/* What the firmware of every device does: take runs, tell counts. The file that includes it has
- * next_run(), taken() and say(), and the pager with its chip: an emulated one, or CHIP_START(). */
+/*
+ * The firmware of every device: it takes runs through the pager, and prints counts
+ *
+ * The including file has next_run(), taken() and say(), and the pager with its chip: an emulated one, or
+ * a chip that CHIP_START() starts.
+ */
 #ifndef FLASHPAGER_WALKED_H
 #define FLASHPAGER_WALKED_H
 
 #if FP_PAGER_CODEWORD_BYTES
-/* Nothing is wrong ever. */
+/* The chip never needs a correction. */
 FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint8_t *word)
 {
     (void)word;
@@ -34,7 +38,7 @@ FP_PAGER_API uint32_t fp_flash_oldest(void)
 
 static uint32_t taken_bytes;
 
-/* Nothing fails here but a tag. */
+/* Only tags fail here. */
 FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 {
     say("refused_page", (uint32_t)page);
@@ -86,23 +90,23 @@ static void walk(void)
 static void say_counts(void)
 {
 #if FP_PAGER_STATISTICS
-    const struct fp_pager_stat *of = fp_pager_stat();
-    say("references", of->references);
-    say("misses", of->misses);
-    say("reference_bits_set", of->reference_bits_set);
-    say("loads", of->loads);
-    say("prefetches", of->prefetches);
-    say("other_page", of->other_page);
-    say("other_buffer", of->other_buffer);
-    say("forward", of->forward);
-    say("backward", of->backward);
-    say("column_changes", of->column_changes);
-    say("bytes_fetched", of->bytes_fetched);
-    say("bytes_skipped", of->bytes_skipped);
-    say("tag_bytes_fetched", of->tag_bytes_fetched);
-    say("mac_bytes", of->mac_bytes);
-    say("walk", of->walk);
-    say("max_walk", of->max_walk);
+    const struct fp_pager_stat *counts = fp_pager_stat();
+    say("references", counts->references);
+    say("misses", counts->misses);
+    say("reference_bits_set", counts->reference_bits_set);
+    say("loads", counts->loads);
+    say("prefetches", counts->prefetches);
+    say("other_page", counts->other_page);
+    say("other_buffer", counts->other_buffer);
+    say("forward", counts->forward);
+    say("backward", counts->backward);
+    say("column_changes", counts->column_changes);
+    say("bytes_fetched", counts->bytes_fetched);
+    say("bytes_skipped", counts->bytes_skipped);
+    say("tag_bytes_fetched", counts->tag_bytes_fetched);
+    say("mac_bytes", counts->mac_bytes);
+    say("walk", counts->walk);
+    say("max_walk", counts->max_walk);
 #endif
 #if CHIP_IS_EMULATED
     say("chip_loads", chip.counts.loads);
