@@ -74,7 +74,13 @@ fn main() -> std::io::Result<()> {
 }
 
 /// Returns the C file of a variant: its choices as macros, and the pager with its emulated chip.
-fn source(runtime: &Path, name: &str, choices: [&str; 3], schedule: &str, kind: VariantKind) -> String {
+fn source(
+    runtime: &Path,
+    name: &str,
+    choices: [&str; 3],
+    schedule: &str,
+    kind: VariantKind,
+) -> String {
     let mut text = String::new();
     for (kind, choice) in ["POLICY", "LOOKUP", "REGISTER"].into_iter().zip(choices) {
         let choice = choice.replace('-', "_").to_uppercase();

@@ -2,10 +2,10 @@
 
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
-Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, or of the driver of
-a OneNAND. The text must be there once. A mutant is caught if a test of runtime/tests/test_pager_*.c
-fails, if `flashpager verify` finds a count that differs on a Cortex-M3 that QEMU emulates, or if one
-of them does not end.
+Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, or of the driver
+of a OneNAND. The text must be there once. A mutant is caught if a test of
+runtime/tests/test_pager_*.c fails, if `flashpager verify` finds a count that differs on a
+Cortex-M3 that QEMU emulates, or if one of them does not end.
 """
 
 import argparse
@@ -76,7 +76,10 @@ _MUTANTS = (
     _of_core("bits-not-cleared", "reference_bit", "pager.entry[frame] &= (entry_t)~REFERENCED;"),
     _of_core("bits-not-set", "policy_clock", "    *entry |= REFERENCED;\n"),
     _of_core(
-        "sieve-bits-not-set", "policy_sieve", "    pager.entry[frame] |= REFERENCED;\n", "(void)frame;"
+        "sieve-bits-not-set",
+        "policy_sieve",
+        "    pager.entry[frame] |= REFERENCED;\n",
+        "(void)frame;",
     ),
     _of_core(
         "clock-comes-in-clear",
@@ -84,9 +87,7 @@ _MUTANTS = (
         "#define INSERTED_BIT REFERENCED",
         "#define INSERTED_BIT 0u",
     ),
-    _of_core(
-        "budget-by-one", "hand", "search->walk == WALK_BUDGET", "search->walk > WALK_BUDGET"
-    ),
+    _of_core("budget-by-one", "hand", "search->walk == WALK_BUDGET", "search->walk > WALK_BUDGET"),
     _of_core(
         "nothing-undone",
         "hand",
@@ -126,7 +127,11 @@ _MUTANTS = (
         "        pager.held = NO_FLASH_PAGE;\n        /* A rest",
         "        /* A rest",
     ),
-    Mutant("other-buffer-believed", "        forget_other_buffer();\n        restore", "        restore"),
+    Mutant(
+        "other-buffer-believed",
+        "        forget_other_buffer();\n        restore",
+        "        restore",
+    ),
     Mutant(
         "column-not-widened", "pager.column = stop;", "pager.column = column + FP_PAGER_PAGE_BYTES;"
     ),
@@ -173,7 +178,9 @@ _MUTANTS = (
         "fp_flash_load_ahead(physical_page(pager.other_held));",
         "fp_flash_load_ahead(pager.other_held);",
     ),
-    _of_core("start-while-busy", "register_buffers", "        (void)fp_flash_wait();\n", "        ;"),
+    _of_core(
+        "start-while-busy", "register_buffers", "        (void)fp_flash_wait();\n", "        ;"
+    ),
     _of_core(
         "ahead-believed",
         "register_buffers",
@@ -206,7 +213,9 @@ _MUTANTS = (
         "error = check_tag(physical_page(flash_page), start,",
     ),
     _of_core("column-not-back", "register_column", "(FP_PAGER_TAG_BYTES && !loaded)", "0"),
-    Mutant("tag-of-what-is-corrupt", "if (FP_PAGER_TAG_BYTES && !error)", "if (FP_PAGER_TAG_BYTES)"),
+    Mutant(
+        "tag-of-what-is-corrupt", "if (FP_PAGER_TAG_BYTES && !error)", "if (FP_PAGER_TAG_BYTES)"
+    ),
     _of_core("corrected-is-wrong", "codewords", "    if (error > 0)\n", "    if (0)\n"),
     _of_core(
         "correction-of-another-block",
@@ -256,19 +265,18 @@ _MUTANTS = (
         "    if (!INSERTED_BIT || pager.entry[frame] & REFERENCED) {",
         "    if (!INSERTED_BIT) {",
     ),
-    _of_core(
-        "busy-not-told", "checks", "    if (pager.serving)\n        return FP_PAGER_BUSY;\n"
-    ),
+    _of_core("busy-not-told", "checks", "    if (pager.serving)\n        return FP_PAGER_BUSY;\n"),
     Mutant("busy-while-asking", "        set_serving(0);\n", ""),
     _of_core(
         "sound-always", "checks", "    if (!is_consistent())\n        return FP_PAGER_DAMAGED;\n"
     ),
     _of_core("lost-not-seen", "checks", "    if (filled != mapped)\n        return 0;\n"),
+    _of_core("ring-believed", "policy_fifo_sc", "pager.older[pager.newer[place]] != place)", "0)"),
     _of_core(
-        "ring-believed", "policy_fifo_sc", "pager.older[pager.newer[place]] != place)", "0)"
-    ),
-    _of_core(
-        "wrong-bit-kept", "interface_faults", "            map_page(page, (frame_t)frame);", "            ;"
+        "wrong-bit-kept",
+        "interface_faults",
+        "            map_page(page, (frame_t)frame);",
+        "            ;",
     ),
     _of_core(
         "outside-given",

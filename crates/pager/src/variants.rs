@@ -193,12 +193,7 @@ impl Variant {
     ///
     /// # Errors
     /// [`VariantError::Pager`] for bytes behind the image, [`VariantError::NoReads`] behind an MMU.
-    pub fn read(
-        &self,
-        sizes: &DesignSizes,
-        from: u32,
-        to: &mut [u8],
-    ) -> Result<(), VariantError> {
+    pub fn read(&self, sizes: &DesignSizes, from: u32, to: &mut [u8]) -> Result<(), VariantError> {
         if !self.holds(sizes) {
             return Err(VariantError::TooLarge);
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flashpager_pager::{PagerCounts, VARIANTS, Variant, DesignSizes};
+use flashpager_pager::{DesignSizes, PagerCounts, VARIANTS, Variant};
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
 use flashpager_replay::{CacheDesign, Tags, replay};
@@ -104,7 +104,8 @@ fn check(variant: &Variant, sizes: &DesignSizes, trace: &MemoryTrace, runs: &[Ru
         // An MMU without reference bits faults where a bit is set again.
         expected.false_faults = expected.false_faults.wrapping_add(expected.reference_bits_set);
     }
-    let counted = variant.run(sizes, runs, whole).unwrap_or_else(|why| panic!("{}: {why}", place()));
+    let counted =
+        variant.run(sizes, runs, whole).unwrap_or_else(|why| panic!("{}: {why}", place()));
     assert_eq!(counted, expected, "{}", place());
 }
 
@@ -203,9 +204,12 @@ fn exhaustive() {
         let sizes = if is_soak() { &all_sizes[..] } else { &all_sizes[one..=one] };
         for sizes in sizes {
             // A policy that takes no parameter takes one size of three.
-            let takes =
-                |variant: &Variant| sizes.parameter == 1 || !is_soak() || has_parameter(variant.policy);
-            for variant in VARIANTS.iter().filter(|variant| takes(variant) && can_be(variant, sizes)) {
+            let takes = |variant: &Variant| {
+                sizes.parameter == 1 || !is_soak() || has_parameter(variant.policy)
+            };
+            for variant in
+                VARIANTS.iter().filter(|variant| takes(variant) && can_be(variant, sizes))
+            {
                 check(variant, sizes, &trace, &runs, true);
             }
         }
