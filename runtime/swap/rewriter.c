@@ -1,13 +1,13 @@
-/* MTDCOMPR's way with NAND, which is that of Linux' mtdblock: read the erase block, change
- * it in memory, erase it and program all of it. */
+/* NAND that is rewritten in place, as in MTDCOMPR and Linux' mtdblock: the erase block is read,
+ * changed in memory, erased and programmed again. */
 #include "swap_internal.h"
 
 #include <string.h>
 
-/* One good block in so many stands by for those that go bad. */
+/* One good block in this many is a spare for those that go bad. */
 #define BLOCKS_PER_SPARE 64u
 
-/* Write the cached block back; a block that fails is replaced by a spare one. */
+/* Writes the cached block back. A spare replaces a block that fails. */
 int fp_swap_rewriter_flush(struct fp_swap_rewriter *rewriter)
 {
     const struct fp_medium *nand = rewriter->nand;
@@ -31,7 +31,7 @@ int fp_swap_rewriter_flush(struct fp_swap_rewriter *rewriter)
         if (rewriter->spares == 0) {
             return FP_SWAP_IO;
         }
-        /* Whether the mark could be set or not, the block is not used again. */
+        /* The block is not used again, even if the mark cannot be set. */
         (void)nand->mark_bad(nand->context, *good);
         rewriter->spares--;
         *good = rewriter->good[rewriter->medium.block_count + rewriter->spares];

@@ -1,11 +1,12 @@
-/* The front of the store: what all layouts have in common. */
+/* The part of the store that all layouts share. */
 #include "swap_internal.h"
 
 #include <string.h>
 
 uint32_t fp_swap_crc32(uint32_t crc, const void *data, size_t size)
 {
-    /* Of the reflected polynomial 0xedb88320, a nibble at a time: 64 bytes of table. */
+    /* CRC-32 with the reflected polynomial 0xedb88320, a nibble at a time: the table has 64 bytes.
+     */
     static const uint32_t table[16] = {
         0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
         0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
@@ -31,7 +32,7 @@ uint32_t fp_swap_crc(const struct fp_swap *store, uint32_t crc, const void *data
 uint32_t fp_swap_record_crc(const struct fp_swap *store, uint32_t slot, uint16_t size,
                             const uint8_t *page)
 {
-    /* With the slot in it, another slot's page is not taken for this one's. */
+    /* The slot is part of the CRC, so another slot's page is not mistaken for this one's. */
     uint8_t head[6];
     uint32_t crc;
 
@@ -42,7 +43,7 @@ uint32_t fp_swap_record_crc(const struct fp_swap *store, uint32_t slot, uint16_t
                        size == FP_SWAP_SIZE_SAME ? 4u : store->config->page_bytes);
 }
 
-/* Add what a slot holds to the statistics, or take it out. */
+/* Adds a slot's page to the statistics, or subtracts it. */
 static void count(struct fp_swap *store, uint16_t size, bool add)
 {
     struct fp_swap_stat *stat = &store->stat;
@@ -79,7 +80,7 @@ void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16
     store->size[slot] = size;
 }
 
-/* Where the words of a config's memory may stand: an AVR puts them anywhere. */
+/* The alignment of words in a config's memory. An AVR needs none. */
 struct word_at {
     char first;
     uint32_t word;
@@ -134,7 +135,7 @@ static int start(struct fp_swap *store, const struct fp_swap_config *config, boo
                                  keep);
 }
 
-/* The config of a store that failed to start is not to be used. */
+/* The config of a store that failed to start is not used again. */
 static int started(struct fp_swap *store, int error)
 {
     if (error && store) {
@@ -169,8 +170,8 @@ static FP_APART void note_space(struct fp_swap *store)
     }
 }
 
-/* Compress a page into a codec's stage: the bytes it takes there, or 0 where it is to be stored
- * as it is. */
+/* Compresses a page into a codec's stage. Returns its bytes there, or 0 if it is to be stored
+ * uncompressed. */
 static uint16_t compress(const struct fp_swap_codec *codec, const uint8_t *page,
                          uint32_t page_bytes)
 {
@@ -219,7 +220,7 @@ int fp_swap_pack(const struct fp_swap *store, const struct fp_swap_codec *codec,
     return FP_SWAP_OK;
 }
 
-/* Whether a page that was packed can be. */
+/* Whether a packed page is valid. */
 static bool is_packed(const struct fp_swap *store, const struct fp_swap_packed *packed)
 {
     return packed && packed->data &&
@@ -307,7 +308,7 @@ int fp_swap_unpack(const struct fp_swap *store, const struct fp_swap_codec *code
                                                                                : FP_SWAP_CORRUPT;
 }
 
-/* The codec that the config names. */
+/* Returns the codec of the config. */
 static struct fp_swap_codec own_codec(const struct fp_swap *store)
 {
     struct fp_swap_codec codec = {store->config->compressor, store->stage, store->config->verify};
@@ -374,7 +375,7 @@ int fp_swap_idle(struct fp_swap *store)
     if (!store || !store->config) {
         return FP_SWAP_INVALID;
     }
-    store->refused = false; /* collection may make room */
+    store->refused = false; /* collection may make space */
     return store->config->layout->idle ? store->config->layout->idle(store) : 0;
 }
 

@@ -1,4 +1,4 @@
-/* The pieces of a record on the medium, one leading to the next. */
+/* The pieces of a record on the medium, each of which links to the next. */
 #include "fragments_internal.h"
 
 int fp_chain_read(struct fp_swap *store, uint32_t address, void *data, uint32_t size)
@@ -117,11 +117,11 @@ int fp_chain_measure(struct fp_swap *store, uint32_t slot, uint32_t *pieces, uin
     return error == FP_SWAP_EMPTY ? FP_SWAP_OK : error;
 }
 
-/* What becomes of a chain's pieces. */
+/* What is done with a chain's pieces. */
 enum move { CARVE, RELEASE, FORGET };
 
-/* Take a chain's pieces out of the free space, or give them to it; not all of them if
- * there is an error. */
+/* Takes a chain's pieces out of the free space, or returns them to it. After an error only some of
+ * them were. */
 static int move_chain(struct fp_swap *store, struct chain *chain, enum move move)
 {
     int error;
@@ -135,7 +135,7 @@ static int move_chain(struct fp_swap *store, struct chain *chain, enum move move
         }
         store->of.fragments.used += move == CARVE ? 1u : 0xffffffffu;
         if (move == FORGET) {
-            /* The pieces still to come are in none of these blocks: those are not free yet. */
+            /* The remaining pieces are in none of these blocks, as those are not free yet. */
             fp_chunks_shed(store, chain->address, length);
         }
     }
@@ -173,7 +173,7 @@ void fp_chain_rebuild(struct fp_swap *store)
                 fp_swap_settle(store, slot, NONE, FP_SWAP_SIZE_LOST);
             } else if (store->config->chunk_count - store->of.fragments.used <= pieces ||
                        fp_chain_carve(store, &chain)) {
-                /* It shares bytes with another, and some of it are taken by now. */
+                /* The chain shares bytes with another one, and some of them are taken by now. */
                 fp_swap_settle(store, slot, NONE, FP_SWAP_SIZE_LOST);
                 fp_chunks_clear(store);
                 slot = 0;

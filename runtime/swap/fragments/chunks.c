@@ -1,10 +1,10 @@
-/* The free chunks: a treap ordered by address, in which each node knows the longest chunk
- * below it. It is walked without recursion: links point back on the way down. */
+/* The free chunks: a treap ordered by address, in which each node knows the longest chunk below it.
+ * Walks need no recursion, as links point back on the way down. */
 #include "fragments_internal.h"
 
 typedef char node_has_its_size[sizeof(struct fp_swap_chunk) == FP_SWAP_CHUNK_BYTES ? 1 : -1];
 
-/* The node with the higher priority is nearer to the root. */
+/* Returns a node's priority. The node with the higher one is nearer to the root. */
 static uint32_t priority(uint32_t node)
 {
     node = (node ^ node >> 16) * 0x7feb352du;
@@ -22,8 +22,8 @@ static void update_largest(struct fp_swap_chunk *chunks, uint32_t node)
     chunk->largest = most > chunk->length ? most : chunk->length;
 }
 
-/* Go down to the node at `address`, or to where it would be. The links gone along point
- * back meanwhile, so that climb_from() needs no stack. Returns the parent. */
+/* Goes down to the node at `address`, or to where it would be. The links passed point back
+ * meanwhile, so that climb_from() needs no stack. Returns the parent. */
 static uint32_t descend_to(struct fp_swap *store, uint32_t address, uint32_t *found)
 {
     struct fp_swap_chunk *chunks = store->of.fragments.chunks;
@@ -42,9 +42,9 @@ static uint32_t descend_to(struct fp_swap *store, uint32_t address, uint32_t *fo
     return parent;
 }
 
-/* Put `node` below `parent` on the side of `address`, and go up to the root: links point
- * down again, `largest` is right, and a node with a higher priority than its parent's
- * takes its place. */
+/* Puts `node` below `parent` on the side of `address`, and goes up to the root: links point down
+ * again, `largest` is updated, and a node with a higher priority than its parent takes the parent's
+ * place. */
 static void climb_from(struct fp_swap *store, uint32_t parent, uint32_t node, uint32_t address)
 {
     struct fp_swap_chunk *chunks = store->of.fragments.chunks;
@@ -103,7 +103,7 @@ void fp_chunks_give_node(struct fp_swap *store, uint32_t node)
     store->of.fragments.unused = node;
 }
 
-/* It sinks until no child is below it. */
+/* The node sinks until it has no child. */
 void fp_chunks_detach(struct fp_swap *store, uint32_t address)
 {
     struct fp_swap_chunk *chunks = store->of.fragments.chunks;
@@ -124,7 +124,7 @@ void fp_chunks_detach(struct fp_swap *store, uint32_t address)
     climb_from(store, parent, below[below[0] == NONE], address);
 }
 
-/* Change the range of the chunk at `address`; its place in the order stays. */
+/* Changes the range of the chunk at `address`, which keeps its place in the order. */
 static void resize(struct fp_swap *store, uint32_t address, uint32_t to, uint32_t length)
 {
     uint32_t node;
@@ -135,7 +135,7 @@ static void resize(struct fp_swap *store, uint32_t address, uint32_t to, uint32_
     climb_from(store, parent, node, to);
 }
 
-/* The last chunk at or before `address`, and the first after it; NONE. */
+/* Finds the last chunk at or before `address`, and the first after it; NONE if there is none. */
 static void neighbours(const struct fp_swap *store, uint32_t address, uint32_t near[2])
 {
     const struct fp_swap_chunk *chunks = store->of.fragments.chunks;

@@ -1,4 +1,4 @@
-/* Fragments as a layout of the store: what the front (swap.c) calls. */
+/* Fragments as a layout: the functions that the store's front (swap.c) calls. */
 #include "fragments_internal.h"
 
 static uint64_t memory_words(const struct fp_swap_config *config)
@@ -17,7 +17,7 @@ static int start_fragments(struct fp_swap *store, uint32_t *memory, bool keep)
     const struct fp_medium *medium = store->config->medium;
     uint32_t block;
 
-    (void)keep; /* what is free stood in memory, which is gone */
+    (void)keep; /* the free space was in memory, and is lost */
     for (block = 0; medium->release && block < medium->block_count; block++) {
         medium->release(medium->context, block);
     }
@@ -26,8 +26,8 @@ static int start_fragments(struct fp_swap *store, uint32_t *memory, bool keep)
     return FP_SWAP_OK;
 }
 
-/* Free the pieces of a chain that nothing leads to any more. If that fails on the way,
- * what is free can only be known from all the others. */
+/* Frees the pieces of a chain to which nothing links any more. If that fails, the free space is
+ * found again from all other chains. */
 static void free_chain(struct fp_swap *store, struct chain *chain)
 {
     if (fp_chain_forget(store, chain)) {
@@ -59,7 +59,7 @@ static int drop_slot(struct fp_swap *store, uint32_t slot)
     return FP_SWAP_OK;
 }
 
-/* Write a record into room set aside, and let the slot have it. */
+/* Writes a record into reserved room, and assigns it to the slot. */
 static int put_into(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                     const uint8_t *data, const struct room *room)
 {
@@ -77,7 +77,7 @@ static int put_into(struct fp_swap *store, uint32_t slot, const struct fp_swap_r
     return FP_SWAP_OK;
 }
 
-/* Put a record where there is room without the old one's, and free that afterwards. */
+/* Stores a record where there is room beside the old one, then frees the old one. */
 static int put_beside(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                       const uint8_t *data)
 {
@@ -86,7 +86,7 @@ static int put_beside(struct fp_swap *store, uint32_t slot, const struct fp_swap
     struct room room;
     int error;
 
-    /* In one piece only: else the old one's room makes a better fit. */
+    /* In one piece only: otherwise the old record's room fits better. */
     if (store->of.fragments.used + 1u >= store->config->chunk_count ||
         !fp_room_set_aside(
             store, record->size,
@@ -101,9 +101,8 @@ static int put_beside(struct fp_swap *store, uint32_t slot, const struct fp_swap
     return error;
 }
 
-/* Put a record where the old one's room is needed: that is made free first, as the paper
- * does. Until there is room for the new one this is so in memory only, and can be taken
- * back. */
+/* Stores a record that needs the old one's room, which is freed first, as in the paper. Until there
+ * is room for the new record this happens in memory only and can be undone. */
 static int put_instead(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                        const uint8_t *data)
 {
@@ -166,7 +165,7 @@ static int put_record(struct fp_swap *store, uint32_t slot, const struct fp_swap
     return error;
 }
 
-/* A wrong header on the way to a page's data: the page is lost. */
+/* A header on the way to a page's data is wrong: the page is lost. */
 static int lose_after_read(struct fp_swap *store, uint32_t slot, int error)
 {
     if (error == FP_SWAP_IO) {
@@ -256,8 +255,8 @@ static const char *check_fragments(struct fp_swap *store)
     if (used != store->of.fragments.used || used >= store->config->chunk_count) {
         return "the pieces are not as many as counted";
     }
-    /* Free all of them: that fails if a byte is in two, and leaves one chunk of the whole
-     * medium if every byte is in one. Then take them out again. */
+    /* Frees all chains, which fails if a byte is in two, and leaves one chunk of the whole medium
+     * if every byte is in one. Then takes them out again. */
     for (slot = 0; slot < store->config->slot_count && !wrong; slot++) {
         struct chain chain;
 

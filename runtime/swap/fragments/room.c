@@ -1,8 +1,8 @@
-/* Where a record goes: choosing among the free chunks. */
+/* Chooses the free chunks for a record. */
 #include "fragments_internal.h"
 
-/* Smaller chunks wait for a neighbour, but for what fits into them whole. From 16 to 256
- * bytes it makes no difference to how much of a medium can be filled. */
+/* Smaller chunks wait for a neighbour, except for data that fits into one whole. From 16 to 256
+ * bytes this makes no difference to how much of a medium can be filled. */
 #ifndef FP_SWAP_PIECE_BYTES
 #define FP_SWAP_PIECE_BYTES 64u
 #endif
@@ -40,8 +40,8 @@ bool fp_room_set_aside(struct fp_swap *store, uint32_t size, uint32_t pieces, st
         uint32_t node = fp_chunks_pick_largest(store);
         uint32_t length = node == NONE ? 0 : chunks[node].length;
 
-        /* Of a medium that takes memory as it is written, what was freed comes before what was never
-         * taken. */
+        /* On a medium that takes memory as it is written, freed space comes before space that was
+         * never used. */
         if ((length < store->config->page_bytes || store->config->medium->release) &&
             length >= header + size) {
             node = fp_chunks_pick_first(store, header + size);

@@ -1,4 +1,4 @@
-/* Writing: records go to a head, and full pages onto the medium. */
+/* Writing: records go to a head, and its full pages to the medium. */
 #include "log_internal.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static int program_page(struct fp_swap *store, struct fp_swap_log_head *head)
     return FP_SWAP_OK;
 }
 
-/* Go on in a fresh block. */
+/* Goes on in a new block. */
 static FP_APART int open_block(struct fp_swap *store, uint32_t age)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -56,7 +56,7 @@ static FP_APART int open_block(struct fp_swap *store, uint32_t age)
     return FP_SWAP_OK;
 }
 
-/* The same where `carried` bytes of a slot's record, the head's last one, go on in it. */
+/* Goes on in a new block, to which `carried` bytes of the head's last record continue. */
 static int carry_on(struct fp_swap *store, uint32_t age, uint32_t carried, uint32_t slot)
 {
     struct fp_swap_log_head *head = &store->of.log.heads[age];
@@ -77,8 +77,8 @@ static int carry_on(struct fp_swap *store, uint32_t age, uint32_t carried, uint3
     return FP_SWAP_OK;
 }
 
-/* Let what is said of the bytes that the failed head began with, and of those behind them, be true
- * of those at `at` of the head's block: or be lost, if that is NO_BLOCK. */
+/* Applies entries about the bytes with which the failed head began, and those after them, to the
+ * bytes at `at` of the head's block. They are lost if that is NO_BLOCK. */
 static FP_APART void move_journal(struct fp_swap *store, const struct fp_swap_log_head *head,
                                   uint32_t at)
 {
@@ -119,7 +119,7 @@ static FP_APART void move_journal(struct fp_swap *store, const struct fp_swap_lo
     }
 }
 
-/* Copy bytes of a block, of which the last are in log->page, to the head. */
+/* Copies bytes of a block, the last of which are in log->page, to the head. */
 static FP_APART int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *head,
                                const struct fp_swap_log_head *from)
 {
@@ -136,7 +136,7 @@ static FP_APART int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *h
         if (offset >= programmed) {
             memcpy(to, store->of.log.page + (offset - programmed), n);
         } else if (fp_log_read_medium(store, from->block, offset, to, n)) {
-            memset(to, 0, n); /* The record's CRC will say so. */
+            memset(to, 0, n); /* The record's CRC will show it. */
         }
         offset += n;
         head->fill += n;
@@ -147,7 +147,7 @@ static FP_APART int copy_bytes(struct fp_swap *store, struct fp_swap_log_head *h
     return FP_SWAP_OK;
 }
 
-/* The record that went on in a block goes on in the head's. */
+/* The record that continued in a block continues in the head's block. */
 static FP_APART void follow_carried(struct fp_swap *store, struct fp_swap_log_head *head,
                                     const struct fp_swap_log_head *old)
 {
@@ -174,8 +174,8 @@ static FP_APART void follow_carried(struct fp_swap *store, struct fp_swap_log_he
     head->before = old->before;
 }
 
-/* The page of a head could not be programmed: all that began in it, or goes on in it, is written
- * to another block. None of it has been committed. */
+/* The page of a head could not be programmed: everything that begins or continues in its block is
+ * written to another one. None of it has been committed. */
 static FP_APART int rescue_page(struct fp_swap *store, uint32_t age)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -277,7 +277,7 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
             n = n < RECORD_HEADER - at ? n : RECORD_HEADER - at;
             memcpy(to, source->header + at, n);
         } else {
-            /* Up to the multiple of four. */
+            /* Up to the next multiple of four. */
             uint32_t left = source->left < n ? source->left : n;
 
             memcpy(to, source->data, left);

@@ -1,11 +1,10 @@
-/* What the log knows of erase blocks: which are free, bad and in the zone, what is live in each;
- * and how one is taken. */
+/* The state of erase blocks: free, bad, in the zone; their live bytes; and how one is taken. */
 #include "log_internal.h"
 
 #include <string.h>
 
-/* Blocks of the zone that are free when the meta stream has as many as it may: where blocks go
- * bad, some may while there is no time to collect. */
+/* Blocks of the zone that stay free when the meta stream has its most. Blocks may go bad while
+ * there is no time to collect. */
 #define ZONE_SPARE 2u
 
 void fp_log_set_state(struct fp_swap *store, uint32_t block, uint32_t state)
@@ -50,7 +49,7 @@ void fp_log_mark_unsaved(struct fp_swap *store, uint32_t block)
     }
 }
 
-/* Add a record's bytes to what is live in its blocks, or take them away. */
+/* Adds a record's bytes to the live bytes of its blocks, or subtracts them. */
 static void count_live(struct fp_swap *store, uint32_t where, uint16_t size, bool add)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -136,7 +135,7 @@ int fp_log_erase(struct fp_swap *store, uint32_t block)
     struct fp_swap_block *b = &store->of.log.blocks[block];
     int error;
 
-    /* A mark may have been made that the last commit before a cut does not know of. */
+    /* A block may be marked without the last commit before a cut knowing it. */
     if (!(b->flags & FLAG_RETIRED) && !medium->is_bad(medium->context, block)) {
         b->erases++;
         store->stat.erases++;
@@ -167,12 +166,12 @@ uint32_t fp_log_zone_kept(const struct fp_swap *store)
     uint32_t left = most > used ? most - used : 0;
     uint32_t whole = fp_log_whole_blocks(store);
 
-    /* For the stream to begin, and to end, a cycle that lets all older blocks go. */
+    /* For the stream to begin and to end a cycle that frees all older blocks. */
     whole = whole < left + 2u ? whole : left + 2u;
     return left > whole ? left : whole;
 }
 
-/* The least worn free block; for records that lie still, the most worn one. */
+/* Chooses the least worn free block; for unchanging records, the most worn one. */
 static uint32_t choose_for_head(const struct fp_swap *store, uint32_t age, uint32_t kept)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -189,7 +188,7 @@ static uint32_t choose_for_head(const struct fp_swap *store, uint32_t age, uint3
         }
         if (best == NOWHERE ||
             (is_in_zone(store, best) == is_in_zone(store, block)
-                 /* The meta stream wears its blocks more, and takes the least worn one. */
+                 /* The meta stream wears its blocks more, so it takes the least worn one. */
                  ? (most || is_in_zone(store, block)
                         ? b->erases > log->blocks[best].erases
                         : b->erases < log->blocks[best].erases)
@@ -219,7 +218,7 @@ int fp_log_take_block(struct fp_swap *store, uint32_t age, uint16_t *block)
             }
         }
         if (best == NOWHERE && log->rescuing && log->zone_free > 1u) {
-            /* What would be lost is worth more. */
+            /* What would be lost otherwise is worth more. */
             log->reserved[1] = NO_BLOCK;
             log->reserved[2] = NO_BLOCK;
             best = choose_for_head(store, age, 1);
@@ -250,8 +249,8 @@ int fp_log_take_meta_block(struct fp_swap *store, uint16_t *block)
             if (state_of(b) != BLOCK_FREE) {
                 continue;
             }
-            /* What shows was left by an interrupted mount: if it is erased, and that is
-             * interrupted, too, its generation is not seen any more. */
+            /* A block that shows was left by an interrupted mount. If its erasure is interrupted,
+             * too, its generation is not seen any more. */
             if (!other || is_reserved(store, i) > is_reserved(store, best) ||
                 (is_reserved(store, i) == is_reserved(store, best) &&
                  ((!(b->flags & FLAG_SHOWS) && (other->flags & FLAG_SHOWS)) ||

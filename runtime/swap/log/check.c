@@ -1,7 +1,7 @@
-/* fp_swap_check() of a log: memory against itself and against the medium. */
+/* fp_swap_check() of a log: compares memory with itself and with the medium. */
 #include "log_internal.h"
 
-/* Whether a slot's record stands where memory says. */
+/* Whether a slot's record is where memory says. */
 static const char *check_slot(struct fp_swap *store, uint32_t slot)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -25,7 +25,7 @@ static const char *check_slot(struct fp_swap *store, uint32_t slot)
         return "a page is in a block that is free, bad or of the meta stream";
     }
     if (fp_log_read_record(store, where, 0, bytes, RECORD_HEADER)) {
-        return NULL; /* unreadable: reading says so */
+        return NULL; /* unreadable, as reading it reports */
     }
     if (!fp_log_parse_record(bytes, &header)) {
         return NULL;
@@ -34,7 +34,7 @@ static const char *check_slot(struct fp_swap *store, uint32_t slot)
                                                                    : "a record is another's";
 }
 
-/* Bytes of a slot's record in a block. */
+/* Returns the bytes of a slot's record in a block. */
 static uint32_t bytes_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
 {
     uint32_t where = store->where[slot];

@@ -1,5 +1,5 @@
-/* Garbage collection and wear levelling: live records move to the heads, their blocks become
- * free. Each write pays a part of it. */
+/* Garbage collection and wear levelling: live records move to the heads, and their blocks become
+ * free. Each write pays for a part of it. */
 #include "log_internal.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ uint64_t fp_log_slack(const struct fp_swap_config *config)
     return (uint64_t)config->medium->block_bytes * 17u / 8u;
 }
 
-/* Free blocks that heads may take. */
+/* Returns how many free blocks heads may take. */
 static uint32_t usable_blocks(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -27,7 +27,7 @@ static uint32_t usable_blocks(const struct fp_swap *store)
     return log->free - (log->zone_free < kept ? log->zone_free : kept);
 }
 
-/* Bytes free in the block of a head. */
+/* Returns the free bytes in the block of a head. */
 static uint32_t head_room(const struct fp_swap *store, uint32_t age)
 {
     const struct fp_swap_log_head *head = &store->of.log.heads[age];
@@ -37,7 +37,7 @@ static uint32_t head_room(const struct fp_swap *store, uint32_t age)
                : block_bytes(store) - head->pages * program_bytes(store) - head->fill;
 }
 
-/* Bytes that heads can take before more is collected. */
+/* Returns the bytes that heads can take before more is collected. */
 static uint64_t free_bytes(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -50,8 +50,8 @@ static uint64_t free_bytes(const struct fp_swap *store)
     return bytes;
 }
 
-/* Bytes that stay free while a victim is collected: so many that heads need not wait, more where
- * there is plenty. */
+/* Returns the bytes that stay free while a victim is collected: enough that heads need not wait,
+ * and more if there is plenty. */
 static uint64_t slack(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -61,9 +61,9 @@ static uint64_t slack(const struct fp_swap *store)
     return dead / 16u > least ? dead / 16u : least;
 }
 
-/* Heads by the age of what they take: below the usual life of a block of the first head, below 4
- * such lives, and more (SepBIT, FAST 2022, infers how long a page will live from how long the one
- * lived that it replaces). */
+/* Returns the head for records of an age: below the usual life of a block of the first head, below
+ * 4 such lives, or above (SepBIT, FAST 2022, infers a page's life from that of the page it
+ * replaces). */
 static uint32_t head_of_age(const struct fp_swap *store, uint32_t age)
 {
     uint32_t life = store->of.log.life;
@@ -86,8 +86,8 @@ uint32_t fp_log_age_of_write(const struct fp_swap *store, uint32_t slot)
     return head_of_age(store, log->clock - log->blocks[block_of(store, store->where[slot])].stamp);
 }
 
-/* The block to collect: where most is gained for the least moved, and where what is left has
- * lain longest. `greedy`: where most is gained. */
+/* Chooses the block to collect, for the most gain for the least moved, and whose contents are
+ * oldest. With `greedy`, for the most gain alone. */
 static uint32_t choose_victim(const struct fp_swap *store, uint32_t end, bool greedy)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -105,7 +105,7 @@ static uint32_t choose_victim(const struct fp_swap *store, uint32_t end, bool gr
             continue;
         }
         if (!greedy) {
-            /* As dead * sqrt(age). */
+            /* The score is like dead * sqrt(age). */
             score = dead < least ? 0 : (dead * dead >> 4) * ((log->clock - b->stamp) / 4u + 1u);
         }
         if (best == NOWHERE || score > best_score) {
@@ -116,8 +116,8 @@ static uint32_t choose_victim(const struct fp_swap *store, uint32_t end, bool gr
     return best;
 }
 
-/* A block that has to be collected though little is gained: its bits had to be corrected, a
- * program in it failed, or it lies still while others wear out. */
+/* Returns a block that must be collected though little is gained: its bits had to be corrected, a
+ * program in it failed, or it does not change while others wear out. */
 static uint32_t choose_urgent(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -144,7 +144,7 @@ static uint32_t choose_urgent(const struct fp_swap *store)
             best = block;
         }
     }
-    /* What it holds goes to the most worn free block: see fp_log_take_block(). */
+    /* Its contents go to the most worn free block: see fp_log_take_block(). */
     if (best != NOWHERE && (most < mean + mean / 16u + 1u || log->blocks[best].erases + 4u > most ||
                             log->blocks[best].erases > mean - mean / 16u)) {
         best = NOWHERE;
@@ -152,7 +152,7 @@ static uint32_t choose_urgent(const struct fp_swap *store)
     return best;
 }
 
-/* A block for the meta stream in place of one that it has worn; NOWHERE. */
+/* Returns a block for the meta stream to use in place of one that it has worn, or NOWHERE. */
 static uint32_t choose_exchange(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -218,14 +218,14 @@ static void begin(struct fp_swap *store, uint32_t block)
     }
 }
 
-/* Whether a head can take so many bytes. */
+/* Whether a head has space for so many bytes. */
 static bool has_room(const struct fp_swap *store, uint32_t age, uint32_t bytes)
 {
     return usable_blocks(store) > 0 || head_room(store, age) >= bytes;
 }
 
-/* Entries that wait for a commit at most: half a page of them, or all that a pair takes where one
- * commit is to have all of a block. Four are left for blocks. */
+/* Returns the most entries that wait for a commit: half a page of them, or all that a pair holds if
+ * one commit must have all of a block. Four are left for blocks. */
 static uint32_t journal_limit(const struct fp_swap *store)
 {
     return store->of.log.swapping ? (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES - 4u
@@ -244,7 +244,7 @@ int fp_log_prepare(struct fp_swap *store, uint32_t bytes, uint32_t *age)
             (log->freed > 0 && (!has_room(store, *age, bytes) || (log->zone_free == 0 && !all)))) {
             error = fp_log_commit(store, all > 0);
         }
-        /* Rather in the wrong head than a commit that fills up pages. */
+        /* A record in the wrong head is better than a commit that fills up pages. */
         for (head = 0; head < head_count(store) && !has_room(store, *age, bytes); head++) {
             if (has_room(store, head, bytes)) {
                 *age = head;
@@ -252,14 +252,14 @@ int fp_log_prepare(struct fp_swap *store, uint32_t bytes, uint32_t *age)
         }
     }
     if (!error && bytes > 0 && !has_room(store, *age, bytes) && !log->lent) {
-        /* Heads may take what is reserved once the medium says so. */
+        /* Heads may take reserved blocks once a commit says so. */
         log->lent = true;
         error = fp_log_commit(store, true);
     }
     return error;
 }
 
-/* Copy a slot's record to a head, or lose it. */
+/* Copies a slot's record to a head, or loses it. */
 static FP_APART int copy_record(struct fp_swap *store, uint32_t slot, uint32_t head)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -286,7 +286,7 @@ static FP_APART int copy_record(struct fp_swap *store, uint32_t slot, uint32_t h
     return FP_SWAP_OK;
 }
 
-/* The head for a record of the victim. */
+/* Returns the head for a record of the victim. */
 static FP_APART uint32_t head_of_move(const struct fp_swap *store, uint32_t slot)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -297,7 +297,7 @@ static FP_APART uint32_t head_of_move(const struct fp_swap *store, uint32_t slot
     return head < head_count(store) ? head : head_count(store) - 1u;
 }
 
-/* Whether bytes of a slot's record lie in a block. */
+/* Whether a block has bytes of a slot's record. */
 static bool lies_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
 {
     uint32_t where = store->where[slot];
@@ -308,7 +308,7 @@ static bool lies_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
                                  store->of.log.blocks[block_of(store, where)].next == block));
 }
 
-/* A slot with live bytes in the victim; for where its own bytes do not say so. */
+/* Returns a slot with live bytes in the victim, for when its own bytes do not tell. */
 static uint32_t find_live(const struct fp_swap *store)
 {
     uint32_t slot = 0;
@@ -319,7 +319,7 @@ static uint32_t find_live(const struct fp_swap *store)
     return slot;
 }
 
-/* Read bytes of the victim, a flash page at a time: log->page keeps the last one. */
+/* Reads bytes of the victim, a flash page at a time: log->page keeps the last one. */
 static int read_victim(struct fp_swap *store, uint32_t offset, uint8_t *data, uint32_t size)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -346,8 +346,8 @@ static int read_victim(struct fp_swap *store, uint32_t offset, uint8_t *data, ui
     return FP_SWAP_OK;
 }
 
-/* The next live record of the victim, by what the block itself says: a slot, or NOWHERE at its
- * end. The cursor stands behind it then. */
+/* Returns the slot of the victim's next live record, from the block's own bytes, or NOWHERE at its
+ * end. The cursor is after the record then. */
 static uint32_t next_live(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -390,21 +390,22 @@ static uint32_t next_live(struct fp_swap *store)
     return NOWHERE;
 }
 
-/* A slot to move out of the victim: NOWHERE where there is none, or the medium cannot be read. */
+/* Returns a slot to move out of the victim, or NOWHERE if there is none or the medium cannot be
+ * read. */
 static FP_APART uint32_t slot_to_move(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t slot = log->cursor == NOWHERE ? NOWHERE : next_live(store);
 
     if (slot == NOWHERE && fp_log_is_alive(store)) {
-        /* A wrong byte on the way. */
+        /* A byte on the way is wrong. */
         log->cursor = NOWHERE;
         slot = find_live(store);
     }
     return slot;
 }
 
-/* Move one record of the victim, or let the block be free. */
+/* Moves one record of the victim, or frees the block. */
 static int step(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -421,7 +422,7 @@ static int step(struct fp_swap *store)
             uint32_t head = head_of_move(store, slot);
             int error = fp_log_prepare(store, record_bytes(size), &head);
 
-            /* A rescue may have moved it: then it is not in the victim any more. */
+            /* A rescue may have moved the record out of the victim. */
             return error || store->where[slot] != where || store->size[slot] != size
                        ? error
                        : copy_record(store, slot, head);
@@ -433,7 +434,7 @@ static int step(struct fp_swap *store)
     return FP_SWAP_OK;
 }
 
-/* How many bytes of the victim to move now, for `bytes` that are to be written. */
+/* Returns how many bytes of the victim to move now, for `bytes` that are to be written. */
 static uint64_t pace(const struct fp_swap *store, uint32_t bytes)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -443,28 +444,28 @@ static uint64_t pace(const struct fp_swap *store, uint32_t bytes)
     uint64_t share;
 
     if (space <= kept || log->zone_free == 0) {
-        /* Its first record and its last lie in other blocks in part, and are moved whole. */
+        /* Its first and last records are partly in other blocks, and are moved whole. */
         return live + 2u * (uint64_t)record_bytes((uint16_t)store->config->page_bytes);
     }
     share = FP_DIV64(live * bytes, space - kept);
     return share > bytes ? share : bytes;
 }
 
-/* Victims collected in a row to have a free block again, and blocks looked at for each. */
+/* Victims collected in a row to regain a free block, and blocks examined for each. */
 #define REGAIN_TRIES 8u
 #define REGAIN_LOOKS 16u
 
-/* Pairs that a commit may write. */
+/* Most pairs that a commit may write. */
 #define REGAIN_PAIRS 4u
 
-/* Of the blocks before `end` one with most dead bytes whose records fit into `room` bytes, and are
- * `records` or fewer; NOWHERE. */
+/* Returns, of the blocks before `end`, one with the most dead bytes whose `records` or fewer
+ * records fit into `room` bytes; or NOWHERE. */
 static uint32_t choose_fitting(const struct fp_swap *store, uint32_t end, uint32_t room,
                                uint32_t records)
 {
     const struct fp_swap_log_state *log = &store->of.log;
     uint32_t looks;
-    uint32_t least = 0; /* live bytes of the last that did not fit, and its number */
+    uint32_t least = 0; /* live bytes of the last block that did not fit, and its number */
     uint32_t after = NOWHERE;
 
     for (looks = 0; looks < REGAIN_LOOKS; looks++) {
@@ -485,7 +486,7 @@ static uint32_t choose_fitting(const struct fp_swap *store, uint32_t end, uint32
         if (best == NOWHERE) {
             break;
         }
-        /* Records that lie in two blocks are moved whole. */
+        /* Records that are in two blocks are moved whole. */
         for (i = 0; i < store->config->slot_count; i++) {
             if (lies_in(store, i, best)) {
                 bytes += record_bytes(store->size[i]);
@@ -501,10 +502,10 @@ static uint32_t choose_fitting(const struct fp_swap *store, uint32_t end, uint32
     return NOWHERE;
 }
 
-/* Have a block that heads may take. After a cut there may be none: what was open is closed, and
- * whatever is free in it is lost until it is collected. What fits into a head is moved there. Where
+/* Regains a block that heads may take. After a cut there may be none: open blocks are closed, and
+ * their free space is lost until they are collected. What fits into a head is moved there. If
  * nothing does, a block of the zone is moved to a free one of those that the next mount needs:
- * before that is committed the one is free, and after it the other. */
+ * before the commit that one is free, and after it the other. */
 static int regain_block(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -516,7 +517,7 @@ static int regain_block(struct fp_swap *store)
         uint32_t head;
         uint32_t block;
 
-        /* One commit is to have all that is moved. */
+        /* One commit must have all that is moved. */
         if (log->entries > 0 || log->freed > 0) {
             error = fp_log_commit(store, true);
             if (error || usable_blocks(store) > 0) {
@@ -531,7 +532,7 @@ static int regain_block(struct fp_swap *store)
         block = choose_fitting(store, block_count(store), most, NOWHERE);
         if (block == NOWHERE && log->zone_free > 0) {
             log->swapping = true;
-            /* The commit, too, is to take none of these blocks. */
+            /* The commit must not take any of these blocks either. */
             if (pairs_per_block(store) - log->meta_pairs < REGAIN_PAIRS) {
                 error = fp_log_write_pair(store, PLACE_OPEN);
             }
@@ -571,8 +572,7 @@ int fp_log_collect(struct fp_swap *store, uint32_t bytes)
         uint64_t quota;
 
         if (log->victim == NO_BLOCK) {
-            /* By turns, and not where room is short, so that what has to be moved anyway does not
-             * use up all of it. */
+            /* By turns, and not if space is short, so that urgent victims do not use it all up. */
             bool short_of_room = free_bytes(store) < block_bytes(store) * 3u / 2u;
             uint32_t block = log->urged || short_of_room ? NOWHERE : choose_urgent(store);
 
@@ -589,17 +589,17 @@ int fp_log_collect(struct fp_swap *store, uint32_t bytes)
         quota = pace(store, bytes) + store->stat.moved_size;
         do {
             error = step(store);
-            /* What is empty is free at once: its space may be needed. */
+            /* An empty block is free at once: its space may be needed. */
         } while (!error && log->victim != NO_BLOCK &&
                  (store->stat.moved_size < quota || log->blocks[log->victim].live == 0));
-        /* More only where there would be no room otherwise. */
+        /* More only if there would be no space otherwise. */
         if (log->victim != NO_BLOCK || free_bytes(store) > fp_log_slack(store->config) ||
             (++tries >= FP_LOG_VICTIMS && free_bytes(store) > 2u * block_bytes(store))) {
             break;
         }
     }
     if (error == FP_SWAP_FULL) {
-        /* It fits into no head; something else may. */
+        /* It fits into no head; another victim may. */
         log->victim = NO_BLOCK;
         error = regain_block(store);
     }
@@ -646,7 +646,7 @@ int fp_log_idle(struct fp_swap *store)
         if (block == NOWHERE) {
             block = choose_urgent(store);
         }
-        /* As long as a block can be had for little. */
+        /* As long as a block can be regained at little cost. */
         if (block == NOWHERE &&
             free_bytes(store) <= slack(store) + 4u * block_bytes(store)) {
             block = choose_victim(store, block_count(store), false);

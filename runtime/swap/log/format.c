@@ -26,8 +26,9 @@
 
 #include <string.h>
 
-#define MAGIC 0xf1a54b06u     /* no slot has this number: a data page is no meta page */
-#define OLD_MAGIC 0x57535046u /* VERSION 1 and 2 */
+/* no slot has this number, so a data page is never taken for a meta page */
+#define MAGIC 0xf1a54b06u
+#define OLD_MAGIC 0x57535046u /* of VERSION 1 and 2 */
 #define VERSION 3u
 
 #define ITEM_BAD 0x80000000u
@@ -179,7 +180,7 @@ enum page_kind fp_log_parse_page(const struct fp_swap *store, const uint8_t *pag
             header->reserved[i] = NO_BLOCK;
         }
     }
-    /* Whoever made a CRC that fits may have meant other numbers. */
+    /* A CRC that fits does not prove sane numbers. */
     return (uint64_t)header->entries * ENTRY_BYTES + (uint64_t)header->items * ITEM_BYTES <=
                        meta_room(store) &&
                    header->first <= item_count(store) &&

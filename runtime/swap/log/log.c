@@ -1,4 +1,4 @@
-/* The log as a layout of the store: what the front (swap.c) calls. */
+/* The log as a layout: the functions that the store's front (swap.c) calls. */
 #include "log_internal.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 typedef char
     block_bytes_are_as_stated[sizeof(struct fp_swap_block) == FP_SWAP_BLOCK_BYTES ? 1 : -1];
 
-/* Pages of a block, at least: a meta block has three pairs or more. */
+/* Fewest pages of a block: a meta block has three pairs or more. */
 #define LEAST_PAGES 6u
 #define LEAST_PROGRAM_BYTES 256u
 
@@ -24,14 +24,14 @@ static bool is_geometry(const struct fp_swap_config *config)
            config->page_bytes + RECORD_HEADER + PREAMBLE_BYTES <= medium->block_bytes;
 }
 
-/* Of a config whose geometry can be. */
+/* Returns the least reserve of a config whose geometry is possible. */
 static uint32_t least_reserve(const struct fp_swap_config *config)
 {
     struct fp_swap store;
     uint64_t slack = fp_log_slack(config);
     uint32_t blocks = config->medium->block_count;
-    /* Beside what the meta stream, the heads and a victim take, something must be dead in each
-     * victim. After cuts there may be room for half a record in each block. */
+    /* Beside what the meta stream, the heads and a victim take, each victim must have dead bytes.
+     * After cuts each block may have space for half a record. */
     uint32_t dead = blocks / 32u;
     uint32_t halves =
         (uint32_t)FP_DIV64((uint64_t)blocks * (RECORD_HEADER + config->page_bytes) / 2u,
@@ -67,11 +67,11 @@ uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config)
     pages = pages_per_block(&store);
     largest = RECORD_HEADER + config->page_bytes;
     smallest = config->compressor ? RECORD_HEADER + 4u : largest;
-    /* All of the victims is live, and records go on into them and out of them. */
+    /* All of the victims is live, and records cross the borders of their blocks. */
     moves = FP_LOG_VICTIMS * (block_bytes(&store) / smallest + 2u);
     commits = 2u * moves / journal_capacity(&store) + 2u * FP_LOG_VICTIMS + 4u;
-    /* Pages of the victims are read to find records, once more after each commit; a record is
-     * read in a piece for each page it comes from or goes to. */
+    /* Pages of the victims are read to find records, once more after each commit; a record is read
+     * in a piece for each page it comes from or goes to. */
     return FP_LOG_VICTIMS * pages + commits + moves +
            moves * (2u * (largest / program_bytes(&store) + 2u)) +
            /* Programs: what is moved, the record, pages filled up, pairs. */
@@ -81,7 +81,7 @@ uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config)
            FP_LOG_VICTIMS + 2u + commits;
 }
 
-/* Bytes that all live records may have. */
+/* Returns the most bytes that all live records may have. */
 static uint64_t live_limit(const struct fp_swap *store)
 {
     uint32_t good = block_count(store) - store->stat.bad_blocks;
@@ -90,7 +90,7 @@ static uint64_t live_limit(const struct fp_swap *store)
     return good > reserve ? (uint64_t)(good - reserve) * (block_bytes(store) - PREAMBLE_BYTES) : 0;
 }
 
-/* Append a slot's record. */
+/* Appends a slot's record. */
 static FP_APART int append_record(struct fp_swap *store, uint32_t slot,
                                   const struct fp_swap_record *record, const uint8_t *data,
                                   uint32_t *where)
@@ -129,10 +129,10 @@ static int put_record(struct fp_swap *store, uint32_t slot, const struct fp_swap
     if (bytes > old && log->live - old + bytes > live_limit(store)) {
         return FP_SWAP_FULL;
     }
-    /* A block that goes bad may be the last one that was free: then more is collected. */
+    /* A block that goes bad may be the last free one: then more is collected. */
     do {
         bad_blocks = store->stat.bad_blocks;
-        /* What it has to pay. */
+        /* The collection that the write has to pay for. */
         error = fp_log_collect(store, bytes);
         if (!error) {
             error = append_record(store, slot, record, data, &where);

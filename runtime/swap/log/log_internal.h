@@ -26,50 +26,51 @@
 #define NOWHERE FP_SWAP_NOWHERE
 #define NO_BLOCK ((uint16_t)0xffffu)
 
-/* Bytes on the medium: README.md says what is in them. */
+/* Sizes on the medium. README.md describes their contents. */
 #define RECORD_HEADER ((uint32_t)12)
 #define PREAMBLE_BYTES ((uint32_t)12) /* of a data block */
 #define META_HEADER ((uint32_t)40) /* of which 6 bytes name blocks */
 #define ENTRY_BYTES ((uint32_t)10)
 #define ITEM_BYTES ((uint32_t)6)
 
-/* A slot's size in memory while a mount has not met it. */
+/* Size of a slot in memory until a mount has found it. */
 #define SIZE_UNKNOWN 0xfffdu
 
 /* Reads of the same bytes before they count as unreadable. */
 #define READ_TRIES 5u
 
-/* What a program that failed gives inside the log; never to callers. */
+/* Result of a failed program inside the log; never returned to callers. */
 #define PROGRAM_FAILED 1
 
 /* States of a block. */
 enum {
     BLOCK_FREE,
-    BLOCK_FREED, /* nothing in it is live; the last commit says otherwise */
+    BLOCK_FREED, /* nothing in it is live, but the last commit does not say so yet */
     BLOCK_OPEN,  /* a head fills it */
     BLOCK_CLOSED,
-    BLOCK_META, /* of the meta stream, not older than a cycle */
+    BLOCK_META, /* of the meta stream, and not older than a cycle */
     BLOCK_BAD,
 };
 
 /* Flags of a block. */
 enum {
     FLAG_URGENT = 1,  /* collect it soon: its bits had to be corrected, or a program failed */
-    FLAG_RETIRED = 2, /* a program failed: it becomes bad when nothing in it is live */
+    FLAG_RETIRED = 2, /* a program failed: it becomes bad once nothing in it is live */
     FLAG_UNSAVED = 4, /* its item has changed since the last commit */
-    FLAG_UNKNOWN = 8, /* in mount: its item has not been met */
-    FLAG_SHOWS = 16,  /* in mount: it begins with a valid meta page; `stamp` is its generation */
-    FLAG_DONE = 32,   /* in mount: it was looked at */
-    FLAG_KEPT = 64,   /* in mount: another mount may find something live in it */
-    FLAG_UNREADABLE = 128, /* in mount: its first pair could not be read */
+    FLAG_UNKNOWN = 8, /* during a mount: its item has not been found yet */
+    /* during a mount: it begins with a valid meta page, whose generation is in `stamp` */
+    FLAG_SHOWS = 16,
+    FLAG_DONE = 32,   /* during a mount: it was examined */
+    FLAG_KEPT = 64,   /* during a mount: another mount may find something live in it */
+    FLAG_UNREADABLE = 128, /* during a mount: its first pair could not be read */
 };
 
 struct fp_swap_block {
     uint32_t erases;
-    uint32_t live;  /* bytes of live records; of a meta block: `emitted` after its last pair */
-    uint32_t stamp; /* `clock` when it was opened; of a meta block: its generation */
-    uint16_t next;  /* the block in which its last record goes on; NO_BLOCK */
-    uint8_t state_age; /* state, and 16 times the head that fills it */
+    uint32_t live;  /* bytes of live records; in a meta block, `emitted` after its last pair */
+    uint32_t stamp; /* `clock` when it was opened; in a meta block, its generation */
+    uint16_t next;  /* the block in which its last record continues; NO_BLOCK */
+    uint8_t state_age; /* its state, plus 16 times the head that fills it */
     uint8_t flags;
 };
 
@@ -78,12 +79,13 @@ struct meta_header {
     uint32_t generation;
     uint32_t link_generation;
     uint32_t first;      /* key of the chunk's first item */
-    uint16_t items;      /* of the chunk */
+    uint16_t items;      /* items of the chunk */
     uint16_t entries;
-    uint16_t link_block; /* the meta block before; NO_BLOCK: a format */
+    uint16_t link_block; /* the previous meta block; NO_BLOCK after a format */
     uint16_t link_pairs; /* how many of its pairs count */
-    uint16_t confirmed;  /* the block counts once this pair of it is there */
-    uint16_t reserved[FP_SWAP_LOG_RESERVED]; /* where the next meta block will be */
+    uint16_t confirmed;  /* the block counts once this pair of it is complete */
+    /* the blocks of which the next meta block will be one */
+    uint16_t reserved[FP_SWAP_LOG_RESERVED];
 };
 
 struct entry {
@@ -92,8 +94,8 @@ struct entry {
     uint16_t extra;
 };
 
-/* With a key in the journal: the entry of a record that was moved, which a caller did not
- * ask for; one that the next commit leaves out, for the one after it or for good. */
+/* Flags of a key in the journal: the entry of a record that was moved, not written by a caller; and
+ * an entry that the next commit leaves out, for the one after it or for good. */
 #define KEY_MOVED 0x80000000u
 #define KEY_HELD 0x40000000u
 #define KEY_DROPPED 0x20000000u
@@ -102,7 +104,7 @@ struct entry {
 /* A record that is not on the medium yet. */
 struct source {
     const uint8_t *data;
-    uint32_t left; /* bytes of it that are still to be appended */
+    uint32_t left; /* bytes that are still to be appended */
     uint8_t header[RECORD_HEADER];
 };
 
@@ -143,19 +145,19 @@ static inline uint32_t item_count(const struct fp_swap *store)
     return store->config->slot_count + block_count(store);
 }
 
-/* Bytes of a meta page behind its header. */
+/* Returns the bytes of a meta page after its header. */
 static inline uint32_t meta_room(const struct fp_swap *store)
 {
     return program_bytes(store) - META_HEADER;
 }
 
-/* Entries of slots that are kept before they are committed: half a page of them. */
+/* Returns how many entries of slots are kept before they are committed: half a page of them. */
 static inline uint32_t journal_capacity(const struct fp_swap *store)
 {
     return meta_room(store) / 2u / ENTRY_BYTES;
 }
 
-/* A record's place: `where` counts units of four bytes through the medium. */
+/* Places of records: `where` counts units of four bytes from the start of the medium. */
 
 static inline uint32_t where_of(const struct fp_swap *store, uint32_t block, uint32_t offset)
 {
@@ -172,20 +174,19 @@ static inline uint32_t offset_of(const struct fp_swap *store, uint32_t where)
     return where % (block_bytes(store) / 4u) * 4u;
 }
 
-/* Whether a slot of this size has a record. What is filled with one word has it in place of
- * `where`. */
+/* Whether a slot of this size has a record. A same-filled page has its word in `where` instead. */
 static inline bool has_record(uint16_t size)
 {
     return size != FP_SWAP_SIZE_NONE && size < SIZE_UNKNOWN;
 }
 
-/* Bytes of the medium that a record takes. */
+/* Returns the bytes of the medium that a record takes. */
 static inline uint32_t record_bytes(uint16_t size)
 {
     return RECORD_HEADER + (((uint32_t)size + 3u) & ~(uint32_t)3u);
 }
 
-/* Bytes of a record in the block it begins in. */
+/* Returns the bytes of a record that are in the block in which it begins. */
 static inline uint32_t bytes_in_first(const struct fp_swap *store, uint32_t where, uint16_t size)
 {
     uint32_t room = block_bytes(store) - offset_of(store, where);
@@ -212,10 +213,10 @@ static inline bool is_in_zone(const struct fp_swap *store, uint32_t block)
 
 /* format.c */
 
-/* What the store knows of an item. */
+/* Returns what the store knows of an item. */
 struct entry fp_log_get_item(const struct fp_swap *store, uint32_t key);
 
-/* Let the store know an item; live bytes are not counted. */
+/* Sets an item; live bytes are not counted. */
 void fp_log_set_item(struct fp_swap *store, const struct entry *entry);
 
 void fp_log_encode_entry(uint8_t *at, const struct entry *entry);
@@ -223,15 +224,15 @@ struct entry fp_log_parse_entry(const uint8_t *at);
 void fp_log_encode_item(uint8_t *at, const struct entry *entry);
 struct entry fp_log_parse_item(const uint8_t *at, uint32_t key);
 
-/* Write the header of a meta page, whose other bytes are there, for a place on the medium. */
+/* Writes the header of a meta page for a place on the medium. The rest of the page is complete. */
 void fp_log_seal_page(const struct fp_swap *store, uint8_t *page, const struct meta_header *header,
                       uint32_t block, uint32_t index);
 
-/* What bytes read from a place are. */
+/* Kinds of bytes that were read as a meta page. */
 enum page_kind {
     PAGE_BLANK,
-    PAGE_NOT_META, /* a data page, or none */
-    PAGE_BROKEN,   /* of a meta block, and wrong */
+    PAGE_NOT_META, /* a data page, or no page */
+    PAGE_BROKEN,   /* of a meta block, and damaged */
     PAGE_OTHER,    /* of a store of another version or shape */
     PAGE_META,
     PAGE_UNREADABLE,
@@ -242,9 +243,9 @@ enum page_kind fp_log_parse_page(const struct fp_swap *store, const uint8_t *pag
 uint8_t *fp_log_page_entries(uint8_t *page);
 uint8_t *fp_log_page_items(uint8_t *page, const struct meta_header *header);
 
-/* The header of a record. `check` tells one from other bytes. */
+/* The header of a record. Its `check` distinguishes it from other bytes. */
 struct record_header {
-    uint32_t slot; /* NOWHERE: nothing up to the end of the flash page */
+    uint32_t slot; /* NOWHERE: there is nothing up to the end of the flash page */
     uint32_t crc;
     uint16_t size;
 };
@@ -256,23 +257,23 @@ bool fp_log_parse_record(const uint8_t *at, struct record_header *header);
 void fp_log_set_state(struct fp_swap *store, uint32_t block, uint32_t state);
 void fp_log_mark_unsaved(struct fp_swap *store, uint32_t block);
 
-/* Let a slot's record be the one at `where`, and count the live bytes of the blocks. */
+/* Sets a slot's record to the one at `where`, and counts the live bytes of the blocks. */
 void fp_log_set_record(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size);
 
-/* Let a block be collected soon; set `flags` besides. */
+/* Lets a block be collected soon, and sets `flags`. */
 void fp_log_mark_urgent(struct fp_swap *store, uint32_t block, uint8_t flags);
 
-/* Take a block out of use. */
+/* Takes a block out of use. */
 int fp_log_make_bad(struct fp_swap *store, uint32_t block);
 
-/* Find out again which blocks are in the zone. */
+/* Finds the blocks of the zone again. */
 void fp_log_find_zone(struct fp_swap *store);
 
-/* Free blocks of the zone that heads leave to the meta stream. */
+/* Returns how many free blocks of the zone heads leave to the meta stream. */
 uint32_t fp_log_zone_kept(const struct fp_swap *store);
 
-/* Whether a block is one that the next meta block will be in. Heads do not take it: what is in
- * it then, no mount needs, whichever block of the stream it finds the newest. */
+/* Whether a block is reserved for the next meta block. Heads do not take it: no mount needs its
+ * contents, whichever block of the stream it finds to be the newest. */
 static inline bool is_reserved(const struct fp_swap *store, uint32_t block)
 {
     uint32_t i;
@@ -285,106 +286,105 @@ static inline bool is_reserved(const struct fp_swap *store, uint32_t block)
     return false;
 }
 
-/* Take a free block and erase it: for a head, or for the meta stream. FP_SWAP_FULL where there
- * is none. */
+/* Takes a free block, for a head or for the meta stream, and erases it. Returns FP_SWAP_FULL if
+ * there is none. */
 int fp_log_take_block(struct fp_swap *store, uint32_t age, uint16_t *block);
 int fp_log_take_meta_block(struct fp_swap *store, uint16_t *block);
 
-/* Erase a block; where that fails it becomes bad, and PROGRAM_FAILED is returned. */
+/* Erases a block. If that fails the block becomes bad, and PROGRAM_FAILED is returned. */
 int fp_log_erase(struct fp_swap *store, uint32_t block);
 
 uint32_t fp_log_mean_erases(const struct fp_swap *store);
 
 /* read.c */
 
-/* Read from the medium, again where it fails. */
+/* Reads from the medium, and retries a failed read. */
 int fp_log_read_medium(struct fp_swap *store, uint32_t block, uint32_t offset, void *data,
                        uint32_t size);
 
-/* Whether the medium can be read at all: what cannot be read is lost otherwise. */
+/* Whether the medium can be read at all. If it can, what cannot be read is lost. */
 bool fp_log_is_alive(struct fp_swap *store);
 
-/* Read bytes of a data block, wherever they are now. */
+/* Reads bytes of a data block, from a head or from the medium. */
 int fp_log_read(struct fp_swap *store, uint32_t block, uint32_t offset, uint8_t *data,
                 uint32_t size);
 
-/* Read bytes of a record from its `at`-th. */
+/* Reads bytes of a record, from byte `at` on. */
 int fp_log_read_record(struct fp_swap *store, uint32_t where, uint32_t at, uint8_t *data,
                        uint32_t size);
 
-/* find and fetch of the layout. */
+/* The layout's find() and fetch(). */
 int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *record);
 int fp_log_fetch(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                  uint8_t *data);
 
 /* append.c */
 
-/* Append `size` bytes, a record, to a head, whose last one it is then. Without a source it is the
- * slot's own that is copied; `unreadable` is set if some of its bytes were. */
+/* Appends `size` bytes, a record, to a head; it is the head's last one then. Without a source the
+ * slot's own record is copied, and `unreadable` is set if some of its bytes could not be read. */
 int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct source *source,
                   uint32_t size);
 
-/* Program what is in a head, filled up. */
+/* Programs the page of a head, filled up. */
 int fp_log_flush(struct fp_swap *store, uint32_t age);
 
-/* Whether some of a record's bytes are in a head; its age, or FP_SWAP_LOG_HEADS. */
+/* Returns the age of a head that has some of a record's bytes, or FP_SWAP_LOG_HEADS. */
 uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t where, uint16_t size);
 
 /* meta.c */
 
-/* Note an item's new value; there must be room. */
+/* Notes an item's new value in the journal, which must have space. */
 void fp_log_note(struct fp_swap *store, uint32_t key, uint32_t value, uint16_t extra);
 
-/* Write the journal. `all`: all of it, and what is in the heads before; else what is on the
- * medium already, and what callers did in their order. */
+/* Writes the journal. With `all`, all of it, after the pages of the heads; otherwise the entries
+ * whose records are on the medium, and those of callers in their order. */
 int fp_log_commit(struct fp_swap *store, bool all);
 
-/* Where a pair goes. */
+/* Where a pair is written. */
 enum place {
-    PLACE_NEXT,  /* behind the last, while there is room */
-    PLACE_OPEN,  /* to a block of its own */
-    PLACE_WHOLE, /* the same, with all items behind it, or as many as it takes */
+    PLACE_NEXT,  /* after the last pair, if there is space */
+    PLACE_OPEN,  /* to a new block */
+    PLACE_WHOLE, /* to a new block, followed by all items, or as many as it holds */
 };
 
-/* The same for a journal of which all that is not held is on the medium. */
+/* Writes a pair of a journal whose entries, except those held, are on the medium. */
 int fp_log_write_pair(struct fp_swap *store, enum place place);
 
-/* Write pairs until as many meta blocks are in use as there should be, or `most` of them. */
+/* Writes pairs until the right number of meta blocks is in use, or at most `most` pairs. */
 int fp_log_compact_meta(struct fp_swap *store, uint32_t most);
 
-/* Meta blocks that may be in use. */
+/* Returns how many meta blocks may be in use. */
 uint32_t fp_log_meta_limit(const struct fp_swap *store);
 
-/* Meta blocks that a whole cycle takes, opened with PLACE_WHOLE. With so many free blocks in the
- * zone the stream goes on whatever comes: behind them all older ones are free. */
+/* Returns how many meta blocks a whole cycle takes, opened with PLACE_WHOLE. With so many free
+ * blocks in the zone the stream always goes on, as all older blocks are free after them. */
 uint32_t fp_log_whole_blocks(const struct fp_swap *store);
 
-/* A sync. */
+/* Syncs the store. */
 int fp_log_sync(struct fp_swap *store);
 
 /* collect.c */
 
-/* Bytes that are kept free beside that, at least: heads do not fill their blocks at the same
- * time. */
+/* Returns the bytes that are also kept free: heads do not fill their blocks at the same time. */
 uint64_t fp_log_slack(const struct fp_swap_config *config);
 
-/* Victims that a write pays for at most, while there is room for what it writes. */
+/* Most victims that a write pays for, as long as there is space for what it writes. */
 #define FP_LOG_VICTIMS 2u
 
-/* Collect as much as a record of so many bytes has to pay. */
+/* Collects as much as a record of so many bytes has to pay for. */
 int fp_log_collect(struct fp_swap *store, uint32_t bytes);
 
-/* Have an entry of the journal free, and room for a record in the head `age`: or in another one,
- * which is set then. */
+/* Makes sure that the journal has a free entry, and that head `age` has space for a record; or
+ * another head, to which `age` is then set. */
 int fp_log_prepare(struct fp_swap *store, uint32_t bytes, uint32_t *age);
 
-/* The head for a page that is written to a slot. */
+/* Returns the head for a page that is written to a slot. */
 uint32_t fp_log_age_of_write(const struct fp_swap *store, uint32_t slot);
 
 int fp_log_idle(struct fp_swap *store);
 
-/* Have as many free blocks in the zone as the meta stream may need, for a mount after which there
- * may be no time. */
+/* Provides as many free blocks in the zone as the meta stream may need, for a mount after which
+ * there may be no time for it. */
 int fp_log_restock_zone(struct fp_swap *store);
 
 /* mount.c */

@@ -1,11 +1,10 @@
-/* The meta stream: entries wait in the journal, a commit writes them, and chunks of all items
- * follow one another so that no more than a cycle of them need be read. */
+/* The meta stream: entries wait in the journal and a commit writes them. Chunks of all items follow
+ * one another, so that a mount need not read more than a cycle of them. */
 #include "log_internal.h"
 
 #include <string.h>
 
-/* What callers did after something that is not on the medium yet: so many entries wait for it,
- * then it is programmed. */
+/* Most entries that wait for something that is not on the medium yet. Then it is programmed. */
 #define MOST_WAITING 8u
 
 static uint32_t journal_key(const struct fp_swap *store, uint32_t index)
@@ -37,14 +36,14 @@ void fp_log_note(struct fp_swap *store, uint32_t key, uint32_t value, uint16_t e
     log->entries++;
 }
 
-/* The head that an entry waits for, or FP_SWAP_LOG_HEADS. */
+/* Returns the head that an entry waits for, or FP_SWAP_LOG_HEADS. */
 static uint32_t waits_for(const struct fp_swap *store, const struct entry *entry)
 {
     return has_record(entry->extra) ? fp_log_pending_in(store, entry->value, entry->extra)
                                     : FP_SWAP_LOG_HEADS;
 }
 
-/* A head that too many entries wait for, or FP_SWAP_LOG_HEADS. */
+/* Returns a head that too many entries wait for, or FP_SWAP_LOG_HEADS. */
 static FP_APART uint32_t head_waited_for(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -67,7 +66,7 @@ static FP_APART uint32_t head_waited_for(const struct fp_swap *store)
     return FP_SWAP_LOG_HEADS;
 }
 
-/* Whether there is an entry of a slot among those from `from` to `to`, held or not. */
+/* Whether one of the entries `from` to `to` is of a slot, held or not. */
 static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from, uint32_t to,
                       bool held)
 {
@@ -83,8 +82,8 @@ static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from,
     return false;
 }
 
-/* Mark what the next pair leaves out, and count it. What callers did is in their order; where a
- * record was moved to may wait. */
+/* Marks what the next pair leaves out, and counts it. Entries of callers stay in order; those of
+ * moved records may wait. */
 static FP_APART void mark_journal(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -106,7 +105,7 @@ static FP_APART void mark_journal(struct fp_swap *store)
             set_marks(store, i, 0);
         }
     }
-    /* What is newer in this pair than a move that waits is not to be undone by it. */
+    /* A move that waits must not undo a newer entry of this pair. */
     for (i = 0; i < log->entries && held > 0; i++) {
         uint32_t key = journal_key(store, i);
 
@@ -119,7 +118,7 @@ static FP_APART void mark_journal(struct fp_swap *store)
     log->held = held;
 }
 
-/* Items that the chunk of a page with so many bytes free has: none of a slot whose entry is
+/* Returns the items of the chunk on a page with so many free bytes: none of a slot whose entry is
  * held. */
 static uint32_t chunk_items(const struct fp_swap *store, uint32_t first, uint32_t room)
 {
@@ -139,15 +138,15 @@ static uint32_t chunk_items(const struct fp_swap *store, uint32_t first, uint32_
     return items;
 }
 
-/* What a page is to hold. */
+/* Contents of a page. */
 enum content {
     CONTENT_ALL,    /* entries and a chunk */
-    CONTENT_BLOCKS, /* entries of blocks alone */
+    CONTENT_BLOCKS, /* entries of blocks only */
     CONTENT_CHUNK,
 };
 
-/* Put entries and a chunk from `first` on into log->page; the header is filled in but for the
- * links. Gives how many entries are of blocks. */
+/* Encodes entries and a chunk from `first` on into log->page; the header is complete except for the
+ * links. Returns how many entries are of blocks. */
 static uint32_t encode_content(struct fp_swap *store, enum content content, uint32_t first,
                                struct meta_header *header)
 {
@@ -197,7 +196,7 @@ static uint32_t encode_content(struct fp_swap *store, enum content content, uint
     return blocks;
 }
 
-/* Program both copies of log->page. */
+/* Programs both copies of log->page. */
 static int program_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
                         const struct meta_header *header)
 {
@@ -218,7 +217,7 @@ static int program_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
     return FP_SWAP_OK;
 }
 
-/* The first blocks whose items wait are saved. */
+/* The items of the first waiting blocks are saved. */
 static void clear_unsaved(struct fp_swap *store, uint32_t count)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -233,7 +232,7 @@ static void clear_unsaved(struct fp_swap *store, uint32_t count)
     }
 }
 
-/* A block of which the medium says now that nothing in it is needed. */
+/* Frees a block of which the medium says now that nothing in it is needed. */
 static int release(struct fp_swap *store, uint32_t block)
 {
     if (store->of.log.blocks[block].flags & FLAG_RETIRED) {
@@ -243,7 +242,7 @@ static int release(struct fp_swap *store, uint32_t block)
     return FP_SWAP_OK;
 }
 
-/* Meta blocks older than a cycle are free. */
+/* Frees meta blocks older than a cycle. */
 static int release_meta_blocks(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -259,8 +258,7 @@ static int release_meta_blocks(struct fp_swap *store)
     return error;
 }
 
-/* The journal's entries that were written are no longer in it; what nothing waits for any more
- * is free. */
+/* Removes the written entries from the journal, and frees what nothing waits for any more. */
 static int settle_journal(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -297,20 +295,21 @@ static int settle_journal(struct fp_swap *store)
     return error;
 }
 
-/* Pairs of chunks alone behind a first pair with so many items: the last one confirms the block. */
+/* Returns how many pairs of chunks alone follow a first pair with so many items. The last one
+ * confirms the block. */
 static uint16_t pairs_behind(const struct fp_swap *store, enum place place, uint32_t items)
 {
     uint32_t per_pair = meta_room(store) / ITEM_BYTES;
     uint32_t pairs = 1;
 
     if (place == PLACE_WHOLE && items < item_count(store)) {
-        /* One chunk ends where the items do. */
+        /* One chunk ends with the last item. */
         pairs = (item_count(store) - items + per_pair - 1u) / per_pair + 1u;
     }
     return (uint16_t)(pairs < pairs_per_block(store) ? pairs : pairs_per_block(store) - 1u);
 }
 
-/* Blocks to name, as long as heads have room. */
+/* Returns how many blocks to reserve, as long as heads have space. */
 static uint32_t wanted_reserve(const struct fp_swap *store)
 {
     uint32_t kept = fp_log_zone_kept(store);
@@ -322,8 +321,8 @@ static uint32_t wanted_reserve(const struct fp_swap *store)
     return block_count(store) < 128u ? FP_SWAP_LOG_RESERVED : kept < 2u ? kept : 2u;
 }
 
-/* Name the blocks of which the next meta block after `block` will be one: those that were named
- * before, as far as they are free, and others, but for a mount. */
+/* Reserves the blocks of which the next meta block after `block` will be one: those that were
+ * reserved before, if they are free, and others, except for a mount. */
 static void reserve(struct fp_swap *store, uint32_t block)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -356,8 +355,8 @@ static void reserve(struct fp_swap *store, uint32_t block)
     }
 }
 
-/* Whether a meta block that is opened now is to have all items behind its first pair: the next
- * mount needs a block of the zone, too, whenever it is. */
+/* Whether all items must follow the first pair of a meta block that is opened now: the next mount,
+ * whenever it is, needs a block of the zone, too. */
 static bool is_short_of_zone(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -368,7 +367,7 @@ static bool is_short_of_zone(const struct fp_swap *store)
            log->meta_blocks + whole > fp_log_meta_limit(store) + (whole > 1u);
 }
 
-/* Whether the next pair goes to a meta block of its own. */
+/* Whether the next pair goes to a new meta block. */
 static bool is_meta_full(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -377,7 +376,7 @@ static bool is_meta_full(const struct fp_swap *store)
            (log->blocks[log->meta].flags & FLAG_RETIRED);
 }
 
-/* Open a meta block with what is to be written. PROGRAM_FAILED where it could not be. */
+/* Opens a meta block with the pending content. Returns PROGRAM_FAILED if that fails. */
 static int open_meta_block(struct fp_swap *store, enum content content, enum place place,
                            uint32_t *items, uint32_t *blocks)
 {
@@ -391,7 +390,7 @@ static int open_meta_block(struct fp_swap *store, enum content content, enum pla
     if (error) {
         return error;
     }
-    /* This one is free still. */
+    /* The block is still free. */
     if (is_short_of_zone(store)) {
         place = PLACE_WHOLE;
     }
@@ -409,13 +408,13 @@ static int open_meta_block(struct fp_swap *store, enum content content, enum pla
     for (pair = 1; pair <= header.confirmed && !error; pair++) {
         (void)encode_content(store, CONTENT_CHUNK, (log->next_item + *items) % item_count(store),
                              &header);
-        /* What the journal has is not on the medium yet. */
+        /* The journal's entries are not on the medium yet. */
         header.items = content == CONTENT_BLOCKS ? 0 : header.items;
         *items += header.items;
         error = program_pair(store, block, pair, &header);
     }
     if (error) {
-        /* Nothing in it counts. */
+        /* Nothing in the block counts. */
         error = fp_log_make_bad(store, block);
         return error ? error : PROGRAM_FAILED;
     }
@@ -438,7 +437,7 @@ static int open_meta_block(struct fp_swap *store, enum content content, enum pla
     return FP_SWAP_OK;
 }
 
-/* Write a pair behind the last one. PROGRAM_FAILED where it could not be. */
+/* Writes a pair after the last one. Returns PROGRAM_FAILED if that fails. */
 static int append_pair(struct fp_swap *store, enum content content, uint32_t *items,
                        uint32_t *blocks)
 {
@@ -495,8 +494,8 @@ int fp_log_write_pair(struct fp_swap *store, enum place place)
     const struct fp_swap_log_state *log = &store->of.log;
     int error = FP_SWAP_OK;
 
-    /* Those of blocks that do not fit go first: they say nothing of slots. What a mount writes
-     * again stands in the first pair of its block. */
+    /* Entries of blocks that do not fit go first, as they say nothing of slots. What a mount writes
+     * again is in the first pair of its block. */
     while (!error && place == PLACE_NEXT && log->unsaved > 4u &&
            log->entries - log->held + log->unsaved + 4u >
                (meta_room(store) - ITEM_BYTES) / ENTRY_BYTES) {
@@ -523,7 +522,7 @@ uint32_t fp_log_whole_blocks(const struct fp_swap *store)
     return (item_count(store) + per_block - 1u) / per_block;
 }
 
-/* Whether the journal or the cycle would stand still if what waits for the heads did. */
+/* Whether the journal or the cycle would stop if the entries that wait for heads did. */
 static FP_APART bool is_held_up(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -536,9 +535,9 @@ static FP_APART bool is_held_up(const struct fp_swap *store)
            (is_meta_full(store) && is_short_of_zone(store));
 }
 
-/* Mark what the next pair has. `all`: all of the journal, for which the heads are programmed
- * before; else they are only where something would stand still, as the cycle does at a slot whose
- * entry waits. */
+/* Marks what the next pair has. With `all` it is all of the journal, for which the heads are
+ * programmed first. Otherwise they are programmed only if something would stop, as the cycle does
+ * at a slot whose entry waits. */
 static FP_APART int mark_entries(struct fp_swap *store, bool all)
 {
     uint32_t age;

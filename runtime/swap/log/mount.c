@@ -1,10 +1,10 @@
-/* Finding what the medium holds, and making an empty store. README.md, "The log on the medium",
- * says what a reader may conclude from what it reads, and why. */
+/* Finds what the medium holds, and makes an empty store. README.md, "The log on the medium",
+ * explains what a reader may conclude from what it reads, and why. */
 #include "log_internal.h"
 
 #include <string.h>
 
-/* Read a meta page into log->page. */
+/* Reads a meta page into log->page. */
 static enum page_kind read_page(struct fp_swap *store, uint32_t block, uint32_t index,
                                 struct meta_header *header)
 {
@@ -17,7 +17,7 @@ static enum page_kind read_page(struct fp_swap *store, uint32_t block, uint32_t 
     return fp_log_parse_page(store, page, block, index, header);
 }
 
-/* Whether a page in memory begins as the first one of a data block does. */
+/* Whether a page in memory begins like the first page of a data block. */
 static bool is_data(const struct fp_swap *store, const uint8_t *page)
 {
     uint32_t slot = fp_swap_get32(page);
@@ -29,7 +29,7 @@ static bool is_data(const struct fp_swap *store, const uint8_t *page)
                                  bytes <= record_bytes((uint16_t)store->config->page_bytes);
 }
 
-/* Read a pair: one of its copies, or what can be said of the first. */
+/* Reads a pair: one of its copies, or the kind of the first. */
 static enum page_kind read_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
                                 struct meta_header *header)
 {
@@ -52,9 +52,9 @@ static enum page_kind read_pair(struct fp_swap *store, uint32_t block, uint32_t 
     return kind;
 }
 
-/* What the first pages of the zone's blocks say. */
+/* Summary of the first pages of the zone's blocks. */
 struct survey {
-    bool unreadable; /* of some block, none could be read */
+    bool unreadable; /* both copies of some block's first page could not be read */
     bool other;      /* there is a store of another version or shape */
 };
 
@@ -74,7 +74,7 @@ static void survey_zone(struct fp_swap *store, struct survey *survey)
         b->next = NO_BLOCK;
         b->flags = FLAG_UNKNOWN;
     }
-    /* The zone grows by what is bad in it. */
+    /* The zone grows by its bad blocks. */
     for (block = 0; fp_log_find_zone(store), block < log->zone_end; block++) {
         struct fp_swap_block *b = &log->blocks[block];
         struct meta_header header;
@@ -105,7 +105,8 @@ static void survey_zone(struct fp_swap *store, struct survey *survey)
     }
 }
 
-/* The block of highest generation that counts, and how many of its pairs are valid; NO_BLOCK. */
+/* Returns the block of the highest generation that counts, and how many of its pairs are valid; or
+ * NO_BLOCK. */
 static uint16_t find_newest(struct fp_swap *store, uint16_t *pairs, uint32_t *unreadable)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -142,7 +143,7 @@ static uint16_t find_newest(struct fp_swap *store, uint16_t *pairs, uint32_t *un
             } else if (kind == PAGE_BLANK) {
                 break;
             }
-            /* Behind what cannot be read there may be more. */
+            /* There may be more after what cannot be read. */
         }
         if (end > confirmed) {
             log->confirmed = (uint16_t)confirmed;
@@ -152,7 +153,8 @@ static uint16_t find_newest(struct fp_swap *store, uint16_t *pairs, uint32_t *un
     }
 }
 
-/* Keys of entries that another mount may not find: in the pages of the heads, which are empty. */
+/* Keys of entries that another mount may not find. They are kept in the pages of the heads, which
+ * are empty. */
 struct doubt {
     uint8_t *keys;
     uint32_t count;
@@ -166,7 +168,7 @@ static void doubt(struct doubt *doubt, uint32_t key)
     }
 }
 
-/* What was said of an item before what is in doubt: its record must stay where it is. */
+/* Keeps what was known of an item before the doubtful entry: its record must stay where it is. */
 static void keep_older(struct fp_swap *store, struct doubt *doubt, const struct entry *entry)
 {
     struct fp_swap_block *blocks = store->of.log.blocks;
@@ -185,7 +187,7 @@ static void keep_older(struct fp_swap *store, struct doubt *doubt, const struct 
     }
 }
 
-/* Let an item be what the newest word on it says. */
+/* Sets an item to its newest entry. */
 static uint32_t take_item(struct fp_swap *store, struct doubt *doubt, const struct entry *entry)
 {
     uint32_t slots = store->config->slot_count;
@@ -203,7 +205,7 @@ static uint32_t take_item(struct fp_swap *store, struct doubt *doubt, const stru
     return 1;
 }
 
-/* Take up the items that are not known yet: from where nothing is known they are lost, before a
+/* Settles the items that are still unknown. They are lost where the stream was cut off; before a
  * format there were none. */
 static void settle_unknown(struct fp_swap *store, bool lost)
 {
@@ -219,7 +221,7 @@ static void settle_unknown(struct fp_swap *store, bool lost)
     for (i = 0; i < block_count(store); i++) {
         log->blocks[i].flags &= (uint8_t)~FLAG_UNKNOWN;
     }
-    /* A record may go on in the next block. */
+    /* A record may continue in the next block. */
     for (i = 0; i < block_count(store); i++) {
         if ((log->blocks[i].flags & FLAG_KEPT) && log->blocks[i].next < block_count(store)) {
             log->blocks[log->blocks[i].next].flags |= FLAG_UNKNOWN;
@@ -232,8 +234,8 @@ static void settle_unknown(struct fp_swap *store, bool lost)
     }
 }
 
-/* Whether a block that counts counts for ever: its confirmation was complete, as the second copy of
- * it, or something behind it, was begun. */
+/* Whether a block that counts now counts for ever: its confirmation was complete, as the second
+ * copy of it, or something after it, was begun. */
 static bool is_solid(struct fp_swap *store, uint32_t block, uint32_t generation)
 {
     struct meta_header header;
@@ -254,22 +256,22 @@ static bool is_solid(struct fp_swap *store, uint32_t block, uint32_t generation)
     return false;
 }
 
-/* Read the stream back from the last pair, until all items are known: and as far as another mount
- * would have to, if this block counts no more by then. */
+/* Reads the stream back from the last pair until all items are known, and as far as another mount
+ * would have to if this block does not count any more by then. */
 static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bool *for_ever,
                        bool *broken)
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t unknown = item_count(store);
     uint32_t covered = 0; /* items in chunks after this block */
-    uint32_t behind = 0;  /* of them, in those that count for ever */
+    uint32_t behind = 0;  /* those of them in blocks that count for ever */
     uint32_t blocks = 0;
     uint16_t last = block;
     uint16_t last_pairs = pairs;
     struct doubt doubtful = {log->heads[0].page, 0, head_count(store) * program_bytes(store) / 4u};
     bool lost = false;
 
-    /* The last pair is written again, with what stands in it now. */
+    /* The last pair is written again, with its present content. */
     log->meta = block;
     log->meta_pairs = (uint16_t)(pairs - 1u);
     log->emitted = 2u * item_count(store);
@@ -296,7 +298,7 @@ static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bo
                 kind = read_pair(store, block, pair, &header);
             }
             if (kind != PAGE_META || header.generation != b->stamp) {
-                /* What it said, nobody knows: nor whether anything older still holds. */
+                /* Its content is unknown, and so is whether anything older still holds. */
                 if (block == last && pair + 1u == last_pairs) {
                     return FP_SWAP_IO;
                 }
@@ -352,7 +354,7 @@ static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bo
     return FP_SWAP_OK;
 }
 
-/* What the blocks are, by what the items say. */
+/* Finds the states of the blocks from the items. */
 static void find_states(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -408,7 +410,7 @@ static void find_states(struct fp_swap *store)
                 fp_log_mark_urgent(store, i, 0);
             }
         }
-        /* What is kept is free once the mount's decision is written. */
+        /* A kept block is free once the mount's decision is written. */
         if (state_of(b) == BLOCK_FREE && (b->flags & FLAG_KEPT)) {
             b->state_age = BLOCK_FREED;
             b->stamp = 0;
@@ -420,7 +422,7 @@ static void find_states(struct fp_swap *store)
     fp_log_find_zone(store);
 }
 
-/* Erase each free block of the zone in which an interrupted attempt may have left something that
+/* Erases each free block of the zone in which an interrupted attempt may have left something that
  * reads as a meta page another time. */
 static int erase_suspects(struct fp_swap *store)
 {
@@ -437,7 +439,7 @@ static int erase_suspects(struct fp_swap *store)
             continue;
         }
         b->flags &= (uint8_t)~FLAG_SHOWS;
-        /* The zone may have grown since it was looked at. */
+        /* The zone may have grown since it was read. */
         if (store->config->medium->is_bad(store->config->medium->context, block)) {
             error = fp_log_make_bad(store, block);
             continue;
@@ -455,7 +457,7 @@ static int erase_suspects(struct fp_swap *store)
     return error;
 }
 
-/* The log of a store in which nothing has been looked at yet. */
+/* Clears the log's memory, before anything is read. */
 static void clear(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -474,7 +476,7 @@ static void clear(struct fp_swap *store)
     log->clock = store->config->slot_count;
 }
 
-/* Know nothing of any item. */
+/* Makes all items unknown. */
 static void forget(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -492,7 +494,7 @@ static void forget(struct fp_swap *store)
     memset(&store->stat, 0, sizeof(store->stat));
 }
 
-/* Whether what could not be read can be read now: then nothing may be concluded from it. */
+/* Whether the unreadable pages can be read now. Then nothing may be concluded from the failure. */
 static bool is_readable_now(struct fp_swap *store, uint32_t unreadable)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -510,10 +512,10 @@ static bool is_readable_now(struct fp_swap *store, uint32_t unreadable)
                      unreadable % pairs_per_block(store), &header) != PAGE_UNREADABLE;
 }
 
-/* Looks at a medium before an error that came and went is taken for what is on it. */
+/* Searches of a medium before a transient error counts as permanent. */
 #define FIND_TRIES 4u
 
-/* Find what the medium holds. */
+/* Finds what the medium holds. */
 static int find_store(struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -558,14 +560,14 @@ static int find_store(struct fp_swap *store)
             continue;
         }
         find_states(store);
-        /* Nobody has relied yet on a block that may count or not. It is left out where another
-         * mount, which did so, has erased what it stands on; and where there is no block left, as
-         * each such one keeps what is before it. */
+        /* Nothing relies yet on a block that may count or not. It is left out if another mount,
+         * which did so, has erased what it is based on; and if no block is free, as each such block
+         * keeps what is before it. */
         if (for_ever || (log->zone_free > 0 && !broken)) {
             uint32_t i;
 
             for (i = 0; i < log->zone_end && log->zone_free == 0; i++) {
-                /* Better one that this mount does not need than none. */
+                /* A block that this mount does not need is better than none. */
                 if (state_of(&log->blocks[i]) == BLOCK_FREED) {
                     fp_log_set_state(store, i, BLOCK_FREE);
                 }
@@ -589,8 +591,8 @@ int fp_log_mount(struct fp_swap *store)
     if (!error) {
         error = erase_suspects(store);
     }
-    /* From here on this is the only mount that there was: what is free is free, and some of it is
-     * named before heads may take it. */
+    /* From here on this is the only mount that happened: free blocks are free, and some are
+     * reserved before heads may take them. */
     if (!error && log->reserved[1] == NO_BLOCK) {
         error = fp_log_write_pair(store, PLACE_NEXT);
     }
@@ -605,7 +607,7 @@ int fp_log_format(struct fp_swap *store)
     uint32_t block;
     int error = find_store(store);
 
-    /* Of what was there, the erasures are kept where they could be found. */
+    /* Erase counters of the old store are kept if they could be found. */
     if (error) {
         settle_unknown(store, false);
     }
@@ -630,7 +632,7 @@ int fp_log_format(struct fp_swap *store)
     log->meta = NO_BLOCK;
     log->meta_pairs = 0;
     memset(log->reserved, 0xff, sizeof(log->reserved));
-    /* What is newest goes last: until then it is a store, and then there is none. */
+    /* The newest block goes last: until then there is a store, and afterwards there is none. */
     for (block = 0; block < log->zone_end; block++) {
         if (block != newest && state_of(&log->blocks[block]) == BLOCK_FREE) {
             error = fp_log_erase(store, block);

@@ -1,4 +1,4 @@
-/* Reading records, from the medium or from the heads. */
+/* Reads records, from the medium or from the heads. */
 #include "log_internal.h"
 
 #include <string.h>
