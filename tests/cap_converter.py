@@ -89,7 +89,7 @@ class Member:
     starts: list[int] = field(default_factory=list)
     #: Offsets in the class file at which a block may begin or end.
     borders: set[int] = field(default_factory=set)
-    #: Of the header, in the Method component's info item.
+    #: Bytes of the header in the Method component's info item.
     offset: int = 0
 
     def counterpart(self, offset: int) -> int:

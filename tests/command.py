@@ -24,7 +24,7 @@ from typing import IO, Any
 COMMAND = Path(sys.executable).with_name("flashpager")
 
 _TIMEOUT_SECONDS = 300
-#: What no person writes: one of several, and a number with an exponent.
+#: Spellings that people do not write: "1 pages", and numbers with an exponent.
 _ONE_OF_SEVERAL = re.compile(
     r"(?<![\w.,:-])1 (?:(?:more|changed|anonymous) )*"
     r"(?:blocks|bytes|charts|columns|designs|faults|files|frames|functions|instructions|lines"
@@ -32,7 +32,7 @@ _ONE_OF_SEVERAL = re.compile(
 )
 #: An endurance of 1e+13 is as its datasheet has it.
 _EXPONENT = re.compile(r"(?<![\w+])\d(?:\.\d+)?e(?:-\d+|\+0\d)\b")
-#: What the interpreter or Rich looks at once, when a process starts.
+#: Variables that the interpreter or Rich reads only when a process starts.
 _READ_AT_START = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"}
 
 

@@ -1,4 +1,4 @@
-"""What every claim of every paper keeps to, as ``reproduce --json`` prints it."""
+"""Rules for all claims of all papers, as ``reproduce --json`` prints them."""
 
 from typing import Any
 

@@ -78,7 +78,7 @@ def test_like_gives_back_the_host_it_names() -> None:
             like=one.name,
         )
         span = one.on(like).range
-        # What is fitted is held to three digits, and a byte's clocks have the command in them.
+        # Fitted values have three digits, and the clocks of a byte include the command.
         low, high = span.low_ns / 1e3 * 0.99, span.high_ns / 1e3 * 1.01
         assert low <= one.measured_us <= high, (one.what, low, one.measured_us, high)
 

@@ -233,7 +233,7 @@ def test_hot_code(tmp_path: Path) -> None:
 
 
 def test_lookups(programs: Path) -> None:
-    """What a lookup costs is what a handler with that price gives."""
+    """The cost of a lookup is that of a handler with its price."""
     found = cardis_replays.replay(programs / "java", lambda _finished, _all: None)
     (program,) = found.named("sensors", found.java)
     alone = simulated(programs / "java" / "sensors.trace", CardDesign(32), 100)
@@ -286,7 +286,7 @@ def test_verdicts_follow_the_program(tmp_path: Path) -> None:
 
 
 def test_rules_are_asked_of_all(tmp_path: Path) -> None:
-    """What is said of one program is of sensors; a rule fails if it fails for any program."""
+    """Figures of one program are of sensors; a rule fails if it fails for any program."""
     write(tmp_path / "java", "sensors", aligned(5000, 14))
     write(tmp_path / "java", "loop", [(0, 16384)] * 20)
     write(tmp_path, "troff", aligned(5000, 12), "arm")
@@ -331,7 +331,7 @@ def test_java_is_told_by_what_was_recorded(tmp_path: Path) -> None:
 
 
 def test_without_the_typesetter(tmp_path: Path) -> None:
-    """What is asked of the typesetter only gets no verdict of another program."""
+    """Claims about the typesetter get no verdict from another program."""
     write(tmp_path, "madplay", jumps(300, 14), "arm")
     claim = only(reproduce(tmp_path), "(typesetter)")
     assert claim.verdict is Verdict.OPEN
@@ -457,5 +457,5 @@ def test_board(programs: Path) -> None:
     assert (found.frames, design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
     asked = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
     best = flashpager("explore", trace, *asked, "--json").json["answer"]["best"]
-    # What the policy keeps takes two of the 30 pages.
+    # The policy's metadata takes two of the 30 pages.
     assert (best["frames"], best["ram_bytes"]) == (28, 28 * 64 + 28 * 4 + 2)

@@ -1,4 +1,4 @@
-"""How claims are judged: verdicts and the sentences beside them are true whatever the figures."""
+"""Judging of claims: verdicts and their sentences are true for all figures."""
 
 import random
 import re
@@ -29,10 +29,10 @@ from flashpager_papers.claim import (
 )
 
 CASES = 3000
-#: What is counted as the paper's own, and what beside it.
+#: Kinds that count as the paper's own, and kinds that count beside it.
 COUNTED = (Kind.MEASURED, Kind.RECOMPUTED, Kind.LOOKED_UP)
 ASIDE = (Kind.DERIVED, Kind.PREDICTED)
-#: What is asked of values among themselves.
+#: Rules about the order of several values.
 ORDERED = (Direction.RISING, Direction.FALLING, Direction.NOT_RISING, Direction.SAME)
 
 
@@ -99,7 +99,7 @@ def _one(direction: Direction, printed: str, value: Fraction) -> bool:
             unit *= 10
         return threshold - unit / 2 <= value < threshold + unit / 2
     if direction is Direction.WITHIN:
-        # As reckoned in floats, where the last bit of a ratio is not the point.
+        # Computed in floats; the last bit of a ratio does not matter.
         return abs(100 * (float(value) - 1)) <= float(threshold)
     limit = Fraction(float(threshold))
     return {
@@ -148,7 +148,7 @@ def _holds(rule: Rule, figure: Figure) -> bool:
 
 
 def test_sentences() -> None:
-    """What a claim says of its figures and witnesses is so."""
+    """The sentences of a claim about its figures and witnesses are true."""
     dice = random.Random(17)  # noqa: S311
     told = 0
     for _ in range(CASES):

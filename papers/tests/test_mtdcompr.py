@@ -74,7 +74,7 @@ def test_claims(found: mtdcompr.MtdcomprResults) -> None:
 def test_verdicts(
     found: mtdcompr.MtdcomprResults, where: str, words: str, verdict: Verdict
 ) -> None:
-    """What no small change of the model may turn over."""
+    """Verdicts that no small change of the model may reverse."""
     assert claim(found, where, words).verdict is verdict
 
 
@@ -156,7 +156,7 @@ def test_programs(found: mtdcompr.MtdcomprResults, pages: Path) -> None:
 
 
 def test_in_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
-    """What a kernel made of the program stands beside, each ratio of one run."""
+    """Ratios in a kernel stand beside the simulated ones, each of one run."""
     measured, command = kernel.measured()
     assert command.startswith("flashpager swap vm ")
     assert set(kernel.SYSTEMS.values()) < set(measured.curves)
@@ -164,7 +164,7 @@ def test_in_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
     rows = {row.what: row for row in found.in_kernel}
     assert len(rows) == len(found.in_kernel) == 14
     assert all(row.why and row.simulated and row.measured for row in found.in_kernel)
-    # Where pages are changed the log beats the rewriter by far, on both.
+    # The log is far faster than the rewriter when pages are changed, on both.
     gain = rows["NAND: pages changed at random, log over read-erase-write"]
     factors = [float(text.split()[0]) for text in (gain.simulated, gain.measured)]
     assert min(factors) >= 10
@@ -174,7 +174,7 @@ def test_in_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
 
 
 def test_the_two_numbers_give_the_speed(found: mtdcompr.MtdcomprResults) -> None:
-    """How many pages came from swap, and what one took: with both, a speed is what it is."""
+    """The share of pages from swap and the cost of one explain a speed."""
     measured, _ = kernel.measured()
     for name, system in kernel.SYSTEMS.items():
         run, curve = found.runs[name]["random"], measured.curves[system]["random"]
@@ -221,7 +221,7 @@ def test_a_chip_was_no_faster_than_it_is() -> None:
             churn = measured.churn[name]
             done.append((chip.busy_ns(churn.loads, churn.programs, churn.erasures), churn.ns))
         assert max(busy_ns for busy_ns, _ in done) > 1e8
-        # What was begun before is not over at once.
+        # Work that was begun before ends later.
         assert all(busy_ns < took_ns + 1e6 for busy_ns, took_ns in done)
 
 

@@ -81,7 +81,7 @@ def test_flash_media_numbers_that_hold(printed: str, ours: str) -> None:
     ],
 )
 def test_flash_media_slips(printed: str, ours: str, words: str) -> None:
-    """Where the article slips, ours is the other number and the reason stands beside it."""
+    """If the article is wrong, our number differs, and the reason stands beside it."""
     (claim,) = by_paper(flash_media.reproduce(), printed)
     assert (claim.ours, claim.verdict) == (ours, Verdict.FAILS)
     assert words in claim.why
@@ -100,7 +100,7 @@ def test_flash_media_shares_of_cards() -> None:
 
 
 def test_flash_media_overhead_is_time() -> None:
-    """What software adds is a difference of times, not of shares of different rates."""
+    """The time of software is a difference of times, not of shares of different rates."""
     (smaller,) = by_paper(flash_media.reproduce(), "a little smaller")
     times = {figure.of: figure.values for figure in smaller.figures}
     # 512/3373 - 512/5041 and 512/5132 - 512/10240 ms.
@@ -127,7 +127,7 @@ def test_flash_media_without_a_tolerance() -> None:
 
 
 def test_flash_media_waits_and_data() -> None:
-    """What the sums leave out, and the rate of data alone, are beside them."""
+    """Times that the sums leave out, and the rate of data alone, stand beside them."""
     why = " ".join(claim.why for claim in flash_media.reproduce())
     for number in ("78,082", "273,296", "26.26", "12.84", "12.75"):
         assert number in why
@@ -227,7 +227,7 @@ def test_measurements_follow_the_part(tmp_path: Path) -> None:
 
 
 def test_refused() -> None:
-    """What is no paper, and traces where none are replayed."""
+    """Unknown papers are refused, and traces for papers without replays."""
     fails("reproduce", "nothing", words=["flash-media", "measurements"])
     for paper in ("flash-media", "measurements"):
         fails("reproduce", paper, "--traces", "examples/traces", words=[paper, "--traces"])

@@ -111,7 +111,7 @@ def test_claims(found: dict[str, Any]) -> None:
 def test_arithmetic(
     found: dict[str, Any], where: str, paper: str, ours: str, verdict: Verdict
 ) -> None:
-    """What no trace decides: the numbers of the text, and ours beside them."""
+    """Claims without a trace: the numbers of the text, and ours beside them."""
     judged = [
         (claim["ours"], claim["verdict"])
         for claim in found["claims"]
@@ -123,7 +123,7 @@ def test_arithmetic(
 def test_a_gain_is_what_rounded_times_allow(
     handler: swl.HandlerTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 85 and 78 whole µs come 7.1 to 9.4 %: what lies in there holds, and nothing else."""
+    """85 and 78 whole µs mean 7.1 to 9.4 %: figures within that hold, and no others."""
     for gain, verdict in (("7.2", Verdict.HOLDS), ("6.9", Verdict.FAILS), ("9.5", Verdict.FAILS)):
         monkeypatch.setattr(swl, "GAINS_6", ("11.5", gain))
         (claim,) = [one for one in handler.claims() if one.paper == f"{gain} %"]
@@ -166,13 +166,13 @@ def test_equations(handler: swl.HandlerTimes) -> None:
         hidden = min(19.35, get + 2.6)
         assert handler.us("parallel-mmu", walk) == pytest.approx(rest + get + 19.35 - hidden)
     assert (handler.budget(), handler.budget("parallel-mmu")) == (13, 10)
-    # What the paper's own numbers would allow.
+    # The range that the paper's own numbers allow.
     assert handler.budget(load_us=30) == 25
     assert handler.budget(load_us=137.95 - 117.31) == 14
 
 
 def test_the_machine(found: dict[str, Any], handler: swl.HandlerTimes) -> None:
-    """What was measured stands beside the paper: flat, hidden, and near the model by its prices."""
+    """Measurements stand beside the paper's: flat, hidden, and near the model with its prices."""
     shown = {claim["claim"]: claim["machine"] for claim in found["claims"] if claim["machine"]}
     assert len(shown) >= 15
     ran, model = handler.machine, handler.of_machine()
@@ -219,7 +219,7 @@ def test_verdicts_follow_the_board(handler: swl.HandlerTimes) -> None:
     before = {(claim.where, claim.paper): claim.verdict for claim in handler.claims()}
     for claim in (("sections 2 and 3.2", "30 µs"), ("Fig. 6", "87 µs; 77 µs")):
         assert {verdicts[claim], before[claim]} == {Verdict.AGREES, Verdict.DIFFERS}
-    # What was put in stays out of what is counted, whatever comes out.
+    # Built-in figures are not counted, whatever their verdict.
     assert verdicts["Fig. 7", "13 frames"] is Verdict.BUILT_IN
 
 
@@ -402,7 +402,7 @@ def test_claims_tell_the_replays(found: dict[str, Any]) -> None:
 
 
 def test_a_sentence_of_two_policies(found: dict[str, Any]) -> None:
-    """Of average and worst fetch under both policies the abstract speaks once: so do we."""
+    """The abstract gives average and worst fetch of both policies once, and so do we."""
     rows = {(row["trace"], row["policy"], row["cache_bytes"]): row for row in found["replays"]}
     (claim,) = [c for c in found["claims"] if c["claim"].startswith("the modified policies")]
     values = {figure["of"]: figure["values"] for figure in claim["figures"]}

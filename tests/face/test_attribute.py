@@ -79,7 +79,7 @@ class TestSums:
         assert set(found) <= symbols
 
     def test_code_without_symbols(self) -> None:
-        """Where the recorded file was stripped, the section stands in and a note says so."""
+        """In a stripped file the section stands in, and a note says so."""
         done = flashpager("attribute", BZIP2, "--by", "symbol", "--json")
         names = {owner["name"] for owner in done.json["owners"]}
         assert {"BZ2_compressBlock", ".text of bzip2", ".text of libc.so.6"} <= names
@@ -95,7 +95,7 @@ class TestSums:
 
 
 class TestOutputs:
-    """What people and programs get."""
+    """The output for people and for programs."""
 
     def test_table(self) -> None:
         """A context, a table, and how much more there is."""
@@ -192,7 +192,7 @@ def owners(names: list[str], loads: list[int]) -> pl.DataFrame:
 
 
 class TestShades:
-    """What the colour of a treemap's areas tells."""
+    """The meaning of colours in a treemap."""
 
     def areas(self, loads: list[int]) -> dict[str, Any]:
         """Draw two owners with so many loads, and return the layer of their areas."""
@@ -218,7 +218,7 @@ class TestShades:
 
 
 class TestLabels:
-    """What stands in the areas of a treemap."""
+    """The texts in the areas of a treemap."""
 
     def labels(self, names: list[str], size: Rectangle) -> dict[str, str]:
         """Draw owners and give their labels."""

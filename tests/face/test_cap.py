@@ -252,7 +252,7 @@ def test_all_borders(reader: Reader, tmp_path: Path, debug: bool) -> None:  # no
     initializer = ["method", "<clinit>", "()V", "-1", "0", "0", "a card has no class initializers"]
     assert [line for line in got if line != initializer] == want
     assert initializer in got
-    # What the classes leave is the exception handlers, and no byte is in nothing.
+    # The bytes outside classes are exception handlers; every byte belongs to something.
     table = code[0].offset
     assert table > 1
     assert lines[-1] == ["rest", "0", str(table), "card: exception handlers"]
@@ -435,7 +435,7 @@ public class Terminal {
 
 
 def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None:
-    """What ran as class files is the same, piece by piece, in the CAP file's code."""
+    """The execution of class files equals that of the CAP file's code, piece by piece."""
     need("java", "mvn")
     (tmp_path / "Terminal.java").write_text(TERMINAL, encoding="ascii")
     subprocess.run(
@@ -512,7 +512,7 @@ def methods_of(trace: Path) -> list[dict[str, Any]]:
 
 
 def test_a_cap_file_that_is_none_is_one_line(reader: Reader, tmp_path: Path) -> None:
-    """Nothing runs, and one line says why."""
+    """The program does not start, and one line says why."""
     need("java", "mvn")
     cap = converter.write(tmp_path / "a.cap", "card", {})
     run = ("java", "-cp", reader.folder, "card.Purse")

@@ -112,7 +112,7 @@ def test_across_one_thing(tables: Path, other: str, across: dict[str, Any]) -> N
 
 
 def test_across_processors(tmp_path: Path) -> None:
-    """What a processor brings with it is no other thing, and it moves no count."""
+    """Columns that follow from a processor are no further difference, and change no count."""
     trace = tmp_path / "app.trace"
     fetches = "".join(f"2 {(n * 7919) % 3000 & ~3:x}\n" for n in range(500))
     flashpager("trace", "import", "-", "-o", trace, stdin=fetches.encode())
@@ -133,7 +133,7 @@ def test_across_processors(tmp_path: Path) -> None:
     assert compared(slow, fast)["time_ratio"]["worst"] < 1
     shown = flashpager("compare", slow, fast).out
     assert "compared across processor: cortex-m3@64MHz → cortex-m3@128MHz" in shown
-    # Who executes and another part are two things.
+    # A processor and a part are two differences.
     part = tmp_path / "part.parquet"
     flashpager("explore", trace, *SIZES, "--part", "MT29F2G08AAC", "-o", part)
     fails("compare", slow, part, words=["part (K9F1208Q0B", "processor (cortex-m3@64MHz → None)"])
@@ -158,7 +158,7 @@ def test_table_of_a_release_without_processors(tables: Path, tmp_path: Path, suf
 
 
 def test_rows_of_one_table_alone(tables: Path) -> None:
-    """What only one has is counted, not compared."""
+    """Rows of one table only are counted, not compared."""
     found = compared(tables / "lru.parquet", tables / "pages.parquet")
     assert (found["matched"], found["only_a"], found["only_b"]) == (1, 3, 3)
     shown = flashpager("compare", tables / "lru.parquet", tables / "pages.parquet")
@@ -166,7 +166,7 @@ def test_rows_of_one_table_alone(tables: Path) -> None:
 
 
 def test_limit(tables: Path) -> None:
-    """As many changes as are asked for, and a word about the rest."""
+    """The number of changes that was asked for, and a note about the rest."""
     a, b = tables / "lru.parquet", tables / "clock.parquet"
     changes = compared(a, b, "--limit", "0")["changes"]
     assert compared(a, b, "--limit", "2")["changes"] == changes[:2]
@@ -293,7 +293,7 @@ def test_best_over_several_traces(trace: Path, tmp_path: Path) -> None:
 
 
 def test_refused(tables: Path, tmp_path: Path) -> None:
-    """What cannot be compared, in one line."""
+    """Tables that cannot be compared are refused in one line."""
     good = tables / "lru.parquet"
     whole = good.read_bytes()
     for name, content, words in (
@@ -442,7 +442,7 @@ class TestFailAbove:
 
     @pytest.mark.parametrize("given", ["2", "two%", "-1%", "nan%", "%", "inf%"])
     def test_no_share(self, tables: Path, given: str) -> None:
-        """What is no share is wrong input, not a gate."""
+        """A limit that is no share is wrong input, not an unmet need."""
         a = tables / "lru.parquet"
         fails("compare", a, a, f"--fail-above={given}", words=["--fail-above", given, "2%"])
 

@@ -62,13 +62,13 @@ class TestArticle:
         assert erase.startswith("the array takes 100")
 
     def test_erase_on_the_board(self) -> None:
-        """Nothing a byte where no byte moves."""
+        """No time for a byte if no byte moves."""
         done = flashpager("estimate", "--board", BOARD, "--operation", "erase").out
         assert "the array takes" in done
         assert "each byte" not in done
 
     def test_words(self) -> None:
-        """What a person reads."""
+        """The output for people."""
         done = flashpager("estimate", "--board", BOARD).out
         for words in ("physical limit", "77,982 ns", "27.08 MB/s", "2112 t_RC + t_RR", "--waits"):
             assert words in done
@@ -104,7 +104,7 @@ class TestArticle:
     ],
 )
 def test_remedies(flags: tuple[str, ...], words: list[str]) -> None:
-    """What is said to help is what helps."""
+    """The options that are said to narrow a range do."""
     verdict = estimated(*flags, *KNOWN)["verdict"]
     for word in words:
         assert word in verdict, verdict
@@ -123,7 +123,7 @@ def test_shares_are_of_the_measured_driver(tmp_path: Path) -> None:
 
 
 class TestRange:
-    """What nobody said of a host makes a range, and what is said narrows it."""
+    """Unknowns of a host make a range, and known facts narrow it."""
 
     def test_a_range_where_the_host_is_unknown(self) -> None:
         """Both ends, what is unknown, and what to say, that first which narrows most."""
@@ -198,7 +198,7 @@ class TestRange:
         assert fast["bus"] == "52MHz-x4"
 
     def test_the_sentence_is_of_the_likely_point(self) -> None:
-        """What copies is what takes the time, and of it DMA is the cure."""
+        """Copying takes the time, and DMA removes it."""
         copied = estimated("--part", "W25N01GV", "--bus", "40MHz-x4", "--no-dma")
         by_dma = estimated("--part", "W25N01GV", "--bus", "40MHz-x4", "--dma")
         gain = copied["range"]["likely_ns"] / by_dma["range"]["likely_ns"]
@@ -244,7 +244,7 @@ class TestRange:
         assert all(one["what"] != "mover" for one in tight["assumed"])
 
     def test_boards_that_are_shipped(self) -> None:
-        """What their descriptions say."""
+        """The descriptions of hosts."""
         folder = ROOT / "boards"
         router = estimated("--board", folder / "mt7986-spinand.toml")
         assert router["bus"] == "52MHz-x4"
@@ -264,7 +264,7 @@ class TestRange:
 
 
 class TestBoards:
-    """What a board may say."""
+    """Values that a board may have."""
 
     def test_one_board_for_all(self, tmp_path: Path) -> None:
         """The same file serves estimate and simulate."""
@@ -282,7 +282,7 @@ class TestBoards:
         assert row["design"]["part"] == "TC58BVG0S3H"
 
     def test_one_truth(self, tmp_path: Path) -> None:
-        """What estimate composes is what simulate charges."""
+        """The prices of estimate are those of simulate."""
         text = (ROOT / "parts" / "TC58BVG0S3H.toml").read_text(encoding="utf-8")
         part = tmp_path / "mine.toml"
         part.write_text(text.replace("value = 40000", "value = 41000"), encoding="utf-8")
@@ -522,14 +522,14 @@ class TestSweeps:
         ]
 
     def test_clock(self) -> None:
-        """What the part does not allow is left out and said."""
+        """Points that the part does not allow are left out with a note."""
         done = flashpager("estimate", *CHIP, "--sweep", "clock=10,20,40,80", "--json")
         assert [row["at"]["clock"] for row in done.json["sweep"]] == [10, 20, 40]
         assert len(done.json["left_out"]) == 1
         assert "left out: the bus 80" in done.err
 
     def test_table(self) -> None:
-        """What a person reads."""
+        """The output for people."""
         done = flashpager("estimate", *CHIP, "--sweep", "page=2K,4K").out
         assert [line.split()[0] for line in done.splitlines()] == ["page", "2K", "4K"]
 
@@ -545,7 +545,7 @@ def test_pictures(tmp_path: Path, suffix: str, flags: tuple[str, ...]) -> None:
 
 
 def test_blame_is_the_whole() -> None:
-    """Who takes the time takes all of it."""
+    """The shares of the time add up to all of it."""
     host, part = Host.from_board(BOARD)
     found = estimate(part or "", host)
     assert sum(ns for _, ns in found.shares) == pytest.approx(found.through_host.ns)
@@ -622,7 +622,7 @@ class TestDriver:
         assert round(100 * (1 - 1e9 / each / found["stages"][0]["bytes_per_s"])) == 76
 
     def test_refused(self, driver: Path, tmp_path: Path) -> None:
-        """What is no driver."""
+        """Files that are no driver are refused."""
         flags = (*CHIP, "--processor", "200MHz")
 
         def refused(code: Path, function: str, *words: str, operation: str = "read") -> None:

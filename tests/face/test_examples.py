@@ -19,7 +19,7 @@ def test_they_are_copied(tmp_path: Path) -> None:
     files = [path for path in copied.rglob("*") if path.is_file()]
     assert f"examples: {len(files)} files" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["examples"]
-    # Who copied them may change them.
+    # Copies can be changed.
     assert all(path.stat().st_mode & 0o200 for path in files)
 
 

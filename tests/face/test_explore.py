@@ -130,7 +130,7 @@ def test_sort_and_limit(trace: Path) -> None:
 
 
 def test_pages_tried_are_those_of_all_commands(trace: Path) -> None:
-    """Who states needs has every page tried that a report and --best-page try."""
+    """With needs, explore tries every page that a report and --best-page try."""
     flags = ("--part", "K9F1208Q0B", "--ram", "2K", "--json", "--limit", "0")
     designs = flashpager("explore", trace, *flags).json["designs"]
     best = flashpager("trace", "info", trace, "--best-page", "--json").json["cache_page"]
@@ -220,7 +220,7 @@ def test_patterns_and_all(trace: Path) -> None:
 
 
 class TestTaken:
-    """What nobody names follows from each part; what a bus cannot carry is left out."""
+    """Open parameters follow from each part; parts that a bus cannot carry are left out."""
 
     @pytest.mark.parametrize("needs", [(), ("--ram", "8K")])
     def test_parts_that_a_bus_cannot_carry(self, trace: Path, needs: tuple[str, ...]) -> None:
@@ -270,7 +270,7 @@ class TestTaken:
         assert "cannot carry" not in said
 
     def test_parts_that_give_the_same(self, trace: Path) -> None:
-        """Who is recommended one part is told of the others."""
+        """The answer names parts that would do as well."""
         parts = ("--part", "W25N01GV,W25N02KV,W25N512GW,MT29F2G08AAC")
         flags = ("explore", trace, *parts, "--ram", "2K", "--bus", "40MHz-x4")
         assert " with W25N01GV (or W25N02KV, W25N512GW) on 40MHz-x4" in flashpager(*flags).out
@@ -300,11 +300,11 @@ class TestTaken:
 
 
 class TestNeeds:
-    """What a design must do."""
+    """Needs of a design."""
 
     @pytest.mark.parametrize("ram", [200, 777, 2048, 5000])
     def test_ram(self, trace: Path, ram: int) -> None:
-        """What fits takes no more, and the largest that fits is tried."""
+        """Fitting designs take no more RAM, and the largest that fits is tried."""
         flags = ("--ram", str(ram), "--policy", "all", "--limit", "0", "--json")
         found = flashpager("explore", trace, *flags).json
         opened = flashpager_api.Trace.open(trace)
@@ -385,7 +385,7 @@ class TestNeeds:
         assert easy["answer"]["bites"] == []
 
     def test_none_fits(self, trace: Path) -> None:
-        """How near the designs come to the need that cannot be met."""
+        """The answer says how near designs come to a need that cannot be met."""
         flags = ("--cache", "1K,2K", "--cache-page", "64", "--register", "sequential")
         rows = flashpager("explore", trace, *flags, "--json").json["designs"]
         best = max(row["bandwidth_mib_s"] for row in rows)
@@ -518,7 +518,7 @@ class TestSpaceFile:
         ],
     )
     def test_refused(self, trace: Path, tmp_path: Path, text: str, words: list[str]) -> None:
-        """What cannot be, with the file's name."""
+        """Errors in a space file name the file."""
         space = tmp_path / "bad.toml"
         space.write_text(text, encoding="ascii")
         line = fails("explore", trace, "--space", space, words=words)
@@ -555,7 +555,7 @@ class TestPython:
         assert twice.designs.equals(once.designs)
 
     def test_wrong_kinds(self, trace: Path) -> None:
-        """What was expected is said."""
+        """The error says what was expected."""
         opened = flashpager_api.Trace.open(trace)
         space, design = flashpager_api.Space(), flashpager_api.Design()
         table = flashpager_api.explore(opened, space)
@@ -599,7 +599,7 @@ class TestPython:
 
 
 class TestKept:
-    """What an exploration must not touch, and what must not stop it."""
+    """Files that an exploration must not touch, and files that must not stop it."""
 
     def test_other_files_in_the_folder_stay(self, trace: Path, tmp_path: Path) -> None:
         """Only cells of our own are removed."""
@@ -653,7 +653,7 @@ class TestKept:
 
 
 def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
-    """As in ``simulate``: the answer is that nothing fits."""
+    """As with ``simulate``, the answer is that no design fits."""
     trace = import_csv(tmp_path, "0,12\n100,40\n")
     for command in ("explore", "simulate"):
         assert "need not met: " in flashpager(command, trace, "--ram", "1", code=1).err
@@ -662,5 +662,5 @@ def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
 
 
 def test_messages_have_no_pictures(tmp_path: Path) -> None:
-    """What the user writes between colons stays."""
+    """Text between colons stays unchanged."""
     fails("simulate", tmp_path / ":smile:x.trace", words=(":smile:x.trace",))

@@ -118,7 +118,7 @@ class TestPaper:
         assert answer["false_fault"] == {"alone_ns": 11_200, "with_downgrade_ns": 14_300}
 
     def test_table(self) -> None:
-        """What a person reads; the board is the default, and a walk of 2 as in figure 6."""
+        """The output for people; the board is the default, and a walk of 2 as in figure 6."""
         done = flashpager("handler")
         for words in (
             "searching while the page loads saves 9.7 µs of 87.0 µs (11.1 %).",
@@ -217,7 +217,7 @@ def test_refused(tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> No
     "text", ["x", "", ",", "1.5", "²", "5-2", "1-2-3", "-1", "1-2000", "0-999,2000", "9" * 5000]
 )
 def test_no_walks(text: str) -> None:
-    """What is no list of walks."""
+    """Text that is no list of walks is refused."""
     with pytest.raises(FlashpagerError, match="--walk"):
         handling.parse_walks(text)
 
@@ -267,5 +267,5 @@ def test_critical_block() -> None:
 
 
 def test_disk_has_no_critical_block() -> None:
-    """As simulate says."""
+    """The times are those of simulate."""
     fails("handler", "--critical-block", "64", "--schedule", "hdd", words=["in one step"])

@@ -1,4 +1,4 @@
-"""What a headline says is true of the numbers beside it, whatever the design and the trace.
+"""Headlines are true of the numbers beside them, whatever the design and the trace.
 
 Sentences are read as a reader reads them, by their words, and held against the table.
 """
@@ -164,7 +164,7 @@ def test_min_stands_where_it_was_replayed(drawn: Drawn) -> None:
 
 
 def test_best_pages_are_the_best_of_their_caches(drawn: Drawn) -> None:
-    """What is the best is no more than 1 % behind any other page of that cache."""
+    """The best page is at most 1 % behind any other page of that cache."""
     said = drawn.title("bandwidth-heat-map")
     own = drawn.own
     doubled = {
@@ -232,7 +232,7 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
         pages.append((best[1], best[3]))
         row = rows[int(best[1].replace(",", ""))]
         assert row["bandwidth_mib_s"] == max(row["bandwidth_mib_s"] for row in rows.values())
-        # What takes more RAM says so.
+        # A sentence about a design with more RAM says so.
         assert best[2] or row["ram_bytes"] < 1.01 * own["ram_bytes"]
     for page, text in pages:
         value = rows[int(page.replace(",", ""))]["bandwidth_mib_s"]
@@ -241,7 +241,7 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
 
 
 def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
-    """Nothing is said to do what is many times as fast."""
+    """A ratio is not called equal if it is many times as fast."""
     said = drawn.title("bandwidth-over-cache-size")
     frame = drawn.report.frame.filter(pl.col("policy") == drawn.own["policy"])
 
@@ -342,7 +342,7 @@ def test_run_time_is_one_everywhere(drawn: Drawn) -> None:
 
 
 def test_software_is_said_to_be_free_where_it_is(drawn: Drawn) -> None:
-    """What is not counted is said with what counts it."""
+    """Uncounted times are named with the option that counts them."""
     notice = "the software of a fault is not counted: --processor"
     is_free = not any(ns for _, ns in drawn.report.own.prices.handler.times())
     assert (notice in drawn.report.html()) == is_free
@@ -453,7 +453,7 @@ _NEEDS: list[Callable[[Random], Needs]] = [
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_why_and_bites_hold(seed: int, tmp_path: Path) -> None:
-    """What an answer says of its best design, and of what a need costs, is in its table."""
+    """The figures of an answer's sentences are in its table."""
     random = Random(f"{SEED} {seed}")  # noqa: S311
     trace = trace_of(random, tmp_path)
     space = Space(

@@ -1,4 +1,4 @@
-"""What is said of caches in hardware, held against the replays that it is of."""
+"""Answers about caches in hardware, compared with replays."""
 
 import json
 import random
@@ -26,7 +26,7 @@ FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
 ROUNDS = 8
 #: A sentence has three digits.
 ROUNDED = 0.006
-#: Where each change is found in a design.
+#: The value of each change in a design.
 FIELDS = {
     "clock": {"bus"},
     "lines": {"bus", "read_mode"},
@@ -87,7 +87,7 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
         best[what] = max(gain, best.get(what, 0))
         fields, now = own.settled().as_dict(), changed.as_dict()
         assert {name for name in fields if fields[name] != now[name]} <= FIELDS[what]
-    # Nothing that helps is left out, and what is said helps.
+    # No helpful change is left out, and each listed change helps.
     notable = {what for what, gain in best.items() if gain >= NOTABLE}
     assert said == (notable if before.counts.misses else set())
     for one in told:
@@ -167,7 +167,7 @@ def test_losses_add_up() -> None:
 
 
 def test_a_warm_up_stalls_nobody() -> None:
-    """What a start misses is in no stretch."""
+    """Misses at the start are in no stretch."""
     own = Design.from_board("rp2040").replace(cache_bytes=1 << 14)
     whole = Trace.open(FIRMWARE)
     warm = Trace.open(FIRMWARE, "50%")
@@ -220,7 +220,7 @@ class TestExplore:
         assert "lines of 16 against executed basic blocks" in said
 
     def test_pinned(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is said of it is what pin found, replayed."""
+        """The figures for pinned functions are those that pin found, replayed."""
         found: list[_engine.Pinning] = []
 
         def spied(*given: Any, **named: Any) -> _engine.Pinning:  # noqa: ANN401
@@ -369,7 +369,7 @@ class TestReport:
 
 
 def test_a_row_is_a_design_again() -> None:
-    """What explore finds can be simulated: a part that is read in place has no pages to ask for."""
+    """Explored designs can be simulated: a part that is read in place has no pages."""
     table = explore(Trace.open(FIRMWARE), Space(Design.from_board("rp2040"), cache_bytes="1K,2K"))
     best = find_answer(table).best
     assert best is not None
@@ -378,7 +378,7 @@ def test_a_row_is_a_design_again() -> None:
 
 
 def test_no_miss_no_words(tmp_path: Path) -> None:
-    """What never misses has no worst stall, and nothing bites."""
+    """A program without misses has no worst stall, and no change helps."""
     assert collapsed([(0, 4)], 8) == [0]
     trace = import_csv(tmp_path, "0,4\n" * 9)
     flags = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--ways", "2", "--warm-up", "50%")

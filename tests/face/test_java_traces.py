@@ -61,7 +61,7 @@ def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
 
 
 def test_an_order_lays_out_anew(tmp_path: Path) -> None:
-    """What is named comes first, the rest by class name, and back again."""
+    """Named methods come first, the rest by class name, and back again."""
     before = methods(SENSORS)
     assert [class_of(m) for m in before] == sorted(class_of(m) for m in before)
     order, there, back = tmp_path / "order.txt", tmp_path / "a.trace", tmp_path / "b.trace"

@@ -27,7 +27,7 @@ def layout(*arguments: str | Path) -> dict[str, Any]:
 
 
 class TestPrediction:
-    """What is said of an order holds."""
+    """The figures of an order are true."""
 
     @pytest.mark.parametrize("policy", ["lru", "clock", "s3-fifo"])
     def test_arranged(self, policy: str, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ class TestPrediction:
             assert f"{path}: executes, run by run, what a trace does that the search sees" in said
 
     def test_heat(self, tmp_path: Path) -> None:
-        """What the pages of both images execute is what the runs of both traces do."""
+        """The pages of both images execute the bytes of both traces' runs."""
         order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
         found = layout(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "500", "-o", order)
         flashpager("trace", "arrange", SENSORS, "--order", order, "-o", arranged)
@@ -87,7 +87,7 @@ class TestPrediction:
 
 
 class TestSearch:
-    """How long it takes, and what it may find."""
+    """The limits of a search."""
 
     def test_repeats(self, tmp_path: Path) -> None:
         """With a number of evaluations the same is found; another seed finds another order."""
@@ -119,7 +119,7 @@ class TestSearch:
         assert [1 / (1 + case["gain"]) for case in page["cases"]] == pytest.approx(shares)
 
     def test_each_design_and_trace(self) -> None:
-        """Where there are several, each has a line whose share and gain agree."""
+        """Several cases have a line each, whose share and gain agree."""
         finished = flashpager(
             *("layout", CARD, *DESIGN, "--cache", "1K,2K", "--pages", "32", "--evaluations", "50"),
             *("--held-out-share", "25%"),
@@ -173,7 +173,7 @@ class TestResident:
                 page[which]["rows"][0] for which in ("before_resident", "before", "found")
             )
             assert without == plain["before"]["rows"][0]
-            # What is gained by an order is not what is gained by the RAM.
+            # The gain of an order does not include that of the RAM.
             assert without["time"]["time_ns"] > before["time"]["time_ns"]
             assert page["before"]["time_ratio"] == 1
             assert before["time"]["time_ns"] > after["time"]["time_ns"]
@@ -181,7 +181,7 @@ class TestResident:
             assert after["counts"]["misses"] < plain["found"]["rows"][0]["counts"]["misses"]
 
     def test_shown(self) -> None:
-        """What the RAM gains by itself is told apart."""
+        """The gain of the RAM alone is printed apart."""
         flags = ("--cache-page", "64", "--evaluations", "10", "--resident", "radio_poll")
         said = flashpager("layout", CARD, *DESIGN, *flags).out
         assert re.search(r"alone they make the recorded order 1\.\d\d times as fast", said)
@@ -196,7 +196,7 @@ class TestResident:
 
 
 class TestFace:
-    """What is shown and what is refused."""
+    """Output and refusals."""
 
     def test_shown(self, tmp_path: Path) -> None:
         """A table, what takes the time, and a picture."""

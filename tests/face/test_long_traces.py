@@ -1,4 +1,4 @@
-"""What long traces are spared: reading them whole to describe them, replaying them to report."""
+"""Long traces are not read whole to describe them, nor replayed whole for a report."""
 
 import json
 import re
@@ -31,7 +31,7 @@ class TestInfo:
     """``trace info`` says at once what the file holds."""
 
     def test_a_trace_holds_what_is_told_of_it(self, tmp_path: Path) -> None:
-        """Nothing but its end has to be read: all runs may be damaged."""
+        """Only its end is read: all runs may be damaged."""
         trace = import_csv(
             tmp_path, "".join(f"{at * 7 % 4096},{3 + at % 5}\n" for at in range(999))
         )
@@ -50,7 +50,7 @@ class TestInfo:
         old = tmp_path / "old.trace"
         old.write_bytes(without_blocks(anew(tmp_path)))
         read = flashpager("trace", "info", old, "--json")
-        # That takes no time.
+        # This is fast.
         assert read.err == ""
         monkeypatch.setattr("flashpager.cli.long._SHORT_RUNS", 0)
         assert "all its runs were read" in flashpager("trace", "info", old).err
@@ -201,7 +201,7 @@ class TestSample:
             for name, value in design["numbers"]:
                 known = name in ("RAM", "worst fault")
                 assert known or "±" in value, (name, value)
-                # As many digits as the sample knows, and one to read them by.
+                # The digits that the sample knows, and one more.
                 digits = re.sub(r"\D", "", value.split("±")[0]).rstrip("0")
                 assert known or len(digits) <= 5, (name, value)
         rows = re.findall(r"<tr(?: class=\"own\")?><td>.*?</tr>", page, re.DOTALL)

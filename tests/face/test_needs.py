@@ -103,7 +103,7 @@ def test_a_space_in_which_nothing_fits(trace: Path) -> None:
 )
 @pytest.mark.parametrize("command", ["simulate", "explore"])
 def test_no_needs(trace: Path, command: str, flag: str, value: str) -> None:
-    """What is no quantity is wrong input, and the option is named."""
+    """A need that is no quantity is wrong input, and the error names the option."""
     if (flag, value) == ("--min-bandwidth", "3"):
         value = "fast"
     fails(command, trace, flag, value, words=[flag, value])

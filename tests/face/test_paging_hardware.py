@@ -1,4 +1,4 @@
-"""What SWL adds to a design: schedules, reference bits, two buffers, caches in front."""
+"""The axes from SWL: schedules, reference bits, two buffers, caches in front."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def on_board(*flags: str | Path, trace: Path = TROFF) -> dict[str, Any]:
 
 
 class TestSchedules:
-    """What of a fault goes on at once."""
+    """The overlapping jobs of a fault."""
 
     def test_hiding(self, trace: Trace) -> None:
         """Equation 3, summed over all faults: the shorter of load and search is hidden."""
@@ -148,7 +148,7 @@ class TestBuffers:
     """OneNAND's two buffers."""
 
     def test_second_buffer_saves_loads(self) -> None:
-        """What is in the other one is not loaded again."""
+        """A page in the other buffer is not loaded again."""
         rows = {
             register: on_board("--register", register, "--cache", "64K", "--policy", "clock")
             for register in ("random-column", "double-buffer", "double-buffer-prefetch")
@@ -182,7 +182,7 @@ class TestBuffers:
         assert all_of_it["latency"] == pytest.approx(whole["latency"])
 
     def test_disk_has_no_buffer(self) -> None:
-        """Nothing of a single step can be left for later."""
+        """A single step cannot be left for later."""
         flags = ("--schedule", "hdd", "--critical-block", "64")
         done = flashpager("simulate", TROFF, "--board", BOARD, *flags, code=2)
         assert "in one step" in done.err

@@ -61,7 +61,7 @@ def test_every_part_follows_the_schema(path: Path, schema: dict[str, Any]) -> No
     ],
 )
 def test_the_schema_refuses(old: str, new: str, schema: dict[str, Any]) -> None:
-    """What an editor underlines."""
+    """Errors that an editor underlines."""
     part = tomllib.loads(MINE)
     jsonschema.validate(part, schema)
     assert old in MINE
@@ -83,7 +83,7 @@ class TestList:
         assert kinds == sorted(kinds, key=list(dict.fromkeys(kinds)).index)
 
     def test_columns(self) -> None:
-        """What a part of each medium says in them."""
+        """Fields of a part of each medium."""
         lines = {line.split()[0]: line for line in flashpager("parts", "list").out.splitlines()}
         for name, words in {
             "part": ["maker", "kind", "bus", "page", "t_R", "cycle or clock", "ECC", "unverified"],
@@ -160,7 +160,7 @@ class TestShow:
         fails("parts", "show", "K9F1208", words=words)
 
     def test_brackets_are_no_markup(self, tmp_path: Path) -> None:
-        """What a file says is printed as it is."""
+        """The content of a file is printed unchanged."""
         mine = tmp_path / "mine.toml"
         mine.write_text(MINE.replace('"x"', '"[M] [bold]x"'), encoding="ascii")
         assert "[M] [bold]x" in flashpager("parts", "show", mine).out
@@ -179,7 +179,7 @@ class TestDiff:
     """Two parts side by side."""
 
     def test_siblings(self) -> None:
-        """What differs, and nothing else."""
+        """The differences, and nothing else."""
         found = flashpager("parts", "diff", "NAND512W3A2S", "NAND512R3A2S", "--json").json
         differ = [(d["field"], d["a"]["value"], d["b"]["value"]) for d in found["differences"]]
         assert differ == [
@@ -202,7 +202,7 @@ class TestDiff:
         assert "–" in flashpager("parts", "diff", "W25Q128JV", "MT29F8G08").out
 
     def test_the_same(self, tmp_path: Path) -> None:
-        """Nothing differs from itself; a source is no number."""
+        """A part does not differ from itself; sources are not compared."""
         mine = tmp_path / "mine.toml"
         mine.write_text(MINE, encoding="ascii")
         other = tmp_path / "other.toml"

@@ -12,7 +12,7 @@ _BOX = 'width="100" height="20" viewBox="0 0 100 20"'
 
 
 def test_a_picture_without_words_is_wide_enough() -> None:
-    """Nothing in it is wider than it was laid out for."""
+    """No text is wider than its layout."""
     svg = f"<svg {_SVG} {_BOX}></svg>"
     assert roomy(svg) == svg
 

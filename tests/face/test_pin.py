@@ -61,7 +61,7 @@ def test_a_search_that_is_ended() -> None:
 
 
 def test_time_is_told_without_news() -> None:
-    """Who ends a search hears of it ten times a second, before anything is chosen, too."""
+    """A search can be ended ten times a second, also before the first choice."""
     told: list[tuple[float, int, float]] = []
     trace = Trace.open(ROOT / "examples/traces/troff.trace")
     design = Design.from_board("rp2040")
@@ -87,7 +87,7 @@ def test_interrupted(tmp_path: Path) -> None:
 
 
 def test_calls_are_limited() -> None:
-    """What a function may take from an empty cache is kept, or refused."""
+    """A limit for calls from an empty cache is kept, or refused."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "300")
     told = flashpager(*arguments, "--max-call", "radio_poll=1s", "--json").json["calls"][0]
     limit = f"radio_poll={told['before_ns'] * 0.95:.0f}ns"

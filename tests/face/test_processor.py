@@ -18,7 +18,7 @@ TROFF = ROOT / "examples" / "traces" / "troff.trace"
 SLOW = "cortex-m3@1MHz"
 M3 = "cortex-m3@64MHz"
 
-#: What paging takes, step by step.
+#: Times of paging, step by step.
 _LOST = (
     *("load_ns", "fetch_ns", "write_ns", "column_change_ns", "lookups_ns", "handler_ns"),
     "false_faults_ns",
@@ -26,7 +26,7 @@ _LOST = (
 
 
 class TestRunTime:
-    """How many times slower than from RAM, and how many milliseconds."""
+    """Slowdown against RAM, and run time in milliseconds."""
 
     def test_is_said(self) -> None:
         """One line of simulate answers it."""
@@ -97,7 +97,7 @@ class TestRunTime:
         assert "as if" not in flashpager("simulate", CARD, "--processor", M3).err
 
     def test_a_trace_without_instructions_is_refused(self, tmp_path: Path) -> None:
-        """Where the program's pace is not known, nobody makes it up."""
+        """Without a processor there is no run time."""
         trace = import_csv(tmp_path, "0,64\n")
         error = fails("simulate", trace, "--processor", M3)
         assert "does not say how many instructions" in error
@@ -118,7 +118,7 @@ class TestRunTime:
 
 
 class TestFaultPath:
-    """What the software of a fault takes, and who says so."""
+    """Time of the software of a fault, and its source."""
 
     def test_is_the_cores(self) -> None:
         """Lookups take cycles, too."""
@@ -229,7 +229,7 @@ class TestFaultPath:
         assert str(board) in error
 
     def test_a_core_in_a_file(self, tmp_path: Path) -> None:
-        """As a part may be."""
+        """A core may be a file, as a part may be."""
         core = tmp_path / "own.toml"
         core.write_text(
             'name = "own"\nmaker = "me"\n'
@@ -278,7 +278,7 @@ class TestExplore:
         flashpager(*command, "100")
 
     def test_rows_know_their_designs(self) -> None:
-        """What a table says of a design is that design."""
+        """The columns of a table make the design again."""
         assert len(set(COLUMNS)) == len(COLUMNS)
         trace = Trace.open(CARD)
         space = Space(processor=[M3, "atmega128@16MHz"], cache_bytes="2K,4K", policy="pa-clock")
@@ -316,7 +316,7 @@ class TestExplore:
 
 
 class TestCalls:
-    """What a call of a function takes."""
+    """Times of calls of a function."""
 
     def test_of_the_card(self) -> None:
         """Each command of a session is one call; what it lost is no more than it took."""
@@ -372,7 +372,7 @@ class TestCores:
             assert all(job["source"] and job["measured_on"] for job in shown["jobs"])
 
     def test_says_what_is_assumed(self) -> None:
-        """What was measured elsewhere is not this core's."""
+        """Prices measured on another core are not used."""
         assert "assumed to take as many instructions" in flashpager("cores", "picorv32").out
         assert "assumed" not in flashpager("cores", "atmega128").out
 

@@ -71,7 +71,7 @@ def test_what_a_design_says_can_be_typed() -> None:
 
 
 def test_what_a_design_says_is_short() -> None:
-    """What can be varied, and what else was said of it."""
+    """Axes of a space, and the board beside them."""
     assert repr(Design(cache_bytes="4K")).count("=") < 12
     assert "Handler" not in repr(Design())
     assert "pre_process_ns=500.0" in repr(Design(handler=Handler(pre_process_ns=500)))
@@ -95,7 +95,7 @@ def test_what_results_say(trace: Trace) -> None:
 
 
 class TestAnswer:
-    """What ``answer`` gives."""
+    """The result of ``answer``."""
 
     def test_best(self, trace: Trace, found: Answer) -> None:
         """A design to go on with, and typed numbers that are its own."""
@@ -118,7 +118,7 @@ class TestAnswer:
         assert said[4:] == found.bites
 
     def test_nothing_fits(self, trace: Trace, found: Answer) -> None:
-        """That is said, too."""
+        """An answer without a fitting design says so."""
         nothing = flashpager.answer(
             flashpager.explore(trace, Space(cache_bytes="512")),
             Needs(min_bandwidth_mib_s="1000MB/s"),
@@ -131,7 +131,7 @@ class TestAnswer:
         assert found.unmet == []
 
     def test_brief(self, found: Answer) -> None:
-        """What varies and what one decides by, within what a notebook shows of a table."""
+        """Columns that vary and columns to decide by fit into a notebook's table."""
         brief = flashpager.brief(found.designs)
         assert brief.columns[:3] == ["policy", "cache_bytes", "cache_page_bytes"]
         assert "…" not in str(brief).splitlines()[1]
@@ -160,7 +160,7 @@ def test_rows_of_designs(trace: Trace) -> None:
 
 
 def test_the_best_of_a_file(trace: Trace, tmp_path: Path) -> None:
-    """What is compared is typed, too."""
+    """Wrong types for a comparison are refused."""
     frame = flashpager.explore(trace, Space(cache_bytes="512,1K"))
     table.write(frame, tmp_path / "a.parquet", [trace.described()])
     best = ResultTable.read(tmp_path / "a.parquet").best()
@@ -175,7 +175,7 @@ def simulated(trace: Trace, **fields: str) -> Row:
 
 
 class TestNeeds:
-    """What is not met."""
+    """Unmet needs."""
 
     def test_each_need(self, trace: Trace) -> None:
         """By name, with what was asked and what there is."""
@@ -188,7 +188,7 @@ class TestNeeds:
         assert unmet["min_bandwidth_mib_s"].said.endswith("MB/s < 1000 MB/s")
 
     def test_just_met(self, trace: Trace) -> None:
-        """What is asked may be had to the last digit, and what is beyond is told apart."""
+        """A need may be met to the last digit; a value just beyond is unmet."""
         row = simulated(trace, cache_bytes="1K")
         worst, speed = row.latency.worst_fault_ns, row.time.bandwidth_mib_s
         assert Needs(row.ram_bytes, speed, worst).unmet(row) == []

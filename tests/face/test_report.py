@@ -67,7 +67,7 @@ _DRAWN = """() => [...document.querySelectorAll("figure")].every((figure) =>
 
 @dataclass
 class Seen:
-    """What a browser made of a page."""
+    """A page as a browser shows it."""
 
     page: dict[str, Any]
     #: Console messages, page errors and requests for anything but the file itself.
@@ -592,7 +592,7 @@ def test_phone_has_a_page_of_sane_height(browser: Browser, made: Path) -> None:
 
 
 def test_page_that_becomes_narrow_is_drawn_anew(browser: Browser, made: Path) -> None:
-    """Who turns the phone, or makes the window small, has all words, and the chosen design."""
+    """After turning a phone or shrinking a window, all words and the chosen design remain."""
     trouble: list[str] = []
     with opened(browser, made / "r.html", trouble, 1000) as page:
         page.locator('#bandwidth-heat-map text[aria-label*="16; cache (bytes): 4K"]').first.click()
@@ -641,7 +641,7 @@ def test_pictures_have_subtitles_of_one_line(tmp_path: Path) -> None:
 
 
 def test_one_function_is_a_sentence(tmp_path: Path) -> None:
-    """Where one owner causes all faults, an area of one colour tells nothing."""
+    """If one owner causes all faults, a sentence replaces the treemap."""
     design = Design(part="W25N01GV", cache_bytes=2048, cache_page_bytes=32)
     report = build(import_csv(tmp_path, "0,700\n2048,700\n" * 5), design)
     assert "faults-by-function" not in report.charts

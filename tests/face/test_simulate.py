@@ -70,7 +70,7 @@ def simulate(trace: Path, *flags: str | Path) -> dict[str, Any]:
 
 TWO_FRAMES = ("--cache", "128", "--cache-page", "64")
 
-#: Of nine LRU misses, in flash pages of 512 bytes.
+#: Register cases of nine LRU misses, in flash pages of 512 bytes.
 SMALL = {"misses": 9, "hits": 1, "other_page": 3, "forward": 5, "backward": 1}
 #: The same misses in flash pages of 2048 bytes: page 16 lies in the same one.
 LARGE = {"misses": 9, "hits": 1, "other_page": 1, "forward": 6, "backward": 2}
@@ -355,7 +355,7 @@ class TestDesigns:
 
 
 class TestAssumed:
-    """What nobody says follows from the part, by one rule, and is said."""
+    """Open parameters follow from the part by one rule, and are reported."""
 
     def test_nothing_is_said(self, trace: Path) -> None:
         """The paper's part, but no other value of the paper that the part does not take."""
@@ -377,7 +377,7 @@ class TestAssumed:
         assert f"RAM 40 ns a byte {card}, cache 2K and cache page 64 and policy lru {card}" in line
 
     def test_the_rest_is_said(self, trace: Path) -> None:
-        """Who says the cache is not told of it; a board says its own, and its RAM's times."""
+        """A given cache is not reported as assumed; a board has its own, and its RAM's times."""
         flags = ("--cache", "4K", "--policy", "fifo")
         row = simulate(trace, *flags)
         fields = [one["field"] for one in row["assumed"]]
@@ -398,7 +398,7 @@ class TestAssumed:
         assert "commands" not in flashpager("simulate", trace, *board).err
 
     def test_read_disturb_supposes_that_the_run_repeats(self, tmp_path: Path) -> None:
-        """Who loads once wears nothing out; else the line says what it supposes."""
+        """A single load wears nothing out; otherwise the line states its assumptions."""
         once = import_csv(tmp_path, "0,64\n64,64\n", "once.trace")
         assert "read disturb" not in flashpager("simulate", once, "--part", "W25N01GV").out
         often = import_csv(tmp_path, "0,4\n2048,4\n4096,4\n" * 20, "often.trace")
@@ -624,7 +624,7 @@ class TestBoards:
         fails(command, *traces, "--board", board, words=words)
 
     def test_needs(self, trace: Path, tmp_path: Path) -> None:
-        """What a board needs is looked at, whoever reads it."""
+        """The needs of a board are checked by every command that reads it."""
         board = tmp_path / "needs.toml"
         board.write_text('part = "W25N01GV"\n[needs]\nram = "2Q"\n', encoding="ascii")
         fails("simulate", trace, "--board", board, words=["2Q"])
@@ -787,7 +787,7 @@ class TestStandardInput:
         assert flashpager("trace", "info", "-", stdin=trace).out
 
     def test_no_trace(self, trace: Path) -> None:
-        """What is none is refused as a file is."""
+        """Standard input that is no trace is refused as a file is."""
         fails("simulate", "-", stdin=b"", words=["standard-input"])
         fails("simulate", "-", stdin=b"text", words=["standard-input"])
         fails("explore", "-", "-", stdin=trace, words=["standard input is one trace"])

@@ -124,7 +124,7 @@ class TestInfo:
     """``swap info``."""
 
     def test_ratios(self, pages: Path) -> None:
-        """As zlib itself compresses the pages, program by program."""
+        """The ratios of zlib itself, program by program."""
         info = flashpager("swap", "info", pages, "--json").json
         rows = pl.read_parquet(pages)
         assert info["pages"] == rows.height == 400
@@ -225,7 +225,7 @@ class TestBench:
     """``swap bench``, simulated."""
 
     def test_pages_in(self, runs: dict[str, dict[str, Any]]) -> None:
-        """As many as a plain LRU list says, after every chunk, for each kind of reads."""
+        """The counts of a plain LRU list, after every chunk, for each kind of reads."""
         assert list(runs) == ["random", "fixed", "last"]
         for reading, run in runs.items():
             ours = [point["read"]["counts"]["pages_in"] for point in run["points"]]
@@ -299,7 +299,7 @@ class TestChurn:
     """``swap churn``."""
 
     def test_log_and_rewriting(self) -> None:
-        """What is programmed follows from the counters; a log beats rewriting by far."""
+        """Programmed pages follow from the counters; a log needs far fewer than rewriting."""
         found = {}
         for layout in ("log", "rewrite"):
             done = flashpager(
@@ -318,7 +318,7 @@ class TestChurn:
         assert rewrite["page_ns"] > 10 * log["page_ns"]
 
     def test_blocks_left_free(self) -> None:
-        """As many as the log needs, which is said, and any number beyond."""
+        """The fewest blocks that the log needs, which an error names, and any number above."""
         small = ("--medium", "nand:4M", "--turnovers", "1", "--compressor", "lz4")
         plain = flashpager("swap", "churn", *small, "--json").json
         least = plain["reserve_blocks"]
@@ -470,7 +470,7 @@ class TestVm:
     """``swap vm``: what is refused. What it measures, tests of the kernel module run."""
 
     def test_words_of_a_picture_fit_in_a_wide_font(self, browser: Browser, tmp_path: Path) -> None:
-        """As a picture is laid out with a narrow font; and no more room than words take."""
+        """Words fit in a wide font, too, and take no more room than they need."""
         measured, _ = mtdcompr.measured()
         picture.write(plots.kernel_chart(measured), tmp_path / "vm.svg")
         for path in (tmp_path / "vm.svg", ROOT / "examples/bytecode/bytecode.svg"):
@@ -529,7 +529,7 @@ class TestVm:
         picture.write(plots.kernel_chart(found), tmp_path / "vm.svg")
 
     def test_machines_at_once_fit_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As many as there are CPUs, if the host has the memory for them; one at least."""
+        """One machine for each CPU, if the host has the memory; one at least."""
         monkeypatch.setattr(os, "cpu_count", lambda: 16)
         small, large = (
             kernels.KernelSetup(),

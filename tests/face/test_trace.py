@@ -198,7 +198,7 @@ def seen(value: object, like: object) -> object:
 
 
 class TestInfo:
-    """What a trace says of itself."""
+    """The metadata of a trace."""
 
     def test_keys(self, tmp_path: Path) -> None:
         """Everything the description promises, of a real recording."""
@@ -294,7 +294,7 @@ class TestExport:
     """Text for other tools."""
 
     def test_round_trips(self, tmp_path: Path) -> None:
-        """What is exported imports again."""
+        """Exported text can be imported again."""
         trace = import_csv(tmp_path, "".join(f"{a},{n}\n" for a, n in RUNS))
         again = tmp_path / "again.trace"
         for name in ("csv", "din"):
@@ -372,7 +372,7 @@ class TestBadInput:
         """Lines that are not of their format, with their number."""
         trace = tmp_path / "t.trace"
         if (name, text) == ("stream", b""):
-            # Nothing was recorded: no damage, but nothing to replay either.
+            # An empty recording is not damaged, but cannot be replayed.
             flashpager("trace", "import", "-", "--format", name, "-o", trace, stdin=text)
             fails("simulate", trace, words=["holds no runs"])
             return

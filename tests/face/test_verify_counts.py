@@ -61,7 +61,7 @@ def test_one_differs(tmp_path: Path) -> None:
     ],
 )
 def test_refusals(tmp_path: Path, text: str, said: str) -> None:
-    """What is no count is named by its line."""
+    """A line that is no count is named by its number."""
     assert said in fails("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
 
 

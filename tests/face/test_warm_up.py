@@ -111,7 +111,7 @@ def test_a_trace_carries_its_warm_up(trace: Path, tmp_path: Path) -> None:
         with pytest.raises(FlashpagerError, match="a sample has no warm-up"):
             sampled()
 
-    # What is kept of a trace without one is not taken for it.
+    # Kept cells of a trace without a warm-up are not used for one with it.
     space = Space(design, policy="lru")
     keep = tmp_path / "kept"
     from flashpager.replay.exploration import explore_designs  # noqa: PLC0415

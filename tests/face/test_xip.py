@@ -187,7 +187,7 @@ class TestCounts:
 
 
 class TestPrices:
-    """What a miss takes."""
+    """The time of a miss."""
 
     CACHE = ("--cache", "1K", "--cache-page", "8", "--ways", "2")
 
@@ -239,7 +239,7 @@ class TestPrices:
         assert "cycles lost to misses" in said
 
     def test_a_controller(self, trace: Path, tmp_path: Path) -> None:
-        """What a hit waits and a controller adds are the board's."""
+        """The wait of a hit and the controller's time come from the board."""
         board = tmp_path / "board.toml"
         board.write_text(
             'part = "W25Q128JV"\nbus = "104MHz-x4"\ncache_bytes = "1K"\ncache_page_bytes = 8\n'
@@ -265,7 +265,7 @@ class TestPrices:
         assert row["design"]["nor"] is None
 
 
-#: Of the boards that execute in place: clocks of the flash a miss takes, and their time.
+#: Boards that execute in place: flash clocks of a miss, and their time.
 BOARDS = {
     # 6 of the address, 2 of the mode, 4 dummies, 16 of data, each four of 125 MHz.
     "rp2040": (6 + 6 + 16, 4e3 / 125),
@@ -342,7 +342,7 @@ class TestAhead:
 
     @pytest.mark.parametrize("command", ["pin", "attribute", "layout"])
     def test_no_sums(self, command: str, tmp_path: Path) -> None:
-        """What takes times to be sums says so."""
+        """Commands that need times to be sums refuse other designs."""
         more = {"pin": ("--ram", "1K"), "layout": ("-o", str(tmp_path / "order"))}
         flags = ("--board", "rp2040", "--prefetch-lines", "2", *more.get(command, ()))
         assert "a prefetch buffer" in fails(command, FIRMWARE, *flags)
@@ -374,7 +374,7 @@ class TestBoards:
         done = flashpager("simulate", FIRMWARE, "--board", board)
         for what in row["unknown"]:
             assert what in " ".join(done.err.split())
-        # Nothing is said of registers that there are none of.
+        # A part without a register has none in its description.
         assert f"board {board}: part, bus" in done.out
         assert "register" not in done.out
 
@@ -428,7 +428,7 @@ class TestBoards:
         assert simulate(FIRMWARE, "--board", "rp2040", "--bus", bus)["design"]["bus"] == bus
 
     def test_a_list_of_no_text(self, tmp_path: Path) -> None:
-        """What is unknown is said in words."""
+        """Unknown facts are listed in words."""
         board = tmp_path / "board.toml"
         board.write_text('part = "W25Q128JV"\nunknown = [1]\n', encoding="ascii")
         assert "unknown: must be a list of texts" in fails("simulate", FIRMWARE, "--board", board)
