@@ -104,7 +104,7 @@ class TestArticle:
     ],
 )
 def test_remedies(flags: tuple[str, ...], words: list[str]) -> None:
-    """The options that are said to narrow a range do."""
+    """The verdict names the remedy that helps."""
     verdict = estimated(*flags, *KNOWN)["verdict"]
     for word in words:
         assert word in verdict, verdict
@@ -244,7 +244,7 @@ class TestRange:
         assert all(one["what"] != "mover" for one in tight["assumed"])
 
     def test_boards_that_are_shipped(self) -> None:
-        """The descriptions of hosts."""
+        """Shipped boards estimate what their descriptions say."""
         folder = ROOT / "boards"
         router = estimated("--board", folder / "mt7986-spinand.toml")
         assert router["bus"] == "52MHz-x4"

@@ -267,5 +267,5 @@ def test_critical_block() -> None:
 
 
 def test_disk_has_no_critical_block() -> None:
-    """The times are those of simulate."""
+    """The refusal is that of simulate."""
     fails("handler", "--critical-block", "64", "--schedule", "hdd", words=["in one step"])

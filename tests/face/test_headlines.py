@@ -241,7 +241,7 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
 
 
 def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
-    """A ratio is not called equal if it is many times as fast."""
+    """A small cache is called as fast as a large one only if it is."""
     said = drawn.title("bandwidth-over-cache-size")
     frame = drawn.report.frame.filter(pl.col("policy") == drawn.own["policy"])
 

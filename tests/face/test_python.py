@@ -160,7 +160,7 @@ def test_rows_of_designs(trace: Trace) -> None:
 
 
 def test_the_best_of_a_file(trace: Trace, tmp_path: Path) -> None:
-    """Wrong types for a comparison are refused."""
+    """The best design of a result file is a typed ``Design``."""
     frame = flashpager.explore(trace, Space(cache_bytes="512,1K"))
     table.write(frame, tmp_path / "a.parquet", [trace.described()])
     best = ResultTable.read(tmp_path / "a.parquet").best()
