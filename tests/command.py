@@ -80,8 +80,8 @@ def flashpager(
                 raise
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        raw, said = (_content(file) for file in (out, err))
-    finished = _checked(status, raw, said, code)
+        raw, message = (_content(file) for file in (out, err))
+    finished = _checked(status, raw, message, code)
     if not {"--json", "export", "schema"} & set(map(str, arguments)):
         _check_words(finished.out + finished.err)
     return finished
@@ -140,8 +140,8 @@ def _check_words(printed: str) -> None:
         assert found is None, f"'{found[0]}' in:\n{printed}"
 
 
-def _checked(status: int, raw: bytes, said: bytes, code: int | None) -> Finished:
-    out, err = (text.decode(errors="replace") for text in (raw, said))
+def _checked(status: int, raw: bytes, message: bytes, code: int | None) -> Finished:
+    out, err = (text.decode(errors="replace") for text in (raw, message))
     for word in ("Traceback", "panicked"):
         assert word not in err, err
     if code is not None:

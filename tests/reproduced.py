@@ -40,16 +40,16 @@ def reproduced(paper: str, shared: Path) -> Reproduced:
     """Return what the command prints and draws of a paper; ``shared`` is the session's folder."""
     folder = shared / f"reproduce-{paper}"
     folder.mkdir(parents=True, exist_ok=True)
-    plots, said, tables = folder / "plots", folder / "said.json", folder / "tables.md"
+    plots, message, tables = folder / "plots", folder / "said.json", folder / "tables.md"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not said.exists():
+        if not message.exists():
             done = _run(paper, "--plots", str(plots), "--markdown", str(tables))
             if done.returncode == 2 and "--plots" in done.stderr:
                 done = _run(paper, "--markdown", str(tables))
             found = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
-            said.write_text(json.dumps(found), encoding="utf-8")
-    return Reproduced(plots=plots, tables=tables, **json.loads(said.read_text(encoding="utf-8")))
+            message.write_text(json.dumps(found), encoding="utf-8")
+    return Reproduced(plots=plots, tables=tables, **json.loads(message.read_text(encoding="utf-8")))
 
 
 def stand_in(folder: Path, shared: Path) -> dict[str, str]:

@@ -140,16 +140,16 @@ class TestWheel:
         with zipfile.ZipFile(wheel) as archive:
             for name in NATIVE:
                 file = archive.extract(f"flashpager/{name}", tmp_path)
-                told = subprocess.run(
+                result = subprocess.run(
                     ["objdump", "-p", file], capture_output=True, text=True, check=True
                 ).stdout
                 versions = [
                     (int(major), int(minor))
-                    for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", told)
+                    for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", result)
                 ]
                 assert versions, name
                 assert max(versions) <= (int(promise[1]), int(promise[2])), name
-                libraries = set(re.findall(r"NEEDED +(\S+)", told))
+                libraries = set(re.findall(r"NEEDED +(\S+)", result))
                 assert {one for one in libraries if not one.startswith("ld-")} <= LIBRARIES, name
 
     def test_nothing_leads_back(self, wheel: Path) -> None:
@@ -187,8 +187,8 @@ class TestRecording:
         need(tool)
         trace = f"{recorder}.trace"
         installation.flashpager("record", "--recorder", recorder, "-o", trace, "--", *command)
-        told = json.loads(installation.flashpager("trace", "info", trace, "--json"))
-        assert told["instructions"] > 20
+        result = json.loads(installation.flashpager("trace", "info", trace, "--json"))
+        assert result["instructions"] > 20
         installation.flashpager("simulate", trace, *DESIGN)
 
     def test_java(self, installation: Installation) -> None:
@@ -203,8 +203,8 @@ class TestRecording:
         installation.run("javac", source.name)
         command = ("record", "--java", "-o", "java.trace", "--", "java", "-cp", ".", "Main")
         assert "round 8" in installation.flashpager(*command)
-        told = json.loads(installation.flashpager("trace", "info", "java.trace", "--json"))
-        assert told["instructions"] > 9
+        result = json.loads(installation.flashpager("trace", "info", "java.trace", "--json"))
+        assert result["instructions"] > 9
 
     def test_a_missing_recorder(self, installation: Installation) -> None:
         """Who has a package is told to install it again, not to build."""
@@ -215,12 +215,12 @@ class TestRecording:
         shutil.move(jar, kept)
         try:
             command = ("record", "--java", "-o", "j.trace", "--", "java", "Main")
-            said = installation.flashpager(*command, code=2)
+            message = installation.flashpager(*command, code=2)
         finally:
             shutil.move(kept, jar)
             installation.rights("a-w")
-        assert "install flashpager again" in said
-        assert "make" not in said
+        assert "install flashpager again" in message
+        assert "make" not in message
 
 
 COMMANDS = {
@@ -276,10 +276,10 @@ def test_command(installation: Installation, name: str) -> None:
 
 def test_swap_vm_wants_a_checkout(installation: Installation) -> None:
     """The kernel module is built of sources that are not installed: one line says so."""
-    said = installation.flashpager("swap", "vm", code=2)
-    assert "no sources of the kernel module" in said
-    assert "checkout" in said
-    assert said.strip().count("\n") == 0
+    message = installation.flashpager("swap", "vm", code=2)
+    assert "no sources of the kernel module" in message
+    assert "checkout" in message
+    assert message.strip().count("\n") == 0
 
 
 def test_without_the_papers(installation: Installation) -> None:
@@ -289,12 +289,12 @@ def test_without_the_papers(installation: Installation) -> None:
     installation.rights("u+w")
     shutil.move(package, kept)
     try:
-        said = installation.flashpager("reproduce", "swl", code=2)
+        message = installation.flashpager("reproduce", "swl", code=2)
     finally:
         shutil.move(kept, package)
         installation.rights("a-w")
-    assert "pip install 'flashpager[papers]'" in said
-    assert said.strip().count("\n") == 0
+    assert "pip install 'flashpager[papers]'" in message
+    assert message.strip().count("\n") == 0
 
 
 def test_every_command_has_been_called(installation: Installation) -> None:

@@ -447,12 +447,12 @@ def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None
     def recorded(name: str, *options: str | Path) -> tuple[Path, str]:
         trace = tmp_path / f"{name}.trace"
         run = ("java", "-cp", reader.folder, "terminal.Terminal")
-        said = flashpager("record", "--java", *options, "-o", trace, "--", *run)
-        return trace, said.out + said.err
+        message = flashpager("record", "--java", *options, "-o", trace, "--", *run)
+        return trace, message.out + message.err
 
     plain, _ = recorded("plain")
-    card, said = recorded("card", "--cap", cap)
-    assert "card.Purse.<clinit>(): a card has no class initializers" in said
+    card, message = recorded("card", "--cap", cap)
+    assert "card.Purse.<clinit>(): a card has no class initializers" in message
     image = info_of(card)["images"][0]
     size = len(converter.method_component(classes))
     assert [(s["name"], s["offset"]) for s in image["sections"]] == [

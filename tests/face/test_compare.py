@@ -411,10 +411,10 @@ class TestFailAbove:
         assert len(lines) == 2
         assert lines[0] == ("need not met: app, cache 128, cache page 32: time grew by 3 % > 2 %")
         assert "cache page 64" in lines[1]
-        told = flashpager("compare", a, b, "--fail-above", "2%", "--json", code=1).json
-        assert [each["need"] for each in told["unmet"]] == ["fail_above"] * 2
-        assert told["unmet"][0]["found"] == pytest.approx(0.03)
-        assert told["unmet"][0]["row"]["cache_bytes"] == 128
+        result = flashpager("compare", a, b, "--fail-above", "2%", "--json", code=1).json
+        assert [each["need"] for each in result["unmet"]] == ["fail_above"] * 2
+        assert result["unmet"][0]["found"] == pytest.approx(0.03)
+        assert result["unmet"][0]["row"]["cache_bytes"] == 128
         flashpager("compare", a, b, "--fail-above", "3.5%")
 
     def test_a_missing_row(self, tables: Path, tmp_path: Path) -> None:

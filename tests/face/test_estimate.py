@@ -183,16 +183,16 @@ class TestRange:
 
     def test_what_is_asked_and_what_runs(self, tmp_path: Path) -> None:
         """50 MHz asked of 208 by even divisors are 34.7; from a board and from flags."""
-        said = "50 MHz asked, 34.6667 MHz run"
+        message = "50 MHz asked, 34.6667 MHz run"
         port = ("--peripheral", "208MHz-x4", "--controller", "mediatek-spi", "--asked", "50MHz")
-        assert said in flashpager("estimate", "--part", "W25N01GV", *port).err
+        assert message in flashpager("estimate", "--part", "W25N01GV", *port).err
         board = tmp_path / "board.toml"
         board.write_text(
             '[peripheral]\nclock_mhz = 208\ncontroller = "mediatek-spi"\nasked_mhz = 50\n',
             encoding="ascii",
         )
         flags = ("--part", "W25N01GV", "--board", board)
-        assert said in flashpager("estimate", *flags).err
+        assert message in flashpager("estimate", *flags).err
         assert "34.6667" not in flashpager("estimate", *flags, "--asked", "52MHz").err
         fast = estimated(*flags, "--asked", "52MHz")
         assert fast["bus"] == "52MHz-x4"
@@ -219,9 +219,9 @@ class TestRange:
         assert "4 to 1000 MHz" in mover["source"]
         for clock in ("4MHz", "16MHz", "1000MHz"):
             flags = ("--no-dma", "--processor", clock)
-            said = estimated("--part", "W25Q128JV", *flags)["range"]
-            assert wide["low_ns"] <= said["low_ns"] <= said["high_ns"] <= wide["high_ns"]
-            (mover,) = [one for one in said["assumed"] if one["what"] == "mover"]
+            message = estimated("--part", "W25Q128JV", *flags)["range"]
+            assert wide["low_ns"] <= message["low_ns"] <= message["high_ns"] <= wide["high_ns"]
+            (mover,) = [one for one in message["assumed"] if one["what"] == "mover"]
             assert "--dma" not in mover["say"]
             assert "--processor" not in mover["say"]
 

@@ -230,8 +230,8 @@ class TestTaken:
         assert {row["part"] for row in found["designs"]} == {"W25N01GV", "W25N02KV", "W25N512GW"}
         (part,) = found["parts_left_out"]
         assert part == "MT29F1G08ABAEA"
-        said = flashpager("explore", trace, *parts, *needs).err
-        assert "left out a part that the bus cannot carry: MT29F1G08ABAEA (" in said
+        message = flashpager("explore", trace, *parts, *needs).err
+        assert "left out a part that the bus cannot carry: MT29F1G08ABAEA (" in message
         many = ("--part", "all", "--bus", "40MHz-x4")
         (line,) = (
             line
@@ -265,9 +265,9 @@ class TestTaken:
         parts = ("--part", "K9F1208Q0B,SD-8GB-2012")
         found = flashpager("explore", trace, *parts, *needs, "--json").json
         assert list(found["parts_left_out"]) == ["SD-8GB-2012"]
-        said = flashpager("explore", trace, *parts, *needs).err
-        assert said.count("left out: SD-8GB-2012 is no NAND part") == 1
-        assert "cannot carry" not in said
+        message = flashpager("explore", trace, *parts, *needs).err
+        assert message.count("left out: SD-8GB-2012 is no NAND part") == 1
+        assert "cannot carry" not in message
 
     def test_parts_that_give_the_same(self, trace: Path) -> None:
         """The answer names parts that would do as well."""
@@ -293,8 +293,8 @@ class TestTaken:
 
     def test_numbers_from_memory(self, trace: Path) -> None:
         """Those of the answer's part that its price depends on; energy is none of it."""
-        said = flashpager("explore", trace, "--part", "W25N01GV", "--ram", "2K").err
-        (line,) = (line for line in said.splitlines() if "unverified" in line)
+        message = flashpager("explore", trace, "--part", "W25N01GV", "--ram", "2K").err
+        (line,) = (line for line in message.splitlines() if "unverified" in line)
         numbers = "W25N01GV spi.clock_mhz, spi.modes.1-4-4.dummy_clocks"
         assert line == f"from memory, unverified: {numbers}"
 
@@ -329,8 +329,8 @@ class TestNeeds:
     def test_limit_of_ram_bites(self, trace: Path) -> None:
         """More RAM than allowed is tried, to tell what the limit costs."""
         found = flashpager("explore", trace, "--ram", "300", "--json").json["answer"]
-        (said,) = found["bites"]
-        assert re.match(r"RAM of 300 bites: with \d+ bytes [\d.]+ MB/s, [\d.]+ % more", said)
+        (message,) = found["bites"]
+        assert re.match(r"RAM of 300 bites: with \d+ bytes [\d.]+ MB/s, [\d.]+ % more", message)
 
     def test_each_need_alone(self, trace: Path) -> None:
         """All that meet it, no others, the fastest of them first."""
@@ -375,10 +375,10 @@ class TestNeeds:
             # A need that is easily met is not named.
             flags = ("explore", traced, *need, "--min-bandwidth", "1KB/s")
             found = flashpager(*flags, "--json").json["answer"]
-            (said,) = found["bites"]
-            assert said.startswith(name)
-            assert said in flashpager(*flags).out
-            faster = re.search(r"(?:without it|bytes) ([\d.]+) MB/s", said)
+            (message,) = found["bites"]
+            assert message.startswith(name)
+            assert message in flashpager(*flags).out
+            faster = re.search(r"(?:without it|bytes) ([\d.]+) MB/s", message)
             assert faster is not None
             assert float(faster[1]) > found["best"]["bandwidth_mib_s"]
         easy = flashpager("explore", trace, *parts, "--max-fault", "1s", "--json").json

@@ -142,9 +142,9 @@ class TestPaper:
         timed = flashpager("handler", "--part", "W25N01GV", "--processor", "cortex-m3@64MHz")
         assert "no times of the software" not in timed.err
         assert "the default board omap5912-onenand: part, bus" in flashpager("handler").out
-        told = flashpager("handler", "--part", "W25N01GV", "--json").json
-        assert told["said"] == {"part": "--part"}
-        assert "cache_page_bytes" in [one["field"] for one in told["assumed"]]
+        result = flashpager("handler", "--part", "W25N01GV", "--json").json
+        assert result["said"] == {"part": "--part"}
+        assert "cache_page_bytes" in [one["field"] for one in result["assumed"]]
 
     def test_downgrades(self) -> None:
         """A page moved down takes its time of the search's, and is hidden."""

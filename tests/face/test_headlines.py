@@ -118,15 +118,17 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_faster_and_as_fast_hold_in_no_more_ram(drawn: Drawn) -> None:
     """The headline and the front say one thing, which holds in the RAM of the design."""
-    said = drawn.title("ram-against-bandwidth")
-    assert f". {said}." in re.search(r'class="headline">(.*?)</p>', drawn.report.html())[1]  # type: ignore[index]
+    message = drawn.title("ram-against-bandwidth")
+    assert f". {message}." in re.search(r'class="headline">(.*?)</p>', drawn.report.html())[1]  # type: ignore[index]
     own = drawn.own
     others = drawn.report.frame.filter((pl.col("policy") != "min") & (pl.col("id") != 0))
     within = others.filter(pl.col("ram_bytes") <= own["ram_bytes"])
     best = max(within["bandwidth_mib_s"], default=0.0)
     mine = own["bandwidth_mib_s"]
-    faster = re.fullmatch(rf"{_RATIO} this design in no more RAM: {_LABEL}", said)
-    less = re.fullmatch(rf"As fast in (?P<less>[\d.]+ %) less RAM than this design: {_LABEL}", said)
+    faster = re.fullmatch(rf"{_RATIO} this design in no more RAM: {_LABEL}", message)
+    less = re.fullmatch(
+        rf"As fast in (?P<less>[\d.]+ %) less RAM than this design: {_LABEL}", message
+    )
     if faster:
         row = drawn.labelled(faster)
         assert row["ram_bytes"] <= own["ram_bytes"]
@@ -140,11 +142,11 @@ def test_faster_and_as_fast_hold_in_no_more_ram(drawn: Drawn) -> None:
             share(less["less"]), abs=WHOLE
         )
         assert best < style.NOTABLE * mine
-    elif said.startswith("In its"):
-        assert f"{own['ram_bytes']:,} bytes" in said
+    elif message.startswith("In its"):
+        assert f"{own['ram_bytes']:,} bytes" in message
         assert best < style.NOTABLE * mine
     else:
-        assert said.startswith("No other design")
+        assert message.startswith("No other design")
         assert within.is_empty()
 
 
@@ -165,7 +167,7 @@ def test_min_stands_where_it_was_replayed(drawn: Drawn) -> None:
 
 def test_best_pages_are_the_best_of_their_caches(drawn: Drawn) -> None:
     """The best page is at most 1 % behind any other page of that cache."""
-    said = drawn.title("bandwidth-heat-map")
+    message = drawn.title("bandwidth-heat-map")
     own = drawn.own
     doubled = {
         one for one in drawn.report.frame["cache_bytes"] if _doubled(one, own["cache_bytes"])
@@ -187,11 +189,11 @@ def test_best_pages_are_the_best_of_their_caches(drawn: Drawn) -> None:
         return speeds[cache].get(page, 0) * style.NOTABLE >= max(speeds[cache].values())
 
     numbers = [
-        int(text.replace(",", "")) for text in re.findall(r"([\d,]+)(?=-byte| bytes in)", said)
+        int(text.replace(",", "")) for text in re.findall(r"([\d,]+)(?=-byte| bytes in)", message)
     ]
-    every = re.search(rf"in every cache from {_SIZE.format('a')} to {_SIZE.format('b')}", said)
-    single = re.search(rf"are the best in {_SIZE.format('a')} of cache$", said)
-    goes = re.search(rf"in {_SIZE.format('a')} of cache to .* in {_SIZE.format('b')}$", said)
+    every = re.search(rf"in every cache from {_SIZE.format('a')} to {_SIZE.format('b')}", message)
+    single = re.search(rf"are the best in {_SIZE.format('a')} of cache$", message)
+    goes = re.search(rf"in {_SIZE.format('a')} of cache to .* in {_SIZE.format('b')}$", message)
     if every:
         for cache in speeds:
             if size(every["a"]) <= cache <= size(every["b"]):
@@ -202,7 +204,7 @@ def test_best_pages_are_the_best_of_their_caches(drawn: Drawn) -> None:
     elif goes:
         assert is_best(numbers[0], size(goes["a"]))
         assert is_best(numbers[1], size(goes["b"]))
-    elif said.startswith("No cache page"):
+    elif message.startswith("No cache page"):
         assert not differ
     else:
         assert differ
@@ -215,7 +217,7 @@ def _doubled(cache: int, own: int) -> bool:
 
 def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
     """Each figure of the sentence is one of the line below; the best is the best."""
-    said = drawn.title("bandwidth-over-cache-page")
+    message = drawn.title("bandwidth-over-cache-page")
     own = drawn.own
     rows = {
         row["cache_page_bytes"]: row
@@ -225,8 +227,8 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
     }
     nor = own["nor_bandwidth_mib_s"]
     figure = r"([\d.e+]+ (?:MB/s|%))"
-    pages = re.findall(rf"([\d,]+)-byte (?:cache )?pages(?: give)? {figure}", said)
-    best = re.search(rf"the best \(([\d,]+) bytes(?:, ([\d,]+) bytes of RAM)?\) {figure}", said)
+    pages = re.findall(rf"([\d,]+)-byte (?:cache )?pages(?: give)? {figure}", message)
+    best = re.search(rf"the best \(([\d,]+) bytes(?:, ([\d,]+) bytes of RAM)?\) {figure}", message)
     assert int(pages[0][0].replace(",", "")) == own["cache_page_bytes"]
     if best:
         pages.append((best[1], best[3]))
@@ -242,7 +244,7 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
 
 def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
     """A small cache is called as fast as a large one only if it is."""
-    said = drawn.title("bandwidth-over-cache-size")
+    message = drawn.title("bandwidth-over-cache-size")
     frame = drawn.report.frame.filter(pl.col("policy") == drawn.own["policy"])
 
     def speed(cache: str, page: str) -> float:
@@ -254,12 +256,12 @@ def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
         rf"{_SIZE.format('a')} of cache in (?P<p>[\d,]+)-byte pages are faster than "
         rf"{_SIZE.format('b')} in (?P<q>[\d,]+)-byte pages: (?P<v>\S+) MB/s against "
         r"(?P<w>\S+) MB/s",
-        said,
+        message,
     )
     times = re.fullmatch(
         rf"In {_SIZE.format('a')} of cache (?P<p>[\d,]+)-byte pages run (?P<v>[\d.]+) times as "
         r"fast as (?P<q>[\d,]+)-byte pages",
-        said,
+        message,
     )
     if faster:
         small, large = speed(faster["a"], faster["p"]), speed(faster["b"], faster["q"])
@@ -270,15 +272,15 @@ def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
     elif times:
         ratio = speed(times["a"], times["p"]) / speed(times["a"], times["q"])
         assert float(times["v"]) == pytest.approx(ratio, abs=0.006)
-    elif "are as fast as" in said:
+    elif "are as fast as" in message:
         alike = re.search(
-            rf"In {_SIZE.format('a')} of cache (?P<p>[\d,]+)-byte .* (?P<q>\S+)-byte", said
+            rf"In {_SIZE.format('a')} of cache (?P<p>[\d,]+)-byte .* (?P<q>\S+)-byte", message
         )
         assert alike is not None
         ratio = speed(alike["a"], alike["p"]) / speed(alike["a"], alike["q"])
         assert 1 / style.NOTABLE < ratio < style.NOTABLE
     else:
-        assert said.endswith("do not fit"), said
+        assert message.endswith("do not fit"), message
 
 
 def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
@@ -286,9 +288,9 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
     own, row = drawn.report.own, drawn.own
     code = "reading the code from RAM" if own.run is None else "executing the code"
     times = {name: row[column] for name, column, _ in style.STEPS}
-    said = drawn.title("steps-over-cache-page")
-    named = re.search(r"([\d.]+ %) (?:of the time goes )?into the ([\w ]+) step", said)
-    read = re.search(rf"([\d.]+ %) (?:of the time goes )?into {code}", said)
+    message = drawn.title("steps-over-cache-page")
+    named = re.search(r"([\d.]+ %) (?:of the time goes )?into the ([\w ]+) step", message)
+    read = re.search(rf"([\d.]+ %) (?:of the time goes )?into {code}", message)
     assert named is not None
     assert read is not None
     whole = sum(times.values())
@@ -301,12 +303,12 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
         every = {**drawn.report.charts, **drawn.report.chosen}[chart].to_json(validate=False)
         assert {"read", "execute"} & set(re.findall(r'"step": "(\w+)"', every)) == {step}, chart
 
-    said = drawn.title("bandwidth-by-part")
+    message = drawn.title("bandwidth-by-part")
     tried = f"With {row['policy']} and {style.said(row['cache_bytes'])} of cache "
     other = re.fullmatch(
         rf"(?P<part>\S+) in (?P<page>[\d,]+)-byte pages is {_RATIO} (?P<own>\S+) in "
         r"(?P<own_page>[\d,]+)-byte pages, in no more RAM",
-        said.removeprefix(tried),
+        message.removeprefix(tried),
     )
     if other:
         theirs, mine = (
@@ -321,19 +323,19 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
         speeds = found.time.bandwidth_mib_s / before.time.bandwidth_mib_s
         assert speeds == pytest.approx(ratio, rel=0.03)
     else:
-        assert "alone can serve" in said or said.startswith(f"{tried}no part here")
+        assert "alone can serve" in message or message.startswith(f"{tried}no part here")
 
 
 def test_run_time_is_one_everywhere(drawn: Drawn) -> None:
     """The head and the chosen design say the run time that simulate says, with the slowdown."""
     own = drawn.report.own
     assert (own.run is None) == (drawn.design.processor is None)
-    said = duration(own.time.time_ns if own.run is None else own.run.paged_ns)
+    message = duration(own.time.time_ns if own.run is None else own.run.paged_ns)
     html = drawn.report.html()
     head = re.search(r"<dt>run time</dt>\s*<dd>(.*?) <small>(.*?)</small>", html)
     assert head is not None
     numbers = dict(drawn.report.choices[0]["numbers"])
-    assert head[1] == numbers["run time"] == said
+    assert head[1] == numbers["run time"] == message
     if own.run is not None:
         slower = (
             f"{significant(own.run.slowdown, 3)} times the {duration(own.run.alone_ns)} out of RAM"
@@ -363,17 +365,17 @@ def test_sentences_on_owners_add_up() -> None:
             for at, weight in enumerate(weights)
         ]
         executed = sum(one.is_named for one in shares)
-        said = headlines.owners(shares, executed, ("function", "functions"), 1e9)
+        message = headlines.owners(shares, executed, ("function", "functions"), 1e9)
         count = next(n for n in range(1, 10) if sum(one.share for one in shares[:n]) >= 0.5 - 1e-12)
-        told = re.search(r"causes? ([\d.]+) % of the 1 s", said)
+        told = re.search(r"causes? ([\d.]+) % of the 1 s", message)
         assert told is not None
         assert float(told[1]) / 100 == pytest.approx(
             sum(s.share for s in shares[:count]), abs=WHOLE
         )
         functions = [one for one in shares[:count] if one.is_named]
         images = {one.image for one in shares[:count] if not one.is_named}
-        assert {image for image in ("a.so", "b.so") if image in said} == images
-        counted = re.search(r"(\d+) of (\d+) functions", said)
+        assert {image for image in ("a.so", "b.so") if image in message} == images
+        counted = re.search(r"(\d+) of (\d+) functions", message)
         if counted:
             assert (int(counted[1]), int(counted[2])) == (len(functions), executed)
         else:
@@ -392,8 +394,8 @@ def test_sentences_on_owners_add_up() -> None:
 )
 def test_what_going_back_costs_is_what_the_register_does(register: str, back: str) -> None:
     """A buffer that is read like RAM loads nothing for a block before the last."""
-    said = headlines.distances({-1: 1, 1: 3}, register)
-    assert said.endswith(f"25 % go back, which {back}")
+    message = headlines.distances({-1: 1, 1: 3}, register)
+    assert message.endswith(f"25 % go back, which {back}")
 
 
 def points(random: Random) -> list[DesignPoint]:
@@ -415,16 +417,16 @@ def test_front_of_any_points_holds() -> None:
     random = Random(SEED)  # noqa: S311
     for _ in range(2000):
         own, *others = points(random)
-        said = headlines.front(own, others)
+        message = headlines.front(own, others)
         within = [one for one in others if one.ram_bytes <= own.ram_bytes]
         best = max((one.bandwidth_mib_s for one in within), default=0)
-        named = next((one for one in others if said.endswith(f": {one.label}")), None)
+        named = next((one for one in others if message.endswith(f": {one.label}")), None)
         if named is not None:
             assert named.ram_bytes <= own.ram_bytes
-        if "faster than this design in" in said or "times as fast" in said:
+        if "faster than this design in" in message or "times as fast" in message:
             assert named is not None
             assert named.bandwidth_mib_s == best >= style.NOTABLE * own.bandwidth_mib_s
-        elif said.startswith("As fast in"):
+        elif message.startswith("As fast in"):
             assert named is not None
             assert named.bandwidth_mib_s >= own.bandwidth_mib_s
             assert named.ram_bytes < own.ram_bytes
@@ -481,8 +483,8 @@ def test_why_and_bites_hold(seed: int, tmp_path: Path) -> None:
                     and row["fetch_ratio"] == pytest.approx(float(whole[1]), abs=0.0051)
                     for row in same.iter_rows(named=True)
                 )
-        for said in found.bites:
-            bites = re.search(r"bites: .*?([\d.]+) MB/s, ([\d.]+) % more", said)
+        for message in found.bites:
+            bites = re.search(r"bites: .*?([\d.]+) MB/s, ([\d.]+) % more", message)
             if bites:
                 assert best is not None
                 ratio = float(bites[1]) / best.bandwidth_mib_s

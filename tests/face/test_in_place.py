@@ -17,7 +17,7 @@ from flashpager.choose.hardware_changes import NOTABLE, bites, changes
 from flashpager.judge.losses import Losses
 from flashpager.plots.hardware_cache import CacheLoss, cache_sizes, lines
 from flashpager.plots.style import NOTABLE as NOTABLE_RATIO
-from flashpager.plots.style import said as size_said
+from flashpager.plots.style import message as size_said
 from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
 from tests.face.test_report import _browser, look  # noqa: F401  (a fixture)
 from tests.face.test_xip import collapsed, least_recent
@@ -78,8 +78,8 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
     before = simulate(trace, own)
     told = bites([trace], own)
     assert [one.gain for one in told] == sorted((one.gain for one in told), reverse=True)
-    said = {one.what for one in told}
-    assert len(said) == len(told)
+    message = {one.what for one in told}
+    assert len(message) == len(told)
     best: dict[str, float] = {}
     for what, _, changed in changes(own):
         after = simulate(trace, changed)
@@ -89,7 +89,7 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
         assert {name for name in fields if fields[name] != now[name]} <= FIELDS[what]
     # No helpful change is left out, and each listed change helps.
     notable = {what for what, gain in best.items() if gain >= NOTABLE}
-    assert said == (notable if before.counts.misses else set())
+    assert message == (notable if before.counts.misses else set())
     for one in told:
         assert one.gain == pytest.approx(best[one.what])
         assert one.design is not None
@@ -153,14 +153,14 @@ def test_losses_add_up() -> None:
     assert losses["all_cycles"] == pytest.approx(run["paged_ns"] * 0.125)
     assert losses["slowdown"] == pytest.approx(run["slowdown"])
     assert losses["miss_cycles"] == pytest.approx(28 * 4)
-    said = " ".join(flashpager("simulate", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
+    message = " ".join(flashpager("simulate", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
                     .split())  # fmt: skip
     found = re.search(
         r"under way: ([\d.]+ \S+) \(112 cycles\) at most worst 256 bytes executed, as in a short "
         r"handler: ([\d.]+ \S+) \(",
-        said,
+        message,
     )
-    assert found is not None, said
+    assert found is not None, message
     assert parse_duration(found[1].replace(" ", "")) == pytest.approx(896)
     stall = losses["stall"]["stall_ns"]
     assert parse_duration(found[2].replace(" ", "")) == pytest.approx(stall, rel=ROUNDED)
@@ -198,16 +198,16 @@ class TestExplore:
         done = flashpager("explore", FIRMWARE, *self.FLAGS)
         answer = flashpager("explore", FIRMWARE, *self.FLAGS, "--json").json["answer"]
         best = answer["best"]
-        said = " ".join(done.out.split())
-        assert f"{best['slowdown']:.3g} times the program out of RAM" in said
-        assert "cycles lost to misses" in said
-        assert "an interrupt waits for the miss under way: 896 ns (112 cycles) at most" in said
+        message = " ".join(done.out.split())
+        assert f"{best['slowdown']:.3g} times the program out of RAM" in message
+        assert "cycles lost to misses" in message
+        assert "an interrupt waits for the miss under way: 896 ns (112 cycles) at most" in message
         assert answer["changes"], "something bites a cache of 2 KB"
-        assert f"bites most: {answer['changes'][0]['sentence']}" in said
+        assert f"bites most: {answer['changes'][0]['sentence']}" in message
         for other in answer["changes"][1:]:
-            assert f"then: {other['sentence']}" in said
+            assert f"then: {other['sentence']}" in message
         assert "clock" in {one["what"] for one in answer["changes"]}
-        assert "62.5 MHz instead of 31.25 MHz" in said
+        assert "62.5 MHz instead of 31.25 MHz" in message
         assert "hits" in done.out
         for foreign in ("RAM B", "MB/s", "register", "flash page"):
             assert foreign not in done.out, foreign
@@ -215,9 +215,9 @@ class TestExplore:
     def test_with_needs(self) -> None:
         """A need that bites is said beside."""
         flags = (*self.FLAGS, "--ram", "1K")
-        said = " ".join(flashpager("explore", FIRMWARE, *flags).out.split())
-        assert "RAM of 1K bites: with 2,048 bytes" in said
-        assert "lines of 16 against executed basic blocks" in said
+        message = " ".join(flashpager("explore", FIRMWARE, *flags).out.split())
+        assert "RAM of 1K bites: with 2,048 bytes" in message
+        assert "lines of 16 against executed basic blocks" in message
 
     def test_pinned(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The figures for pinned functions are those that pin found, replayed."""
@@ -315,28 +315,28 @@ class TestReport:
         ]
         own = dice.choice(told)
         of_size = [one for one in told if one.line_bytes == own.line_bytes]
-        said = cache_sizes(own, of_size, is_share=is_share)
+        message = cache_sizes(own, of_size, is_share=is_share)
         larger = [one for one in of_size if one.cache_bytes > own.cache_bytes]
         half = [one for one in larger if all(2 * o.lost <= own.lost for o in larger
                                              if o.cache_bytes >= one.cache_bytes)]  # fmt: skip
         if not own.lost:
-            assert said.endswith("lose nothing")
+            assert message.endswith("lose nothing")
         elif half:
             first = min(half, key=lambda one: one.cache_bytes)
-            assert f"from {size_said(first.cache_bytes)} on it is half of that or less" in said
+            assert f"from {size_said(first.cache_bytes)} on it is half of that or less" in message
         else:
-            assert "half of that or less" not in said
-            assert ("no larger cache" in said) == (not larger)
+            assert "half of that or less" not in message
+            assert ("no larger cache" in message) == (not larger)
         of_line = [one for one in told if one.cache_bytes == own.cache_bytes]
-        said = lines(own, of_line, is_share=is_share)
+        message = lines(own, of_line, is_share=is_share)
         least = min(one.lost for one in of_line)
-        found = re.match(r"Lines of (\d+) bytes lose least", said)
+        found = re.match(r"Lines of (\d+) bytes lose least", message)
         if found:
             best = next(one for one in of_line if one.line_bytes == int(found[1]))
             assert best.lost == least < own.lost
         else:
             assert own.lost <= NOTABLE_RATIO * least
-            assert f"notably less than the {own.line_bytes} bytes" in said
+            assert f"notably less than the {own.line_bytes} bytes" in message
 
     def test_in_a_browser(self, browser: Browser, tmp_path: Path) -> None:
         """Its charts are drawn, at a desk and on a phone, and its words are those of explore."""
@@ -382,6 +382,6 @@ def test_no_miss_no_words(tmp_path: Path) -> None:
     assert collapsed([(0, 4)], 8) == [0]
     trace = import_csv(tmp_path, "0,4\n" * 9)
     flags = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--ways", "2", "--warm-up", "50%")
-    said = flashpager("explore", trace, *flags).out
-    assert "nothing bites" in said
-    assert "an interrupt waits" not in said
+    message = flashpager("explore", trace, *flags).out
+    assert "nothing bites" in message
+    assert "an interrupt waits" not in message

@@ -25,16 +25,16 @@ def class_of(method: str) -> str:
 
 def test_what_a_trace_says() -> None:
     """Blocks, calls and the page that they predict, for programs and for people."""
-    told = flashpager("trace", "info", SENSORS, "--best-page", "--json").json
-    assert (told["calls"], told["returns"]) == (89_675, 89_675)
-    assert told["outside_instructions"] is None
-    page = told["cache_page"]
+    result = flashpager("trace", "info", SENSORS, "--best-page", "--json").json
+    assert (result["calls"], result["returns"]) == (89_675, 89_675)
+    assert result["outside_instructions"] is None
+    page = result["cache_page"]
     assert page["predicted_bytes"] == page["best_bytes"] == 16
     assert set(page["bandwidths"]) == {str(1 << shift) for shift in range(3, 10)}
-    uses = told["blocks"]["pages"]
+    uses = result["blocks"]["pages"]
     assert all(0 < use["used_share"] <= 1 for use in uses)
     whole = uses[-1]
-    assert whole["pages"] == -(-told["image_bytes"] // whole["page_bytes"])
+    assert whole["pages"] == -(-result["image_bytes"] // whole["page_bytes"])
     done = flashpager("trace", "info", SENSORS, "--best-page")
     for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "16 found"):
         assert words in done.out
@@ -54,9 +54,9 @@ def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
 
     A loop at a method's very start looks like calls of it.
     """
-    told = info_of(SENSORS)
+    result = info_of(SENSORS)
     for kind in ("calls", "returns"):
-        assert told["blocks"][f"seen_{kind}"] == pytest.approx(told[kind], rel=0.1)
+        assert result["blocks"][f"seen_{kind}"] == pytest.approx(result[kind], rel=0.1)
     assert info_of(import_csv(tmp_path, "0,16\n8,8\n"))["blocks"]["seen_calls"] is None
 
 
@@ -68,8 +68,8 @@ def test_an_order_lays_out_anew(tmp_path: Path) -> None:
     order.write_text(
         "# radio first\nsensors.radio.*\nsensors.Mote.nothing\n\nsensors.Mote  # then\n"
     )
-    said = flashpager("trace", "arrange", SENSORS, "--order", order, "-o", there).err
-    assert "1 of 3 lines of the order name nothing placed: sensors.Mote.nothing" in said
+    message = flashpager("trace", "arrange", SENSORS, "--order", order, "-o", there).err
+    assert "1 of 3 lines of the order name nothing placed: sensors.Mote.nothing" in message
     named = [m for m in before if class_of(m).startswith("sensors.radio.")]
     named += [m for m in before if class_of(m) == "sensors.Mote"]
     assert methods(there) == named + [m for m in before if m not in named]

@@ -41,12 +41,12 @@ class TestPrediction:
         flashpager("trace", "arrange", SENSORS, "--order", order, "-o", arranged)
         page = str(best["cache_page_bytes"])
         row = flashpager("simulate", arranged, *flags, "--cache-page", page, "--json").json
-        said = best["found"]["rows"][0]
+        message = best["found"]["rows"][0]
         counts = ("misses", "loads", "bytes_fetched", "forward", "backward", "references")
         for name in (*counts, "distance_histogram"):
-            assert said["counts"][name] == row["counts"][name]
-        assert said["counts"]["distance_histogram"]
-        assert said["time"] == row["time"]
+            assert message["counts"][name] == row["counts"][name]
+        assert message["counts"]["distance_histogram"]
+        assert message["time"] == row["time"]
         before = flashpager("simulate", SENSORS, *flags, "--cache-page", page, "--json").json
         assert best["before"]["rows"][0]["counts"]["misses"] == before["counts"]["misses"]
 
@@ -68,8 +68,10 @@ class TestPrediction:
         again = tmp_path / "again.trace"
         flashpager("trace", "check", SENSORS, "-o", again)
         for path in (SENSORS, again):
-            said = fails("layout", SENSORS, *DESIGN, "--held-out", path)
-            assert f"{path}: executes, run by run, what a trace does that the search sees" in said
+            message = fails("layout", SENSORS, *DESIGN, "--held-out", path)
+            assert (
+                f"{path}: executes, run by run, what a trace does that the search sees" in message
+            )
 
     def test_heat(self, tmp_path: Path) -> None:
         """The pages of both images execute the bytes of both traces' runs."""
@@ -143,10 +145,10 @@ class TestSearch:
         running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
         time.sleep(5)
         running.send_signal(signal.SIGINT)
-        said, noted = running.communicate(timeout=60)
+        message, noted = running.communicate(timeout=60)
         assert running.returncode == 0, noted
         assert b"the best so far is kept" in noted
-        assert b"best: cache pages" in said
+        assert b"best: cache pages" in message
         assert len(order.read_text(encoding="utf-8").splitlines()) > 100
 
 
@@ -183,16 +185,16 @@ class TestResident:
     def test_shown(self) -> None:
         """The gain of the RAM alone is printed apart."""
         flags = ("--cache-page", "64", "--evaluations", "10", "--resident", "radio_poll")
-        said = flashpager("layout", CARD, *DESIGN, *flags).out
-        assert re.search(r"alone they make the recorded order 1\.\d\d times as fast", said)
+        message = flashpager("layout", CARD, *DESIGN, *flags).out
+        assert re.search(r"alone they make the recorded order 1\.\d\d times as fast", message)
 
     def test_refused(self, tmp_path: Path) -> None:
         """A name of nothing, and no name at all."""
         empty = tmp_path / "none.txt"
         empty.write_text("# none\n", encoding="utf-8")
         assert f"--resident: {empty} names no unit" in fails("layout", CARD, "--resident", empty)
-        said = fails("layout", CARD, "--resident", "radio_pol")
-        assert "'radio_pol' is no unit of the image; did you mean radio_poll" in said
+        message = fails("layout", CARD, "--resident", "radio_pol")
+        assert "'radio_pol' is no unit of the image; did you mean radio_poll" in message
 
 
 class TestFace:
@@ -215,7 +217,7 @@ class TestFace:
         assert "who shares pages" in picture.read_text(encoding="utf-8")
 
     @pytest.mark.parametrize(
-        ("flags", "said"),
+        ("flags", "message"),
         [
             (("--pages", "64", "--cache-page", "64"), "--pages and --cache-page exclude"),
             (("--pages", "48"), "--pages 48: a cache page of 48 bytes is no power of two"),
@@ -251,9 +253,9 @@ class TestFace:
             (("--held-out", str(CARD)), "was recorded in another image"),
         ],
     )
-    def test_refused(self, flags: tuple[str, ...], said: str) -> None:
+    def test_refused(self, flags: tuple[str, ...], message: str) -> None:
         """One line says what and what to do."""
-        assert said in fails("layout", SENSORS, *flags)
+        assert message in fails("layout", SENSORS, *flags)
 
     def test_small_caches(self) -> None:
         """A cache smaller than the usual page is laid out for the pages that it can have."""

@@ -35,12 +35,12 @@ class TestInfo:
         trace = import_csv(
             tmp_path, "".join(f"{at * 7 % 4096},{3 + at % 5}\n" for at in range(999))
         )
-        told = info_of(trace)
+        result = info_of(trace)
         assert _engine.recorded_blocks(trace) == _engine.block_statistics(trace)
         data = bytearray(trace.read_bytes())
         data[4:200] = bytes(196)
         trace.write_bytes(data)
-        assert info_of(trace) == told
+        assert info_of(trace) == result
         fails("trace", "check", trace, words=[str(trace), "damaged"])
 
     def test_an_older_trace_is_read_and_that_is_said(
@@ -64,8 +64,8 @@ class TestInfo:
 
     def test_the_best_page_is_asked_for(self) -> None:
         """Replays are made for --best-page, and for a board, alone."""
-        told = info_of(TROFF)["cache_page"]
-        assert (told["best_bytes"], told["bandwidths"]) == (None, {})
+        result = info_of(TROFF)["cache_page"]
+        assert (result["best_bytes"], result["bandwidths"]) == (None, {})
         board = ROOT / "boards" / "smartcard.toml"
         asked = flashpager("trace", "info", TROFF, "--best-page", "--json").json["cache_page"]
         assert asked["best_bytes"] in (8, 16, 32, 64, 128, 256, 512)

@@ -242,7 +242,7 @@ class TestHierarchy:
         rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
         assert rows
         csv = ""
-        for run, *said in rows:
+        for run, *message in rows:
             csv += f"{run}\n"
             trace = Trace.open(import_csv(tmp_path, csv, f"{len(csv)}.trace"))
             clock, sieve = (
@@ -258,7 +258,7 @@ class TestHierarchy:
                 ).counts
                 for policy in ("clock", "sieve")
             )
-            assert [int(count) for count in said] == [
+            assert [int(count) for count in message] == [
                 *(clock.words, clock.line_refills),
                 *(clock.references, clock.misses, clock.reference_bits_set),
                 *(sieve.references, sieve.misses),

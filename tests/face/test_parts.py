@@ -235,9 +235,9 @@ class TestCheck:
         mine = tmp_path / "mine.toml"
         mine.write_text(MINE.replace(old, new), encoding="ascii")
         if name != "two":
-            said = fails("parts", "check", mine, words=words)
-            assert said.startswith(f"flashpager: {mine}, line {line}: ")
-            assert said == fails("parts", "show", mine)
+            message = fails("parts", "check", mine, words=words)
+            assert message.startswith(f"flashpager: {mine}, line {line}: ")
+            assert message == fails("parts", "show", mine)
         done = flashpager("parts", "check", mine, "--json", code=2)
         (report,) = done.json["files"]
         assert report["file"] == str(mine)
@@ -253,8 +253,8 @@ class TestCheck:
         done = flashpager("parts", "check", bad, missing, good, code=2)
         assert done.out == "MINE: in order, 5 numbers, 1 unverified\n"
         starts = [f"{bad}, line 5: ", f"{bad}, line 7: ", f"{missing}: No such file"]
-        for said, start in zip(done.err.splitlines(), starts, strict=True):
-            assert said.startswith(f"flashpager: {start}")
+        for message, start in zip(done.err.splitlines(), starts, strict=True):
+            assert message.startswith(f"flashpager: {start}")
 
     def test_what_is_no_text_of_a_part(self, tmp_path: Path) -> None:
         """Folders, other encodings, huge files, nothing."""

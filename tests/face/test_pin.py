@@ -18,26 +18,26 @@ def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
     """The sentence, the table, the file and JSON say the same, and it fits."""
     names, picture = tmp_path / "pinned.txt", tmp_path / "pinned.svg"
     arguments = ("pin", CARD, *DESIGN, "--ram", "300")
-    said = flashpager(*arguments, "-o", names, "--plot", picture).out
-    told = flashpager(*arguments, "--json").json
-    assert names.read_text(encoding="utf-8").split() == told["pinned"]
+    message = flashpager(*arguments, "-o", names, "--plot", picture).out
+    result = flashpager(*arguments, "--json").json
+    assert names.read_text(encoding="utf-8").split() == result["pinned"]
     assert picture.stat().st_size > 1000
-    assert 0 < told["ram_bytes"] <= 300
-    before, after = (told[when][0]["time"]["time_ns"] for when in ("before", "after"))
+    assert 0 < result["ram_bytes"] <= 300
+    before, after = (result[when][0]["time"]["time_ns"] for when in ("before", "after"))
     assert after < before
-    assert told["time_ratio"] == pytest.approx(after / before)
-    assert f"{before / after:.2f} times as fast" in said
-    assert f"in {told['ram_bytes']:,} bytes of RAM" in said
+    assert result["time_ratio"] == pytest.approx(after / before)
+    assert f"{before / after:.2f} times as fast" in message
+    assert f"in {result['ram_bytes']:,} bytes of RAM" in message
     # Each step saves, and the whole choice is no worse than the last.
-    ratios = [step["time_ratio"] for step in told["curve"]]
-    assert ratios[-1] >= told["time_ratio"]
-    assert [step["ram_bytes"] for step in told["curve"]] == sorted(
-        step["ram_bytes"] for step in told["curve"]
+    ratios = [step["time_ratio"] for step in result["curve"]]
+    assert ratios[-1] >= result["time_ratio"]
+    assert [step["ram_bytes"] for step in result["curve"]] == sorted(
+        step["ram_bytes"] for step in result["curve"]
     )
-    knee = told["curve"][told["knee"]]
+    knee = result["curve"][result["knee"]]
     share = (1 - knee["time_ratio"]) / (1 - ratios[-1])
-    assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in said
-    assert share * told["curve"][-1]["ram_bytes"] >= knee["ram_bytes"] * 0.999
+    assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in message
+    assert share * result["curve"][-1]["ram_bytes"] >= knee["ram_bytes"] * 0.999
 
 
 def test_more_ram_is_never_slower() -> None:
@@ -45,29 +45,29 @@ def test_more_ram_is_never_slower() -> None:
     ratios = []
     for ram in ("100", "300", "600"):
         arguments = ("--ram", ram, "--always", "radio_init", "--json")
-        told = flashpager("pin", CARD, *DESIGN, *arguments).json
-        assert "radio_init" in told["pinned"]
-        ratios.append(told["time_ratio"])
+        result = flashpager("pin", CARD, *DESIGN, *arguments).json
+        assert "radio_init" in result["pinned"]
+        ratios.append(result["time_ratio"])
     assert ratios == sorted(ratios, reverse=True)
 
 
 def test_a_search_that_is_ended() -> None:
     """It says so, and what it found by then still saves."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "4K", "--seconds", "3")
-    told = flashpager(*arguments, "--json").json
-    assert not told["is_finished"]
-    assert told["time_ratio"] < 1
+    result = flashpager(*arguments, "--json").json
+    assert not result["is_finished"]
+    assert result["time_ratio"] < 1
     assert "the search was ended after 3 s" in " ".join(flashpager(*arguments).err.split())
 
 
 def test_time_is_told_without_news() -> None:
     """A search can be ended ten times a second, also before the first choice."""
-    told: list[tuple[float, int, float]] = []
+    result: list[tuple[float, int, float]] = []
     trace = Trace.open(ROOT / "examples/traces/troff.trace")
     design = Design.from_board("rp2040")
-    found = pin(trace, design, 4096, seconds=1, progress=lambda *now: told.append(now))
+    found = pin(trace, design, 4096, seconds=1, progress=lambda *now: result.append(now))
     assert not found.is_finished
-    without_news = [share for ratio, ram, share in told if (ratio, ram) == (1.0, 0)]
+    without_news = [share for ratio, ram, share in result if (ratio, ram) == (1.0, 0)]
     assert len(without_news) > 1
     assert without_news == sorted(without_news)
 
@@ -89,11 +89,11 @@ def test_interrupted(tmp_path: Path) -> None:
 def test_calls_are_limited() -> None:
     """A limit for calls from an empty cache is kept, or refused."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "300")
-    told = flashpager(*arguments, "--max-call", "radio_poll=1s", "--json").json["calls"][0]
-    limit = f"radio_poll={told['before_ns'] * 0.95:.0f}ns"
+    result = flashpager(*arguments, "--max-call", "radio_poll=1s", "--json").json["calls"][0]
+    limit = f"radio_poll={result['before_ns'] * 0.95:.0f}ns"
     limited = flashpager(*arguments, "--max-call", limit, "--json").json["calls"][0]
-    assert limited["before_ns"] == told["before_ns"]
-    assert limited["after_ns"] <= limited["limit_ns"] < told["before_ns"]
+    assert limited["before_ns"] == result["before_ns"]
+    assert limited["after_ns"] <= limited["limit_ns"] < result["before_ns"]
     assert "as short as" in fails(*arguments, "--max-call", "radio_poll=1ns")
 
 
@@ -102,23 +102,25 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
     names, order = tmp_path / "pinned.txt", tmp_path / "order.txt"
     arguments = ("pin", CARD, *DESIGN, "--ram", "120", "--order", order, "-o", names)
     few = ("--evaluations", "200")
-    told = flashpager(*arguments, *few, "--json").json
-    together = told["together"]
+    result = flashpager(*arguments, *few, "--json").json
+    together = result["together"]
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
-    assert (pinned, rest) == (told["pinned"], together["order"])
+    assert (pinned, rest) == (result["pinned"], together["order"])
     assert not set(pinned) & set(rest)
-    assert len(pinned) + len(rest) == told["coverage"]["movable"]
-    assert told["time_ratio"] <= together["pinning_alone_ratio"] < 1
-    assert told["time_ratio"] <= together["order_alone_ratio"] <= 1
+    assert len(pinned) + len(rest) == result["coverage"]["movable"]
+    assert result["time_ratio"] <= together["pinning_alone_ratio"] < 1
+    assert result["time_ratio"] <= together["order_alone_ratio"] <= 1
     assert together["orders"] > 0
-    said = " ".join(flashpager(*arguments, *few).out.split())
+    message = " ".join(flashpager(*arguments, *few).out.split())
     alone = 1 / together["pinning_alone_ratio"], 1 / together["order_alone_ratio"]
-    assert "by itself: pinning {:.2f} times as fast, an order {:.2f} times".format(*alone) in said
-    assert f"{len(rest)} units in order: {1 / told['time_ratio']:.2f} times as fast" in said
+    assert (
+        "by itself: pinning {:.2f} times as fast, an order {:.2f} times".format(*alone) in message
+    )
+    assert f"{len(rest)} units in order: {1 / result['time_ratio']:.2f} times as fast" in message
     # Ended at once it still writes an order of all that is not pinned.
     done = flashpager(*arguments, "--seconds", "0.1")
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
-    assert len(set(pinned) | set(rest)) == told["coverage"]["movable"]
+    assert len(set(pinned) | set(rest)) == result["coverage"]["movable"]
     assert f"{len(rest)} units that stay in flash" in done.err
     assert "the search was ended after 0.1 s" in " ".join(done.err.split())
 
@@ -126,15 +128,15 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
 def test_limits_hold_in_an_order(tmp_path: Path) -> None:
     """A call is no longer than it may be, in the order that was found, too."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "300", "--order", tmp_path / "o")
-    told = flashpager(
+    result = flashpager(
         *arguments, "--max-call", "radio_poll=470us", "--evaluations", "200", "--json"
     ).json
-    assert told["calls"][0]["after_ns"] <= told["calls"][0]["limit_ns"]
-    assert told["time_ratio"] <= told["together"]["order_alone_ratio"]
+    assert result["calls"][0]["after_ns"] <= result["calls"][0]["limit_ns"]
+    assert result["time_ratio"] <= result["together"]["order_alone_ratio"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--ram", "0"), "--ram"),
         (("--ram", "4K", "--always", "radio_pol"), "did you mean radio_poll"),
@@ -157,6 +159,6 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
         (("--ram", "4K", "--seconds", "nan"), "a search takes a time above 0"),
     ],
 )
-def test_refusals(arguments: tuple[str, ...], said: str) -> None:
+def test_refusals(arguments: tuple[str, ...], message: str) -> None:
     """One line, and exit code 2."""
-    assert said in fails("pin", CARD, *DESIGN, *arguments)
+    assert message in fails("pin", CARD, *DESIGN, *arguments)

@@ -30,11 +30,11 @@ class TestRunTime:
 
     def test_is_said(self) -> None:
         """One line of simulate answers it."""
-        said = flashpager("simulate", CARD, "--processor", M3).out
+        message = flashpager("simulate", CARD, "--processor", M3).out
         result = flashpager("simulate", CARD, "--processor", M3, "--json").json
         run = result["run"]
-        assert f"{run['slowdown']:.3g} times" in said
-        assert "192.3 ms out of RAM" in said
+        assert f"{run['slowdown']:.3g} times" in message
+        assert "192.3 ms out of RAM" in message
         assert run["instructions"] == result["trace"]["instructions"]
         assert run["alone_ns"] == pytest.approx(run["instructions"] * 1.4 * 1e3 / 64)
 
@@ -131,15 +131,15 @@ class TestFaultPath:
         """The papers' zeros are theirs."""
         command = ("simulate", CARD, "--board", "smartcard", "--processor", M3, "--json")
         assert flashpager(*command).json["prices"]["handler"]["lookup_ns"] == 0
-        said = Design(processor=M3, handler=Handler(lookup_ns=7))
-        assert said.handler.lookup_ns == 7
-        assert said.replace(handler=None).handler.lookup_ns > 7
+        message = Design(processor=M3, handler=Handler(lookup_ns=7))
+        assert message.handler.lookup_ns == 7
+        assert message.replace(handler=None).handler.lookup_ns > 7
 
     def test_is_said_where_it_is_assumed(self) -> None:
         """With where it comes from; and without a processor that it is not counted."""
-        said = flashpager("simulate", CARD, "--processor", M3).out
-        assert "1.4 cycles an instruction (unverified" in said
-        assert "as many instructions as on atmega128" in said
+        message = flashpager("simulate", CARD, "--processor", M3).out
+        assert "1.4 cycles an instruction (unverified" in message
+        assert "as many instructions as on atmega128" in message
         assert (
             "measured on atmega128"
             in flashpager("simulate", CARD, "--processor", "atmega128@16MHz").out
@@ -152,8 +152,8 @@ class TestFaultPath:
         """It is 0 there, and no longer the core's."""
         board = tmp_path / "board.toml"
         board.write_text(f'processor = "{M3}"\n[handler]\nlookup_ns = 100\n')
-        said = flashpager("simulate", CARD, "--board", board).out
-        assert "handler pre_process_ns 0 ([handler] has other times)" in said
+        message = flashpager("simulate", CARD, "--board", board).out
+        assert "handler pre_process_ns 0 ([handler] has other times)" in message
 
     def test_is_the_same_where_a_design_is_refused(self) -> None:
         """Software does not hang on the bus."""
@@ -195,8 +195,10 @@ class TestFaultPath:
         flashpager("estimate", "--board", board, "--part", "W25N01GV")
         space = tmp_path / "space.toml"
         space.write_text(f'processor = ["none", "{M3}"]\n')
-        for asked in (("--space", space), ("--processor", f"none,{M3}")):
-            found = flashpager("explore", CARD, *asked, "--json", "--limit", "0").json["designs"]
+        for arguments in (("--space", space), ("--processor", f"none,{M3}")):
+            found = flashpager("explore", CARD, *arguments, "--json", "--limit", "0").json[
+                "designs"
+            ]
             assert {row["processor"]: row["slowdown"] is None for row in found} == {
                 None: True,
                 M3: False,
@@ -249,9 +251,9 @@ class TestExplore:
         """Run time and slowdown stand beside the bandwidth."""
         table = tmp_path / "table.jsonl"
         flags = ("--processor", f"{M3},picorv32@50MHz", "--cache", "1K,2K", "-o", table)
-        said = flashpager("explore", CARD, *flags).out
-        assert "run ms" in said
-        assert "slower" in said
+        message = flashpager("explore", CARD, *flags).out
+        assert "run ms" in message
+        assert "slower" in message
         rows = [json.loads(line) for line in table.read_text().splitlines()]
         assert {row["processor"] for row in rows} == {M3, "picorv32@50MHz"}
         for row in rows:
@@ -334,9 +336,9 @@ class TestCalls:
         assert main["calls"] == 1
         assert main["all_ns"] == pytest.approx(result["time"]["time_ns"], rel=1e-3)
         assert main["most_faults"] <= result["counts"]["misses"]
-        said = flashpager(*command).out
-        assert "exchange" in said
-        assert "lost to paging" in said
+        message = flashpager(*command).out
+        assert "exchange" in message
+        assert "lost to paging" in message
 
     def test_what_is_not_there_is_refused(self) -> None:
         """With what is like it; a stripped program has no names."""
@@ -364,9 +366,9 @@ class TestCores:
 
     def test_lists_and_shows(self) -> None:
         """Every number has its source."""
-        said = flashpager("cores").out
+        message = flashpager("cores").out
         for core in cores():
-            assert core.name in said
+            assert core.name in message
             shown = flashpager("cores", core.name, "--json").json["cores"][0]
             assert shown["cycles_per_instruction"]["source"]
             assert all(job["source"] and job["measured_on"] for job in shown["jobs"])

@@ -39,7 +39,7 @@ def drawn(dice: random.Random) -> Design:
 
     icache = dice.choice([None, ICache("1K", 32, dice.choice([1, 2]), ns(), ns())])
     handler = Handler(lookup_ns=ns(), walk_step_ns=ns(), load_stopover_ns=dice.choice([None, ns()]))
-    said = {
+    message = {
         "part": dice.choice(["K9F1208Q0B", "MT29F2G08AAC"]),
         "nor": dice.choice([None, "NOR-CARDIS"]),
         "ram": dice.choice([Ram(), Ram(ns(), ns())]),
@@ -47,8 +47,8 @@ def drawn(dice: random.Random) -> Design:
         "processor": dice.choice([None, "none", "cortex-m3@64MHz", "picorv32(2.5)@1MHz"]),
     }
     # The rest of it nobody says.
-    for name in dice.sample(sorted(said), dice.randrange(len(said))):
-        del said[name]
+    for name in dice.sample(sorted(message), dice.randrange(len(message))):
+        del message[name]
     return Design(
         cache_bytes=dice.choice([1024, 2048]),
         cache_page_bytes=dice.choice([32, 64]),
@@ -57,7 +57,7 @@ def drawn(dice: random.Random) -> Design:
         count_commands=dice.choice([False, True]),
         icache=icache,
         tlb=dice.choice([None, Tlb(2, 4, ns(), ns())]) if icache else None,
-        **said,  # type: ignore[arg-type]  # by name
+        **message,  # type: ignore[arg-type]  # by name
     )
 
 
@@ -110,12 +110,12 @@ class TestAnswer:
 
     def test_words(self, found: Answer) -> None:
         """It prints as what it says."""
-        said = repr(found).splitlines()
-        assert said[0] == f"{len(found.fitting)} of 12 designs fit"
-        assert said[1].startswith("best: ")
-        assert typed(said[2]) == found.best.design  # type: ignore[union-attr]
-        assert said[3] == f"why: {found.why}"
-        assert said[4:] == found.bites
+        message = repr(found).splitlines()
+        assert message[0] == f"{len(found.fitting)} of 12 designs fit"
+        assert message[1].startswith("best: ")
+        assert typed(message[2]) == found.best.design  # type: ignore[union-attr]
+        assert message[3] == f"why: {found.why}"
+        assert message[4:] == found.bites
 
     def test_nothing_fits(self, trace: Trace, found: Answer) -> None:
         """An answer without a fitting design says so."""

@@ -422,9 +422,11 @@ class TestAssumed:
         # 16 words of 2 bytes: one of 100 ns, the others of 25.
         assert wide["nor_bus"] == "40MHz-x16"
         assert wide["nor_bandwidth_mib_s"] == pytest.approx(32e9 / (100 + 15 * 25) / MIB)
-        said = ("--part", "W25N01GV", "--bus", "40MHz-x4")
-        assert simulate(trace, *said)["nor"]["nor_bus"] == "40MHz-x4"
-        assert "of W25Q128JV's 19.07 MB/s on 40MHz-x4" in flashpager("simulate", trace, *said).out
+        message = ("--part", "W25N01GV", "--bus", "40MHz-x4")
+        assert simulate(trace, *message)["nor"]["nor_bus"] == "40MHz-x4"
+        assert (
+            "of W25Q128JV's 19.07 MB/s on 40MHz-x4" in flashpager("simulate", trace, *message).out
+        )
         board = simulate(trace, "--board", "smartcard")
         assert board["nor"]["nor_bus"] == board["design"]["bus"]
 
@@ -471,12 +473,12 @@ class TestAssumed:
     def test_commands_agree(self, trace: Path) -> None:
         """One design is one, whoever is asked."""
         flags = (trace, "--part", "W25N01GV", "--json")
-        told = {command: json.loads(flashpager(command, *flags).out) for command in _DESIGNERS}
-        designs = [told["simulate"]["design"], told["attribute"]["design"]]
-        row = told["explore"]["designs"][0]
+        result = {command: json.loads(flashpager(command, *flags).out) for command in _DESIGNERS}
+        designs = [result["simulate"]["design"], result["attribute"]["design"]]
+        row = result["explore"]["designs"][0]
         for design in designs:
             assert (design["bus"], design["register"]) == (row["bus"], row["register"])
-        times = [told[command]["time"]["time_ns"] for command in ("simulate", "attribute")]
+        times = [result[command]["time"]["time_ns"] for command in ("simulate", "attribute")]
         assert times == [row["time_ns"]] * 2
 
     def test_where_values_come_from(self, trace: Path) -> None:
@@ -777,13 +779,13 @@ class TestStandardInput:
 
     def test_from_a_pipe_and_a_file(self, trace: Path) -> None:
         """The answer is the same, as often as the trace is read."""
-        said = flashpager("simulate", trace, "--json").json
+        message = flashpager("simulate", trace, "--json").json
         for stdin in (trace, trace.read_bytes()):
-            assert flashpager("simulate", "-", "--json", stdin=stdin).json == said
+            assert flashpager("simulate", "-", "--json", stdin=stdin).json == message
         designs = ("--cache", "1K,2K", "--json")
-        said = flashpager("explore", trace, *designs).json["designs"]
+        message = flashpager("explore", trace, *designs).json["designs"]
         again = flashpager("explore", "-", *designs, stdin=trace.read_bytes()).json["designs"]
-        assert [{**row, "trace": said[0]["trace"]} for row in again] == said
+        assert [{**row, "trace": message[0]["trace"]} for row in again] == message
         assert flashpager("trace", "info", "-", stdin=trace).out
 
     def test_no_trace(self, trace: Path) -> None:

@@ -288,9 +288,9 @@ class TestBench:
         assert line.startswith(
             "assumed: W25N01GV:16M as the medium, as no size was given (the chip "
         )
-        told = flashpager(*flags, "--json").json["runs"]["last"]
-        assert "W25N01GV:16M" in told["assumed"][0]
-        assert told["spec"]["medium"] == "W25N01GV:16M"
+        result = flashpager(*flags, "--json").json["runs"]["last"]
+        assert "W25N01GV:16M" in result["assumed"][0]
+        assert result["spec"]["medium"] == "W25N01GV:16M"
         sized = flashpager("swap", "bench", "--medium", "W25N01GV:32M", *few)
         assert "assumed" not in sized.err
 

@@ -51,7 +51,7 @@ def test_one_differs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("misses 1\nhello world\n", "line 2: 'hello world' is no count"),
         ("faults 12\n", "line 1: 'faults 12' is no count"),
@@ -60,9 +60,9 @@ def test_one_differs(tmp_path: Path) -> None:
         ("\n", "has no counts"),
     ],
 )
-def test_refusals(tmp_path: Path, text: str, said: str) -> None:
+def test_refusals(tmp_path: Path, text: str, message: str) -> None:
     """A line that is no count is named by its number."""
-    assert said in fails("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
+    assert message in fails("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
 
 
 def test_nothing_runs(tmp_path: Path) -> None:
@@ -70,5 +70,5 @@ def test_nothing_runs(tmp_path: Path) -> None:
     missing = tmp_path / "none.txt"
     assert "No such file" in fails("verify", _SENSORS, *_DESIGN, "--counts", missing)
     told = _told(tmp_path, "misses 1")
-    said = fails("verify", _SENSORS, *_DESIGN, "--counts", told, "--device", "cortex-m3")
-    assert "nothing runs" in said
+    message = fails("verify", _SENSORS, *_DESIGN, "--counts", told, "--device", "cortex-m3")
+    assert "nothing runs" in message

@@ -36,9 +36,9 @@ def test_what_filled_the_cache_is_no_fault(trace: Path) -> None:
     assert (counts["references"], counts["misses"], counts["bytes_read"]) == (5, 1, 80)
     assert sum(count for _, count in done.json["fault_latencies"]) == 1
 
-    said = flashpager("simulate", trace, *FLAGS, "--warm-up", "40%")
-    assert "the first 4 runs, 64 B, warm the cache and are not counted" in said.err
-    assert "misses 1" in said.out
+    message = flashpager("simulate", trace, *FLAGS, "--warm-up", "40%")
+    assert "the first 4 runs, 64 B, warm the cache and are not counted" in message.err
+    assert "misses 1" in message.out
     one = flashpager("simulate", trace, *FLAGS, "--warm-up", "1")
     assert "the first run, 16 B, warms the cache and is not counted" in one.err
     for none in ("none", "0%"):
@@ -53,9 +53,9 @@ def test_explore_and_attribute_count_the_same(trace: Path, tmp_path: Path) -> No
     assert [row["misses"] for row in done.json["designs"]] == [1, 1]
     assert done.json["traces"][0]["warm_up"] == {"runs": 5, "bytes": 80}
     assert [why.split(" ")[:3] for why in done.json["left_out"]] == [["min", "looks", "ahead,"]]
-    said = flashpager("explore", trace, *flags, "--ram", "1K", "-o", tmp_path / "warm.parquet")
-    assert "left out: min looks ahead" in said.err
-    assert "the first 5 runs of hand, 80 B, warm the cache and are not counted" in said.err
+    message = flashpager("explore", trace, *flags, "--ram", "1K", "-o", tmp_path / "warm.parquet")
+    assert "left out: min looks ahead" in message.err
+    assert "the first 5 runs of hand, 80 B, warm the cache and are not counted" in message.err
     assert pl.read_parquet(tmp_path / "warm.parquet")["bytes_read"].unique().to_list() == [80]
 
     owned = flashpager("attribute", trace, *FLAGS, "--warm-up", "50%", "--by", "image", "--json")

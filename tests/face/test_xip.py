@@ -234,9 +234,9 @@ class TestPrices:
         assert run["paged_ns"] == pytest.approx(run["alone_ns"] + run["lost_ns"])
         assert row["time"]["lookups_ns"] == row["time"]["handler_ns"] == 0
         assert row["ram_bytes"] == 4096
-        said = flashpager("simulate", FIRMWARE, *MEDIUM, *flags, "--ways", "2").out
-        assert "in hardware, 256 sets of 2 ways, lines of 8, lru" in said
-        assert "cycles lost to misses" in said
+        message = flashpager("simulate", FIRMWARE, *MEDIUM, *flags, "--ways", "2").out
+        assert "in hardware, 256 sets of 2 ways, lines of 8, lru" in message
+        assert "cycles lost to misses" in message
 
     def test_a_controller(self, trace: Path, tmp_path: Path) -> None:
         """The wait of a hit and the controller's time come from the board."""
@@ -354,8 +354,8 @@ class TestBoards:
     def test_listed(self) -> None:
         """With the command's name and without."""
         assert flashpager("boards", "list").out == flashpager("boards").out
-        told = flashpager("boards", "list", "--json").json
-        assert told["boards"] == flashpager("boards", "--json").json["boards"]
+        result = flashpager("boards", "list", "--json").json
+        assert result["boards"] == flashpager("boards", "--json").json["boards"]
 
     def test_all_of_them(self) -> None:
         """Those in hardware are the ones that are tried here."""
@@ -388,15 +388,15 @@ class TestBoards:
             assert "policies" not in alone
             assert alone["counts"]["misses"] == each["misses"]
             assert alone["run"]["slowdown"] == each["slowdown"]
-        said = flashpager("simulate", FIRMWARE, *flags).err
+        message = flashpager("simulate", FIRMWARE, *flags).err
         slowdown = row["run"]["slowdown"]
-        assert f"which line goes; {slowdown:.3g} times with lru, " in " ".join(said.split())
+        assert f"which line goes; {slowdown:.3g} times with lru, " in " ".join(message.split())
 
     def test_attribution(self) -> None:
         """It names the cache as simulate does, and what is assumed of it."""
-        said = flashpager("attribute", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
-        assert "read in place, read mode 0-4-4; cache 2K in hardware, 128 sets of 2 ways" in said
-        assert "policy lru (not published; --policy, as fifo, random(1))" in said
+        message = flashpager("attribute", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
+        assert "read in place, read mode 0-4-4; cache 2K in hardware, 128 sets of 2 ways" in message
+        assert "policy lru (not published; --policy, as fifo, random(1))" in message
 
     def test_explore_says_what_is_assumed(self) -> None:
         """One design is not all that it may be."""
@@ -411,16 +411,16 @@ class TestBoards:
         assert row["latency"]["worst_fault_ns"] == pytest.approx(320)
 
     @pytest.mark.parametrize(
-        ("board", "bus", "said"),
+        ("board", "bus", "message"),
         [
             ("rp2040", "125MHz/3-x4", "take 125MHz/4-x4"),
             ("rp2040", "104MHz-x4", "none makes 104 MHz; take 125MHz/2-x4"),
             ("rp2350", "100MHz-x4", "take 150MHz/2-x4"),
         ],
     )
-    def test_a_clock_that_no_divider_gives(self, board: str, bus: str, said: str) -> None:
+    def test_a_clock_that_no_divider_gives(self, board: str, bus: str, message: str) -> None:
         """It is refused, with the next one that there is."""
-        assert said in fails("simulate", FIRMWARE, "--board", board, "--bus", bus)
+        assert message in fails("simulate", FIRMWARE, "--board", board, "--bus", bus)
 
     @pytest.mark.parametrize("bus", ["125MHz/6-x4", "62.5MHz-x4", "200MHz/4-x4"])
     def test_clocks_that_one_gives(self, bus: str) -> None:
@@ -484,11 +484,11 @@ BAD: list[tuple[tuple[str, ...], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("flags", "said"), BAD, ids=[" ".join(flags) for flags, _ in BAD])
-def test_bad_designs(trace: Path, flags: tuple[str, ...], said: list[str]) -> None:
+@pytest.mark.parametrize(("flags", "message"), BAD, ids=[" ".join(flags) for flags, _ in BAD])
+def test_bad_designs(trace: Path, flags: tuple[str, ...], message: list[str]) -> None:
     """Each is refused in one line."""
     wrong = fails("simulate", trace, "--part", "W25Q128JV", *flags)
-    for words in said:
+    for words in message:
         assert words in wrong, wrong
 
 

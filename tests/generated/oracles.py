@@ -38,10 +38,10 @@ def runs_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
 def one_by_one(emulator: str | Path) -> list[str | Path]:
     """Return the command of an emulator that makes each instruction a block of its own."""
     option = "one-insn-per-tb"
-    said = subprocess.run([emulator, "-help"], capture_output=True, text=True, check=True).stdout
-    if f"-{option}" in said:
+    message = subprocess.run([emulator, "-help"], capture_output=True, text=True, check=True).stdout
+    if f"-{option}" in message:
         return [emulator, f"-{option}"]
-    if f"{option}=" in said:  # of a whole machine, from QEMU 8.1 on
+    if f"{option}=" in message:  # of a whole machine, from QEMU 8.1 on
         return [emulator, "-accel", f"tcg,{option}=on"]
     return [emulator, "-singlestep"]
 

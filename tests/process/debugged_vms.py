@@ -61,11 +61,11 @@ def main() -> None:
             variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout, "SIZE": str(size)}
             variables |= {"WORK": str(work), "COMPRESSOR": compressor, "WHOLE": "1"}
             start = time.monotonic()
-            said = machine.run(variables, _MEMORY_MIB[medium], _TIMEOUT_S, ("-smp", "2"))
-            check(said, medium, work, refused)
-            assert re.search(r"^leaks 0$", said, re.MULTILINE), said
+            message = machine.run(variables, _MEMORY_MIB[medium], _TIMEOUT_S, ("-smp", "2"))
+            check(message, medium, work, refused)
+            assert re.search(r"^leaks 0$", message, re.MULTILINE), message
             took = time.monotonic() - start
-            out = re.search(r"^pswpout (\d+)", said, re.MULTILINE)
+            out = re.search(r"^pswpout (\d+)", message, re.MULTILINE)
             assert out is not None
             print(
                 f"{medium}, {layout}, {compressor}: {int(out[1]):,} pages out, nothing found, "

@@ -89,18 +89,20 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     assert "record or import it with --as-linked" in warning
     # Lines of 8 are the same, sets are not.
     narrow = ("--cache-page", "8")
-    said = flashpager("simulate", record(program), *CACHE, *narrow).err
-    assert ".text and .rodata share other sets in the program" in said
+    message = flashpager("simulate", record(program), *CACHE, *narrow).err
+    assert ".text and .rodata share other sets in the program" in message
     # Lines that placing as linked does not keep: nothing is advised that was done.
     wide = ("--cache", "32K", "--cache-page", "8K", "--ways", "2", "--policy", "lru")
-    said = flashpager("simulate", record(program, "--as-linked"), *CACHE[:4], *wide).err
-    assert "--as-linked keeps lines of up to 4096 bytes" in said
-    assert "with --as-linked" not in said
+    message = flashpager("simulate", record(program, "--as-linked"), *CACHE[:4], *wide).err
+    assert "--as-linked keeps lines of up to 4096 bytes" in message
+    assert "with --as-linked" not in message
     # What chooses by conflicts in these sets says so, too, and once.
     for chosen in (("pin", "--ram", "1K"), ("layout",)):
         command, *flags = chosen
-        said = flashpager(command, record(program), *CACHE, *narrow, *flags, "--seconds", "1").err
-        assert said.count(".text and .rodata share other sets in the program") == 1
+        message = flashpager(
+            command, record(program), *CACHE, *narrow, *flags, "--seconds", "1"
+        ).err
+        assert message.count(".text and .rodata share other sets in the program") == 1
     # Frames in software have no sets.
     frames = flashpager("simulate", record(program), *CACHE[:-4], "--policy", "lru")
     assert "as-linked" not in frames.err

@@ -60,11 +60,11 @@ def _lived(done: Finished) -> Mapping[str, Any]:
             pytest.fail(done.err)
         pytest.skip(tools.not_installed(["simavr/sim_avr.h"]))
     assert done.code == 0, done.err + done.out
-    told: dict[str, Any] = json.loads(done.out)
-    assert told["sink_is_equal"]
-    assert told["counts_are_equal"]
-    assert all(each["simulated"] == each["mote"] for each in told["counts"])
-    return told
+    result: dict[str, Any] = json.loads(done.out)
+    assert result["sink_is_equal"]
+    assert result["counts_are_equal"]
+    assert all(each["simulated"] == each["mote"] for each in result["counts"])
+    return result
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,16 @@ def _lived(done: Finished) -> Mapping[str, Any]:
 )
 def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, ...]) -> None:
     """With the sanitizers: the sink gets what it gets from the JVM, and each count is simulated."""
-    told = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *design))
-    sink = told["sink"]
+    result = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *design))
+    sink = result["sink"]
     assert min(sink["ofMote"], sink["foreignReceived"], sink["checksum"], sink["hottest"]) > 0
     assert {f"7/{port}/1" for port in (1, 2, 3, 4)} <= sink.keys()
-    counts = {each["count"]: each["mote"] for each in told["counts"]}
-    assert counts["misses"] > told["design"]["cache_bytes"] // told["design"]["cache_page_bytes"]
+    counts = {each["count"]: each["mote"] for each in result["counts"]}
+    assert (
+        counts["misses"] > result["design"]["cache_bytes"] // result["design"]["cache_page_bytes"]
+    )
     assert len(counts) == 20
-    assert told["bytes"] == Trace.open(recorded.trace).info.bytes > 100_000
+    assert result["bytes"] == Trace.open(recorded.trace).info.bytes > 100_000
 
 
 #: What fits into the 4 KB of RAM of a MicaZ's chip.
@@ -101,20 +103,20 @@ _MICAZ = ("--chip", "atmega128", "--heap-bytes", "2624", "--stack-slots", "46")
 def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) -> None:
     """On its pins is a NAND chip; the cycles of all jobs are those of the whole."""
     need("avr-gcc", "avr-size")
-    asked = ("--policy", "clock", "--on", "avr", *chip)
-    told = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *asked))
-    assert sum(told["ram"].values()) < (4096 if chip else 16_384)
-    paged, in_place = (told["cycles"][kind] for kind in ("deployed", "in_place"))
+    arguments = ("--policy", "clock", "--on", "avr", *chip)
+    result = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *arguments))
+    assert sum(result["ram"].values()) < (4096 if chip else 16_384)
+    paged, in_place = (result["cycles"][kind] for kind in ("deployed", "in_place"))
     for cycles in (paged, in_place):
         assert sum(cycles.values()) == 2 * cycles["all"]
     # Labels take no cycle, but hinder the compiler a little.
-    assert 0.95 * paged["all"] < told["cycles_unmarked"] < 1.01 * paged["all"]
+    assert 0.95 * paged["all"] < result["cycles_unmarked"] < 1.01 * paged["all"]
     of_pager = ("lookup", "fault", "search", "command", "wait", "skip", "fetch")
     assert all(paged[job] > 0 == in_place[job] for job in of_pager)
     assert 0 < in_place["read"] < paged["read"]
     assert paged["link"] == in_place["link"] > 0
     # Nine cycles are the least that a byte's way from the pins into RAM takes.
-    counts = {each["count"]: each["mote"] for each in told["counts"]}
+    counts = {each["count"]: each["mote"] for each in result["counts"]}
     assert paged["fetch"] > 9 * (counts["bytes_fetched"] - counts["bytes_skipped"])
 
 
@@ -122,8 +124,8 @@ def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) ->
 def test_a_cache_that_is_too_large(recorded: Recorded, tmp_path: Path, cache: str) -> None:
     """Whether the linker sees it, or the stack comes down to what lies below."""
     need("avr-gcc", "avr-size")
-    asked = ("--policy", "clock", "--on", "avr", *_MICAZ, "--cache-bytes", cache)
-    done = _mote(recorded.jar, recorded.trace, tmp_path, *asked)
+    arguments = ("--policy", "clock", "--on", "avr", *_MICAZ, "--cache-bytes", cache)
+    done = _mote(recorded.jar, recorded.trace, tmp_path, *arguments)
     if "libsimavr-dev" not in done.err and "sim_avr.h" not in done.err:
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("mote.py: the mote does not fit the chip's RAM: take a smaller ")

@@ -117,17 +117,17 @@ def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
     assert "00000000 t vectors\n" in symbols.stdout
     new_map = tmp_path / "card-firmware.map"
     for form in (order, lines):
-        said = flashpager("layout", "check", elf, form, "--map", new_map).out
-        assert f"{elf} obeys {form}: 102 units in its order\n" == said
-        said = flashpager("layout", "check", elf, form).out
-        assert "97 units" in said
-        assert "5 more have no symbol" in said
+        message = flashpager("layout", "check", elf, form, "--map", new_map).out
+        assert f"{elf} obeys {form}: 102 units in its order\n" == message
+        message = flashpager("layout", "check", elf, form).out
+        assert "97 units" in message
+        assert "5 more have no symbol" in message
     for arguments in ((old, order, "--map", map_), (old, order)):
         done = flashpager("layout", "check", *arguments, code=1)
         assert "card.o(.text" in done.out
-        told = flashpager("layout", "check", *arguments, "--json", code=1).json
-        assert not told["obeys"]
-        assert len(told["disobeyed"]) > 50
+        result = flashpager("layout", "check", *arguments, "--json", code=1).json
+        assert not result["obeys"]
+        assert len(result["disobeyed"]) > 50
     fails("layout", "check", old, order, "--map", new_map, words=["is not the program of"])
 
 
@@ -198,8 +198,8 @@ def record(program: Path) -> Path:
 def script_of(folder: Path) -> Path:
     """Return the linker's own script with a line for an order."""
     command = ["gcc", "-Wl,--verbose", "-o", "any", *(path.name for path in folder.glob("*.o"))]
-    said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
-    text = said.split("=" * 50)[1]
+    message = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    text = message.split("=" * 50)[1]
     first = "*(.text.unlikely "
     assert text.count(first) == 1
     script = folder / "program.ld"
@@ -244,9 +244,11 @@ def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
     lines = ["main", *(f"mix@{offset:#x}" for offset in reversed(others)), "mix", "main"]
     by_symbol.write_text("\n".join(lines), encoding="utf-8")
     export = ("layout", "export", trace, by_symbol, "--map", map_, "-o", out)
-    said = flashpager(*export).err
-    assert "of no use" not in said
-    assert f"1 line of {by_symbol} names what a line before does (main): the first counts" in said
+    message = flashpager(*export).err
+    assert "of no use" not in message
+    assert (
+        f"1 line of {by_symbol} names what a line before does (main): the first counts" in message
+    )
     objects = sorted(path.name for path in tmp_path.glob("part_*.o"))
     ordered = out.read_text(encoding="utf-8").splitlines()
     assert ordered[1 : PARTS + 1] == [f"{name}(.text.mix)" for name in reversed(objects)]
@@ -258,13 +260,13 @@ def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
             f"{program} obeys {by_symbol}: 1 unit in its order ({PARTS} more share" in checked.out
         )
         assert "1 line of" in checked.err
-        told = flashpager("layout", "check", program, by_symbol, *with_map, "--json").json
-        assert (told["lines"], told["unclear"], told["repeated"]) == (PARTS + 2, PARTS, 1)
+        result = flashpager("layout", "check", program, by_symbol, *with_map, "--json").json
+        assert (result["lines"], result["unclear"], result["repeated"]) == (PARTS + 2, PARTS, 1)
     twice = tmp_path / "twice.order"
     twice.write_text("part_0.o(.text.part_0)\n*(.text.part_*)\npart_0.o(.text.part_0)\n")
-    told = flashpager("layout", "check", program, twice, "--map", map_, "--json", code=1).json
-    assert told["repeated"] == 1
-    assert {one["fault"] for one in told["disobeyed"]} == {"between"}
+    result = flashpager("layout", "check", program, twice, "--map", map_, "--json", code=1).json
+    assert result["repeated"] == 1
+    assert {one["fault"] for one in result["disobeyed"]} == {"between"}
 
 
 def test_split_functions_linked_anew(tmp_path: Path) -> None:
@@ -289,9 +291,9 @@ def test_split_functions_linked_anew(tmp_path: Path) -> None:
     check_equal(predicted, record(new), before)
     flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
     # By its symbols: part_1.cold is what .text.unlikely.part_1 holds.
-    told = flashpager("layout", "check", new, order)
-    assert f"{new} obeys {order}" in told.out
-    assert "a line before does" not in told.err
+    result = flashpager("layout", "check", new, order)
+    assert f"{new} obeys {order}" in result.out
+    assert "a line before does" not in result.err
 
 
 def test_lld_knows_symbols_only(tmp_path: Path) -> None:
@@ -303,10 +305,10 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     order = shuffled(before, map_, tmp_path, 3)
     symbols = tmp_path / "symbols.order"
     to_linker = ("--map", map_, "--format", "lld", "-o", symbols)
-    said = flashpager("layout", "export", before, order, *to_linker).err
+    message = flashpager("layout", "export", before, order, *to_linker).err
     assert (
         "1 symbol stands for several functions (mix), and lld lays these together in any order"
-        in said
+        in message
     )
     new = link(tmp_path, "new", "-fuse-ld=lld", f"-Wl,--symbol-ordering-file={symbols}")
     asked = ("layout", "check", new, order, "--map", tmp_path / "new.map")
@@ -315,8 +317,8 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     assert PARTS - 3 <= len(mixed) <= PARTS
     assert len(found) - len(mixed) <= 2
     # What lld was given says less, which it obeys.
-    told = flashpager("layout", "check", new, symbols)
-    assert "1 line stands for several functions each, which lie together in any order" in told.out
+    result = flashpager("layout", "check", new, symbols)
+    assert "1 line stands for several functions each, which lie together in any order" in result.out
 
 
 def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
@@ -344,11 +346,11 @@ def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
     subprocess.run(["strip", program], check=True)
     trace = record(program)
     few = ("--pages", "64", "--evaluations", "2")
-    told = flashpager("layout", trace, *few)
-    assert "functions have no symbol: their names are made of where they lay" in told.err
+    result = flashpager("layout", trace, *few)
+    assert "functions have no symbol: their names are made of where they lay" in result.err
     order = tmp_path / "any.order"
-    told = flashpager("layout", trace, *few, "--map", tmp_path / "old.map", "-o", order)
-    assert "no symbol" not in told.err
+    result = flashpager("layout", trace, *few, "--map", tmp_path / "old.map", "-o", order)
+    assert "no symbol" not in result.err
     assert "part_1.o(.text.part_1)" in order.read_text(encoding="utf-8").splitlines()
     refused = fails("layout", "check", tmp_path / "part_1.o", order)
     assert "part_1.o: is an object that was not linked: name the program" in refused
@@ -415,29 +417,29 @@ def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]
     # Functions of libraries call one another by short calls.
     # So much that the start's loop, which moves with what is pinned, lies in two lines.
     most = "800" if reads else "1000"
-    told = flashpager(*search, most).json
-    own = [name for name in told["pinned"] if "lib" not in name]
+    result = flashpager(*search, most).json
+    own = [name for name in result["pinned"] if "lib" not in name]
     assert len(own) > 5
     # What is always pinned comes first, however short the search.
-    told = flashpager(*search, most, "--always", ",".join(own), "--seconds", "0.1").json
-    return before, old, own, str(told["curve"][len(own) - 1]["ram_bytes"])
+    result = flashpager(*search, most, "--always", ",".join(own), "--seconds", "0.1").json
+    return before, old, own, str(result["curve"][len(own) - 1]["ram_bytes"])
 
 
 def check_pinned(
-    told: dict[str, Any], folder: Path, ram: str, links: Sequence[str], *reads: str
+    result: dict[str, Any], folder: Path, ram: str, links: Sequence[str], *reads: str
 ) -> None:
     """Link the firmware as told, record it, and hold its counts against what was told."""
     firmware = [*FAR, f"BUILD={folder}", *links]
     subprocess.run(firmware, check=True)
     after = record_firmware(folder / "card-firmware.elf", folder / "new.trace", *reads)
     counted = flashpager("simulate", after, *SERIAL_NOR, "--json").json["counts"]
-    predicted = told["after"][0]["counts"]
+    predicted = result["after"][0]["counts"]
     for name in ("misses", "loads", "bytes_fetched", "bytes_written"):
         assert counted[name] == predicted[name], name
     # The start copies more into RAM: a loop over two lines for each word, which hits.
     words = -(-int(ram) // 4)
     assert counted["references"] - predicted["references"] == 2 * words
-    assert predicted["misses"] < told["before"][0]["counts"]["misses"]
+    assert predicted["misses"] < result["before"][0]["counts"]["misses"]
     ran = subprocess.run([*firmware, "run"], capture_output=True, text=True, check=True)
     assert "fault" not in ran.stdout
 
@@ -452,25 +454,25 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
     before, old, own, ram = far_firmware(tmp_path, *reads)
     lines = tmp_path / "to-ram.ld"
     search = ("pin", before, *SERIAL_NOR, "--ram", ram, "--always", ",".join(own), "--map", old)
-    told = flashpager(*search, "--format", "gnu-ld", "-o", lines, "--json").json
-    assert told["pinned"] == own
-    check_pinned(told, tmp_path, ram, [f"PINNED={lines}"], *reads)
+    result = flashpager(*search, "--format", "gnu-ld", "-o", lines, "--json").json
+    assert result["pinned"] == own
+    check_pinned(result, tmp_path, ram, [f"PINNED={lines}"], *reads)
 
     # Both fragments in one link: each function is in one of them.
     order = tmp_path / "order.ld"
     files = ("--format", "gnu-ld", "-o", lines, "--order", order, "--evaluations", "600")
-    told = flashpager(*search, *files, "--json").json
-    rest = told["together"]["order"]
-    assert told["pinned"] == own
-    assert told["time_ratio"] < told["together"]["pinning_alone_ratio"] < 1
+    result = flashpager(*search, *files, "--json").json
+    rest = result["together"]["order"]
+    assert result["pinned"] == own
+    assert result["time_ratio"] < result["together"]["pinning_alone_ratio"] < 1
     in_ram, in_flash = sections(lines), sections(order)
     assert not set(in_ram) & set(in_flash)
     assert (len(set(in_ram)), len(set(in_flash))) == (len(own), len(rest))
-    assert len(own) + len(rest) == told["coverage"]["movable"]
-    check_pinned(told, tmp_path, ram, [f"PINNED={lines}", f"ORDER={order}"], *reads)
+    assert len(own) + len(rest) == result["coverage"]["movable"]
+    check_pinned(result, tmp_path, ram, [f"PINNED={lines}", f"ORDER={order}"], *reads)
     elf, map_ = tmp_path / "card-firmware.elf", tmp_path / "card-firmware.map"
-    said = flashpager("layout", "check", elf, order, "--map", map_).out
-    assert f"{len(rest)} units in its order" in said
+    message = flashpager("layout", "check", elf, order, "--map", map_).out
+    assert f"{len(rest)} units in its order" in message
 
 
 def sections(path: Path) -> list[str]:

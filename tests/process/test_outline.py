@@ -44,11 +44,11 @@ def test_drawn_programs(tmp_path: Path, seed: int) -> None:
     for share, least in ((0, 1), (50, 1), (99, 4)):
         after = tmp_path / f"after-{share}"
         flags = ("-o", after, "--colder-than", f"{share}%", "--at-least", f"{least}")
-        told = flashpager("layout", "outline", trace, before, *flags, "--json").json
+        result = flashpager("layout", "outline", trace, before, *flags, "--json").json
         assert _prints(after) == printed
-        assert told["executed"] == told["found"]
-        assert not told["notes"]
-    assert told["moved"]
+        assert result["executed"] == result["found"]
+        assert not result["notes"]
+    assert result["moved"]
 
 
 _PARTS = """
@@ -84,7 +84,7 @@ def test_parts_are_methods(tmp_path: Path) -> None:
     traces = [tmp_path / "before.trace", tmp_path / "after.trace"]
     command = ("--", "java", "-cp")
     flashpager("record", "--java", "-o", traces[0], *command, before, "Main")
-    told = flashpager("layout", "outline", traces[0], before, "-o", after, "--json").json
+    result = flashpager("layout", "outline", traces[0], before, "-o", after, "--json").json
     flashpager("record", "--java", "-o", traces[1], *command, after, "Main")
     sizes = []
     for trace in traces:
@@ -92,11 +92,11 @@ def test_parts_are_methods(tmp_path: Path) -> None:
         sizes.append({symbol["name"]: symbol["bytes"] for symbol in image["symbols"]})
     # What ends the program is executed once, and so is cold beside the loop.
     cold = {"Main.odd(int)", "Main.keep(int)", "Main.main(java.lang.String[])"}
-    assert {moved["method"] for moved in told["moved"]} == cold
-    for moved in told["moved"]:
+    assert {moved["method"] for moved in result["moved"]} == cold
+    for moved in result["moved"]:
         assert sizes[1][moved["method"]] == sizes[0][moved["method"]] - moved["saved_bytes"]
         assert moved["into"] in sizes[1]
-    assert set(sizes[1]) == set(sizes[0]) | {moved["into"] for moved in told["moved"]}
+    assert set(sizes[1]) == set(sizes[0]) | {moved["into"] for moved in result["moved"]}
 
 
 def test_jar(tmp_path: Path) -> None:

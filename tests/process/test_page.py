@@ -341,10 +341,10 @@ def test_an_interruption(program: Path) -> None:
         assert child.stdout and child.stderr  # noqa: PT018
         assert child.stdout.readline() == b"waits\n"
         child.send_signal(signal.SIGINT)
-        said = child.stderr.read().decode()
+        message = child.stderr.read().decode()
         assert child.wait() == 130
-    assert "misses" in said
-    assert "ended with signal SIGINT" in said
+    assert "misses" in message
+    assert "ended with signal SIGINT" in message
 
 
 def test_its_environment_is_as_given(tmp_path: Path) -> None:
@@ -354,9 +354,9 @@ def test_its_environment_is_as_given(tmp_path: Path) -> None:
     for given in ("libm.so.6", "libm.so.6:libdl.so.2", ""):
         variables = {"LD_PRELOAD": given} if given else {}
         done = process("page", *design, env=variables, cwd=tmp_path)
-        said = dict(line.split("=", 1) for line in done.out.splitlines() if "=" in line)
-        assert said.get("LD_PRELOAD", "") == given
-        assert not [name for name in said if name.startswith("FLASHPAGER_P")]
+        message = dict(line.split("=", 1) for line in done.out.splitlines() if "=" in line)
+        assert message.get("LD_PRELOAD", "") == given
+        assert not [name for name in message if name.startswith("FLASHPAGER_P")]
 
 
 @pytest.mark.parametrize(
@@ -379,9 +379,9 @@ def test_its_environment_is_as_given(tmp_path: Path) -> None:
 )
 def test_designs_that_cannot_be(flags: tuple[str, ...], words: list[str]) -> None:
     """In one line, before anything runs."""
-    said = fails("page", *flags, "--", "/usr/bin/false")
+    message = fails("page", *flags, "--", "/usr/bin/false")
     for word in words:
-        assert word in said
+        assert word in message
 
 
 def test_programs_that_cannot_be_paged(program: Path, tmp_path: Path) -> None:
@@ -429,10 +429,10 @@ def test_programs_that_the_pager_stops(program: Path) -> None:
     paged(*design, program)
     assert "was stopped: the program starts a thread" in fails("page", *design, program, "threads")
     for raw in ((), ("key",), ("all",)):
-        said = fails("page", *design, program, "patches", *raw)
-        assert "was stopped: the program changes its own code" in said
-    said = fails("page", *design, program, "closes", "all")
-    assert "was stopped: the program closed the descriptor of the pager" in said
+        message = fails("page", *design, program, "patches", *raw)
+        assert "was stopped: the program changes its own code" in message
+    message = fails("page", *design, program, "closes", "all")
+    assert "was stopped: the program closed the descriptor of the pager" in message
 
 
 def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
@@ -448,9 +448,9 @@ def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
         *("record", "--with-reads", "--section", _SECTIONS, "-o", reads, "--"), program, "reads"
     )
     assert "without --with-reads" in fails(*design, reads, "--", program, "reads")
-    said = fails(*design, text, "--", program)
-    assert "flashpager record --section .init,.plt" in said
-    assert ".text,.fini" in said
+    message = fails(*design, text, "--", program)
+    assert "flashpager record --section .init,.plt" in message
+    assert ".text,.fini" in message
     assert "holds part" in fails(*design, part, "--", program)
     assert "is not of" in fails(*design, other, "--", program)
 

@@ -339,10 +339,10 @@ int main(int argc, char **argv)
         passed = calls(trace, info)
         assert (passed["main"], passed["of_parent"], passed["of_child"]) == (1, 1, 0)
         # Lackey does not tell.
-        told = recorder != "lackey"
+        result = recorder != "lackey"
         left_out = "1 process that it started: record each program by itself"
-        assert info["left_out"] == [left_out] * told
-        assert (f"not recorded: {left_out}" in done.err) == told
+        assert info["left_out"] == [left_out] * result
+        assert (f"not recorded: {left_out}" in done.err) == result
 
     def test_children_that_outlive_the_program(self, tmp_path: Path) -> None:
         """A daemon left behind does not keep the recording from ending."""
@@ -451,8 +451,8 @@ int main(int argc, char **argv)
             env={"OF_USER": "set"},
         )
         assert done.raw == bytes(byte ^ 0x5A for byte in sent)
-        said, ours = done.err.splitlines()
-        assert said == "2 --json  -o set"
+        message, ours = done.err.splitlines()
+        assert message == "2 --json  -o set"
         assert ours.startswith(f"{tmp_path}/t.trace: ")
         assert " instructions in " in ours
 

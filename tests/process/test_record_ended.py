@@ -65,9 +65,9 @@ def test_a_program_that_waits_is_ended(tmp_path: Path, recorder: str) -> None:
     program = compile_with("gcc", tmp_path, "waits", WAITS, *kind_for(recorder))
     trace, file = tmp_path / "t.trace", tmp_path / "file"
     options = ("--recorder", recorder, "--call", "request:2", "-o", trace)
-    said = flashpager("record", *options, "--", program, file).err
+    message = flashpager("record", *options, "--", program, file).err
     assert not file.exists()
-    assert "the program was ended" in said
+    assert "the program was ended" in message
     info = info_of(trace)
     assert info["ending"] == "complete"
     assert "the program was ended there" in info["left_out"][0]
@@ -93,13 +93,13 @@ def test_threads_are_told(tmp_path: Path) -> None:
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "threads", THREADS, *KINDS["static"], "-pthread")
     trace = tmp_path / "t.trace"
-    said = flashpager("record", "-o", trace, "--", program).err
-    assert "t.trace, and 3 traces beside it: " in said
-    assert "earlier recording" not in said
-    said = flashpager("record", "--one-stream", "-o", trace, "--", program).err
-    assert "traces beside it" not in said
-    assert "t.thread-2.trace" in said
-    assert "of an earlier recording" in said
+    message = flashpager("record", "-o", trace, "--", program).err
+    assert "t.trace, and 3 traces beside it: " in message
+    assert "earlier recording" not in message
+    message = flashpager("record", "--one-stream", "-o", trace, "--", program).err
+    assert "traces beside it" not in message
+    assert "t.thread-2.trace" in message
+    assert "of an earlier recording" in message
 
 
 def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
     program = compile_with("gcc", tmp_path, "threads", source, *KINDS["static"], "-pthread")
     trace = tmp_path / "t.trace"
     options = ("--section", ".other", "-o", trace)
-    said = flashpager("record", *options, "--", program).err
-    assert "main: executed no placed code" in said
-    assert "t.trace is the trace of thread-2" in said
+    message = flashpager("record", *options, "--", program).err
+    assert "main: executed no placed code" in message
+    assert "t.trace is the trace of thread-2" in message
     assert info_of(trace)["thread"] == "thread-2"
 
 

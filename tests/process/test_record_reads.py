@@ -267,12 +267,12 @@ class TestProgram:
         """Reads change neither the runs nor what is counted of them."""
         without = recorded(tmp_path, program, *PART)
         assert executed(rows(trace)) == plain(without)
-        told, ever = info_of(trace), info_of(without)
+        result, ever = info_of(trace), info_of(without)
         for field in ("blocks", "instructions", "outside_instructions", "image_bytes"):
-            assert told[field] == ever[field]
-        assert told["bytes"] - told["read_bytes"] == ever["bytes"]
-        assert told["runs"] - told["reads"] - told["continued"] == ever["runs"]
-        assert told["reads"] > 1000
+            assert result[field] == ever[field]
+        assert result["bytes"] - result["read_bytes"] == ever["bytes"]
+        assert result["runs"] - result["reads"] - result["continued"] == ever["runs"]
+        assert result["reads"] > 1000
         flashpager("trace", "check", trace)
 
     def test_a_second_recorder_says_the_same(
@@ -329,11 +329,11 @@ class TestProgram:
         """The share of reads is said, and attribution has columns of its own for them."""
         info = info_of(trace)
         share = 100 * info["read_bytes"] / info["bytes"]
-        said = flashpager("trace", "info", trace).out
-        assert f"{info['reads']:,} of {info['read_bytes']:,} bytes, {share:.1f} % of all" in said
-        said = flashpager("attribute", trace, "--board", "rp2040").out
-        assert "read as data" in said
-        assert "of reads" in said
+        message = flashpager("trace", "info", trace).out
+        assert f"{info['reads']:,} of {info['read_bytes']:,} bytes, {share:.1f} % of all" in message
+        message = flashpager("attribute", trace, "--board", "rp2040").out
+        assert "read as data" in message
+        assert "of reads" in message
         assert "read as data" in flashpager("simulate", trace, "--board", "rp2040").out
 
     def test_round_trips(self, tmp_path: Path, trace: Path) -> None:

@@ -149,7 +149,7 @@ class TestRefused:
     """What cannot be recorded is said in a line."""
 
     @pytest.mark.parametrize(
-        ("options", "said"),
+        ("options", "message"),
         [
             (["--from", "nowhere"], "--from nowhere: no such function in what is placed (.text"),
             (["--to", "0x10"], "--to 0x10: lies in nothing that is placed (.text"),
@@ -162,12 +162,12 @@ class TestRefused:
             (["--java", "--from", "function"], "leave it out (--java records bytecode)"),
         ],
     )
-    def test_line(self, tmp_path: Path, options: list[str], said: str) -> None:
+    def test_line(self, tmp_path: Path, options: list[str], message: str) -> None:
         """No trace is left."""
         need("qemu-x86_64")
         program, _ = x86_loop(tmp_path, times=TIMES)
         trace = tmp_path / "t.trace"
-        assert said in fails("record", *options, "-o", trace, "--", program)
+        assert message in fails("record", *options, "-o", trace, "--", program)
         assert not [*tmp_path.glob("*trace*")]
 
     def test_calls_of_another_thread(self, tmp_path: Path) -> None:
@@ -290,8 +290,8 @@ class TestCalls:
             "again": (3, 2, 5 + 3),
         }
         flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
-        asked = [option for name in expected for option in ("--calls", name)]
-        timed = flashpager("simulate", trace, *asked, "--json").json["calls"]
+        arguments = [option for name in expected for option in ("--calls", name)]
+        timed = flashpager("simulate", trace, *arguments, "--json").json["calls"]
         assert [each["calls"] for each in timed] == [count for count, *_ in expected.values()]
         record = ("record", "--recorder", recorder, "-o", trace, "--call")
         for name, (_, number, instructions) in expected.items():

@@ -195,9 +195,9 @@ int main(void)
                     os.read(reader, 1 << 20)
             assert os.read(child.stdout.fileno(), 1) == b"."
             os.close(reader)
-            said, _ = child.communicate(timeout=60)
+            message, _ = child.communicate(timeout=60)
         os.close(tail)
-        assert (said, child.returncode) == (b"1 1\n", 0)
+        assert (message, child.returncode) == (b"1 1\n", 0)
 
     def test_becoming_another_program(self, tmp_path: Path) -> None:
         """What it executes then is not its own; the trace says that its end was not seen."""

@@ -27,17 +27,17 @@ def test_full_standard_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("closed", "arguments", "said"),
+    ("closed", "arguments", "message"),
     [(">&-", "t.trace", b"standard output is closed"), ("<&-", "-", b"standard input is closed")],
 )
-def test_closed_streams(tmp_path: Path, closed: str, arguments: str, said: bytes) -> None:
+def test_closed_streams(tmp_path: Path, closed: str, arguments: str, message: bytes) -> None:
     """One line, and no exit code of an unmet need."""
     import_csv(tmp_path, "0,12\n100,40\n", "t.trace")
     command = f'"$1" simulate {arguments} {closed}'
     shell = ["sh", "-c", command, "sh", str(COMMAND)]
     done = subprocess.run(shell, capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -73,13 +73,13 @@ def test_a_full_disk(tmp_path: Path, name: str, size: str) -> None:
     trace = import_csv(tmp_path, "0,12\n100,40\n" * 50)
     disk = tmp_path / "disk"
     disk.mkdir()
-    code, said, left = on_a_small_disk(disk, size, "explore", trace, *MANY, "-o", disk / name)
-    assert code == 2, said
+    code, message, left = on_a_small_disk(disk, size, "explore", trace, *MANY, "-o", disk / name)
+    assert code == 2, message
     # Behind a table of what is left when the disk is full at the last moment.
-    line = said.splitlines()[-1]
-    assert line.startswith(f"flashpager: {disk / name}: No space left on device"), said
+    line = message.splitlines()[-1]
+    assert line.startswith(f"flashpager: {disk / name}: No space left on device"), message
     for internal in ("cells", "hrift", "partial"):
-        assert internal not in said
+        assert internal not in message
     assert set(left) <= {f".{name}.cells"}
 
 
@@ -101,9 +101,9 @@ def test_a_disk_that_takes_nothing(arguments: tuple[str, ...], tmp_path: Path) -
     disk = tmp_path / "disk"
     disk.mkdir()
     words = [word.format(trace=trace, disk=disk) for word in arguments]
-    code, said, left = on_a_small_disk(disk, "64K,ro", *words)
-    assert code == 2, said
-    assert f"flashpager: {words[-1]}: Read-only file system" in said
+    code, message, left = on_a_small_disk(disk, "64K,ro", *words)
+    assert code == 2, message
+    assert f"flashpager: {words[-1]}: Read-only file system" in message
     assert left == []
 
 

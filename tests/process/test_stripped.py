@@ -52,21 +52,21 @@ def test_functions(tmp_path: Path, prefix: str, emulator: str, libraries: str) -
         flashpager("record", *flags, "--", program, env=environment)
         subprocess.run([f"{prefix}strip", program], check=True)
     assert pl.read_parquet(traces[0]).equals(pl.read_parquet(traces[1]))
-    named, told = map(_symbols, traces)
+    named, result = map(_symbols, traces)
 
-    assert told
-    for offset, (name, size) in told.items():
+    assert result
+    for offset, (name, size) in result.items():
         known, bytes_of_known = named[offset]
         assert size >= bytes_of_known
         assert name == known or name.startswith("sub_")
     # The index of ARM leaves out what is unwound as the function before it.
     own = {"sum", "text", "twice", "main"}
-    begun = {named[offset][0] for offset in told} & own
+    begun = {named[offset][0] for offset in result} & own
     assert begun == own or ("arm-" in prefix and len(begun) > 1)
 
     order = tmp_path / "order.txt"
     shown = flashpager("layout", traces[1], "--evaluations", "20", "-o", order).out
     assert "found" in shown
     assert "sub_" in order.read_text(encoding="utf-8")
-    said = flashpager("attribute", traces[1]).err
-    assert "that no symbol names" in said
+    message = flashpager("attribute", traces[1]).err
+    assert "that no symbol names" in message

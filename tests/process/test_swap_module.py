@@ -127,14 +127,14 @@ def test_a_kernel_swaps_and_loses_no_page(
     machine: vm.VirtualMachine, medium: str, layout: str
 ) -> None:
     """A VM works on more memory than is free."""
-    said = _swap(machine, medium, layout)
+    message = _swap(machine, medium, layout)
     if medium == "mtdram":
-        _several(said)
+        _several(message)
 
 
-def _several(said: str) -> None:
+def _several(message: str) -> None:
     """Fail where devices of two kinds were not added and removed as they should be."""
-    lines = re.findall(r"^several: flashpager-swap(?:-mtd)?: (.*)$", said, re.MULTILINE)
+    lines = re.findall(r"^several: flashpager-swap(?:-mtd)?: (.*)$", message, re.MULTILINE)
     words = [
         "fpswap0: 4096 slots, fragments",
         "fpswap1: ",
@@ -143,16 +143,16 @@ def _several(said: str) -> None:
         "fpswap1 is in use",
         "there is no fpswap2",
     ]
-    assert len(lines) == len(words), said
+    assert len(lines) == len(words), message
     for line, first in zip(lines, words, strict=True):
-        assert line.startswith(first), said
-    assert re.search(r"^added 1 format N$", said, re.MULTILINE), said
-    assert "removed: fpswap2" not in said, said
+        assert line.startswith(first), message
+    assert re.search(r"^added 1 format N$", message, re.MULTILINE), message
+    assert "removed: fpswap2" not in message, message
     # What was on the other device is still there, and the MTD is free.
-    sums = re.findall(r"^(\w{32})  -$", said, re.MULTILINE)
-    assert len(sums) == 2, said
-    assert sums[0] == sums[1], said
-    assert re.search(r"^given back$", said, re.MULTILINE), said
+    sums = re.findall(r"^(\w{32})  -$", message, re.MULTILINE)
+    assert len(sums) == 2, message
+    assert sums[0] == sums[1], message
+    assert re.search(r"^given back$", message, re.MULTILINE), message
 
 
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
@@ -164,56 +164,56 @@ def _swap(machine: vm.VirtualMachine, medium: str, layout: str, memory_less: int
     (memory, size, work), refused = CASES[medium, layout]
     variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout}
     variables |= {"SIZE": str(size), "WORK": str(work)}
-    said = machine.run(variables, memory - memory_less)
-    check(said, medium, work, refused)
-    return said
+    message = machine.run(variables, memory - memory_less)
+    check(message, medium, work, refused)
+    return message
 
 
-def check(said: str, medium: str, work: int, refused: Sequence[str]) -> None:
+def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
     """Fail where a machine that worked on so many MB did not say that all is right."""
-    assert re.search(rf"^wrong pages 0 of {work * 256}$", said, re.MULTILINE), said
-    swapped = re.findall(r"^pswp(?:in|out) (\d+)", said, re.MULTILINE)
-    assert len(swapped) == 2, said
-    assert min(map(int, swapped)) >= 1000, said
+    assert re.search(rf"^wrong pages 0 of {work * 256}$", message, re.MULTILINE), message
+    swapped = re.findall(r"^pswp(?:in|out) (\d+)", message, re.MULTILINE)
+    assert len(swapped) == 2, message
+    assert min(map(int, swapped)) >= 1000, message
     # No read and no write failed, none was invalid, and slots were freed.
-    stat = re.search(r"^io_stat +(\d+) +(\d+) +(\d+) +(\d+)", said, re.MULTILINE)
-    assert stat, said
-    assert [int(number) for number in stat.groups()[:3]] == [0, 0, 0], said
-    assert int(stat[4]) > 1000, said
+    stat = re.search(r"^io_stat +(\d+) +(\d+) +(\d+) +(\d+)", message, re.MULTILINE)
+    assert stat, message
+    assert [int(number) for number in stat.groups()[:3]] == [0, 0, 0], message
+    assert int(stat[4]) > 1000, message
     # What an MTD was asked for is counted, in pages.
-    moved = re.search(r"^bd_stat +\d+ +(\d+) +(\d+)", said, re.MULTILINE)
-    assert moved, said
-    assert (min(map(int, moved.groups())) > 1000) == (medium != "ram"), said
+    moved = re.search(r"^bd_stat +\d+ +(\d+) +(\d+)", message, re.MULTILINE)
+    assert moved, message
+    assert (min(map(int, moved.groups())) > 1000) == (medium != "ram"), message
     # The most that was ever used is not less than what is used now.
-    used = re.search(r"^mm_stat +\d+ +\d+ +(\d+) +(\d+) +(\d+)", said, re.MULTILINE)
-    assert used, said
-    assert 0 < int(used[1]) < int(used[3]) <= int(used[2]), said
+    used = re.search(r"^mm_stat +\d+ +\d+ +(\d+) +(\d+) +(\d+)", message, re.MULTILINE)
+    assert used, message
+    assert 0 < int(used[1]) < int(used[3]) <= int(used[2]), message
     # Discarded slots are counted as freed ones, of which there is one in 4096 bytes.
-    assert re.search(r"^discarded 10$", said, re.MULTILINE), said
+    assert re.search(r"^discarded 10$", message, re.MULTILINE), message
     # The bytes of a request are 32 bits: what is to be zeroed is cut into pieces that fit.
-    zeroes = re.search(r"^zeroes (\d+)$", said, re.MULTILINE)
-    assert zeroes, said
-    assert 0 < int(zeroes[1]) < 2**32, said
-    assert int(zeroes[1]) % 4096 == 0, said
-    assert re.search(r"^check ok$", said, re.MULTILINE), said
-    assert re.search(r"^removed$", said, re.MULTILINE), said
+    zeroes = re.search(r"^zeroes (\d+)$", message, re.MULTILINE)
+    assert zeroes, message
+    assert 0 < int(zeroes[1]) < 2**32, message
+    assert int(zeroes[1]) % 4096 == 0, message
+    assert re.search(r"^check ok$", message, re.MULTILINE), message
+    assert re.search(r"^removed$", message, re.MULTILINE), message
     # While pages go out and come back the module allocates nothing, and others do.
-    assert re.search(r"^allocations ours 0$", said, re.MULTILINE), said
-    assert re.search(r"^allocations tracing [1-9]", said, re.MULTILINE), said
+    assert re.search(r"^allocations ours 0$", message, re.MULTILINE), message
+    assert re.search(r"^allocations tracing [1-9]", message, re.MULTILINE), message
     # The kernel said what it was told to swap to, and nothing else; a busy host is not its fault.
     other = "random: crng init done|clocksource: Long readout|hrtimer: interrupt took"
-    kernel = re.findall(rf"^dmesg: (?!{other})(.*)$", said, re.MULTILINE)
+    kernel = re.findall(rf"^dmesg: (?!{other})(.*)$", message, re.MULTILINE)
     assert [words.split(":")[0].split(" ")[0] for words in kernel] == [
         "flashpager-swap",
         "Adding",
-    ], said
-    assert "while in use" not in said, said
+    ], message
+    assert "while in use" not in message, message
     # What cannot be is refused by a line that says so, and nothing is left of it.
-    assert not re.search(r"^(taken|left behind)", said, re.MULTILINE), said
-    refusals = re.findall(r"^refused: flashpager-swap(?:-mtd)?: (.*)$", said, re.MULTILINE)
-    assert len(refusals) == len(refused), said
+    assert not re.search(r"^(taken|left behind)", message, re.MULTILINE), message
+    refusals = re.findall(r"^refused: flashpager-swap(?:-mtd)?: (.*)$", message, re.MULTILINE)
+    assert len(refusals) == len(refused), message
     for line, words in zip(refusals, refused, strict=True):
-        assert line.startswith(words), said
+        assert line.startswith(words), message
 
 
 def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) -> None:

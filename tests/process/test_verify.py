@@ -91,9 +91,9 @@ def test_avr(tmp_path: Path, design: tuple[str, ...]) -> None:
     on_avr = ("--device", "atmega1284p", "--json")
     done = flashpager("verify", trace, "--part", part, *design, *on_avr, code=None)
     _need_simavr(done)
-    told = done.json
-    assert told["equal"]
-    assert told["cycles"] > 20 * told["trace"]["bytes"]
+    result = done.json
+    assert result["equal"]
+    assert result["cycles"] > 20 * result["trace"]["bytes"]
 
 
 def test_avr_is_full() -> None:
@@ -140,8 +140,8 @@ def test_illegal_use_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert text.count(right) == 1
     (copy / "pager.c").write_text(text.replace(right, ""), encoding="utf-8")
     monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
-    said = fails("verify", _short(tmp_path), "--part", "W25N01GV")
-    assert "use while busy" in said
+    message = fails("verify", _short(tmp_path), "--part", "W25N01GV")
+    assert "use while busy" in message
 
 
 def test_other_counts_differ() -> None:
@@ -171,13 +171,13 @@ def test_image(tmp_path: Path) -> None:
     assert "all 20 are equal" in done.out
     assert "pattern" not in done.err
     image.write_bytes(b"x" * (size - 1))
-    said = fails("verify", trace, "--part", "W25N01GV", "--image", image)
-    assert f"{size - 1} bytes" in said
-    assert str(size) in said
+    message = fails("verify", trace, "--part", "W25N01GV", "--image", image)
+    assert f"{size - 1} bytes" in message
+    assert str(size) in message
 
 
 @pytest.mark.parametrize(
-    ("design", "said"),
+    ("design", "message"),
     [
         (("--policy", "arc"), "policy arc"),
         (("--lookup", "tree"), "--lookup tree"),
@@ -189,15 +189,15 @@ def test_image(tmp_path: Path) -> None:
     ],
     ids=lambda given: given[0] if isinstance(given, tuple) else None,
 )
-def test_refusals(design: tuple[str, ...], said: str) -> None:
+def test_refusals(design: tuple[str, ...], message: str) -> None:
     """One line says what cannot be."""
     need(*_TOOLS)
     part = () if "--part" in design else ("--part", "W25N01GV")
-    assert said in fails("verify", _SENSORS, *part, *design)
+    assert message in fails("verify", _SENSORS, *part, *design)
 
 
 @pytest.mark.parametrize(
-    ("macro", "said"),
+    ("macro", "message"),
     [
         ("PAGE_BYTES=48", "no power of two"),
         ("FRAMES=0", "from 1 to 32000"),
@@ -207,7 +207,7 @@ def test_refusals(design: tuple[str, ...], said: str) -> None:
     ],
     ids=lambda given: given.partition("=")[0],
 )
-def test_designs_that_are_none(tmp_path: Path, macro: str, said: str) -> None:
+def test_designs_that_are_none(tmp_path: Path, macro: str, message: str) -> None:
     """The header refuses what the pager would go wrong with."""
     macros = {
         "POLICY": "FP_PAGER_CLOCK",
@@ -230,14 +230,14 @@ def test_designs_that_are_none(tmp_path: Path, macro: str, said: str) -> None:
     need("cc")
     assert complaint(macros) == ""
     name, _, value = macro.partition("=")
-    assert said in complaint(macros | {name: value})
+    assert message in complaint(macros | {name: value})
 
 
 def test_missing_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The package is named."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = fails("verify", _SENSORS, "--part", "W25N01GV")
-    assert "apt install gcc-arm-none-eabi" in said
+    message = fails("verify", _SENSORS, "--part", "W25N01GV")
+    assert "apt install gcc-arm-none-eabi" in message
 
 
 def test_deploy(tmp_path: Path) -> None:
@@ -302,9 +302,9 @@ def test_image_out_of_a_program(tmp_path: Path, command: str) -> None:
     (tmp_path / "app.din").write_text("2 8000\n2 8004\n2 8008\n2 8000\n", encoding="ascii")
     imported = ("trace", "import", tmp_path / "app.din")
     flashpager(*imported, "--elf", program, "-o", trace)
-    asked = (command, trace, *_SMALL)
+    arguments = (command, trace, *_SMALL)
     place = ("-o", tmp_path / "made") if command == "deploy" else ()
-    done = flashpager(*asked, "--image", program, *place)
+    done = flashpager(*arguments, "--image", program, *place)
     if command == "deploy":
         plain = tmp_path / "plain.bin"
         copy = ["arm-none-eabi-objcopy", "-O", "binary", "-j", ".text", str(program), str(plain)]
@@ -316,42 +316,54 @@ def test_image_out_of_a_program(tmp_path: Path, command: str) -> None:
         assert "pattern" not in done.err
     swapped = "\n".join(reversed(source.splitlines())) + "\n"
     other = _linked(tmp_path, "other", swapped, "-fno-toplevel-reorder")
-    said = fails(*asked, "--image", other, *place)
-    assert f"{other}: is not the version that was recorded: one lies elsewhere" in said
+    message = fails(*arguments, "--image", other, *place)
+    assert f"{other}: is not the version that was recorded: one lies elsewhere" in message
     longer = _linked(tmp_path, "longer", source + "int three(int a) { return a * two(a); }\n")
-    said = fails(*asked, "--image", longer, *place)
-    assert "belongs to none of the trace's files (app.elf: its sections lie elsewhere" in said
+    message = fails(*arguments, "--image", longer, *place)
+    assert "belongs to none of the trace's files (app.elf: its sections lie elsewhere" in message
     named = "-Wl,--build-id,--section-start=.note.gnu.build-id=0x1000"
     first = _linked(tmp_path, "first", source, named)
     second = _linked(tmp_path, "second", source.replace("17", "19"), named)
     flashpager(*imported, "--elf", first, "-o", trace)
-    said = fails(*asked, "--image", second, *place)
-    assert "belongs to none of the trace's files (first.elf: its build id " in said
+    message = fails(*arguments, "--image", second, *place)
+    assert "belongs to none of the trace's files (first.elf: its build id " in message
 
 
 def test_deploy_over_the_ram_of_the_chip(tmp_path: Path) -> None:
     """What does not fit it is refused, and nothing is written; the board says how much it has."""
     need("arm-none-eabi-gcc", "avr-gcc")
     out = ("-o", tmp_path / "out")
-    said = fails("deploy", _SENSORS, "--board", "micaz", "--policy", "clock", "--cache", "8K", *out)
-    assert "bytes of RAM, 8,192 of them frames, and the chip has 4,096: take a smaller" in said
+    message = fails(
+        "deploy", _SENSORS, "--board", "micaz", "--policy", "clock", "--cache", "8K", *out
+    )
+    assert "bytes of RAM, 8,192 of them frames, and the chip has 4,096: take a smaller" in message
     # The frames alone would fit.
-    asked = ("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "clock", "--cache", "4K", *out)
-    assert "4,096 of them frames, and the chip has 4,200" in fails(*asked, "--chip-ram", "4200")
+    arguments = (
+        "deploy",
+        _SENSORS,
+        "--part",
+        "W25N01GV",
+        "--policy",
+        "clock",
+        "--cache",
+        "4K",
+        *out,
+    )
+    assert "4,096 of them frames, and the chip has 4,200" in fails(*arguments, "--chip-ram", "4200")
     assert not (tmp_path / "out").exists()
-    flashpager(*asked, "--chip-ram", "4200", "--lookup", "scan")
+    flashpager(*arguments, "--chip-ram", "4200", "--lookup", "scan")
     for program in ("card-firmware.trace", "java/oath.trace"):
         trace = ROOT / "examples/traces" / program
         flashpager("deploy", trace, "--board", "atmega1284p", *out)
-    said = fails("deploy", _SENSORS, "--board", "atmega1284p", "--cache", "40K", *out)
-    assert "40,960 of them frames, and the chip has 16,384" in said
+    message = fails("deploy", _SENSORS, "--board", "atmega1284p", "--cache", "40K", *out)
+    assert "40,960 of them frames, and the chip has 16,384" in message
 
 
 def test_deploy_over_what_an_avr_addresses(tmp_path: Path) -> None:
     """It is said that the pager cannot be compiled for it."""
     need("arm-none-eabi-gcc", "avr-gcc")
-    asked = ("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "clock", "--cache", "1M")
-    done = flashpager(*asked, "-o", tmp_path / "out")
+    arguments = ("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "clock", "--cache", "1M")
+    done = flashpager(*arguments, "-o", tmp_path / "out")
     assert "AVR: cannot address it" in done.out
     assert "of them cursors" in done.out
 
@@ -361,29 +373,29 @@ def test_images_that_are_too_large(tmp_path: Path, command: str) -> None:
     """The pager has signed offsets of 32 bits."""
     trace = import_csv(tmp_path, "0,4\n3000000000,4\n")
     out = ("-o", tmp_path / "out") if command == "deploy" else ()
-    said = fails(command, trace, "--part", "W25N01GV", *out)
-    assert "an image of 3,000,000,004 bytes: the pager takes up to 2,147,418,112" in said
+    message = fails(command, trace, "--part", "W25N01GV", *out)
+    assert "an image of 3,000,000,004 bytes: the pager takes up to 2,147,418,112" in message
 
 
 def test_deploy_a_row(tmp_path: Path) -> None:
     """A row of an exploration is the design that it was made with."""
     need("arm-none-eabi-gcc")
     table = tmp_path / "designs.csv"
-    asked = ("--part", "W25N01GV", "--register", "start-column", "--policy", "clock")
-    flashpager("explore", _SENSORS, *asked, "--cache", "1K,2K", "-o", table)
+    arguments = ("--part", "W25N01GV", "--register", "start-column", "--policy", "clock")
+    flashpager("explore", _SENSORS, *arguments, "--cache", "1K,2K", "-o", table)
     sizes = [row["cache_bytes"] for row in pl.read_csv(table).iter_rows(named=True)]
     number = sizes.index(2048) + 1
     done = flashpager("deploy", _SENSORS, "--row", f"{table}:{number}", "-o", tmp_path / "row")
-    flashpager("deploy", _SENSORS, *asked, "--cache", "2K", "-o", tmp_path / "flags")
+    flashpager("deploy", _SENSORS, *arguments, "--cache", "2K", "-o", tmp_path / "flags")
     headers = [tmp_path / name / "fp_pager_design.h" for name in ("row", "flags")]
     assert headers[0].read_bytes() == headers[1].read_bytes()
     assert f"design: {table}:{number}: W25N01GV, clock, 32 pages of 64, start-column" in done.out
-    for flags, said in (
+    for flags, message in (
         ((f"{table}:0",), "the table has 2 rows"),
         ((f"{table}:3",), "the table has 2 rows"),
         ((str(table),), "is no table and row, as designs.parquet:1"),
         ((f"{tmp_path}/none.csv:1",), "none.csv: No such file"),
         ((f"{table}:1", "--policy", "lru"), "--row says the whole design"),
     ):
-        assert said in fails("deploy", _SENSORS, "--row", *flags, "-o", tmp_path / "no")
+        assert message in fails("deploy", _SENSORS, "--row", *flags, "-o", tmp_path / "no")
     assert not (tmp_path / "no").exists()

@@ -534,11 +534,11 @@ def test_a_critical_block_changes_no_count(
     programs: Programs, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block is mapped alone, the rest comes by DMA: the counts are those of whole pages."""
-    told = _spy(monkeypatch)
+    result = _spy(monkeypatch)
     trace, file = programs.get(case.program, case.state, reads=case.reads)
     design = (*_BLOCKS, *case.design)
     assert "all 21 are equal" in flashpager("verify", trace, *design, "--program", file).out
-    assert 0 < told["rest_faults"] <= told["misses"]
+    assert 0 < result["rest_faults"] <= result["misses"]
 
 
 @pytest.mark.parametrize(
@@ -801,7 +801,7 @@ _BY_LOAD = 2
 
 def _spy(monkeypatch: pytest.MonkeyPatch, trouble: str = "") -> dict[str, int]:
     """Keep what the machine says beside the counts; let a page of its flash be in trouble."""
-    told: dict[str, int] = {}
+    result: dict[str, int] = {}
     run = subprocess.run
 
     def spied(command: list[str], **how: Any) -> Any:  # noqa: ANN401  (as subprocess.run has it)
@@ -814,40 +814,40 @@ def _spy(monkeypatch: pytest.MonkeyPatch, trouble: str = "") -> dict[str, int]:
         done = run(command, **how)
         lines = f"{done.stdout}{done.stderr}".splitlines() if "-kernel" in command else []
         pairs = (line.rpartition(" ") for line in lines)
-        told.update({name: int(value) for name, _, value in pairs if value.isdecimal()})
+        result.update({name: int(value) for name, _, value in pairs if value.isdecimal()})
         return done
 
     monkeypatch.setattr(subprocess, "run", spied)
-    return told
+    return result
 
 
 def test_interrupts_in_the_handler(
     on_n800: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others come while a fault is served, and change no count and no output."""
-    told = _spy(monkeypatch)
+    result = _spy(monkeypatch)
     monkeypatch.setattr(paged, "_TICK", 1)
     trace, file = on_n800["firmware"]
     flashpager("verify", trace, *_N800, "--program", file)
-    loads = told["chip_loads"] + told["chip_sector_loads"]
-    assert told["interrupts_done"] == loads
-    assert told["literals"] > 0
-    assert told["interrupts_in_handler"] > _BY_LOAD * loads + 500
-    assert told["interrupts_ticks"] > told["interrupts_in_handler"] - _BY_LOAD * loads
+    loads = result["chip_loads"] + result["chip_sector_loads"]
+    assert result["interrupts_done"] == loads
+    assert result["literals"] > 0
+    assert result["interrupts_in_handler"] > _BY_LOAD * loads + 500
+    assert result["interrupts_ticks"] > result["interrupts_in_handler"] - _BY_LOAD * loads
 
 
 def test_a_onenand_that_fails_once(
     on_n800: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The chip tells an error; it is tried again, and the program does not notice."""
-    told = _spy(monkeypatch, "on")
+    result = _spy(monkeypatch, "on")
     trace, file = on_n800["firmware"]
     done = flashpager("verify", trace, *_N800, "--program", file, "--json", code=1).json
-    assert told["retries"] == 1
+    assert result["retries"] == 1
     differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
     # What the chip did beside.
     assert differ == {"loads and prefetches, by the chip"}
-    assert told["chip_loads"] == told["loads"] + 1
+    assert result["chip_loads"] == result["loads"] + 1
 
 
 @pytest.mark.parametrize("machine", _ONENANDS)

@@ -132,9 +132,9 @@ def test_deploy(card: _Card, tmp_path: Path) -> None:
 def test_counts_are_those_of_simulate(card: _Card, design: tuple[str, ...]) -> None:
     """With the bytes of tags on the bus, and of which a MAC was taken."""
     need(*_TOOLS)
-    told = flashpager("verify", card.trace, *_DESIGN, *design, *card.secret(), "--json").json
-    assert told["equal"]
-    by_name = {each["count"]: each for each in told["counts"]}
+    result = flashpager("verify", card.trace, *_DESIGN, *design, *card.secret(), "--json").json
+    assert result["equal"]
+    by_name = {each["count"]: each for each in result["counts"]}
     simulated = flashpager("simulate", card.trace, *_DESIGN, *design, "--json").json["counts"]
     tag = int(design[-1]) if "--tag" in design else 8
     assert by_name["misses"]["device"] > 0
@@ -194,18 +194,18 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
         assert said in done.out, name
         assert done.out.count("\n") == 1
         assert done.err == ""
-    told = flashpager("verify", card.trace, *words, "--json", code=1).json
-    assert told["refused"] == done.out.strip()
-    assert not told["equal"]
+    result = flashpager("verify", card.trace, *words, "--json", code=1).json
+    assert result["refused"] == done.out.strip()
+    assert not result["equal"]
 
 
 def test_counts_of_a_device_of_ones_own(card: _Card, tmp_path: Path) -> None:
     """They may have those of tags."""
     counts = flashpager("simulate", card.trace, *_DESIGN, "--json").json["counts"]
-    told = tmp_path / "counts.txt"
+    result = tmp_path / "counts.txt"
     names = ("misses", "tag_bytes_fetched", "mac_bytes")
-    told.write_text("".join(f"{name} {counts[name]}\n" for name in names), encoding="ascii")
-    own = ("verify", card.trace, *_DESIGN, "--counts", told)
+    result.write_text("".join(f"{name} {counts[name]}\n" for name in names), encoding="ascii")
+    own = ("verify", card.trace, *_DESIGN, "--counts", result)
     assert "all 3 are equal" in flashpager(*own).out
     # Without tags none are fetched.
     assert "2 of 3 counts differ" in flashpager(*own, "--tag", "none", code=1).out
@@ -228,16 +228,16 @@ def test_time_of_checks(tmp_path: Path) -> None:
     secret = ("--mac", "aes-cmac", "--key", key, "--image-version", "1")
     design = (*_DESIGN, "--cache", "6K")
     fit = ("--fit", board, "--fit-runs", "5000", "--json")
-    told = _on_avr(flashpager("verify", trace, *design, *secret, *_AVR, *fit, code=None)).json
-    assert told["equal"]
-    for part in told["parts"]:
+    result = _on_avr(flashpager("verify", trace, *design, *secret, *_AVR, *fit, code=None)).json
+    assert result["equal"]
+    for part in result["parts"]:
         assert all(abs(each["error"]) < 0.01 for each in part["times"])
-    assert told["jobs"][0]["check"] > told["jobs"][0]["fetch"]
+    assert result["jobs"][0]["check"] > result["jobs"][0]["fetch"]
     assert "mac_block_ns" in board.read_text(encoding="utf-8")
     other = ("--board", board, "--cache-page", "256", "--tag", "7")
-    told = flashpager("verify", trace, *other, *secret, *_AVR, "--json", code=0).json
-    assert told["equal"]
-    assert told["untimed"] is None
+    result = flashpager("verify", trace, *other, *secret, *_AVR, "--json", code=0).json
+    assert result["equal"]
+    assert result["untimed"] is None
     # Without them, the same board answers for a chip that is trusted.
     times = [
         flashpager("simulate", trace, "--board", board, "--tag", tag, "--json").json["time"]

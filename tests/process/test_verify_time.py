@@ -43,8 +43,8 @@ def _verify(*arguments: str | Path, code: int | None = None) -> Finished:
     return done
 
 
-def _errors(told: list[dict[str, Any]]) -> dict[str, float]:
-    return {each["time"]: each["error"] for each in told}
+def _errors(result: list[dict[str, Any]]) -> dict[str, float]:
+    return {each["time"]: each["error"] for each in result}
 
 
 def _in_nanoseconds(board: Path, name: str, factor: float) -> None:
@@ -75,19 +75,19 @@ def test_prices_tell_what_they_were_not_fitted_to(
     """The rest of the trace, and then all of it from the board's file."""
     board = tmp_path / "own.toml"
     fit = ("--fit", board, "--fit-runs", str(_FIT_RUNS))
-    told = _verify(trace, *_PART, *design, *_AVR, *fit, "--json", code=0).json
-    assert told["equal"]
-    assert [part["runs"] for part in told["parts"]] == [_FIT_RUNS, _RUNS - _FIT_RUNS]
-    for part in told["parts"]:
+    result = _verify(trace, *_PART, *design, *_AVR, *fit, "--json", code=0).json
+    assert result["equal"]
+    assert [part["runs"] for part in result["parts"]] == [_FIT_RUNS, _RUNS - _FIT_RUNS]
+    for part in result["parts"]:
         assert all(abs(error) < 0.01 for error in _errors(part["times"]).values())
     written = board.read_text(encoding="utf-8")
     assert "avr-gcc" in written
     assert "20 MHz" not in written
-    told = _verify(trace, "--board", board, *_lookup(design), *_AVR, "--json", code=0).json
-    assert told["equal"]
-    assert told["untimed"] is None
-    assert set(_errors(told["times"])) == {"paging", "bytes"}
-    assert sum(told["jobs"][0][name] for name in ("lookup", "fetch", "fault")) > 0
+    result = _verify(trace, "--board", board, *_lookup(design), *_AVR, "--json", code=0).json
+    assert result["equal"]
+    assert result["untimed"] is None
+    assert set(_errors(result["times"])) == {"paging", "bytes"}
+    assert sum(result["jobs"][0][name] for name in ("lookup", "fetch", "fault")) > 0
 
 
 def _lookup(design: tuple[str, ...]) -> tuple[str, ...]:
@@ -115,14 +115,14 @@ def _fitted(trace: Path, tmp_path: Path) -> _Board:
 def test_other_shapes(fitted: _Board) -> None:
     """What was fitted to one shape tells others: another register, a fuller cache."""
     for shape in (("--register", "start-column"), ("--cache", "1K")):
-        told = _verify(fitted.trace, "--board", fitted.path, *shape, *_AVR, "--json", code=0).json
-        assert told["equal"]
-        assert abs(_errors(told["times"])["paging"]) < 0.01, shape
+        result = _verify(fitted.trace, "--board", fitted.path, *shape, *_AVR, "--json", code=0).json
+        assert result["equal"]
+        assert abs(_errors(result["times"])["paging"]) < 0.01, shape
     # Of other pages the compiler makes other code: that is found, and the counts are equal.
     other = (fitted.trace, "--board", fitted.path, "--cache-page", "32", *_AVR, "--json")
-    told = _verify(*other, code=1).json
-    assert told["equal"]
-    assert abs(_errors(told["times"])["paging"]) > 0.01
+    result = _verify(*other, code=1).json
+    assert result["equal"]
+    assert abs(_errors(result["times"])["paging"]) > 0.01
 
 
 def test_wrong_prices_are_found(fitted: _Board) -> None:
@@ -144,7 +144,7 @@ def test_wrong_prices_are_found(fitted: _Board) -> None:
 
 def test_what_is_not_compared_is_said(fitted: _Board) -> None:
     """No prices, another schedule, chips that an AVR's pins have not."""
-    for design, said in (
+    for design, message in (
         (_PART, "--fit FILE"),
         (("--board", fitted.path, "--schedule", "sequential"), "searches while the flash loads"),
         (("--board", fitted.path, "--codeword", "512"), "no ECC"),
@@ -153,25 +153,25 @@ def test_what_is_not_compared_is_said(fitted: _Board) -> None:
     ):
         done = _verify(fitted.trace, *design, *_AVR, code=0)
         assert "time is not compared" in done.err
-        assert said in done.err, done.err
+        assert message in done.err, done.err
 
 
 def test_refusals(trace: Path, tmp_path: Path) -> None:
     """One line says what cannot be fitted, and no file is left."""
     need("avr-gcc", "arm-none-eabi-gcc")
     board = tmp_path / "own.toml"
-    for arguments, said in (
+    for arguments, message in (
         ((*_AVR, *_PART, "--fit-runs", str(_RUNS)), f"{_RUNS} runs"),
         ((*_AVR, "--part", "W25N01GV"), "parallel NAND"),
         (("--device", "cortex-m3", *_PART), "no clock"),
         ((*_AVR, *_PART, "--codeword", "512"), "no ECC"),
     ):
-        assert said in fails("verify", trace, *arguments, "--fit", board)
+        assert message in fails("verify", trace, *arguments, "--fit", board)
         assert not board.exists()
 
 
 @pytest.mark.parametrize(
-    ("file", "right", "wrong", "said"),
+    ("file", "right", "wrong", "message"),
     [
         (
             "verify/nand_pins.c",
@@ -200,7 +200,7 @@ def test_illegal_use(
     file: str,
     right: str,
     wrong: str,
-    said: str,
+    message: str,
 ) -> None:
     """The chip stops a firmware that uses it as no chip can be used."""
     need("avr-gcc")
@@ -211,4 +211,4 @@ def test_illegal_use(
     (copy / file).write_text(text.replace(right, wrong), encoding="utf-8")
     monkeypatch.setattr(emulated, "pager_sources", lambda: copy)
     _verify(trace, *_PART, "--policy", "clock", *_AVR, "--register", "random-column")
-    assert said in fails("verify", trace, *_PART, *_AVR, "--register", "random-column")
+    assert message in fails("verify", trace, *_PART, *_AVR, "--register", "random-column")

@@ -205,6 +205,6 @@ def test_the_chapter(packages: Path, tmp_path: Path) -> None:
 
 def test_a_program_that_tells_nothing(tmp_path: Path) -> None:
     """A program that writes no stream is no interpreter of that kind."""
-    said = fails("record", "--interpreter", "-o", tmp_path / "no.trace", "--", "true")
-    assert "FLASHPAGER_STREAM" in said
+    message = fails("record", "--interpreter", "-o", tmp_path / "no.trace", "--", "true")
+    assert "FLASHPAGER_STREAM" in message
     assert not (tmp_path / "no.trace").exists()
