@@ -1,11 +1,13 @@
 """Published numbers beside ours: exact where they are, and judged by computing alone."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from checks import sound
+from flashpager.base import installed
 from flashpager_papers import flash_media, measurements
 from flashpager_papers.claim import Claim, Verdict
 from tests.conftest import ROOT, fails, flashpager
@@ -232,3 +234,11 @@ def test_refused() -> None:
     for paper in ("flash-media", "measurements"):
         fails("reproduce", paper, "--traces", "examples/traces", words=[paper, "--traces"])
     fails("reproduce", "cardis", "--traces", "no-such-folder", words=["no-such-folder"])
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command is in a package of its own: if that is missing, one line says how to get it."""
+    monkeypatch.setitem(sys.modules, "flashpager_papers", None)
+    fails("reproduce", "swl", words=["not installed", "run 'make'"])
+    monkeypatch.setattr(installed, "_CHECKOUT", installed.PACKAGE / "none")
+    fails("reproduce", "swl", words=["pip install 'flashpager[papers]'"])

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,14 +137,11 @@ def _module_of(name: str, entry: _CommandEntry) -> ModuleType:
     """
     if not entry.package:
         return import_module(f"flashpager.cli.{name}")
-    try:
-        return import_module(f"{entry.package}.command")
-    except ModuleNotFoundError as error:
-        if error.name != entry.package:
-            raise
+    if find_spec(entry.package) is None:
         how = installed.how_to_add(entry.extra)
         message = f"{name} is in a package of its own, which is not installed: {how}"
-        raise FlashpagerError(message) from None
+        raise FlashpagerError(message)
+    return import_module(f"{entry.package}.command")
 
 
 app = typer.Typer(
