@@ -1,5 +1,5 @@
-//! What every target holds the readers to: any bytes give a value or an error
-//! of one printable line, in bounded time and memory.
+//! Checks that every target makes of the readers: any bytes give a value or an error of one
+//! printable line, in bounded time and memory.
 
 use std::io::Cursor;
 
@@ -9,19 +9,19 @@ use flashpager::trace::TraceInfo;
 use flashpager::record::import::{ImportFormat, Import};
 use flashpager::record::input::Input;
 
-/// An error says something, in one line that a terminal can show.
+/// Checks that an error has one line that a terminal can show.
 pub fn check(error: &Error) {
     let text = error.to_string();
     assert!(!text.is_empty() && text.len() < 4096, "{} bytes of message", text.len());
     assert!(!text.contains(|c: char| c.is_control()), "not one printable line: {text:?}");
 }
 
-/// `data` as an input.
+/// Makes an input of `data`.
 pub fn input(data: &[u8]) -> Result<Input, Error> {
     Input::new("fuzz", Cursor::new(data.to_vec()))
 }
 
-/// Import `data`, with addresses as offsets and, for every other input, placed.
+/// Imports `data`: addresses are offsets, or placed for every other input.
 pub fn import(data: &[u8], format: ImportFormat) {
     let placed = data.last().is_some_and(|byte| byte % 2 == 1);
     let outcome = (|| {

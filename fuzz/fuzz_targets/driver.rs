@@ -4,7 +4,7 @@ use flashpager::driver::copy_loop;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    // Seeds hold functions of these names.
+    // Seeds have functions of these names.
     for function in ["read_page", "write_page"] {
         match copy_loop(data, "fuzz", function, None) {
             Ok(found) => assert!(found.bytes > 0 && found.instructions > 0),

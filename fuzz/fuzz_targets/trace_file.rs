@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use flashpager::trace::{Trace, TraceFile};
 use libfuzzer_sys::fuzz_target;
 
-/// In memory, one for each fuzzing process.
+/// A file in memory, one for each fuzzing process.
 static PATH: LazyLock<PathBuf> =
     LazyLock::new(|| format!("/dev/shm/flashpager-fuzz-{}.trace", std::process::id()).into());
 

@@ -43,7 +43,7 @@ void decode(struct instruction *instruction, size_t available)
                (word & 0x7c000000) == 0x34000000 || (word & 0xfe000000) == 0xd6000000) {
         instruction->kind = BRANCH; /* b, bl; b.cond; cbz to tbnz; br, blr, ret */
     } else if ((word & 0x3f800000) == 0x08000000 && ((word & 0x00200000) == 0 || word >> 31)) {
-        /* Compare-and-swap pair has the place of narrow pairs. */
+        /* The encoding of compare-and-swap pair is that of narrow pairs. */
         instruction->kind = word & 0x00400000 ? LOADS_EXCLUSIVE : STORES_EXCLUSIVE;
     }
 }
@@ -84,7 +84,7 @@ int64_t system_call_result(const registers *regs)
 bool steps_itself(const registers *regs)
 {
     (void)regs;
-    return false; /* only a kernel can */
+    return false; /* only a kernel can set it */
 }
 
 uint64_t fetches(const struct instruction *instruction, const registers *before,
@@ -105,7 +105,7 @@ void hide_step_in_flags(const registers *after, int memory)
 
 void hide_step_in_frame(const registers *entry, int memory)
 {
-    /* At the stack pointer the kernel lays a siginfo, and the context behind it. */
+    /* At the stack pointer the kernel puts a siginfo, followed by the context. */
     off_t at = (off_t)(entry->sp + sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.pstate));
     uint64_t state;
     if (pread(memory, &state, sizeof state, at) == (ssize_t)sizeof state &&
@@ -118,7 +118,7 @@ void hide_step_in_frame(const registers *entry, int memory)
 /* The fields of an exclusive load or store. */
 struct exclusive {
     uint64_t address;
-    uint32_t bytes; /* of both where it is a pair */
+    uint32_t bytes; /* of both registers of a pair */
     unsigned int status, first, second; /* registers */
     bool is_pair;
 };
@@ -179,10 +179,10 @@ struct monitor monitor_of_load(pid_t thread, const struct instruction *instructi
     return monitor;
 }
 
-/* Between an exclusive load and its store the processor forgets that it watches whenever a step
- * returns from the kernel, so the store would fail for ever. It is done here instead, as QEMU does
- * it: it succeeds if memory still holds what was loaded. A process that shares this memory and is
- * not recorded might write between the comparison and the store. */
+/* The processor forgets its monitor whenever a step returns from the kernel, so between an
+ * exclusive load and its store a step would make the store fail for ever. The store is executed
+ * here instead, as in QEMU: it succeeds if memory still holds what was loaded. A process that
+ * shares this memory and is not recorded might write between the comparison and the store. */
 bool store_exclusive(pid_t thread, const struct instruction *instruction, registers *regs,
                      const struct monitor *monitor)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * What the stepper must know of a processor: how long an instruction is, and
- * which ones a single step does not simply execute.
- */
+ * Properties of a processor that the stepper needs: the length of an instruction, and which
+ * instructions a single step does not simply execute. */
 #ifndef FLASHPAGER_STEP_MACHINE_H
 #define FLASHPAGER_STEP_MACHINE_H
 
@@ -20,12 +19,12 @@ typedef struct user_regs_struct registers;
 #define MAX_INSTRUCTION_BYTES 15
 #endif
 
-/* As the kernel names this processor. */
+/* The kernel's name of this processor. */
 extern const char machine_name[];
 
 enum instruction_kind {
     ORDINARY,
-    BRANCH,      /* what follows it need not be what lies behind it */
+    BRANCH,      /* may be followed by an instruction elsewhere */
     SYSTEM_CALL, /* enters the kernel */
     REPEATED,    /* a step is one iteration of it */
     PUSHES_FLAGS,
@@ -38,19 +37,19 @@ enum instruction_kind {
 
 struct instruction {
     uint64_t address;
-    uint32_t bytes; /* 0: none can be fetched there */
+    uint32_t bytes; /* 0 if none can be fetched there */
     enum instruction_kind kind;
     unsigned char code[MAX_INSTRUCTION_BYTES];
 };
 
-/* What an exclusive store must find. */
+/* What an exclusive store must find in memory. */
 struct monitor {
     uint64_t address;
-    uint32_t bytes; /* 0: nothing is watched */
+    uint32_t bytes; /* 0 if nothing is monitored */
     unsigned char value[16];
 };
 
-/* Find the length and the kind of the instruction in the first `available` bytes of its code. */
+/* Finds the length and the kind of the instruction in the first `available` bytes of its code. */
 void decode(struct instruction *instruction, size_t available);
 
 bool read_registers(pid_t thread, registers *into);
@@ -58,29 +57,29 @@ bool write_registers(pid_t thread, const registers *from);
 
 uint64_t program_counter(const registers *);
 
-/* Of a thread that is at the entry of a system call. */
+/* For a thread at the entry of a system call. */
 uint64_t system_call_number(const registers *);
 uint64_t system_call_argument(const registers *, int index);
-/* Of a thread that is at its exit. */
+/* For a thread at the exit of a system call. */
 int64_t system_call_result(const registers *);
 
-/* Whether the program itself wants a SIGTRAP behind each instruction. */
+/* Whether the program itself wants a SIGTRAP after each instruction. */
 bool steps_itself(const registers *);
 
-/* How often the instruction was fetched in a step. */
+/* Returns how often the instruction was fetched in a step. */
 uint64_t fetches(const struct instruction *, const registers *before, const registers *after);
 
-/* Hide in the program's memory that it is stepped: in the flags that it has just pushed, or in the
- * frame of the signal handler that it has just entered. */
+/* Hides stepping in the program's memory: in the flags that it has just pushed, or in the frame of
+ * the signal handler that it has just entered. */
 void hide_step_in_flags(const registers *after, int memory);
 void hide_step_in_frame(const registers *entry, int memory);
 
-/* What an exclusive load has begun to watch. */
+/* Returns what an exclusive load has begun to monitor. */
 struct monitor monitor_of_load(pid_t thread, const struct instruction *, const registers *before,
                        const registers *after);
 
-/* Execute an exclusive store while nothing else of the program runs; false if the processor has to
- * do that, as it then faults. */
+/* Executes an exclusive store while nothing else of the program runs. Returns false if the
+ * processor must execute it, because it faults. */
 bool store_exclusive(pid_t thread, const struct instruction *, registers *,
                      const struct monitor *);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * x86-64: 64-bit code. Lengths are by the opcode maps of Intel's manual,
- * volume 2, appendix A, and AMD's, volume 3 (XOP, 3DNow!).
- */
+ * x86-64: 64-bit code. Lengths follow the opcode maps of Intel's manual, volume 2, appendix A, and
+ * AMD's, volume 3 (XOP, 3DNow!). */
 #ifdef __x86_64__
 #define _GNU_SOURCE
 #include "machine.h"
@@ -15,12 +14,12 @@
 
 const char machine_name[] = "x86_64";
 
-/* Where decoding is. */
+/* The position of decoding. */
 struct code {
     const unsigned char *bytes;
     size_t at;
     size_t available;
-    bool is_cut; /* more was asked for than there is */
+    bool is_cut; /* the code ends before the instruction does */
 };
 
 static unsigned int take(struct code *code)
@@ -40,7 +39,7 @@ struct prefixes {
     unsigned int repeat; /* F2, F3, or 0 */
 };
 
-/* A ModRM byte, and what it asks for behind it. */
+/* Takes a ModRM byte, and the SIB byte and displacement that it asks for. */
 static unsigned int take_modrm(struct code *code)
 {
     unsigned int modrm = take(code), mode = modrm >> 6, base = modrm & 7;
@@ -48,7 +47,7 @@ static unsigned int take_modrm(struct code *code)
         return modrm;
     }
     if (base == 4) {
-        base = take(code) & 7; /* the SIB byte's */
+        base = take(code) & 7; /* the base of the SIB byte */
     }
     if (mode == 1) {
         code->at += 1;
@@ -139,7 +138,7 @@ static enum instruction_kind take_plain(struct code *code, unsigned int opcode,
     case 0xe0: case 0xe1: case 0xe2: case 0xe3: case 0xeb:
         code->at += 1;
         return BRANCH;
-    case 0xe8: case 0xe9: /* 32 bits whatever the prefix, as Intel has it */
+    case 0xe8: case 0xe9: /* 32 bits with any prefix, as on Intel's processors */
         code->at += 4;
         return BRANCH;
     case 0xf6: case 0xf7:
@@ -195,7 +194,7 @@ static enum instruction_kind take_0f(struct code *code, unsigned int opcode,
     }
 }
 
-/* Behind a VEX or EVEX prefix. */
+/* Decodes what follows a VEX or EVEX prefix. */
 static void take_vector(struct code *code, unsigned int map)
 {
     unsigned int opcode = take(code);
@@ -294,11 +293,11 @@ int64_t system_call_result(const registers *regs)
 
 bool steps_itself(const registers *regs)
 {
-    /* The kernel hides the flag where it is only ours. */
+    /* The kernel hides the flag if only the stepper has set it. */
     return (regs->eflags & TRAP_FLAG) != 0;
 }
 
-/* Each iteration of a repeated instruction fetches it; the processor stops behind each of them. */
+/* Each iteration of a repeated instruction fetches it, and the processor stops after each. */
 uint64_t fetches(const struct instruction *instruction, const registers *before,
                  const registers *after)
 {

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads and programs that one call of the store can need at most. */
+/* Most reads and programs that one call of the store may need. */
 #define ACCESSES_MAX 200000u
 
 struct bytes {
     uint8_t data[FUZZ_BLOCKS * FUZZ_BLOCK_BYTES];
-    uint32_t bad; /* a bit a block */
+    uint32_t bad; /* a bit per block */
     uint32_t accesses;
 };
 
@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *wrong = fp_swap_check(&store);
         /* Somebody copied a record of another slot there: reading finds it. */
         bool copied = wrong && !strcmp(wrong, "a record is another's");
-        /* Nor does a store's block become bad behind its back. */
+        /* A block of a store does not become bad unnoticed. */
         bool marked = wrong && how & FUZZ_BAD &&
                       !strcmp(wrong, "a free or bad block holds live records");
         if (wrong && !copied && !marked && !(how & FUZZ_WEAK_CRC)) {

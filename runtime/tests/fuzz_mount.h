@@ -10,8 +10,8 @@
 #define FUZZ_PAGE_BYTES 64u
 #define FUZZ_SLOTS 40u
 
-/* The first byte of an input. */
-#define FUZZ_WEAK_CRC 1u /* one that is always 0, so that no damage is seen by it */
+/* Flags in the first byte of an input. */
+#define FUZZ_WEAK_CRC 1u /* the CRC is always 0, so that it shows no damage */
 #define FUZZ_RAW 2u
 #define FUZZ_BAD 4u      /* the block in the upper four bits is bad */
 

@@ -1,5 +1,5 @@
-/* Runs all tests, or those named as arguments, each in a process of its own and as many at
- * a time as --jobs says. --list prints their names. */
+/* Runs all tests, or those named as arguments, each in a process of its own and --jobs of them at a
+ * time. --list prints their names. */
 #define _DEFAULT_SOURCE
 
 #include "test.h"
@@ -28,11 +28,11 @@ void test_add_list(struct test_list *list)
     *end = list;
 }
 
-/* A test that runs. */
+/* A test that is running. */
 struct job {
-    const struct test *test; /* NULL: none */
+    const struct test *test; /* NULL if there is none */
     pid_t process;
-    FILE *said; /* what it prints on stderr */
+    FILE *said; /* its output on stderr */
     char *now;  /* its test_now, in shared memory */
 };
 
@@ -62,17 +62,17 @@ static void start(struct job *job, const struct test *test)
         dup2(fileno(job->said), STDERR_FILENO);
         alarm(TEST_SECONDS);
         test->run();
-        /* Not _exit(): leaks are looked for in exit(). */
+        /* Not _exit(): the search for leaks runs in exit(). */
         exit(0);
     }
     running++;
 }
 
-/* Say how a test ended, and what it said if it failed. */
+/* Prints how a test ended, and its output if it failed. */
 static void report(struct job *job, int status, const struct rusage *used)
 {
     bool ok = WIFEXITED(status) && !WEXITSTATUS(status);
-    /* Of the processor, so that a busy machine gives the same. */
+    /* Processor time, which a busy machine does not change. */
     double seconds = (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) +
                      (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1e-6;
     printf("%-48s %-6s %6.2f s\n", job->test->name, ok ? "ok" : "FAILED", seconds);

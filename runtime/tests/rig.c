@@ -66,7 +66,7 @@ static int watched_mark_bad(void *context, uint32_t block)
     return medium->mark_bad(medium->context, block);
 }
 
-/* What was released is gone: a store that reads it is found out. */
+/* Destroys what was released, so that a store that reads it is found out. */
 static void watched_release(void *context, uint32_t block)
 {
     struct rig *rig = context;
@@ -135,7 +135,7 @@ void rig_close(struct rig *rig)
 static int start(struct rig *rig, int (*how)(struct fp_swap *, const struct fp_swap_config *))
 {
     rig->starts++;
-    /* Nothing of what was in memory may matter. */
+    /* The old contents of memory must not matter. */
     memset(rig->memory + 1, 0x6b, rig->memory_words * sizeof(uint32_t));
     memset(&rig->store, 0x6b, sizeof(rig->store));
     if (rig->shape.layout == RIG_REWRITER) {
@@ -182,7 +182,7 @@ void page_fill(uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t versi
 {
     uint64_t random = (uint64_t)slot << 32 | version;
     uint64_t kind = random_next(&random);
-    uint32_t noise = page_bytes; /* bytes of it, before runs */
+    uint32_t noise = page_bytes; /* bytes of noise, before runs */
     if (kind % 8 == 0) {
         uint32_t word = (uint32_t)(kind >> 32);
         for (uint32_t at = 0; at < page_bytes; at += 4)
@@ -207,8 +207,8 @@ bool page_is(const uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t v
     return !memcmp(page, expected, page_bytes);
 }
 
-/* A count below 128: that many and one more bytes as they are; above: that many less
- * 126 of the byte that follows. */
+/* Run lengths: a count n below 128 precedes n + 1 literal bytes; a larger one precedes a byte that
+ * is repeated n - 126 times. */
 static uint32_t rle_compress(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
                              uint32_t capacity)
 {

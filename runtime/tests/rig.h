@@ -22,28 +22,28 @@ struct rig_shape {
     uint32_t slot_count;
     uint32_t chunk_count;
     bool raw; /* without a compressor */
-    bool releasing; /* what blocks hold is destroyed when the store says that it may be */
+    bool releasing; /* the contents of blocks are destroyed when the store releases them */
 };
 
 struct rig {
     struct rig_shape shape;
     struct fp_emulated *emulated;
-    struct fp_medium medium; /* the emulated one, watched */
+    struct fp_medium medium; /* the emulated medium, observed */
     struct fp_swap_rewriter rewriter;
     struct fp_swap_config config;
     struct fp_swap store;
-    uint32_t *memory; /* with guards before and behind what the store gets */
+    uint32_t *memory; /* with guards before and after what the store gets */
     size_t memory_words;
     uint8_t *rewriter_block;
     uint32_t *rewriter_good;
-    uint32_t failures; /* programs and erases that failed, with power */
-    uint32_t starts;   /* formats and mounts: a store before each that ended anywhere */
-    uint32_t releases; /* blocks that the store said it does not need */
-    uint32_t last_block; /* of the last program */
+    uint32_t failures; /* programs and erases that failed while the power was on */
+    uint32_t starts;   /* formats and mounts; a store may have been cut before each */
+    uint32_t releases; /* blocks that the store released */
+    uint32_t last_block; /* block of the last program */
     uint32_t last_offset;
-    uint32_t failing_reads_at; /* after so many more */
-    uint32_t failing_reads;    /* this many fail */
-    bool blind;                /* all of them do */
+    uint32_t failing_reads_at; /* successful reads before the failing ones */
+    uint32_t failing_reads;    /* reads that fail then */
+    bool blind;                /* all reads fail */
     uint32_t unreadable_block; /* a page that cannot be read until it is erased; RIG_NONE */
     uint32_t unreadable_offset;
 };
@@ -53,29 +53,29 @@ void rig_close(struct rig *rig);
 int rig_format(struct rig *rig);
 int rig_mount(struct rig *rig);
 
-/* Words of memory that a shape's macro gives. */
+/* Returns the words of memory that a shape's macro gives. */
 size_t rig_words(const struct rig_shape *shape);
 
-/* Fail if the store wrote outside its memory, or fp_swap_check() finds something. */
+/* Fails if the store wrote outside its memory, or fp_swap_check() finds something. */
 void rig_check(struct rig *rig);
 
-/* Fail if the log's erase counters are not those of the medium, but for two erasures for each
- * start, and one for each failure: those since the last commit, and those of a mount that was cut
- * off. */
+/* Fails if the log's erase counters differ from the medium's by more than two erasures for each
+ * start and one for each failure: those since the last commit, and those of a mount that was cut.
+ */
 void rig_check_wear(struct rig *rig);
 
-/* The page that version `version` of `slot` is: filled with one word, random or
- * partly compressible. Version 0 is no page. */
+/* Fills a page with version `version` of `slot`: same-filled, random or partly compressible.
+ * Version 0 is no page. */
 void page_fill(uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t version);
 bool page_is(const uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t version);
 
-/* Runs of bytes: enough of a compressor for tests. */
+/* A run-length compressor, good enough for tests. */
 extern const struct fp_compressor rle;
 
 /* What slots held after each call since the last sync. */
 struct version {
     uint32_t version;
-    uint64_t from; /* calls after which it stands, until the next one's `from` */
+    uint64_t from; /* calls after which it is valid, until the next one's `from` */
 };
 
 struct slot_history {
@@ -95,18 +95,18 @@ struct history {
 void history_open(struct history *history, uint32_t slot_count);
 void history_close(struct history *history);
 
-/* A call that makes `version` (0: none) what `slot` holds. */
+/* Records a call after which `slot` holds `version` (0: none). */
 void history_put(struct history *history, uint32_t slot, uint32_t version);
 /* The last put was refused. */
 void history_undo(struct history *history, uint32_t slot);
 void history_sync(struct history *history);
 uint32_t history_now(const struct history *history, uint32_t slot);
 
-/* Fail unless the store is as it was after one of the calls since the last sync; go on
- * from there. Gives that call's number. */
+/* Fails unless the store is as it was after one of the calls since the last sync, and goes on from
+ * there. Returns that call's number. */
 uint64_t history_recover(struct history *history, struct rig *rig);
 
-/* One random call, or more, until the power goes. */
+/* Makes one random call or more, until the power is cut. */
 void work(struct rig *rig, struct history *history, uint64_t *random, uint32_t calls);
 
 #endif

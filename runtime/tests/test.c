@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Where test_at() leaves it, so that the runner has it even of a test that crashed. */
+/* The last text of test_at(), which the runner has even if a test crashes. */
 char *test_now = (char[TEST_NOW_BYTES]){0};
 
 void test_at(const char *format, ...)

@@ -1,5 +1,5 @@
-/* A small runner: each test is a function that runs in a process of its own, so that
- * an abort, a crash and a hang are failed tests. */
+/* A small test runner: each test is a function that runs in a process of its own, so that an abort,
+ * a crash or a hang is a failed test. */
 #ifndef FLASHPAGER_TEST_H
 #define FLASHPAGER_TEST_H
 
@@ -12,7 +12,7 @@ struct test {
     void (*run)(void);
 };
 
-/* Behind a file's tests[], which ends with a NULL name: the runner finds it by itself. */
+/* Follows a file's tests[], which ends with a NULL name. The runner finds it by itself. */
 #define TEST_LIST(tests)                                                                         \
     __attribute__((constructor)) static void add_tests(void)                                     \
     {                                                                                            \
@@ -27,7 +27,7 @@ struct test_list {
 
 void test_add_list(struct test_list *list);
 
-/* Sanitizers are slow: tests that repeat themselves do so less often. */
+/* Sanitizers are slow: tests with repetitions repeat less often. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -39,15 +39,15 @@ void test_add_list(struct test_list *list);
 #define SANITIZED 0
 #endif
 
-/* Rounds of a test that repeats itself with other seeds, of which `full` is a thorough
- * number: a quarter of it, a twentieth under sanitizers. With FLASHPAGER_TEST_ROUNDS=n, for a
- * soak, n times `full`; n twentieths of it under sanitizers. */
+/* Rounds of a test that repeats itself with other seeds, of which `full` is a thorough number: a
+ * quarter of it, or a twentieth with sanitizers. FLASHPAGER_TEST_ROUNDS=n, for a soak, gives n
+ * times `full`, or n twentieths of it with sanitizers. */
 uint32_t test_rounds(uint32_t full);
 
-/* The first seed: 0, or FLASHPAGER_TEST_SEED, which alone is run if nothing else is said. */
+/* The first seed: 0, or FLASHPAGER_TEST_SEED. By default that seed alone is then run. */
 uint32_t test_first(void);
 
-/* Said with a failure: what a loop is at, to repeat it. */
+/* Text that a failure prints: the state of a loop, to repeat it. */
 #define TEST_NOW_BYTES 512
 extern char *test_now;
 void test_at(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -68,10 +68,10 @@ _Noreturn void test_fail(const char *file, int line, const char *format, ...)
             FAIL("%s is %lld, not %s, %lld", #left, left_, #right, right_);                      \
     } while (0)
 
-/* Whether `run` aborts, in a process of its own, with `line` in what it prints on stderr. */
+/* Whether `run` aborts, in a process of its own, and prints `line` on stderr. */
 bool test_aborts(void (*run)(void *), void *argument, const char *line);
 
-/* Random numbers that a seed gives: splitmix64. */
+/* Random numbers from a seed: SplitMix64. */
 static inline uint64_t random_next(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,4 +1,4 @@
-/* AES-CMAC by the examples of RFC 4493, section 4, which are those of NIST SP 800-38B. */
+/* AES-CMAC with the examples of RFC 4493, section 4, which are also those of NIST SP 800-38B. */
 #include "test.h"
 
 #include <string.h>

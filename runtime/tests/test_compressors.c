@@ -1,4 +1,4 @@
-/* The compressors: heatshrink always, deflate, LZ4 and zstd where their libraries are. */
+/* The compressors: heatshrink always; deflate, LZ4 and zstd if their libraries are installed. */
 #include "../compress/heatshrink.h"
 #include "test.h"
 
@@ -21,8 +21,8 @@
 enum { HEATSHRINK, DEFLATE, LZ4, ZSTD, COMPRESSORS };
 static const char *const names[COMPRESSORS] = {"heatshrink", "deflate", "lz4", "zstd"};
 
-/* A compressor for pages of a size, in memory of just the stated size; NULL if it is left
- * out. */
+/* Returns a compressor for pages of a size, in exactly the stated memory; NULL if it is left out.
+ */
 static const struct fp_compressor *open_compressor(int which, uint32_t page_bytes, void **memory)
 {
     static struct fp_heatshrink heatshrink;
@@ -69,7 +69,7 @@ static const struct fp_compressor *open_compressor(int which, uint32_t page_byte
     return NULL;
 }
 
-/* Random bytes; runs of them; small words in a row; one byte among zeros. */
+/* Fills a page with random bytes, runs of bytes, small words, or one byte among zeros. */
 static void fill(uint8_t *page, uint32_t page_bytes, uint32_t kind, uint64_t *random)
 {
     memset(page, 0, page_bytes);
@@ -83,7 +83,7 @@ static void fill(uint8_t *page, uint32_t page_bytes, uint32_t kind, uint64_t *ra
     }
 }
 
-/* In exact allocations, so that a byte outside is seen. */
+/* Copies bytes to an exact allocation, so that an access outside is found. */
 static void *copy_of(const void *bytes, size_t size)
 {
     void *copy = malloc(size ? size : 1);
@@ -108,7 +108,7 @@ static void keep_pages(void)
                 uint8_t *out = malloc(sizes[i]);
                 uint32_t size =
                     compressor->compress(compressor->context, page, sizes[i], out, sizes[i] - 1);
-                /* Random bytes do not shrink; the rest does where there is enough of it. */
+                /* Random bytes do not shrink; the others do if there are enough of them. */
                 EXPECT(kind != 0 || size == 0);
                 EXPECT(kind == 0 || sizes[i] < 256 || (size > 0 && size < sizes[i] / 2));
                 if (size) {
@@ -126,7 +126,7 @@ static void keep_pages(void)
                            compressor->decompress(compressor->context, data, size, back,
                                                   sizes[i] + 4));
                     free(data);
-                    /* Nor is more written than there is room for. */
+                    /* No more is written than there is space for. */
                     for (uint32_t room = size + 1; room-- > (size > 40 ? size - 40 : 0);) {
                         data = malloc(room ? room : 1);
                         uint32_t again =
@@ -176,7 +176,7 @@ static void survive_any_bytes(void)
             free(out);
             free(exact);
             if (round % 100 == 0) {
-                /* It goes on as if nothing had been. */
+                /* The compressor works as before. */
                 fill(page, 4096, 1, &random);
                 size = compressor->compress(compressor->context, page, 4096, data, 4095);
                 EXPECT(size > 0);
@@ -189,8 +189,8 @@ static void survive_any_bytes(void)
     }
 }
 
-/* What PyPI's heatshrink2 says in its README, from a window of 11 bits: literals only, the
- * same with any window. */
+/* An example from the README of PyPI's heatshrink2, with a window of 11 bits. It has literals only,
+ * so it is the same with any window. */
 static void heatshrink_vector(void)
 {
     static const uint8_t vector[] = {0xb0, 0xc8, 0x2e, 0x77, 0x4b, 0x95, 0xa6, 0xdd, 0x67};

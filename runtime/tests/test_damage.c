@@ -1,4 +1,4 @@
-/* Bits that flip on the medium: the right page or FP_SWAP_CORRUPT, and nothing else. */
+/* Bits that flip on the medium: a read gives the right page or FP_SWAP_CORRUPT. */
 #include "../swap/log/log_internal.h"
 #include "rig.h"
 
@@ -47,7 +47,7 @@ static void flip(struct rig *rig, uint32_t at, uint64_t *random)
     }
 }
 
-/* What read() may give. */
+/* Checks that each read gives an allowed result. */
 static uint32_t read_all(struct rig *rig, const uint32_t *map)
 {
     uint8_t page[RIG_PAGE_BYTES_MAX];
@@ -144,12 +144,12 @@ static void before_mount(void)
         }
         rig_close(&rig);
     }
-    /* One flip costs what stands in a flash page and no more. */
+    /* One flip costs no more than the records of a flash page. */
     test_at("%u pages in %u mounts", (unsigned)corrupt, (unsigned)mounts);
     EXPECT(corrupt > mounts / 10 && corrupt < mounts * 8);
 }
 
-/* Fill a store and sync it. */
+/* Fills a store and syncs it. */
 static void open_synced(struct rig *rig, const struct rig_shape *shape, uint32_t *map,
                         uint32_t *version, uint64_t *random, uint32_t calls)
 {
@@ -159,7 +159,7 @@ static void open_synced(struct rig *rig, const struct rig_shape *shape, uint32_t
     EXPECT_EQ(fp_swap_sync(&rig->store), FP_SWAP_OK);
 }
 
-/* One of the pages that a sync programs last: what it says, another says as well. */
+/* Damage to one of the pages that a sync programs last: another page has the same contents. */
 static void of_the_last_pages(void)
 {
     uint32_t first = test_first(), rounds = test_rounds(500);
@@ -182,7 +182,7 @@ static void of_the_last_pages(void)
     }
 }
 
-/* Records that have bytes in a page. */
+/* Returns the records that have bytes in a page. */
 static uint32_t records_in(const struct rig *rig, uint32_t page)
 {
     const struct rig_shape *shape = &rig->shape;
@@ -193,7 +193,7 @@ static uint32_t records_in(const struct rig *rig, uint32_t page)
         if (size == 0 || size > shape->page_bytes)
             continue;
         for (uint32_t word = 0; word < 3 + (size + 3) / 4; word++, at++) {
-            if (word > 0 && at % words == 0) /* behind the preamble of the block that is next */
+            if (word > 0 && at % words == 0) /* after the preamble of the next block */
                 at = rig->store.of.log.blocks[at / words - 1].next * words + 3;
             if (at - from < shape->medium.program_bytes / 4) {
                 records++;
@@ -204,8 +204,8 @@ static uint32_t records_in(const struct rig *rig, uint32_t page)
     return records;
 }
 
-/* Each page of the medium in turn cannot be read any more: that costs the records in it, and no
- * others. */
+/* Each page of the medium in turn becomes unreadable: that costs the records in it, and no others.
+ */
 static void of_each_page(void)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -235,8 +235,8 @@ static void of_each_page(void)
     }
 }
 
-/* The first pages of a block that cannot be read: no older data comes back for what the
- * others hold. Of the newest block of the meta stream one page can be lost. */
+/* The first pages of a block become unreadable: no older data comes back for what the others hold.
+ * Of the newest block of the meta stream one page may be lost. */
 static void of_first_pages(void)
 {
     for (uint32_t block = 0; block < shapes[0].medium.block_count; block++) {
@@ -253,7 +253,7 @@ static void of_first_pages(void)
                 EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
                 rig_check(&rig);
                 uint32_t lost = read_all(&rig, map);
-                /* And what is lost stays so, whatever becomes of the block. */
+                /* What is lost stays lost, whatever happens to the block. */
                 for (uint32_t turn = 0; turn < 20; turn++) {
                     uint8_t page[RIG_PAGE_BYTES_MAX];
                     for (uint32_t call = 0; call < 10; call++) {

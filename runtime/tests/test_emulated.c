@@ -235,7 +235,7 @@ static void data_register(void)
     expect_reads(medium, 1, 0);
     nand_read(medium, 0, 40, 8); /* ahead */
     expect_reads(medium, 1, 1);
-    nand_read(medium, 0, 0, 8); /* back */
+    nand_read(medium, 0, 0, 8); /* back, in the same page */
     expect_reads(medium, 1, 2);
     nand_read(medium, 0, PAGE, 8); /* the next page */
     expect_reads(medium, 2, 2);
@@ -244,7 +244,7 @@ static void data_register(void)
     nand_program(medium, 2, 0, 0); /* empties the register */
     nand_read(medium, 1, PAGE + 8, 8);
     expect_reads(medium, 4, 2);
-    nand_erase(medium, 2); /* as well */
+    nand_erase(medium, 2); /* this one, too */
     nand_read(medium, 1, PAGE + 16, 8);
     expect_reads(medium, 5, 2);
     nand_read(medium, 3, 0, PAGE * 3); /* three pages at once */
@@ -328,7 +328,7 @@ static void failures(void)
             programs++;
             continue;
         }
-        /* Another page's failure leaves this one as it is. */
+        /* Another page's failure does not change this one. */
         kept += nand_program(medium, block, 1, 0x33) != 0;
         EXPECT(holds(page_at(medium, block, 0), 0x22, PAGE));
         EXPECT(holds(page_at(medium, block, 2), 0xff, PAGE * 2));
@@ -372,7 +372,7 @@ static void power_cuts(void)
         if (how == FP_EMULATED_CUT_AFTER)
             EXPECT(holds(cut, 0x3c, PAGE));
         for (uint32_t i = 0; i < PAGE; i++)
-            EXPECT_EQ(cut[i] & 0x3c, 0x3c); /* a cell loses no bit that was not asked of it */
+            EXPECT_EQ(cut[i] & 0x3c, 0x3c); /* a cell loses only bits that were to be programmed */
         torn_programs += how == FP_EMULATED_CUT_TORN && !holds(cut, 0xff, PAGE) &&
                          !holds(cut, 0x3c, PAGE);
 
@@ -437,11 +437,11 @@ static void in_a_file(void)
     struct fp_emulated_config config = shape;
     config.path = path;
     config.factory_bad = 1;
-    struct fp_emulated *medium = open_or_fail(&config); /* an empty file is made one */
+    struct fp_emulated *medium = open_or_fail(&config); /* an empty file becomes a medium */
     uint32_t block = 2, grown = 6, factory_bad = 0;
     while (!fp_emulated_is_bad(medium, factory_bad))
         factory_bad++;
-    EXPECT(factory_bad != block && factory_bad != grown); /* as the seed has it */
+    EXPECT(factory_bad != block && factory_bad != grown); /* as the seed determines */
     EXPECT_EQ(nand_erase(medium, block), 0);
     EXPECT_EQ(nand_program(medium, block, 0, 0x41), 0);
     EXPECT_EQ(nand_program(medium, block, 1, 0x42), 0);
@@ -449,7 +449,7 @@ static void in_a_file(void)
     EXPECT_EQ(nand->mark_bad(nand->context, grown), 0);
     fp_emulated_close(medium);
 
-    /* The bytes stand at their place in the file. */
+    /* The bytes are at their place in the file. */
     uint8_t byte;
     EXPECT_EQ(pread(file, &byte, 1, (block * PAGES + 1) * PAGE), 1);
     EXPECT_EQ(byte, 0x42);

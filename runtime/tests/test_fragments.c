@@ -1,4 +1,4 @@
-/* Fragments where the outcome is known by construction. */
+/* Fragments with outcomes that are known by construction. */
 #include "../swap/swap_internal.h"
 #include "test.h"
 
@@ -7,16 +7,16 @@
 
 #define NONE FP_SWAP_NOWHERE
 #define FIRST 12u /* bytes of the first piece's header */
-#define NEXT 8u   /* of the others' */
+#define NEXT 8u   /* bytes of the others' headers */
 #define SLOTS_MAX 4096u
 #define PAGE_MAX 4096u
 
-/* A medium that is an array, whose calls can be made to fail. */
+/* A medium that is an array, and whose calls can be made to fail. */
 static struct {
     uint8_t *bytes;
-    uint64_t *written; /* in each 64 bytes */
+    uint64_t *written; /* bytes written to each 64 bytes */
     uint32_t size;
-    uint32_t fail_read; /* the n-th from now; 0: none */
+    uint32_t fail_read; /* the n-th call from now; 0 for none */
     uint32_t fail_program;
     struct fp_medium medium;
     struct fp_swap_config config;
@@ -35,7 +35,7 @@ static int array_read(void *context, uint32_t block, uint32_t offset, void *data
     if (fails(&on.fail_read))
         return FP_MEDIUM_IO;
     memcpy(data, on.bytes + (size_t)block * on.medium.block_bytes + offset, size);
-    return FP_MEDIUM_CORRECTED; /* of no matter here */
+    return FP_MEDIUM_CORRECTED; /* makes no difference here */
 }
 
 static int array_program(void *context, uint32_t block, uint32_t offset, const void *data,
@@ -45,14 +45,14 @@ static int array_program(void *context, uint32_t block, uint32_t offset, const v
     EXPECT(size > 0 && offset + size <= on.medium.block_bytes && block < on.medium.block_count);
     size_t at = (size_t)block * on.medium.block_bytes + offset;
     bool failing = fails(&on.fail_program);
-    /* Half of it is there when it fails. */
+    /* Half of it was written when it fails. */
     memcpy(on.bytes + at, data, failing ? size / 2 : size);
     for (size_t end = at + size; at < end; at = at / 64 * 64 + 64)
         on.written[at / 64] += (end < at / 64 * 64 + 64 ? end : at / 64 * 64 + 64) - at;
     return failing ? FP_MEDIUM_IO : 0;
 }
 
-/* A page says how large it is when compressed, and what it holds: the rest follows. */
+/* A page states its compressed size and its contents; the rest follows from them. */
 static void page_make(uint8_t *page, uint32_t page_bytes, uint32_t size, uint64_t seed)
 {
     uint64_t random = seed;
@@ -125,7 +125,7 @@ static int put(uint32_t slot, uint32_t size, uint64_t seed)
     return fp_swap_write(&on.store, slot, page);
 }
 
-/* FP_SWAP_OK if the slot holds that page, another error, or 1 for a wrong page. */
+/* Returns FP_SWAP_OK if the slot holds that page, another error, or 1 for a wrong page. */
 static int holds(uint32_t slot, uint32_t size, uint64_t seed)
 {
     uint8_t page[PAGE_MAX], wanted[PAGE_MAX];
@@ -166,7 +166,7 @@ static void records_as_documented(void)
     EXPECT_EQ(used_bytes(), FIRST + 1000);
     EXPECT_EQ(holds(2, 1000, 7), FP_SWAP_OK);
 
-    /* One word takes nothing, and gives the bytes back. */
+    /* A same-filled page takes nothing, and frees the old bytes. */
     memset(page, 0x5a, sizeof(page));
     EXPECT_EQ(fp_swap_write(&on.store, 2, page), FP_SWAP_OK);
     EXPECT_EQ(used_bytes(), 0);
@@ -201,8 +201,8 @@ static void splits(void)
 
 static void merges(void)
 {
-    /* However six neighbours are freed, all is free, and check() says that no two chunks
-     * touch: one is left. */
+    /* However six neighbours are freed, all is free, and check() finds that no two chunks touch:
+     * one chunk is left. */
     for (uint32_t order = 0; order < 720; order++) {
         uint32_t left[6] = {0, 1, 2, 3, 4, 5};
         test_at("order %u", order);
@@ -226,7 +226,7 @@ static void merges(void)
 
 static void largest_first(void)
 {
-    /* 30 records of 200 bytes in 6000, and nothing else. */
+    /* 30 records of 200 bytes fill 6000 bytes. */
     open_store(6000, 1, 256, 31, 40);
     for (uint32_t slot = 0; slot < 30; slot++)
         EXPECT_EQ(put(slot, 200 - FIRST, slot), FP_SWAP_OK);
@@ -235,7 +235,7 @@ static void largest_first(void)
     static const uint32_t holes[] = {2, 3, 4, 8, 9, 10, 11, 15, 16, 17, 20, 21, 22, 23};
     for (uint32_t i = 0; i < sizeof(holes) / sizeof(*holes); i++)
         EXPECT_EQ(fp_swap_free(&on.store, holes[i]), FP_SWAP_OK);
-    /* Equal ones in turn, the next after the last write first. */
+    /* Chunks of equal size in turn, the next after the last write first. */
     on.store.of.fragments.next = 2000;
     on.store.of.fragments.from_end = false;
     EXPECT_EQ(put(30, 250 - FIRST, 30), FP_SWAP_OK);
@@ -269,7 +269,7 @@ static void full_keeps_the_slot(void)
     EXPECT_EQ(holds(1, 2572, 3), FP_SWAP_OK);
     check();
 
-    /* Bytes enough, but in too many pieces: found out only by trying. */
+    /* Enough bytes, but in too many pieces, which only an attempt shows. */
     close_store();
     open_store(4200, 1, 4096, 20, 21);
     for (uint32_t slot = 0; slot < 20; slot++)
@@ -358,7 +358,7 @@ static void flipped_headers(void)
 
 static void failing_calls(void)
 {
-    /* Slot 2 is written beside the old page, slot 4 where the old one's room is needed. */
+    /* Slot 2 is written beside the old page; slot 4 needs the old page's room. */
     for (uint32_t slot = 2; slot <= 4; slot += 2) {
         uint32_t size = slot == 2 ? 300 : 1700;
         for (int reads = 0; reads < 2; reads++) {
@@ -393,7 +393,7 @@ static void failing_calls(void)
     }
 }
 
-/* Random calls on a full store whose bytes flip and whose calls fail: nothing is wrong,
+/* Random calls on a full store whose bytes flip and whose calls fail: nothing goes wrong, and
  * nothing leaks. */
 static void damage(uint64_t seed)
 {
@@ -466,8 +466,8 @@ static void one_slot_wears_all(void)
     close_store();
 }
 
-/* How full a medium becomes under pages of 200 to 2000 bytes that are written over again
- * and again: headers are to cost less than 2 %, and splinters not more than 5 % either. */
+/* How full a medium becomes with pages of 200 to 2000 bytes that are overwritten again and again:
+ * headers must cost less than 2 %, and splinters at most 5 %. */
 static void fills(void)
 {
     uint64_t random = 3;

@@ -1,5 +1,5 @@
-/* What the log promises beside power cuts: reads that fail, stores of other versions, numbers that
- * wrap, what a write and a mount may take at most, idle time. */
+/* Promises of the log beside power cuts: failing reads, stores of other versions, numbers that
+ * wrap, bounds of writes and mounts, idle time. */
 #include "../swap/log/log_internal.h"
 #include "rig.h"
 
@@ -53,7 +53,7 @@ static uint64_t operations_of(const struct rig *rig)
     return counters.reads + counters.programs + counters.erases;
 }
 
-/* Random bytes, and a number to know them by. */
+/* Fills a page with random bytes and a number. */
 static void fill(uint8_t *page, uint32_t page_bytes, uint32_t number)
 {
     uint64_t random = number;
@@ -63,7 +63,7 @@ static void fill(uint8_t *page, uint32_t page_bytes, uint32_t number)
     }
 }
 
-/* A medium that holds nothing, a store of VERSION 2, one of another shape, one of this. */
+/* A medium without a store, with one of VERSION 2, of another shape, and of this one. */
 static void other_versions(void)
 {
     static const uint8_t version_2[] = {0x46, 0x50, 0x53, 0x57};
@@ -83,7 +83,7 @@ static void other_versions(void)
     rig_close(&rig);
 }
 
-/* Reads that fail one to four times in a row, wherever. */
+/* Reads fail one to four times in a row, anywhere. */
 static void reads_again(void)
 {
     uint32_t first = test_first(), rounds = test_rounds(40);
@@ -112,8 +112,8 @@ static void reads_again(void)
     }
 }
 
-/* All reads fail, from some moment on, for a while or until the mount is over. What cannot be read
- * is no reason to make a new store, nor to take an older state. */
+/* All reads fail, from some moment on, for a while or until the mount is over. An unreadable medium
+ * is no reason to make a new store, or to restore an older state. */
 static void blind_mounts(void)
 {
     uint32_t failed = 0, found = 0;
@@ -143,7 +143,7 @@ static void blind_mounts(void)
     EXPECT(failed > 20 && found > 20);
 }
 
-/* In use, too: calls fail, and change nothing. */
+/* The same in use: calls fail, and change nothing. */
 static void blind_in_use(void)
 {
     uint32_t refused = 0;
@@ -194,8 +194,8 @@ static void blind_in_use(void)
     EXPECT(refused > 0);
 }
 
-/* The number of a meta block has 32 bits, and goes on behind the last. It is taken there in steps
- * that keep the order of those on the medium. */
+/* The number of a meta block has 32 bits and wraps. It is brought there in steps that keep the
+ * order of those on the medium. */
 static void generations_wrap(void)
 {
     for (uint32_t before = 1; before < 24; before++) {
@@ -214,7 +214,7 @@ static void generations_wrap(void)
                 EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
                 history_sync(&history);
             }
-            /* A mount goes on from what is on the medium. */
+            /* A mount goes on from the numbers on the medium. */
             const struct fp_swap_log_state *log = &rig.store.of.log;
             if (log->blocks[log->meta].stamp == log->generation && random_below(&random, 4) == 0) {
                 EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
@@ -227,7 +227,7 @@ static void generations_wrap(void)
     }
 }
 
-/* The most operations that a write took; calls beside it are not bounded. */
+/* Returns the most operations that a write took; other calls are not bounded. */
 static uint32_t most_of_a_write(struct rig *rig, uint64_t *random, uint32_t writes)
 {
     uint8_t page[RIG_PAGE_BYTES_MAX];
@@ -301,8 +301,8 @@ static void writes_are_bounded_large(void)
     rig_close(&rig);
 }
 
-/* A store as full as it may be, and the power lost after every few writes: a page in place of one
- * as large has room always. */
+/* A store as full as possible, and a power cut after every few writes: there is always space for a
+ * page in place of one as large. */
 static void room_after_cuts(void)
 {
     static const uint32_t writes_between[] = {1, 2, 3, 7, 20, 60};
@@ -399,7 +399,7 @@ static void mounts_read_little(void)
     rig_close(&rig);
 }
 
-/* Idle time ends, loses nothing, and what is done in it need not be done later. */
+/* Idle time ends, loses nothing, and saves later work. */
 static void idle(void)
 {
     static const struct rig_shape fragments = {
@@ -439,7 +439,7 @@ static void idle(void)
             fp_swap_stat(&rig.store, &before);
             work(&rig, &history, &random, 3);
             fp_swap_stat(&rig.store, &after);
-            /* One victim may be begun when there is less room by these three. */
+            /* One victim may be begun when there is less space by these three. */
             EXPECT(after.moved_size - before.moved_size <= rig.medium.block_bytes);
             work(&rig, &history, &random, 50);
             if (turn % 4 == 3) {

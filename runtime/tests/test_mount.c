@@ -1,4 +1,4 @@
-/* Mount of bytes that no store wrote, or that were one once. */
+/* Mounts of bytes that no store wrote, or that were changed since. */
 #include "fuzz_mount.h"
 #include "rig.h"
 
@@ -23,7 +23,7 @@ static void random_bytes(void)
     }
 }
 
-/* What a store leaves on the medium after some calls. */
+/* Makes the medium of a store after some calls. */
 static void make_image(uint8_t *image, uint64_t seed, bool weak)
 {
     const struct rig_shape shape = {
@@ -59,13 +59,13 @@ static void mutate(uint8_t *image, uint64_t *random)
                                      0x7fffffff, 0x30000000, 0xfffffffe, 0xffffffff};
     uint32_t word = words[random_below(random, sizeof(words) / sizeof(*words))];
     switch (random_below(random, 8)) {
-    case 0: /* a bit */
+    case 0: /* flips a bit */
         image[at] ^= (uint8_t)(1u << random_below(random, 8));
         break;
-    case 1: /* a byte */
+    case 1: /* changes a byte */
         image[at] = (uint8_t)random_next(random);
         break;
-    case 2: /* a number at the edge, most of all in header and trailer */
+    case 2: /* an extreme number, mostly in header and trailer */
     case 3:
         if (random_below(random, 4))
             at = page + (random_below(random, 2) ? random_below(random, 36)
@@ -74,18 +74,18 @@ static void mutate(uint8_t *image, uint64_t *random)
         at = at & ~1u;
         memcpy(image + at, &word, at + 4 <= BYTES && random_below(random, 2) ? 4 : 2);
         break;
-    case 4: /* a page of another place */
+    case 4: /* a page from another place */
         memmove(image + page, image + other, FUZZ_PROGRAM_BYTES);
         break;
-    case 5: /* a block of another place */
+    case 5: /* a block from another place */
         page = at / FUZZ_BLOCK_BYTES * FUZZ_BLOCK_BYTES;
         other = from / FUZZ_BLOCK_BYTES * FUZZ_BLOCK_BYTES;
         memmove(image + page, image + other, FUZZ_BLOCK_BYTES);
         break;
-    case 6: /* erased */
+    case 6: /* erases */
         memset(image + page, 0xff, FUZZ_PROGRAM_BYTES);
         break;
-    case 7: { /* a small number up or down */
+    case 7: { /* changes a number a little */
         at = page + (random_below(random, 2)
                          ? random_below(random, 36)
                          : FUZZ_PROGRAM_BYTES - 1 - random_below(random, 40));

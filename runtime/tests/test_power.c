@@ -17,7 +17,7 @@ static enum fp_emulated_cut random_cut(uint64_t *random)
     return cuts[random_below(random, 3)];
 }
 
-/* Mount after a cut, which may be cut again, and see what is there. */
+/* Mounts after a cut, possibly with more cuts, and checks what is there. */
 static void recover(struct rig *rig, struct history *history, uint64_t *random, bool formatted)
 {
     for (;;) {
@@ -58,7 +58,7 @@ static void cut_everywhere(const struct rig_shape *shape, uint32_t calls, uint64
             work(&rig, &history, &random, calls);
         }
         bool over = !fp_emulated_is_off(rig.emulated);
-        random ^= (uint64_t)after << 32; /* each goes on in a way of its own */
+        random ^= (uint64_t)after << 32; /* each attempt goes on in its own way */
         for (uint32_t turn = 0; !over && turn < 4; turn++) {
             test_at("seed %u, cut %u, mode %d, mount %u", (unsigned)seed, (unsigned)after,
                     (int)how, (unsigned)turn);
@@ -69,7 +69,7 @@ static void cut_everywhere(const struct rig_shape *shape, uint32_t calls, uint64
                                       random_cut(&random));
             work(&rig, &history, &random, 10 + random_below(&random, 60));
         }
-        /* Whole again: what is synced stays, to the last page. */
+        /* Power is back: what was synced is there, to the last page. */
         fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
         if (fp_emulated_is_off(rig.emulated)) {
             fp_emulated_power_on(rig.emulated);
@@ -183,8 +183,8 @@ static void many_seeds(void)
     }
 }
 
-/* A format of a store that is there, cut: of the old store what is still known, an empty one or
- * none, and a format then makes one that works. */
+/* A format over an existing store is cut: the old store, an empty one or none is found, and a
+ * format then makes one that works. */
 static void format_over_a_store(void)
 {
     for (uint32_t after = 1, over = 0; !over; after++) {
@@ -242,7 +242,7 @@ static void format_over_a_store(void)
     }
 }
 
-/* A process that ends without a sync is a cut, too. */
+/* The end of a process without a sync is a cut, too. */
 static void mount_without_sync(void)
 {
     struct rig rig;
@@ -301,7 +301,7 @@ static void mount_of_a_full_store(void)
     rig_close(&rig);
 }
 
-/* What fragments hold ends with the power. */
+/* What fragments hold is lost with the power. */
 static void fragments_are_volatile(void)
 {
     static const struct rig_shape shapes[] = {

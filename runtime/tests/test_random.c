@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Versions, by slot; 0 is none. Gives how many writes were refused. */
+/* Runs random calls; `versions` has the version of each slot, 0 for none. Returns how many writes
+ * were refused. */
 static uint32_t run(struct rig *rig, uint32_t *map, uint64_t *random, uint32_t calls,
                     uint32_t check_every)
 {
@@ -69,7 +70,7 @@ static uint32_t run_shape(const struct rig_shape *shape, uint32_t calls, uint32_
     uint32_t refused = run(&rig, map, &random, test_rounds(calls), check_every);
     if (shape->layout == RIG_LOG) {
         rig_check_wear(&rig);
-        /* The same is on the medium. */
+        /* The medium has the same. */
         EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
         EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
         refused += run(&rig, map, &random, 1000, 1000);
@@ -98,7 +99,7 @@ static void log_many_calls(void)
     EXPECT_EQ(run_shape(&shape, 10000000, 200000), 0);
 }
 
-/* So much that writes are refused now and then. */
+/* So full that writes are refused now and then. */
 static void log_full(void)
 {
     static const struct rig_shape shape = {
@@ -157,7 +158,7 @@ static void fragments_full(void)
     EXPECT(run_shape(&shape, 300000, 5000) > 100);
 }
 
-/* The least number of chunks. */
+/* The fewest chunks. */
 static void fragments_few_chunks(void)
 {
     static const struct rig_shape shape = {
@@ -186,7 +187,8 @@ static void rewriter(void)
     run_shape(&shape, 300000, 5000);
 }
 
-/* To the end: what was taken can be read, and what cannot be taken is refused. */
+/* Runs until the medium is worn out: what was accepted can be read, and what has no space is
+ * refused. */
 static void log_wears_out(void)
 {
     uint32_t first = test_first(), rounds = test_rounds(15);
@@ -226,7 +228,7 @@ static void log_wears_out(void)
             EXPECT(calls < 1000000);
             slot = random_below(&random, shape.slot_count);
             int got = fp_swap_read(&rig.store, slot, page);
-            /* On an I/O error it is not said what the slot holds. */
+            /* An I/O error leaves open what the slot holds. */
             if (got == FP_SWAP_OK)
                 EXPECT(map[slot] && page_is(page, shape.page_bytes, slot, map[slot]));
             else if (error != FP_SWAP_IO)

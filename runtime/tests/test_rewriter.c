@@ -1,14 +1,14 @@
-/* The rewriter where the outcome is known by construction. */
+/* The rewriter with outcomes that are known by construction. */
 #include "../swap/flashpager_swap.h"
 #include "test.h"
 
 #include <string.h>
 
-/* A NAND of 8 blocks of 4 flash pages of 64 bytes, that says what it does. */
+/* A NAND of 8 blocks of 4 flash pages of 64 bytes, which records what it does. */
 static struct {
     uint8_t bytes[8][256];
     bool bad[8];
-    uint32_t next[8]; /* flash page to program */
+    uint32_t next[8]; /* next flash page to program */
     uint32_t erases;
     uint32_t programs;
     uint32_t reads;
@@ -80,7 +80,7 @@ static void rewriter_caches_one_block(void)
     memset(&nand, 0, sizeof(nand));
     nand.bad[0] = nand.bad[3] = true;
     EXPECT_EQ(fp_swap_rewriter_init(&rewriter, &medium, cache, good), FP_SWAP_OK);
-    EXPECT_EQ(rewriter.medium.block_count, 5); /* 6 good ones, one of them to spare */
+    EXPECT_EQ(rewriter.medium.block_count, 5); /* 6 good blocks, one of them a spare */
     const struct fp_medium *bytes = &rewriter.medium;
 
     EXPECT_EQ(bytes->program(bytes->context, 1, 10, "abcd", 4), 0);
@@ -88,7 +88,7 @@ static void rewriter_caches_one_block(void)
     EXPECT_EQ(bytes->read(bytes->context, 1, 10, got, 4), 0);
     EXPECT(!memcmp(got, "abxy", 4));
     EXPECT(nand.erases == 0 && nand.programs == 0 && nand.reads == 1);
-    /* Another block: this one is erased and programmed whole. Reading leaves it be. */
+    /* Another block: this one is erased and programmed whole. Reading does not change it. */
     EXPECT_EQ(bytes->read(bytes->context, 4, 0, got, 4), 0);
     EXPECT_EQ(nand.erases, 0);
     EXPECT_EQ(bytes->program(bytes->context, 2, 0, "efgh", 4), 0);
@@ -103,7 +103,7 @@ static void rewriter_caches_one_block(void)
     EXPECT(nand.bad[4] && !memcmp(nand.bytes[7], "efgh", 4));
     EXPECT_EQ(fp_swap_rewriter_flush(&rewriter), FP_SWAP_OK);
     EXPECT_EQ(nand.erases, 3);
-    /* An erase fails, and none is to spare: the block stays in memory. */
+    /* An erase fails, and there is no spare: the block stays in memory. */
     EXPECT_EQ(bytes->program(bytes->context, 2, 4, "ijkl", 4), 0);
     nand.fail_erase = 1;
     EXPECT_EQ(bytes->program(bytes->context, 0, 0, "mnop", 4), FP_MEDIUM_IO);

@@ -1,4 +1,4 @@
-/* What all layouts have in common: configs, memory, statistics, compressors. */
+/* Properties of all layouts: configs, memory, statistics, compressors. */
 #include "rig.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void no_store(void)
     EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_INVALID);
     EXPECT(fp_swap_check(&rig.store) != NULL);
 
-    /* Nor is it another shape's. */
+    /* A store of another shape is refused, too. */
     EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
     for (uint32_t slot = 0; slot < 60; slot++)
         write_version(&rig, slot, slot + 1);
@@ -130,7 +130,7 @@ static void expect_invalid(struct rig *rig, const char *what)
     EXPECT_EQ(fp_swap_sync(&rig->store), FP_SWAP_INVALID);
 }
 
-/* Each in turn makes a config that would do into one that will not. */
+/* Each change in turn makes a valid config invalid. */
 #define INVALID(change)                                                                           \
     do {                                                                                         \
         struct fp_swap_config config = rig.config;                                               \
@@ -193,7 +193,7 @@ static void invalid_configs(void)
     rig_close(&rig);
 }
 
-/* The macros' words are enough, one less is refused, and none is touched outside. */
+/* The macros' words are enough, one less is refused, and none outside is touched. */
 static void memory(void)
 {
     for (uint32_t seed = 0; seed < 200; seed++) {
@@ -239,7 +239,7 @@ static void statistics(void)
                                       shapes[i].medium.block_count);
         EXPECT_EQ(empty.bad_blocks, i == 2 ? 0 : shapes[i].medium.factory_bad);
 
-        /* 20 filled with one word, 10 incompressible, 10 that shrink to 2 * 2 + 2. */
+        /* 20 same-filled, 10 incompressible, and 10 that shrink to 2 * 2 + 2. */
         uint64_t random = 1;
         for (uint32_t slot = 0; slot < 40; slot++) {
             for (uint32_t at = 0; at < sizeof(page); at += 4) {
@@ -272,7 +272,7 @@ static void statistics(void)
         EXPECT_EQ(stat.mem_limit, empty.mem_limit);
         EXPECT(stat.written_size >= 2 * 2620);
 
-        /* A page filled with one word takes no data: less than a small one does. */
+        /* A same-filled page takes no data: less than a small one does. */
         uint64_t before = stat.mem_used_total;
         EXPECT_EQ(fp_swap_free(&rig.store, 0), FP_SWAP_OK);
         fp_swap_stat(&rig.store, &stat);
@@ -290,7 +290,7 @@ static void statistics(void)
     }
 }
 
-/* The numbers of what the medium did are those that it counts itself. */
+/* Counts of the medium's operations agree with its own. */
 static void statistics_of_the_medium(void)
 {
     struct rig rig;
@@ -370,7 +370,7 @@ static void compressors_that_lie(void)
     }
 }
 
-/* With memory to check them in, all pages are there, stored raw. */
+/* With memory to verify them, all pages are there, stored uncompressed. */
 static void compressors_that_lie_are_found(void)
 {
     for (enum lie lie = TOO_LONG; lie <= ZERO; lie++) {
@@ -399,7 +399,7 @@ static void compressors_that_lie_are_found(void)
     }
 }
 
-/* What a right one made stays as it was made. */
+/* Correctly compressed pages stay compressed. */
 static void verified_pages_are_compressed(void)
 {
     for (size_t i = 0; i < SHAPES; i++) {
@@ -423,7 +423,7 @@ static void verified_pages_are_compressed(void)
     }
 }
 
-/* Pages go in and come out by the two steps as by the one, with codecs of the callers. */
+/* Writing and reading in two steps give the same as in one, with codecs of the callers. */
 static void packs_and_puts(void)
 {
     for (size_t i = 0; i < SHAPES; i++) {
@@ -468,7 +468,7 @@ static void packs_and_puts(void)
             EXPECT_EQ(fp_swap_put(&rig.store, 0, &packed[0]), FP_SWAP_INVALID);
         }
         expect_version(&rig, 0, 1);
-        /* What cannot be read is not made up. */
+        /* A page that cannot be read is not invented. */
         EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
         memset(packed, 0x5a, sizeof(packed));
         rig.blind = true;
@@ -485,7 +485,7 @@ static void packs_and_puts(void)
     }
 }
 
-/* A store says that it is full from the first page that it refused to the next that is freed. */
+/* fp_swap_is_full() is true from the first refused page to the next freed one. */
 static void tells_that_it_is_full(void)
 {
     for (size_t i = 0; i < SHAPES; i++) {
@@ -514,7 +514,7 @@ static void tells_that_it_is_full(void)
         for (uint32_t j = 0; j < 2; j++)
             EXPECT(fp_swap_is_full(&rig.store, free_slots[j]));
         EXPECT(!fp_swap_is_full(&rig.store, 400));
-        /* A slot that holds a page is written where that was. */
+        /* A slot that holds a page is written in its place. */
         EXPECT(!fp_swap_is_full(&rig.store, 3));
         EXPECT_EQ(fp_swap_write(&rig.store, free_slots[0], page), FP_SWAP_FULL);
         EXPECT(fp_swap_is_full(&rig.store, free_slots[0]));
@@ -528,8 +528,8 @@ static void tells_that_it_is_full(void)
     }
 }
 
-/* A medium is told of blocks that nothing is in: of each before the store is used and after all
- * has been freed, and of none that is needed. */
+/* A store releases empty blocks: each before its first use and after all has been freed, and none
+ * that is needed. */
 static void releases_blocks(void)
 {
     struct rig rig;
@@ -565,7 +565,7 @@ static void releases_blocks(void)
     EXPECT(rig.releases > 1000);
     for (uint32_t slot = 0; slot < 60; slot++)
         EXPECT_EQ(fp_swap_free(&rig.store, slot), FP_SWAP_OK);
-    /* One page in the whole medium takes a block or two, and gives them back. */
+    /* One page in the whole medium takes a block or two, and releases them. */
     for (uint32_t slot = 0; slot < 60; slot++) {
         uint32_t before = rig.releases;
         uint8_t page[256];

@@ -19,25 +19,25 @@ import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 
 /**
- * A method's instructions by number, without labels and lines between them: where each leads, and
- * which locals are wanted after it.
+ * A method's instructions by number, without labels and lines: their successors, and the locals
+ * that are live after them.
  */
 final class Code {
-    /** A range of instructions whose exceptions one handler takes. */
+    /** A range of instructions with the handler of its exceptions. */
     record Guard(int start, int end, int handler) {}
 
     final MethodNode method;
     final AbstractInsnNode[] instructions;
 
-    /** Offset of each in the class file; behind the last, the length of the code. */
+    /** Offset of each in the class file; at the end, the length of the code. */
     final int[] offsets;
 
-    /** How often each was executed. */
+    /** Executions of each instruction. */
     final long[] times;
 
     final List<Guard> guards = new ArrayList<>();
 
-    /** What locals and stack hold before each; null where nothing leads to. */
+    /** Locals and stack before each instruction; null if it cannot be reached. */
     final List<Frame<BasicValue>> frames = new ArrayList<>();
 
     private final Map<LabelNode, Integer> places = new IdentityHashMap<>();
@@ -74,22 +74,22 @@ final class Code {
         live = liveness(0, count, new BitSet());
     }
 
-    /** The instruction that a label stands before. */
+    /** Returns the instruction before which a label is. */
     int place(LabelNode label) {
         return places.get(label);
     }
 
-    /** Says where a new label stands. */
+    /** Sets the instruction before which a new label is. */
     void setPlace(LabelNode label, int instruction) {
         places.put(label, instruction);
     }
 
-    /** Where an instruction may go on in this method, but for handlers. */
+    /** Returns the instructions that may follow in this method, without handlers. */
     int[] successors(int instruction) {
         return successors[instruction];
     }
 
-    /** Locals that are wanted at an instruction. */
+    /** Returns the locals that are live at an instruction. */
     BitSet live(int instruction) {
         return live[instruction];
     }
@@ -99,7 +99,7 @@ final class Code {
         return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN;
     }
 
-    /** The local that an instruction writes, or -1. */
+    /** Returns the local that an instruction writes, or -1. */
     int written(int instruction) {
         AbstractInsnNode node = instructions[instruction];
         if (node instanceof IincInsnNode increment) {
@@ -109,7 +109,7 @@ final class Code {
         return stores ? ((VarInsnNode) node).var : -1;
     }
 
-    /** The local that an instruction reads, or -1. */
+    /** Returns the local that an instruction reads, or -1. */
     private int read(int instruction) {
         AbstractInsnNode node = instructions[instruction];
         if (node instanceof IincInsnNode increment) {
@@ -120,8 +120,8 @@ final class Code {
     }
 
     /**
-     * Locals wanted before each instruction from {@code start} to {@code end}, where {@code after}
-     * is wanted by whatever lies outside.
+     * Returns the live locals before each instruction from {@code start} to {@code end}; {@code
+     * after} is live outside.
      */
     BitSet[] liveness(int start, int end, BitSet after) {
         BitSet[] wanted = new BitSet[end - start];

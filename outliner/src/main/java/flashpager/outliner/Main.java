@@ -25,7 +25,7 @@ import java.util.zip.ZipOutputStream;
 public final class Main {
     private Main() {}
 
-    /** Exits with 2 and one line if something cannot be. */
+    /** Exits with 2 and one line on an error. */
     public static void main(String[] arguments) throws IOException {
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         try {
@@ -122,7 +122,7 @@ public final class Main {
         try {
             return outliner.rewrite(bytes);
         } catch (IndexOutOfBoundsException | IllegalArgumentException error) {
-            // What ASM does with a file that is cut or damaged.
+            // ASM throws this on a file that is cut or damaged.
             throw new OutlineException(name + ": is no whole class file: " + error.getMessage());
         }
     }

@@ -1,6 +1,6 @@
 package flashpager.outliner;
 
-/** What was given cannot be outlined; the message says why, in one line. */
+/** Input that cannot be outlined. The message gives the reason in one line. */
 final class OutlineException extends RuntimeException {
     private static final long serialVersionUID = 1;
 

@@ -33,7 +33,7 @@ import org.objectweb.asm.tree.analysis.SimpleVerifier;
 
 /** Rewrites classes. */
 final class Outliner {
-    /** What was moved: out of which method, into which, and how much shorter that one got. */
+    /** A part that was moved: its method, the new method, and the bytes saved in the old one. */
     record Moved(String method, String into, int saved, long times) {}
 
     /** Part of the names of new methods. */
@@ -48,9 +48,9 @@ final class Outliner {
     private final List<String> notes = new ArrayList<>();
 
     /**
-     * Of what was executed as {@code profile} says; {@code classes} finds what the program refers
-     * to. A part is cold if it was executed at most {@code coldShare} times as often as the rest of
-     * its method, and it is moved if that saves {@code atLeast} bytes.
+     * Makes an outliner. {@code profile} has the executions; {@code classes} finds what the program
+     * refers to. A part is cold if it was executed at most {@code coldShare} times as often as the
+     * most executed part of its method. It is moved if that saves {@code atLeast} bytes.
      */
     Outliner(Profile profile, ClassLoader classes, double coldShare, int atLeast) {
         this.profile = profile;
@@ -63,19 +63,19 @@ final class Outliner {
         return moved;
     }
 
-    /** What was left as it was, and why. */
+    /** Returns what was left unchanged, and why. */
     List<String> notes() {
         return notes;
     }
 
-    /** Gives a class with its cold parts moved, or the same if there are none. */
+    /** Returns a class with its cold parts moved, or the same if it has none. */
     byte[] rewrite(byte[] file) {
         Offsets reader = new Offsets(file);
         ClassNode node = reader.read();
         int before = moved.size();
         for (MethodNode method : List.copyOf(node.methods)) {
             Profile.Method known = profile.of(node.name, method.name, method.desc);
-            // Constructors may write what no other method may.
+            // Constructors may write fields that no other method may.
             if (known == null || method.name.startsWith("<")) {
                 continue;
             }
@@ -139,7 +139,7 @@ final class Outliner {
         return new Analyzer<>(verifier);
     }
 
-    /** Cold regions that do not overlap; those that save most come first. */
+    /** Chooses cold regions that do not overlap; those that save most come first. */
     private List<Region> choose(Code code) {
         TreeSet<Integer> leaders = new TreeSet<>(List.of(0));
         for (int i = 0; i < code.instructions.length; i++) {
@@ -178,7 +178,7 @@ final class Outliner {
         return chosen;
     }
 
-    /** Whether a part was executed seldom beside what was executed most in the method. */
+    /** Whether a part was executed rarely, compared with the most executed part of the method. */
     private boolean isCold(Code code, int start, int end) {
         long hottest = 0;
         long most = 0;
@@ -200,7 +200,7 @@ final class Outliner {
         }
     }
 
-    /** The method that a region becomes. */
+    /** Returns the method that a region becomes. */
     private static MethodNode part(Code code, Region region, String name) {
         int access = Opcodes.ACC_PRIVATE | Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC;
         MethodNode part = new MethodNode(access, name, region.descriptor(), null, null);
@@ -250,7 +250,7 @@ final class Outliner {
         return part;
     }
 
-    /** A label at the place where a region goes on; no use of it where that is right behind. */
+    /** Returns a label where a region goes on; it has no use if that is right after it. */
     private static LabelNode exit(Code code, Region region) {
         LabelNode label = new LabelNode();
         if (region.exit() >= 0) {
@@ -260,7 +260,7 @@ final class Outliner {
         return label;
     }
 
-    /** Puts a call in a region's place. */
+    /** Replaces a region by a call. */
     private static void replace(
             ClassNode owner, Code code, Region region, String name, LabelNode exit) {
         InsnList call = new InsnList();
@@ -294,7 +294,7 @@ final class Outliner {
         for (int i = region.start(); i < region.end(); i++) {
             instructions.remove(code.instructions[i]);
         }
-        // What debuggers are told of variables that live nowhere else.
+        // Debug information about variables that are only in the region.
         if (code.method.localVariables != null) {
             code.method.localVariables.removeIf(
                     variable -> isInside(code, region, variable.start)
@@ -302,15 +302,15 @@ final class Outliner {
         }
     }
 
-    /** Whether a label stands in a region, but for its beginning. */
+    /** Whether a label is inside a region, not at its beginning. */
     private static boolean isInside(Code code, Region region, LabelNode label) {
         int place = code.place(label);
         return place > region.start() && place < region.end();
     }
 
-    /** Locals of a new method, in the order in which they are met. */
+    /** Locals of a new method, in the order of their first use. */
     private static final class Locals {
-        /** A slot, and how many it takes: what is in it later may be longer. */
+        /** A slot, and its size: a later value in it may be longer. */
         private record Slot(int number, int size) {}
 
         private final Map<Slot, Integer> places = new HashMap<>();
@@ -342,7 +342,7 @@ final class Outliner {
         }
     }
 
-    /** Tells where each instruction lies in the class file. */
+    /** Finds the offset of each instruction in the class file. */
     private static final class Offsets extends ClassReader {
         private final Map<MethodNode, List<Integer>> offsets = new IdentityHashMap<>();
         private List<Integer> current = new ArrayList<>();
@@ -378,7 +378,7 @@ final class Outliner {
             current.add(offset);
         }
 
-        /** The offsets of a method's instructions, and its length, which must fit together. */
+        /** Returns the offsets of a method's instructions; its length must match the profile. */
         int[] offsets(MethodNode method, Profile.Method executed) {
             List<Integer> known = offsets.get(method);
             int bytes = executed.bytes();
@@ -394,7 +394,7 @@ final class Outliner {
             ends.add(bytes);
             boolean fits = last != null && count == known.size();
             if (fits && last instanceof InsnNode) {
-                // A return or a throw, as nearly always.
+                // A return or a throw, as in nearly all methods.
                 fits = known.get(count - 1) == bytes - 1;
             } else if (fits) {
                 fits = known.get(count - 1) < bytes;
@@ -416,7 +416,7 @@ final class Outliner {
         }
     }
 
-    /** Writes frames anew, with the program's classes at hand. */
+    /** Computes frames anew, with the program's classes at hand. */
     private final class Writer extends ClassWriter {
         Writer() {
             super(COMPUTE_FRAMES);

@@ -9,14 +9,14 @@ import java.util.List;
 import java.util.Map;
 import org.objectweb.asm.Type;
 
-/** How often each part of each method was executed. */
+/** Executions of the parts of each method. */
 final class Profile {
     /** A part of a method's code, in bytes of the class file. */
     record Part(int start, int end, long times) {}
 
-    /** A method that was executed: the length of its code, and its parts in their order. */
+    /** An executed method: the length of its code, and its parts in order. */
     record Method(int bytes, List<Part> parts) {
-        /** How often the byte at an offset was executed. */
+        /** Returns how often the byte at an offset was executed. */
         long times(int offset) {
             for (Part part : parts) {
                 if (offset >= part.start && offset < part.end) {
@@ -52,24 +52,24 @@ final class Profile {
         return profile;
     }
 
-    /** What is known of a method, or null if nothing was executed of it. */
+    /** Returns a method's profile, or null if it was never executed. */
     Method of(String owner, String name, String descriptor) {
         String text = text(owner, name, descriptor);
         used.put(text, true);
         return methods.get(text);
     }
 
-    /** How many methods were executed, and how many of these have been asked for. */
+    /** Returns the number of executed methods. */
     int size() {
         return methods.size();
     }
 
-    /** How many of the methods executed have been asked for. */
+    /** Returns how many of the executed methods have been looked up. */
     long found() {
         return methods.keySet().stream().filter(used::containsKey).count();
     }
 
-    /** A method as the recorder names it. */
+    /** Returns a method's name as the recorder writes it. */
     static String text(String owner, String name, String descriptor) {
         List<String> types = new ArrayList<>();
         for (Type type : Type.getArgumentTypes(descriptor)) {

@@ -34,13 +34,15 @@ record Region(
         int saved,
         long times) {
 
-    /** A method takes no more. */
+    /** Most parameters of a method. */
     private static final int MAX_PARAMETERS = 16;
 
     private static final int CALL_BYTES = 3;
     private static final int GOTO_BYTES = 3;
 
-    /** What the instructions from {@code start} to {@code end} are as a method, if they can be. */
+    /**
+     * Returns the instructions from {@code start} to {@code end} as a method, if they can be one.
+     */
     static Optional<Region> of(Code code, int start, int end) {
         BitSet written = new BitSet();
         int exit = -1;
@@ -112,7 +114,7 @@ record Region(
                         start, end, exit, result, resultType, parameters, types, saved, times));
     }
 
-    /** The descriptor of the method that it becomes. */
+    /** Returns the descriptor of the method that it becomes. */
     String descriptor() {
         return Type.getMethodDescriptor(resultType, types.toArray(new Type[0]));
     }
@@ -121,7 +123,7 @@ record Region(
         return start < other.end && other.start < end;
     }
 
-    /** Whether something outside leads into the midst of it. */
+    /** Whether something outside leads into the middle of it. */
     private static boolean entered(Code code, int start, int end) {
         for (int i = 0; i < code.instructions.length; i++) {
             if (i >= start && i < end) {
@@ -155,14 +157,14 @@ record Region(
         return true;
     }
 
-    /** What a local holds; null if that is no value that can be handed over. */
+    /** Returns the type of a local's value, or null if it is no value that can be passed. */
     private static Type typeOf(BasicValue value) {
         Type type = value == null ? null : value.getType();
         boolean unknown = type == null || type.getDescriptor().equals("Lnull;");
         return unknown ? null : type;
     }
 
-    /** A load or a store. */
+    /** Returns the bytes of a load or a store. */
     private static int bytesOf(int local) {
         return local < 4 ? 1 : 2;
     }

@@ -15,7 +15,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
 
-/** Where the JVM starts the recorder, before the program. */
+/** The entry point with which the JVM starts the recorder, before the program. */
 public final class Agent {
     private static final int FAILED = 2;
 
@@ -23,8 +23,8 @@ public final class Agent {
 
     /** Begins to record, or ends the JVM. */
     public static void premain(String arguments, Instrumentation instrumentation) {
-        // Some of the JDK's classes may be recorded before the last is: what is executed of them
-        // here is not the program.
+        // Some of the JDK's classes may be recorded before the last one is. Their execution here is
+        // not the program's.
         Recorder.pause();
         try {
             start(Options.parse(arguments), instrumentation);
@@ -43,7 +43,7 @@ public final class Agent {
         if (Agent.class.getClassLoader() != null) {
             throw new IOException("the agent's jar must be named flashpager-java.jar");
         }
-        // Not a channel: interrupting a thread of the program would close it.
+        // Not a channel: it would be closed when a thread of the program is interrupted.
         FileOutputStream pipe = new FileOutputStream("/proc/self/fd/" + options.pipe());
         MappedByteBuffer memory;
         int slots;
@@ -68,7 +68,7 @@ public final class Agent {
         Transformer transformer =
                 new Transformer(new Selection(options.include()), codeMap(options.cap()));
         instrumentation.addTransformer(transformer, true);
-        // Classes that are loaded for the first pass are not offered to it.
+        // The JVM does not offer this transformer the classes that are loaded for the first pass.
         Set<Class<?>> tried = Collections.newSetFromMap(new IdentityHashMap<>());
         record(transformer, instrumentation, tried);
         record(transformer, instrumentation, tried);
@@ -83,7 +83,7 @@ public final class Agent {
         return new CodeMap.Cap(image);
     }
 
-    /** Records classes, too, that were loaded before the agent. */
+    /** Records classes that were loaded before the agent, too. */
     private static void record(
             Transformer transformer, Instrumentation instrumentation, Set<Class<?>> tried) {
         List<Class<?>> classes = new ArrayList<>();
@@ -106,7 +106,7 @@ public final class Agent {
         try {
             instrumentation.retransformClasses(classes.toArray(new Class<?>[0]));
         } catch (UnmodifiableClassException | LinkageError e) {
-            // One is to blame, all stay as they are.
+            // One class is at fault, and all stay as they are.
             for (Class<?> type : classes) {
                 try {
                     instrumentation.retransformClasses(type);

@@ -4,7 +4,7 @@ import java.util.Set;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.Opcodes;
 
-/** The instructions of a method as they lie in the class file. Offsets count from its first. */
+/** The instructions of a method in the class file. Offsets count from the first one. */
 final class Bytecode {
     private static final int LDC_W = 19;
     private static final int WIDE = 196;
@@ -19,7 +19,7 @@ final class Bytecode {
     private final Set<String> fields;
     private final char[] buffer;
 
-    /** Where instructions begin. */
+    /** Whether an instruction begins at an offset. */
     private final boolean[] begins;
 
     private final int instructions;
@@ -28,12 +28,13 @@ final class Bytecode {
      * Decodes a method's code.
      *
      * @param file the class file
-     * @param code where the code lies in it
-     * @param bytes of the code
+     * @param code offset of the code in it
+     * @param bytes length of the code
      * @param owner the class's name, with slashes
-     * @param fields that the class itself declares, each its name, a space and its descriptor
-     * @param buffer for the longest name of the file
-     * @throws IllegalArgumentException if it is none that a JVM would take
+     * @param fields fields that the class itself declares, each its name, a space and its
+     * descriptor
+     * @param buffer space for the longest name of the file
+     * @throws IllegalArgumentException if it is no code that a JVM would take
      */
     Bytecode(
             ClassReader file,
@@ -62,17 +63,17 @@ final class Bytecode {
         instructions = count;
     }
 
-    /** Bytes of the code. */
+    /** Returns the bytes of the code. */
     int bytes() {
         return bytes;
     }
 
-    /** How many instructions there are. */
+    /** Returns the number of instructions. */
     int instructions() {
         return instructions;
     }
 
-    /** Bytes of the instruction at an offset. */
+    /** Returns the bytes of the instruction at an offset. */
     int length(int at) {
         int opcode = opcode(at);
         if (opcode <= Opcodes.DCONST_1) {
@@ -134,13 +135,13 @@ final class Bytecode {
         return (int) length;
     }
 
-    /** What a block does whose last instruction this is. */
+    /** Returns what a block does whose last instruction this is. */
     int does(int at) {
         int opcode = opcode(at);
         return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN ? MethodCode.RETURNS : 0;
     }
 
-    /** Gives where blocks begin; {@code handlers} are the exception handlers' offsets. */
+    /** Returns where blocks begin; {@code handlers} are the offsets of the exception handlers. */
     boolean[] leaders(int[] handlers) {
         boolean[] leaders = new boolean[bytes];
         leaders[0] = true;
@@ -165,7 +166,7 @@ final class Bytecode {
         return leaders;
     }
 
-    /** Whether the first instruction is executed again by a jump. */
+    /** Whether a jump executes the first instruction again. */
     boolean jumpsToStart(int[] handlers) {
         boolean[] targets = new boolean[bytes];
         for (int handler : handlers) {
@@ -177,7 +178,7 @@ final class Bytecode {
         return targets[0];
     }
 
-    /** Marks where an instruction may jump to; gives whether what is behind it begins a block. */
+    /** Marks where an instruction may jump to. Returns whether a block begins after it. */
     private boolean markTargets(boolean[] leaders, int at) {
         int opcode = opcode(at);
         if (opcode >= Opcodes.IFEQ && opcode <= Opcodes.JSR
@@ -211,8 +212,8 @@ final class Bytecode {
     }
 
     /**
-     * Whether other code may run within an instruction: a method, or what initialises another class
-     * or a constant.
+     * Whether other code may run within an instruction: a method, or the initialisation of another
+     * class or a constant.
      */
     private boolean mayRunOther(int at) {
         int opcode = opcode(at);
@@ -232,7 +233,7 @@ final class Bytecode {
         return false;
     }
 
-    /** Whether a field belongs to another class, whichever it is named by. */
+    /** Whether a field belongs to another class than the one it is named by. */
     private boolean isInherited(int field) {
         int type = file.getItem(file.readUnsignedShort(field + 2));
         String name = file.readUTF8(type, buffer);
@@ -251,7 +252,7 @@ final class Bytecode {
         return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN;
     }
 
-    /** Whether the JVM may throw an exception by itself, not counting errors. */
+    /** Whether the JVM may throw an exception by itself, errors not counted. */
     private static boolean mayThrow(int opcode) {
         return opcode >= Opcodes.IALOAD && opcode <= Opcodes.SALOAD
                 || opcode >= Opcodes.IASTORE && opcode <= Opcodes.SASTORE
@@ -281,7 +282,7 @@ final class Bytecode {
         return file.readByte(code + at);
     }
 
-    /** Where the operands of a switch begin: aligned to words. */
+    /** Returns where the operands of a switch begin: aligned to words. */
     private static int table(int at) {
         return (at & ~3) + 4;
     }

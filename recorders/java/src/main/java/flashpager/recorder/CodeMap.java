@@ -6,49 +6,49 @@ import flashpager.recorder.cap.PlacedClass;
 import flashpager.recorder.cap.PlacedMethod;
 import java.util.List;
 
-/** Where code lies: which address and which sizes a block is described with. */
+/** Maps methods and blocks to the addresses and sizes with which they are described. */
 interface CodeMap {
-    /** Told that a method is not recorded. */
+    /** Receives methods that are not recorded. */
     interface Left {
-        /** Names the method and says why, in one line. */
+        /** Reports a method and the reason, in one line. */
         void out(String method, String why);
     }
 
     /**
-     * Places the methods of a class that have code. Of methods that cannot be recorded, the list
-     * has one without blocks afterwards.
+     * Places the methods of a class that have code. Methods that cannot be recorded are replaced in
+     * the list by ones without blocks.
      *
-     * @return the places of those methods, null for what is not in the image at all
+     * @return the places of those methods, null for those that are not in the image
      * @throws CapException if the class file is damaged
      */
     Place[] place(byte[] classFile, List<MethodCode> methods, Left left) throws CapException;
 
-    /** Where a method and its blocks lie. Sizes are bytes of the image. */
+    /** The place of a method and its blocks. Sizes are bytes of the image. */
     interface Place {
-        /** Where the method begins. */
+        /** Returns the method's address. */
         long address();
 
-        /** Bytes of the whole method. */
+        /** Returns the bytes of the whole method. */
         int bytes();
 
-        /** Where a block begins. */
+        /** Returns a block's address. */
         long blockAddress(int block);
 
-        /** Bytes of a block; 0 for one that only tells what happens. */
+        /** Returns the bytes of a block; 0 for one that only reports a call or a return. */
         int blockBytes(int block);
 
-        /** Instructions of a block. */
+        /** Returns the instructions of a block. */
         int blockInstructions(int block);
     }
 
-    /** One method behind the other as they come, with their bytecode as it is in the class file. */
+    /** Places methods one after another as they come, with the bytecode of the class file. */
     final class Bytecode implements CodeMap {
-        /** Between two methods, so that they can be told apart. */
+        /** Free bytes between two methods, which tell them apart. */
         private static final int GAP_BYTES = 1;
 
         private long next;
 
-        /** Leaves so many bytes free before the first method. */
+        /** Leaves {@code from} bytes free before the first method. */
         Bytecode(long from) {
             next = from;
         }
@@ -64,7 +64,7 @@ interface CodeMap {
         }
     }
 
-    /** A method's place as it is in the class file. */
+    /** The place of a method with its class file's bytecode. */
     record InClassFile(MethodCode method, long address) implements Place {
         @Override
         public int bytes() {
@@ -87,7 +87,10 @@ interface CodeMap {
         }
     }
 
-    /** As in CAP files; classes of packages that are in none of them follow as bytecode. */
+    /**
+     * Places methods as in CAP files. Classes whose packages are in none of them follow as
+     * bytecode.
+     */
     final class Cap implements CodeMap {
         private final CapImage image;
         private final Bytecode others;
@@ -123,7 +126,7 @@ interface CodeMap {
             return places;
         }
 
-        /** Whether all blocks begin and end where the CAP file's have counterparts. */
+        /** Whether all blocks begin and end at places that have counterparts in the CAP file. */
         private static boolean hasPlaces(Place place, int blocks) {
             for (int block = 0; block < blocks; block++) {
                 if (place.blockAddress(block) < 0
@@ -136,7 +139,7 @@ interface CodeMap {
         }
     }
 
-    /** A method's place as it is in a CAP file. */
+    /** The place of a method in a CAP file. */
     record InCapFile(MethodCode method, PlacedMethod placed) implements Place {
         @Override
         public long address() {

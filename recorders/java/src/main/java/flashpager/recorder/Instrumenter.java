@@ -29,7 +29,7 @@ final class Instrumenter extends ClassVisitor {
     }
 
     /**
-     * Gives the class file with calls.
+     * Returns the class file with calls.
      *
      * @param methods its methods that have code
      * @param first the number of the class's first block
@@ -39,7 +39,8 @@ final class Instrumenter extends ClassVisitor {
                 new ClassWriter(file, 0) {
                     @Override
                     protected String getCommonSuperClass(String one, String other) {
-                        // Would load classes of the program; without new frames nobody asks.
+                        // It would load classes of the program. Without new frames it is never
+                        // called.
                         throw new IllegalStateException("frames need a common superclass");
                     }
                 };
@@ -69,8 +70,8 @@ final class Instrumenter extends ClassVisitor {
         private int labels;
 
         /**
-         * Frames name an object that is not yet initialised by the label of the instruction that
-         * made it; with a call at that label, a label of its own must stand behind the call.
+         * Frames name an uninitialised object by the label of the instruction that made it. If
+         * there is a call at that label, a label of its own must be after the call.
          */
         private Map<Label, Label> creations;
 
@@ -100,7 +101,7 @@ final class Instrumenter extends ClassVisitor {
             here[labels++] = label;
         }
 
-        /** Comes before every instruction, behind its labels and its frame. */
+        /** Runs before every instruction, after its labels and its frame. */
         private void instruction() {
             labels = 0;
             int block = code.blockAt(instruction++);

@@ -6,19 +6,19 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Which class loaders find the recorder. One that isolates a program's parts from one another may
- * ask no other loader but for {@code java.*}; a class of it that calls the recorder would not run.
+ * Class loaders that find the recorder. A loader that isolates parts of a program may find only
+ * {@code java.*} outside of them; a class of it that called the recorder would not run.
  */
 final class Loaders {
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
     private static final String APPLICATION = "jdk.internal.loader.ClassLoaders$AppClassLoader";
 
-    /** What they said; never locked while the program's code runs. */
+    /** Answers so far. Not locked while the program's code runs. */
     private final Map<Key, Boolean> known = new HashMap<>();
 
     private final ReferenceQueue<ClassLoader> gone = new ReferenceQueue<>();
 
-    /** A loader, told from its equals, which a program may define. */
+    /** A loader, compared by identity, as a program may define its equals. */
     private static final class Key extends WeakReference<ClassLoader> {
         private final int hash;
 
@@ -43,9 +43,9 @@ final class Loaders {
     }
 
     /**
-     * Whether classes of a loader can call the recorder. Asks it once, which runs the program's
-     * code, as the JVM does when it links a class. Classes that are loaded for the answer do not
-     * come by here: the JVM offers none to a transformer that is at work on the same thread.
+     * Whether classes of a loader can call the recorder. It asks the loader once, which runs the
+     * program's code, as the JVM does when it links a class. Classes that are loaded for the answer
+     * are not recorded: the JVM offers none to a transformer that is at work on the same thread.
      */
     boolean findRecorder(ClassLoader loader) {
         if (loader == null
@@ -73,7 +73,7 @@ final class Loaders {
         try {
             return Class.forName(Recorder.class.getName(), false, loader) == Recorder.class;
         } catch (StackOverflowError | OutOfMemoryError e) {
-            throw e; // says nothing of the loader
+            throw e; // an error that says nothing about the loader
         } catch (Throwable e) {
             return false;
         }

@@ -9,7 +9,8 @@ import org.objectweb.asm.ClassReader;
 
 /**
  * A method's bytecode, cut into blocks: pieces that are executed from their first instruction to
- * the last, but for exceptions that the JVM throws by itself. Offsets are those of the class file.
+ * the last, except for exceptions that the JVM throws by itself. Offsets are those of the class
+ * file.
  */
 final class MethodCode {
     /** A block's first instruction enters the method. */
@@ -92,7 +93,7 @@ final class MethodCode {
         Arrays.fill(blockAt, -1);
     }
 
-    /** The same method, of which nothing is told when it is executed. */
+    /** Returns the same method without blocks: its execution is not reported. */
     MethodCode withoutBlocks() {
         return new MethodCode(this);
     }
@@ -155,75 +156,75 @@ final class MethodCode {
         flags[blocks - 1] |= does;
     }
 
-    /** The class's name as the class file has it, with slashes. */
+    /** Returns the class's name as in the class file, with slashes. */
     String owner() {
         return owner;
     }
 
-    /** The method's name as the class file has it. */
+    /** Returns the method's name as in the class file. */
     String name() {
         return name;
     }
 
-    /** The method's descriptor as the class file has it. */
+    /** Returns the method's descriptor as in the class file. */
     String descriptor() {
         return descriptor;
     }
 
-    /** Bytes of the method's code. */
+    /** Returns the bytes of the method's code. */
     int bytes() {
         return bytes;
     }
 
-    /** How many blocks the method has, the one apart included. */
+    /** Returns the number of blocks, including the entry block. */
     int blocks() {
         return blocks;
     }
 
-    /** How many instructions the method has. */
+    /** Returns the number of instructions. */
     int instructions() {
         return blockAt.length;
     }
 
     /**
-     * Whether block 0 only tells that the method is entered: its code begins with a loop, whose
+     * Whether block 0 only reports that the method is entered: its code begins with a loop, whose
      * first block is executed again and again.
      */
     boolean entryApart() {
         return entryApart;
     }
 
-    /** The block that begins at the n-th instruction, or -1. */
+    /** Returns the block that begins at the n-th instruction, or -1. */
     int blockAt(int instruction) {
         return blockAt[instruction];
     }
 
-    /** Offset at which a block begins. */
+    /** Returns the offset at which a block begins. */
     int start(int block) {
         return starts[block];
     }
 
-    /** Offset at which a block ends. */
+    /** Returns the offset at which a block ends. */
     int end(int block) {
         return ends[block];
     }
 
-    /** Instructions of a block. */
+    /** Returns the instructions of a block. */
     int instructions(int block) {
         return instructions[block];
     }
 
-    /** What a block does: {@link #ENTERS}, {@link #RETURNS}. */
+    /** Returns what a block does: {@link #ENTERS}, {@link #RETURNS}. */
     int flags(int block) {
         return flags[block];
     }
 
-    /** The method as people write it, {@code com.acme.Foo.bar(int,byte[])}, in UTF-8. */
+    /** Returns the method's usual notation, {@code com.acme.Foo.bar(int,byte[])}, in UTF-8. */
     byte[] label() {
         return label;
     }
 
-    /** The method as people write it. */
+    /** Returns the method's usual notation. */
     String text() {
         return describe(owner, name, descriptor);
     }

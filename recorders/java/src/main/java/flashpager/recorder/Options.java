@@ -16,7 +16,7 @@ import java.util.List;
 record Options(int pipe, int tail, List<String> include, boolean oneStream, String cap) {
 
     /**
-     * Reads the text behind the agent's {@code =}.
+     * Parses the text after the agent's {@code =}.
      *
      * @throws IllegalArgumentException if it is not understood
      */

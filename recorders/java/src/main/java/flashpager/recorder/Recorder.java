@@ -4,13 +4,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * What recorded code calls. A block counts as executed whole when it is entered: the instructions
- * behind one that throws inside a block are counted too. Calls, jumps and whatever may initialise
- * another class end a block, so only exceptions that the JVM throws by itself (null, bounds,
- * division, cast, memory) can make that difference.
+ * The code that recorded code calls. A block counts as executed whole when it is entered, so
+ * instructions after one that throws inside a block are counted, too. Calls, jumps and whatever may
+ * initialise another class end a block. Only exceptions that the JVM throws by itself (null,
+ * bounds, division, cast, memory) can thus make a difference.
  *
- * <p>Nor does a block end where the JVM only loads a class, for a cast, an array or a field of an
- * object: if the loader is the program's and recorded, what it executes comes behind the block.
+ * <p>A block does not end where the JVM only loads a class, for a cast, an array or a field of an
+ * object. If the program's own class loader is recorded, its blocks then come after this block.
  */
 public final class Recorder {
     /** Most blocks that the reader takes. */
@@ -19,45 +19,48 @@ public final class Recorder {
     /** Most threads that the reader tells apart. */
     private static final int MAX_THREADS = 1024;
 
-    /** How many threads that are not recorded are named. */
+    /** Most threads that are named as not recorded. */
     private static final int MAX_LEFT_OUT = 64;
 
     /**
-     * Taken for everything but the common case in {@link #block}. Nothing that is executed under it
-     * may wait for a class that is recorded.
+     * Taken in all but the common case of {@link #block}. Code that runs with it must not wait for
+     * a class that is recorded.
      */
     private static final Object LOCK = new Object();
 
-    /** For threads of which nothing is recorded. */
+    /** The slot of threads of which nothing is recorded. */
     private static final Slot NOWHERE = new Slot((Thread) null);
 
-    /** Slots by their thread's identity hash: one that was looked up before is found quickly. */
+    /** Slots by their thread's identity hash, to find one again quickly. */
     private static final Slot[] FOUND = new Slot[1024];
 
-    /** Threads of which nothing is recorded now: the recorder itself is at work there. */
+    /** Threads that run the recorder itself: nothing of them is recorded now. */
     private static final ThreadList PAUSED = new ThreadList();
 
     /**
-     * Threads that found no slot, by their identity hash: none gets one later, or its trace would
-     * begin in the midst.
+     * Threads that found no slot, by their identity hash. They never get one later, as their trace
+     * would begin in the middle.
      */
     private static final Slot[] LEFT_OUT = new Slot[FOUND.length];
 
-    /** Tried first: of the thread that was the last to fill one, as mostly one does the work. */
+    /**
+     * The slot of the thread that filled one last. It is tried first, as usually one thread does
+     * the work.
+     */
     private static Slot last = NOWHERE;
 
     private static Stream stream;
     private static Slot[] slots = {};
 
-    /** How many slots have ever been used. */
+    /** Slots that have ever been used. */
     private static int used;
 
-    /** How many threads have had a slot, and how many have had none. */
+    /** Threads that have had a slot, and threads that have had none. */
     private static int threads;
 
     private static int leftOut;
 
-    /** Where the blocks of all threads go, or null. */
+    /** The slot of all threads together, or null. */
     private static Slot shared;
 
     private static int blocks;
@@ -89,7 +92,7 @@ public final class Recorder {
         if (slot.thread != thread) {
             slot = find(thread);
         }
-        // Not in a method of its own: the less stack is needed the better.
+        // In line, as a method of its own needs more stack.
         int next = slot.next;
         if (next < slot.limit) {
             slot.numbers.put(next, number + 1);
@@ -123,7 +126,7 @@ public final class Recorder {
                 slot = unused();
                 if (slot != null) {
                     slot.claim(threads, thread.getName(), thread);
-                    slot.flush(stream); // nothing yet, but threads are known in their order
+                    slot.flush(stream); // empty, but it tells the order of the threads
                     if (threads++ == 0) {
                         last = slot;
                     }
@@ -133,7 +136,7 @@ public final class Recorder {
                 try {
                     slot = leaveOut(thread, hash);
                 } catch (OutOfMemoryError e) {
-                    return NOWHERE; // the program's to deal with, when it wants memory itself
+                    return NOWHERE; // the program finds out when it needs memory itself
                 }
             }
             FOUND[hash & FOUND.length - 1] = slot;
@@ -141,7 +144,9 @@ public final class Recorder {
         }
     }
 
-    /** Finds a thread's slot; without the lock, that of the current thread alone. */
+    /**
+     * Finds a thread's slot. Without the lock, only that of the current thread may be asked for.
+     */
     private static Slot owned(Thread thread) {
         for (int i = 0; i < used; i++) {
             if (slots[i].thread == thread) {
@@ -152,8 +157,8 @@ public final class Recorder {
     }
 
     /**
-     * Finds a slot for a new thread, or null. Those of threads that have ended are taken back: they
-     * execute nothing more, and nobody but them looks for them.
+     * Returns a slot for a new thread, or null. Slots of threads that have ended are taken back, as
+     * only those threads would look for them.
      */
     private static Slot unused() {
         Slot found = null;
@@ -172,7 +177,7 @@ public final class Recorder {
         return found == null && used < slots.length ? slots[used++] : found;
     }
 
-    /** Finds a thread among those left out; forgets ended ones on the way. */
+    /** Finds a thread among those left out, and forgets ended ones on the way. */
     private static Slot leftOut(Thread thread, int hash) {
         int at = hash & LEFT_OUT.length - 1;
         Slot before = null;
@@ -209,7 +214,7 @@ public final class Recorder {
         return slot;
     }
 
-    /** Records a block for which the slot has no room, or which is not to be recorded at all. */
+    /** Records a block for which the slot has no room, or which is not recorded at all. */
     private static void full(Slot slot, Thread thread, int number) {
         Slot to = slot;
         if (shared != null) {
@@ -240,9 +245,9 @@ public final class Recorder {
     }
 
     /**
-     * Turns the current thread's blocks away until {@link #resume}: what the recorder executes of
-     * recorded JDK classes is not the program. Comes with every class that is loaded, even one that
-     * whoever has the lock waits for; so this must do without.
+     * Ignores the current thread's blocks until {@link #resume}: recorded JDK classes that the
+     * recorder executes are not the program. It runs for every class that is loaded, even one that
+     * the holder of the lock waits for, so it must not take the lock.
      */
     static void pause() {
         touchStack();
@@ -254,7 +259,7 @@ public final class Recorder {
         }
     }
 
-    /** Takes the current thread's blocks again. */
+    /** Records the current thread's blocks again. */
     static void resume() {
         Thread thread = Thread.currentThread();
         PAUSED.remove(thread);
@@ -264,7 +269,7 @@ public final class Recorder {
         }
     }
 
-    /** Gives the number of the block that will be described next. */
+    /** Returns the number of the block that is described next. */
     static int blocks() {
         synchronized (LOCK) {
             return blocks;
@@ -311,7 +316,7 @@ public final class Recorder {
         }
     }
 
-    /** Tells a fact about the recording. */
+    /** Reports a fact about the recording. */
     static void meta(String key, String value) {
         byte[] text = bytes(key + "=" + value);
         touchStack();
@@ -320,7 +325,7 @@ public final class Recorder {
         }
     }
 
-    /** Tells why nothing is recorded; false if there is nobody to tell. */
+    /** Reports why nothing is recorded. Returns false if nobody reads. */
     static boolean refuse(String why) {
         synchronized (LOCK) {
             if (stream == null) {
@@ -331,12 +336,12 @@ public final class Recorder {
         }
     }
 
-    /** Tells that something runs and is not recorded. */
+    /** Reports that something runs and is not recorded. */
     static void leaveOut(String what, String why) {
         meta("left_out", what + ": " + why);
     }
 
-    /** Gives text in UTF-8, cut to what fits into a record. */
+    /** Returns text in UTF-8, cut to what fits into a record. */
     static byte[] bytes(String text) {
         byte[] all = text.getBytes(StandardCharsets.UTF_8);
         if (all.length <= Stream.TEXT_BYTES) {
@@ -348,8 +353,8 @@ public final class Recorder {
     }
 
     /**
-     * Lets a StackOverflowError strike now, while nothing has changed, and not halfway through what
-     * comes next.
+     * Lets a StackOverflowError strike now, before anything has changed, and not in the middle of
+     * what follows.
      */
     private static void touchStack() {
         touchStack(200, 0, 0, 0, 0);

@@ -2,12 +2,12 @@ package flashpager.recorder;
 
 import java.util.List;
 
-/** Which classes are recorded. Class names have dots, and {@code $} before a nested class. */
+/** Selects the classes to record. Class names have dots, and {@code $} before a nested class. */
 final class Selection {
     /**
-     * What the recorder executes between two instructions of the program: recorded, it would
-     * record itself without end. And what sets virtual threads down and takes them up again: on the
-     * way a thread is neither, and must not wait for a lock.
+     * Classes that the recorder executes between two instructions of the program, which would
+     * record itself without end; and those that suspend and resume virtual threads, as a thread in
+     * between must not wait for a lock.
      */
     private static final String[] OWN = {
         "java.lang.*VirtualThread",
@@ -30,7 +30,10 @@ final class Selection {
 
     private static final String HERE = "flashpager.recorder.";
 
-    /** Made by the JDK for reflection, with loaders of their own; not even the JVM checks them. */
+    /**
+     * Classes that the JDK makes for reflection, with loaders of their own. Not even the JVM
+     * verifies them.
+     */
     private static final String REFLECTION = "jdk.internal.reflect.";
 
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
@@ -60,7 +63,7 @@ final class Selection {
         return false;
     }
 
-    /** Whether a module is the JDK's and loaded as a program is: javac, or made for proxies. */
+    /** Whether a module is the JDK's but loaded like a program: javac, or one made for proxies. */
     private static boolean isTool(Module module) {
         return module.isNamed()
                 && module.getName().startsWith("jdk.")
@@ -68,7 +71,7 @@ final class Selection {
                         || module.getName().startsWith("jdk.proxy"));
     }
 
-    /** Gives the pattern of the recorder's own needs to which a class belongs, or null. */
+    /** Returns the pattern of the recorder's own needs to which a class belongs, or null. */
     static String own(ClassLoader loader, String name) {
         if (loader != null && !name.startsWith(REFLECTION)) {
             return null;
@@ -81,7 +84,9 @@ final class Selection {
         return null;
     }
 
-    /** Whether a pattern matches a class or one in which it is nested; {@code *} is anything. */
+    /**
+     * Whether a pattern matches a class or one in which it is nested; {@code *} matches anything.
+     */
     static boolean matches(String pattern, String name) {
         for (int end = name.length(); end > 0; end = name.lastIndexOf('$', end - 1)) {
             if (matches(pattern, name, end)) {
@@ -94,7 +99,7 @@ final class Selection {
     private static boolean matches(String pattern, String name, int end) {
         int p = 0;
         int n = 0;
-        int star = -1; // the last one seen, and where what it stands for ends
+        int star = -1; // the last one passed, and the end of what it matches
         int starEnd = 0;
         while (n < end) {
             if (p < pattern.length() && pattern.charAt(p) == '*') {

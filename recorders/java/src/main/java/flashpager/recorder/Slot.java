@@ -6,8 +6,8 @@ import java.nio.IntBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Shared memory in which one thread collects the numbers of its blocks. {@link #next} and {@link
- * #limit} are its thread's alone; all else is changed under the recorder's lock.
+ * Shared memory in which one thread collects the numbers of its blocks. Only that thread uses
+ * {@link #next} and {@link #limit}; everything else is changed under the recorder's lock.
  */
 final class Slot {
     /** Bytes of a slot in shared memory. */
@@ -20,19 +20,19 @@ final class Slot {
     private static final int CAPACITY = (BYTES - HEAD_BYTES) / Integer.BYTES;
     private static final int[] ZEROS = new int[CAPACITY];
 
-    /** Whose it is; null for nobody's. */
+    /** The thread that has the slot; null if it is free. */
     Thread thread;
 
-    /** The next in a list of slots, for those that hold nothing. */
+    /** The next slot in a list of slots that hold nothing. */
     Slot link;
 
-    /** Where the next number goes. */
+    /** Index of the next number. */
     int next;
 
-    /** How many numbers fit; 0 while nothing is to be recorded. */
+    /** Numbers that fit; 0 while nothing is recorded. */
     int limit;
 
-    /** Block numbers + 1; 0 ends them. */
+    /** Block numbers + 1, up to the first 0. */
     final IntBuffer numbers;
 
     private final ByteBuffer memory;
@@ -49,7 +49,7 @@ final class Slot {
                         .asIntBuffer();
     }
 
-    /** Makes a slot that holds nothing, for a thread that is not recorded. */
+    /** Makes a slot without memory, for a thread that is not recorded. */
     Slot(Thread thread) {
         this.thread = thread;
         memory = null;
@@ -57,8 +57,8 @@ final class Slot {
     }
 
     /**
-     * Gives the slot, which holds no numbers, to the thread with this number: as long as it holds
-     * none, the reader passes it over.
+     * Gives the empty slot to the thread with this number. The reader ignores it as long as it is
+     * empty.
      */
     void claim(int number, String name, Thread thread) {
         byte[] text = cut(name == null ? "" : name);
@@ -93,7 +93,7 @@ final class Slot {
         return start;
     }
 
-    /** Lets the slot take numbers, or turns them away. */
+    /** Lets the slot take numbers, or ignore them. */
     void setOpen(boolean open) {
         limit = open ? CAPACITY : 0;
     }
@@ -101,7 +101,7 @@ final class Slot {
     /**
      * Adds a block, for which there must be room.
      *
-     * <p>In this order: a StackOverflowError that strikes in between leaves no gap.
+     * <p>The order matters: a StackOverflowError in between leaves no gap.
      */
     void put(int block) {
         int at = next;
@@ -113,7 +113,7 @@ final class Slot {
     void flush(Stream stream) {
         int count = next;
         stream.thread(number, before, name, numbers, count);
-        // In this order a kill in between loses nothing and repeats nothing.
+        // The order matters: a kill in between neither loses nor repeats a number.
         numbers.put(0, 0);
         Stream.fence();
         numbers.put(0, ZEROS, 0, count);

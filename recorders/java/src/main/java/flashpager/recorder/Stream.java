@@ -9,9 +9,10 @@ import java.nio.IntBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The stream on its way into the pipe. What is not yet written lies in shared memory, where the
- * reader finds it even when the program is killed: the stream's bytes before it (64 bits), the
- * bytes used (64), data. Used under the recorder's lock alone, and allocates nothing.
+ * Writes the recorder stream of docs/formats.md; recorders/stream/vectors.json has its bytes. The
+ * unwritten part is in shared memory, where the reader finds it even when the program is killed:
+ * the stream's bytes before it (64 bits), the bytes used (64), data. Used under the recorder's lock
+ * alone. It allocates nothing.
  */
 final class Stream {
     /** Bytes of shared memory, head included. */
@@ -31,17 +32,17 @@ final class Stream {
     private final ByteBuffer memory;
     private final OutputStream pipe;
 
-    /** Small enough that writing it needs no memory of its own. */
+    /** Small enough that writing it allocates no memory. */
     private final byte[] piece = new byte[8192];
 
     private final byte[] zeros = new byte[Integer.BYTES];
     private volatile boolean open = true;
     private long base;
 
-    /** End of what counts. */
+    /** End of the bytes that the reader sees. */
     private int end = DATA_AT;
 
-    /** End of what is written; not yet read by anybody until {@link #commit}. */
+    /** End of the bytes written, which the reader sees after {@link #commit}. */
     private int at = DATA_AT;
 
     Stream(ByteBuffer memory, OutputStream pipe) {
@@ -53,7 +54,7 @@ final class Stream {
         commit();
     }
 
-    /** Whether somebody still reads. */
+    /** Whether the reader is still there. */
     boolean isOpen() {
         return open;
     }
@@ -63,7 +64,7 @@ final class Stream {
         VarHandle.releaseFence();
     }
 
-    /** Tells a fact; {@code text} is {@code key=value}, in UTF-8. */
+    /** Appends a META record; {@code text} is {@code key=value}, in UTF-8. */
     void meta(byte[] text) {
         begin(META, text.length);
         text(text);
@@ -91,7 +92,7 @@ final class Stream {
         commit();
     }
 
-    /** Tells what a thread executed: {@code count} numbers + 1 after {@code before} others. */
+    /** Appends what a thread executed: {@code count} numbers + 1, after {@code before} others. */
     void thread(int thread, long before, byte[] name, IntBuffer numbers, int count) {
         reserve(4 + 16 + name.length + 4 + count * Integer.BYTES);
         begin(THREAD, 16 + name.length);
@@ -111,7 +112,7 @@ final class Stream {
 
     private void begin(int kind, int bytes) {
         reserve(4 + bytes + 3);
-        at = end; // whatever an error in the midst of a record has left behind
+        at = end; // overwrites what an error in the middle of a record has left
         memory.putInt(at, 0x8000_0000 | kind << 24 | bytes);
         at += 4;
     }
@@ -148,7 +149,7 @@ final class Stream {
         } catch (IOException e) {
             open = false; // the reader has gone: nothing is left to do
         }
-        // In this order a kill in between loses nothing and repeats nothing.
+        // The order matters: a kill in between neither loses nor repeats a byte.
         memory.putLong(USED_AT, 0);
         fence();
         base += used;

@@ -1,8 +1,8 @@
 package flashpager.recorder;
 
 /**
- * A few threads, told apart by what they are: a program may define their equals. Its lock is held
- * for no more than that, so that it can be taken anywhere.
+ * A list of a few threads, compared by identity, as a program may define their equals. Its lock is
+ * held only for that, so that it can be taken anywhere.
  */
 final class ThreadList {
     private Thread[] threads = new Thread[16];
@@ -21,7 +21,7 @@ final class ThreadList {
         threads[size++] = thread;
     }
 
-    /** Takes a thread out, once if it was added more than once. */
+    /** Removes a thread, once if it was added more than once. */
     synchronized void remove(Thread thread) {
         int at = find(thread);
         if (at >= 0) {

@@ -12,27 +12,29 @@ import java.util.Set;
 import org.objectweb.asm.ClassReader;
 
 /**
- * Makes classes tell their blocks as they are loaded. Where the stack is so short that the JVM
- * cannot even call this, it says so on standard error, and nobody hears of the class.
+ * Adds calls of the recorder to classes as they are loaded. If the stack is so short that the JVM
+ * cannot even call this, the JVM prints that on standard error, and the class is not reported.
  */
 final class Transformer implements ClassFileTransformer {
     private final Selection selection;
     private final CodeMap map;
     private final Loaders loaders = new Loaders();
 
-    /** What is recorded already, by class name: other agents may let a class come by again. */
+    /** Recorded classes by name: other agents may offer a class again. */
     private final Map<String, Recorded> recorded = new HashMap<>();
 
     private final Set<String> leftOut = new HashSet<>();
 
-    /** The first classes for which stack or memory did not suffice: told when it does. */
+    /**
+     * The first classes for which stack or memory did not suffice. They are reported when it does.
+     */
     private final Missed[] missed = new Missed[64];
 
     private volatile int missedCount;
     private volatile int toldCount;
     private volatile boolean isTelling;
 
-    /** Not a lambda: those start the machinery of java.lang.invoke. */
+    /** Not a lambda, which would start the machinery of java.lang.invoke. */
     private final CodeMap.Left left =
             new CodeMap.Left() {
                 @Override
@@ -41,7 +43,7 @@ final class Transformer implements ClassFileTransformer {
                 }
             };
 
-    /** A class file with calls, but for its methods that are {@code bare}. */
+    /** A class file with calls, except in its methods that are {@code bare}. */
     private record Recorded(
             WeakReference<ClassLoader> loader, int hash, int first, boolean[] bare) {
         static Recorded of(ClassLoader loader, int hash, int first, List<MethodCode> methods) {
@@ -52,7 +54,7 @@ final class Transformer implements ClassFileTransformer {
             return new Recorded(new WeakReference<>(loader), hash, first, bare);
         }
 
-        /** Takes the blocks from the same methods again. */
+        /** Removes the blocks of the same methods again. */
         void strip(List<MethodCode> methods) {
             for (int i = 0; i < bare.length; i++) {
                 if (bare[i]) {
@@ -66,7 +68,7 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** What there is to know of a class that was missed. */
+    /** A class that was missed, and why. */
     private static final class Missed {
         private Module module;
         private ClassLoader loader;
@@ -97,7 +99,7 @@ final class Transformer implements ClassFileTransformer {
             try {
                 tellMissed();
                 String name = internalName.replace('/', '.');
-                // Says nothing of the recorder's own needs, and takes no lock for them: the
+                // Does not report the recorder's own needs, and takes no lock for them: the
                 // recorder itself may be waiting for this class, on any thread.
                 return selection.wants(module, loader, name) && Selection.own(loader, name) == null
                         ? record(loader, name, redefined != null, bytes)
@@ -106,7 +108,7 @@ final class Transformer implements ClassFileTransformer {
                 Recorder.resume();
             }
         } catch (StackOverflowError | OutOfMemoryError e) {
-            // Without a call: there may be no stack for one.
+            // Without a call, as there may be no stack for one.
             synchronized (missed) {
                 if (missedCount < missed.length) {
                     Missed now = missed[missedCount];
@@ -120,7 +122,7 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** Tells of classes that were missed before; one thread at a time. */
+    /** Reports classes that were missed before, one thread at a time. */
     private void tellMissed() {
         if (toldCount == missedCount) {
             return;
@@ -148,7 +150,7 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** Whether a loaded class is to be recorded; tells if the recorder itself needs it. */
+    /** Whether a loaded class is to be recorded. Reports it if the recorder itself needs it. */
     boolean selects(Class<?> type) {
         String name = type.getName();
         if (!selection.wants(type.getModule(), type.getClassLoader(), name)) {
@@ -180,8 +182,9 @@ final class Transformer implements ClassFileTransformer {
             }
             CodeMap.Place[] places = map.place(bytes, methods, left);
             while (true) {
-                // Only what is known to work is described, and numbers go in that order: when
-                // another thread's class took ours, this one has to be made anew.
+                // Only classes that are known to work are described, and their blocks are numbered
+                // in that order. If another thread's class took these numbers, this one is made
+                // anew.
                 int first = Recorder.blocks();
                 byte[] made = Instrumenter.instrument(file, methods, first);
                 if (Recorder.describe(places, methods, first)) {
@@ -194,7 +197,7 @@ final class Transformer implements ClassFileTransformer {
             }
         } catch (StackOverflowError | OutOfMemoryError e) {
             throw e;
-        } catch (Throwable e) { // the program shall run, whatever this is
+        } catch (Throwable e) { // the program runs on, whatever this is
             leaveOut(name, reason(e));
             return null;
         }
@@ -206,14 +209,14 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** Tells once that something is not recorded. */
+    /** Reports once that something is not recorded. */
     void leaveOut(String what, String why) {
         synchronized (leftOut) {
             if (leftOut.contains(what)) {
                 return;
             }
         }
-        // First told, then noted: either may fail, and is tried again then.
+        // Reported first, then noted: either may fail, and is tried again then.
         Recorder.leaveOut(what, why);
         synchronized (leftOut) {
             leftOut.add(what);

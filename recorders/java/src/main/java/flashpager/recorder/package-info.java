@@ -1,8 +1,8 @@
 /**
  * flashpager's Java recorder: a JVM agent that streams every executed basic block of bytecode, in
- * the order executed. The stream is described in docs/formats.md ("Recorder stream").
+ * the order executed. docs/formats.md ("Recorder stream") describes the stream.
  *
- * <p>What runs in here may run between any two instructions of the program, on any of its threads:
- * it prints nothing, starts no thread, takes one lock of its own and nothing else.
+ * <p>Its code may run between any two instructions of the program, on any thread: it prints
+ * nothing, starts no thread, and takes no other lock than its own.
  */
 package flashpager.recorder;

@@ -14,7 +14,7 @@ import java.util.Arrays;
  * its counterpart.
  */
 final class Alignment {
-    /** For each offset in the class file's code the one in the CAP file's, or -1. */
+    /** Offset in the CAP file's code for each offset in the class file's code, or -1. */
     private final int[] counterpart;
 
     /** Why the two do not agree, or null. */
@@ -30,7 +30,9 @@ final class Alignment {
         pair(java, card);
     }
 
-    /** Offset from the first bytecode in the CAP file, -1 if the offset is no border. */
+    /**
+     * Returns the offset from the first bytecode in the CAP file, or -1 if the offset is no border.
+     */
     int of(int offset) {
         return offset < 0 || offset >= counterpart.length ? -1 : counterpart[offset];
     }
@@ -66,7 +68,8 @@ final class Alignment {
             if (from.kind[i] >= Flow.RETURN && from.kind[i] <= Flow.RETURN_REFERENCE) {
                 border(from.at[i], to.at[i]);
             }
-            // As many: a switch has one more than values, all others of a kind have the same.
+            // The same number of targets: a switch has one more than values, all other marks of a
+            // kind have equally many.
             for (int t = 0; t < from.targets[i].length; t++) {
                 border(from.targets[i][t], to.targets[i][t]);
             }

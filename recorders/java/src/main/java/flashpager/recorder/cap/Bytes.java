@@ -1,6 +1,6 @@
 package flashpager.recorder.cap;
 
-/** Big-endian numbers out of an array, each checked against its end. */
+/** Reads big-endian numbers from an array, and checks each against its end. */
 final class Bytes {
     final byte[] data;
 
@@ -61,7 +61,9 @@ final class Bytes {
         return u2() << 16 | u2();
     }
 
-    /** So many bytes as text; names of classes and methods, of which only equality matters. */
+    /**
+     * Returns so many bytes as text: names of classes and methods, for which only equality matters.
+     */
     String text(int bytes) throws CapException {
         skip(bytes);
         return new String(data, at - bytes, bytes, java.nio.charset.StandardCharsets.UTF_8);

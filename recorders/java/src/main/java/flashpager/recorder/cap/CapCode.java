@@ -19,7 +19,7 @@ final class CapCode {
 
     private CapCode() {}
 
-    /** The flow of a method whose code is the next {@code bytes} of the reader. */
+    /** Returns the flow of a method whose code is the next {@code bytes} of the reader. */
     static Flow flow(Bytes in, int bytes) throws CapException {
         int base = in.at;
         in.skip(bytes);
@@ -67,7 +67,7 @@ final class CapCode {
         return flow;
     }
 
-    /** Kind of the nth jump of a byte: ifeq …, if_acmpeq …, if_scmpeq …, goto. */
+    /** Returns the kind of the nth jump of a byte: ifeq …, if_acmpeq …, if_scmpeq …, goto. */
     private static int jump(int nth) {
         if (nth < 10) {
             return nth;

@@ -3,8 +3,7 @@ package flashpager.recorder.cap;
 import java.io.IOException;
 
 /**
- * A file that cannot be read as it should be; the message is one line: the file, then what is
- * wrong.
+ * A file that cannot be read as required. The message is one line: the file, then what is wrong.
  */
 public final class CapException extends IOException {
     private static final long serialVersionUID = 1;

@@ -12,9 +12,9 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * A CAP file (Java Card Virtual Machine Specification, chapter 6, here with the section numbers of
+ * A CAP file (Java Card Virtual Machine Specification, chapter 6; section numbers are those of
  * 2.2.2): a ZIP of components, of which Header, Directory, Method, and Descriptor or Debug are
- * read. Of the extended format of 3.1 (several packages, 32-bit offsets) nothing is.
+ * read. The extended format of 3.1 (several packages, 32-bit offsets) is not supported.
  */
 final class CapFile {
     private static final int MOST = 0xffff;
@@ -22,16 +22,16 @@ final class CapFile {
 
     final String path;
 
-    /** As in class files, with slashes. */
+    /** Name of the package, with slashes as in class files. */
     String packageName;
 
-    /** The info item of the Method component (6.9): what offsets of methods count in. */
+    /** The info item of the Method component (6.9). Offsets of methods count in it. */
     byte[] code;
 
-    /** Bytes of it before the first method: the exception handlers. */
+    /** Bytes of the exception handlers, before the first method. */
     int handlerBytes;
 
-    /** Whether names are known, from a Debug component. */
+    /** Whether a Debug component gives the names. */
     boolean hasNames;
 
     List<Type> types;
@@ -109,7 +109,7 @@ final class CapFile {
         return found;
     }
 
-    /** The info item of a component, behind its tag (8 bits) and size (16 bits). */
+    /** Returns the info item of a component, which follows its tag (8 bits) and size (16 bits). */
     private byte[] component(ZipFile zip, String folder, String name, int tag, boolean isNeeded)
             throws IOException {
         ZipEntry entry = zip.getEntry(folder + name + ".cap");
@@ -158,7 +158,7 @@ final class CapFile {
     private void readDescriptor(Bytes in) throws CapException {
         types = new ArrayList<>();
         int count = in.u1();
-        // The types come last, so the methods' are looked up when all else was read.
+        // The types come last, so the methods' types are looked up after everything else was read.
         List<int[]> shapes = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             Type type = new Type();

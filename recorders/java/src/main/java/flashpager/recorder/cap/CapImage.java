@@ -41,7 +41,7 @@ public final class CapImage {
         bases = new int[count];
     }
 
-    /** Reads CAP files, whose paths are separated by colons. */
+    /** Reads CAP files from paths separated by colons. */
     public static CapImage read(String paths) throws CapException {
         List<String> each = new ArrayList<>();
         int start = 0;
@@ -72,12 +72,12 @@ public final class CapImage {
         return image;
     }
 
-    /** Bytes of the image. */
+    /** Returns the bytes of the image. */
     public int bytes() {
         return bytes;
     }
 
-    /** Whether a class, named with slashes, is of a package that is in the image. */
+    /** Whether the package of a class, named with slashes, is in the image. */
     public boolean hasPackage(String className) {
         return file(className) >= 0;
     }
@@ -93,9 +93,10 @@ public final class CapImage {
     }
 
     /**
-     * Where the methods of a class are; null if its package is not in the image. Safe for threads.
+     * Returns the places of a class's methods, or null if its package is not in the image. Safe for
+     * threads.
      *
-     * @param classFile as the converter got it
+     * @param classFile the class file that the converter got
      */
     public synchronized PlacedClass place(byte[] classFile) throws CapException {
         Type java = Type.read(classFile, false);
@@ -160,7 +161,10 @@ public final class CapImage {
         return Arrays.equals(ours, theirs);
     }
 
-    /** Flags and shapes of the methods in order, without class initializers: a card has none. */
+    /**
+     * Flags and shapes of the methods in order, without class initializers, which a card does not
+     * have.
+     */
     private static String[] likes(Type type) {
         List<String> likes = new ArrayList<>();
         for (Method method : type.methods) {
@@ -183,7 +187,7 @@ public final class CapImage {
         return true;
     }
 
-    /** The card's method that is this one of the class file, or null. */
+    /** Returns the card's method that is this one of the class file, or null. */
     private static Method counterpart(Type java, Type card, Method method) {
         if (card.name != null) {
             for (Method other : card.methods) {
@@ -213,7 +217,7 @@ public final class CapImage {
                 found = other;
             }
         }
-        // Nor may another of the class file's methods be like the one found.
+        // No other method of the class file may be like the one found.
         for (Method other : java.methods) {
             if (found != null
                     && other != method
@@ -252,8 +256,9 @@ public final class CapImage {
     }
 
     /**
-     * What of the image no placed class has claimed yet, ascending: the exception handlers of each
-     * file and the methods of classes that were not placed. Together with those it is all.
+     * Returns the parts of the image that no placed class has claimed, ascending: the exception
+     * handlers of each file and the methods of classes that were not placed. With the claimed ones
+     * they are the whole image.
      */
     public synchronized List<Stretch> rest() {
         boolean[] taken = new boolean[bytes];

@@ -71,15 +71,18 @@ final class Flow {
     int marks;
     int[] kind = new int[16];
 
-    /** Offset of the mark's opcode, and of the instruction behind it. */
+    /** Offset of the mark's opcode, and of the instruction after it. */
     int[] at = new int[16];
 
     int[] behind = new int[16];
 
-    /** Where the mark may go, a switch to its default first. */
+    /** Targets of the mark; the default of a switch comes first. */
     int[][] targets = new int[16][];
 
-    /** What a switch sends to targets[1…], ascending; none that goes to the default. */
+    /**
+     * Values with which a switch goes to targets[1…], ascending, without those that go to the
+     * default.
+     */
     int[][] values = new int[16][];
 
     Flow(int bytes) {
@@ -138,7 +141,7 @@ final class Flow {
         return Arrays.binarySearch(starts, 0, instructions, offset) >= 0;
     }
 
-    /** Instructions that start in [from, to). */
+    /** Returns the instructions that start in [from, to). */
     int instructions(int from, int to) {
         return before(to) - before(from);
     }
@@ -148,7 +151,7 @@ final class Flow {
         return found >= 0 ? found : -found - 1;
     }
 
-    /** What is wrong with the targets, or null: each has to be an instruction. */
+    /** Returns what is wrong with the targets, or null: each must be an instruction. */
     String wrongTarget() {
         for (int i = 0; i < marks; i++) {
             for (int target : targets[i]) {

@@ -22,7 +22,7 @@ final class JavaCode {
 
     private JavaCode() {}
 
-    /** The flow of a method whose code is the next {@code bytes} of the reader. */
+    /** Returns the flow of a method whose code is the next {@code bytes} of the reader. */
     static Flow flow(Bytes in, int bytes) throws CapException {
         int base = in.at;
         in.skip(bytes);

@@ -1,15 +1,15 @@
 package flashpager.recorder.cap;
 
-/** A method as a class file or a CAP file has it. */
+/** A method of a class file or a CAP file. */
 final class Method {
-    /** As in the class file; null where a CAP file has no Debug component. */
+    /** Its name, as in the class file; null if a CAP file has no Debug component. */
     String name;
 
     String descriptor;
 
     /**
-     * Its types as a Descriptor component can tell them (6.13): of class names only that there is
-     * one, "(L[BS)V" for what takes an object, bytes and a short.
+     * Its types as far as a Descriptor component has them (6.13), which does not name classes:
+     * "(L[BS)V" takes an object, bytes and a short.
      */
     String shape;
 
@@ -20,18 +20,18 @@ final class Method {
     int flags;
 
     /**
-     * In a CAP file, where its header starts in the info item of the Method component; bytes of it,
-     * and of its code.
+     * In a CAP file: the start of its header in the info item of the Method component, the header's
+     * bytes, and the code's bytes.
      */
     int offset;
 
     int headerBytes;
     int codeBytes;
 
-    /** Null if there is no code, or it cannot be read. */
+    /** Its flow; null if there is no code, or it cannot be read. */
     Flow flow;
 
-    /** Why there is code and no flow. */
+    /** Why the code has no flow; null if it has. */
     String damage;
 
     /** Starts of its exception handlers in the code, ascending, each once. */
@@ -45,7 +45,7 @@ final class Method {
         return "<clinit>".equals(name);
     }
 
-    /** The shape of a descriptor of a class file. */
+    /** Returns the shape of a class file's descriptor. */
     static String shape(String descriptor) {
         StringBuilder shape = new StringBuilder();
         boolean isArray = false;

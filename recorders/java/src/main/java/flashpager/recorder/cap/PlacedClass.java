@@ -1,17 +1,17 @@
 package flashpager.recorder.cap;
 
-/** A class file's place in the image. */
+/** The place of a class file in the image. */
 public final class PlacedClass {
-    /** As in the class file, with slashes. */
+    /** Name of the class, with slashes. */
     public final String name;
 
-    /** The CAP file. */
+    /** Path of the CAP file. */
     public final String file;
 
-    /** One line: why no method has a place; null if some may. */
+    /** Why no method has a place, in one line; null if some may. */
     public final String reason;
 
-    /** The methods that have code in the class file, in its order; none if there is a reason. */
+    /** The methods with code, in the class file's order; none if there is a reason. */
     public final PlacedMethod[] methods;
 
     PlacedClass(String name, String file, String reason, PlacedMethod[] methods) {
@@ -21,7 +21,7 @@ public final class PlacedClass {
         this.methods = methods;
     }
 
-    /** The method of this name and descriptor, or null. */
+    /** Returns the method of this name and descriptor, or null. */
     public PlacedMethod method(String name, String descriptor) {
         for (PlacedMethod method : methods) {
             if (method.name.equals(name) && method.descriptor.equals(descriptor)) {

@@ -11,16 +11,16 @@ public final class PlacedMethod {
     public final String name;
     public final String descriptor;
 
-    /** Where its header starts, or -1 if it is not known. */
+    /** Start of its header, or -1 if it is unknown. */
     public final int address;
 
-    /** Header and code. */
+    /** Bytes of header and code. */
     public final int bytes;
 
-    /** The header's part of it. */
+    /** Bytes of the header. */
     public final int headerBytes;
 
-    /** One line: why its blocks have no places; null if they have. */
+    /** Why its blocks have no places, in one line; null if they have. */
     public final String reason;
 
     private final Alignment alignment;
@@ -39,8 +39,9 @@ public final class PlacedMethod {
     }
 
     /**
-     * The address of what stands in the class file {@code offset} bytes behind the method's first
-     * bytecode: -1 if there is none, which is so for all that is no border ({@link Alignment}).
+     * Returns the address of the counterpart of what is {@code offset} bytes after the method's
+     * first bytecode in the class file; -1 if there is none, as for all that is no border ({@link
+     * Alignment}).
      */
     public int address(int offset) {
         int card = reason == null ? alignment.of(offset) : -1;
@@ -48,9 +49,8 @@ public final class PlacedMethod {
     }
 
     /**
-     * Bytes in the image of a block from one border of the class file's code to another; 0 for a
-     * block of nothing but conversions that a card does not need, -1 if one of the two is no
-     * border.
+     * Returns the bytes in the image of a block between two borders of the class file's code: 0 if
+     * it only has conversions that a card does not need, -1 if one of the two is no border.
      */
     public int bytes(int from, int to) {
         int start = address(from);
@@ -58,7 +58,7 @@ public final class PlacedMethod {
         return start < 0 || end < start ? -1 : end - start;
     }
 
-    /** Java Card instructions of such a block, -1 if there is none. */
+    /** Returns the Java Card instructions of such a block, or -1. */
     public int instructions(int from, int to) {
         if (bytes(from, to) < 0) {
             return -1;

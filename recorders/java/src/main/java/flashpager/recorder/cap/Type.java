@@ -2,9 +2,9 @@ package flashpager.recorder.cap;
 
 import java.util.Arrays;
 
-/** A class or interface as a class file or a CAP file has it. */
+/** A class or interface of a class file or a CAP file. */
 final class Type {
-    /** As in the class file, with slashes; null where a CAP file has no Debug component. */
+    /** Its name with slashes, as in the class file; null if a CAP file has no Debug component. */
     String name;
 
     boolean isInterface;
@@ -12,17 +12,17 @@ final class Type {
     int interfaces;
 
     /**
-     * Access flags and shapes of the fields in order: "4S 2[B". Null where only the Debug component
+     * Access flags and shapes of the fields in order: "4S 2[B". Null if only the Debug component
      * was read.
      */
     String fields;
 
     Method[] methods;
 
-    /** Where in the Class component it is; -1 in a class file. */
+    /** Its location in the Class component; -1 in a class file. */
     int location = -1;
 
-    /** Name of the class file that was found to be it. */
+    /** Name of the class file that was identified with it. */
     String taken;
 
     static final int CONSTRUCTOR = 128;
@@ -57,7 +57,7 @@ final class Type {
         return type;
     }
 
-    /** Offsets of the constants behind their tags. */
+    /** Returns the offsets of the constants, after their tags. */
     private static int[] constants(Bytes in) throws CapException {
         int[] constants = new int[in.u2()];
         for (int i = 1; i < constants.length; i++) {
@@ -162,7 +162,7 @@ final class Type {
         return method;
     }
 
-    /** The first {@code count} numbers in order, each once. */
+    /** Returns the first {@code count} numbers in order, each once. */
     static int[] ascending(int[] numbers, int count) {
         int[] sorted = Arrays.copyOf(numbers, count);
         Arrays.sort(sorted);

@@ -1,5 +1,5 @@
 /**
- * Where the blocks of class files lie in Java Card's CAP files, whose Method components are the
- * image then. It knows nothing of recording, and needs nothing but the JDK.
+ * Maps blocks of class files to Java Card's CAP files, whose Method components are the image then.
+ * It is independent of recording, and needs only the JDK.
  */
 package flashpager.recorder.cap;
