@@ -194,10 +194,10 @@ def bites(
     Of several ways to change one thing the best counts.
 
     Args:
-        traces: what is executed.
+        traces: the traces.
         design: one for which :func:`flashpager.space.setting.has_hardware_cache` is true.
         weights: of traces by name, as :func:`flashpager.answer` takes them.
-        progress: told how many passes of how many are finished.
+        progress: callback: (passes done, passes in all).
 
     """
     tried = changes(design)

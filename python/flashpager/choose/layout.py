@@ -43,8 +43,8 @@ def layout(
     >>> found.best.cache_page_bytes, found.best.found.time_ratio, found.best.order[:3]
 
     Args:
-        traces: what is executed: of one program, recorded in one image.
-        designs: what runs it; of several the mean share of the time before counts.
+        traces: traces of one program, recorded in one image.
+        designs: the designs; with several, the mean ratio of times counts.
         map_: the map of the link of what was recorded: its input sections are ordered.
         pages: cache pages to choose from; of none, each design keeps its own.
         weights: how much each trace counts; all alike where none is given.
@@ -54,9 +54,9 @@ def layout(
         seconds: how long to search.
         evaluations: about how many orders to try instead, 32 at a time: then the same is found each
             time.
-        seed: what the search's random numbers begin with.
-        progress: told how far it is, ten times a second.
-        go_on: asked as often; once it says no, the best so far is taken.
+        seed: seed of the search's random numbers.
+        progress: called ten times a second.
+        go_on: called as often; when it returns False, the search ends with the best so far.
 
     Raises:
         FlashpagerError: for traces of several programs or without functions, and designs whose time

@@ -133,9 +133,9 @@ def choose_page(
     Args:
         trace: a trace file.
         blocks: its blocks.
-        design: what is replayed, but for the page.
-        sample: what of the trace is replayed; None for the whole.
-        progress: told how many replays of how many are finished.
+        design: the design to replay with other cache pages.
+        sample: the sample of the trace to replay; None for the whole.
+        progress: callback: (replays done, replays in all).
 
     Raises:
         FlashpagerError: for a design that cannot be.

@@ -40,20 +40,20 @@ def pin(
     >>> found.pinned, found.time_ratio, found.ram_bytes
 
     Args:
-        traces: what is executed: of one program, recorded in one image.
-        design: what runs it.
+        traces: traces of one program, recorded in one image.
+        design: the design.
         ram_bytes: how much RAM there is for what is pinned.
         map_: the map of the link of what was recorded: its input sections are pinned.
         weights: how much each trace counts; all alike where none is given.
         always: names of units that are pinned whatever they save.
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
-        order: whether the order of what stays in flash is searched, too (``found.together``).
+        order: whether to search the order of the other functions, too (``found.together``).
         seconds: how long to search at most.
         evaluations: with ``order``, about how many orders to try instead, 32 at a time: the same is
             found each time.
-        progress: told how far it is, ten times a second.
-        go_on: asked as often; once it says no, the best so far is taken.
+        progress: called ten times a second.
+        go_on: called as often; when it returns False, the search ends with the best so far.
 
     Raises:
         FlashpagerError: for traces of several programs or without functions, designs whose time is

@@ -115,7 +115,7 @@ def _hardware_cache(
     """Replay what the best design loses and what would reduce that, if its cache is in hardware.
 
     Args:
-        query: what was asked.
+        query: the query.
         frame: all results.
         best: the best design; None if none does what is needed.
         pinned: RAM for functions, as typed; None to pin nothing.

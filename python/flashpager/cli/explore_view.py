@@ -106,10 +106,10 @@ def show_answer(
     """Print the best design, why it is the best, and the tables behind that.
 
     Args:
-        query: what was asked.
+        query: the query.
         found: the answer.
         design: the best design, as it was asked for.
-        hardware: what it loses, if its cache is in hardware.
+        hardware: its losses, if its cache is in hardware.
         limit: rows of each table; 0 for all.
         column: the column to sort by.
 

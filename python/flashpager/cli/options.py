@@ -274,7 +274,7 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
 
     Args:
         designs: the one that a value is told of first.
-        cache: what was not said of their cache, as :func:`unsaid_cache` gives it.
+        cache: assumed fields of their cache, as :func:`unsaid_cache` returns them.
 
     """
     found: dict[str, dict[Assumption, None]] = {}
@@ -299,8 +299,8 @@ def unverified(design: Design, *, energy: bool = True) -> str | None:
     """Name the unverified numbers of an answer; None if there are none.
 
     Args:
-        design: what the answer is of.
-        energy: whether the answer tells what the flash takes of its supply.
+        design: the answer's design.
+        energy: whether the answer has the flash's energy.
 
     """
     fields = [name for name in design.unverified() if energy or not name.startswith("supply.")]

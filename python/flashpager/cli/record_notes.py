@@ -29,7 +29,7 @@ def note_recording(
 
     Args:
         flags: the options of the command.
-        request: what was to be recorded.
+        request: the request.
         result: the recording.
         seconds: how long it took.
         size: of the trace, in bytes.

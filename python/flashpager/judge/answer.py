@@ -223,7 +223,7 @@ def answer(
 
     Args:
         frame: as :func:`flashpager.explore` gives it.
-        needs: what is asked for; nothing by default.
+        needs: the needs; none by default.
         weights: of traces by name, the share of bytes read that each has; 1 where not given.
         block_bytes: mean size of the basic blocks executed, for the sentence why, as
             ``trace.blocks.mean_executed_block_bytes``.

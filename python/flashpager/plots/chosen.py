@@ -20,8 +20,8 @@ def steps(rows: Rows, processor: str | None, nor_ns: float | None) -> alt.LayerC
 
     Args:
         rows: ``whose``, ``step``, ``order`` and ``ns``.
-        processor: who executes, if that is said.
-        nor_ns: what NOR takes for a byte, if there is a NOR part.
+        processor: the processor, if one is named.
+        nor_ns: time of a byte from NOR, in ns, if there is a NOR part.
 
     """
     names = {name: colour for name, _, colour in style.steps(processor)}

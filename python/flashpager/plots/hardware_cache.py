@@ -36,7 +36,7 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
     Args:
         own: the design's.
         others: with as many ways and as long lines, and other sizes.
-        is_share: whether they tell shares.
+        is_share: whether losses are shares of the run time, or ns.
 
     """
     what = " of the time" if is_share else ""
@@ -69,7 +69,7 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
     Args:
         own: the design's.
         others: in caches as large, with as many ways.
-        is_share: whether they tell shares.
+        is_share: whether losses are shares of the run time, or ns.
 
     """
     best = min([own, *others], key=lambda one: one.lost)

@@ -222,7 +222,7 @@ def parts(best: Mapping[str, DesignPoint], own: str, tried: str) -> str:
     Args:
         best: the best design on each part.
         own: the part of the own design.
-        tried: what all of them share, as ``lru and 2K of cache``.
+        tried: the parameters that all of them share, as ``lru and 2K of cache``.
 
     """
     if len(best) == 1:
@@ -278,7 +278,7 @@ def owners(
     Args:
         shares: the greatest first.
         executed: how many owners with a name were executed.
-        names: what one of them, and several, are called.
+        names: the noun for one of them, and for several.
         total_ns: the time of all faults.
 
     """

@@ -171,11 +171,11 @@ def styled(
     """Return a chart its words, and the style of the house.
 
     Args:
-        chart: what is drawn.
-        title: what it shows, in a sentence.
-        subtitle: what a reader has to know to read it.
-        setting: what holds for all of it; a page says it once for all its charts.
-        more: what only a page has room for.
+        chart: the layers.
+        title: the message of the chart, a sentence.
+        subtitle: how to read it.
+        setting: parameters common to all of it; a page has them once for all its charts.
+        more: further text, for which only a page has room.
 
     """
     said = "; ".join(words for words in (subtitle, setting) if words)

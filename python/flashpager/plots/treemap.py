@@ -59,7 +59,7 @@ def squarified(areas: Sequence[float], place: Rectangle) -> list[Rectangle]:
 
     Args:
         areas: greater than 0, the greatest first; only their proportions matter.
-        place: what they fill together.
+        place: the area that they fill together.
 
     """
     scale = place.width * place.height / math.fsum(areas) if areas else 0
@@ -110,7 +110,7 @@ def chart(
 
     Args:
         frame: one row an owner.
-        by: what the rows are: symbol, line or image.
+        by: the kind of the rows: symbol, line or image.
         setting: the design, for the subtitle.
         size: the picture.
 

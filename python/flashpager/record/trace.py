@@ -16,7 +16,7 @@ class Trace:
 
     Attributes:
         path: the file.
-        info: what it says of itself: ``program``, ``arguments``, ``architecture``, ``recorder``,
+        info: its metadata: ``program``, ``arguments``, ``architecture``, ``recorder``,
             ``ending``, ``images`` (with sections and symbols), ``image_bytes``, ``runs``,
             ``instructions``, ``bytes`` and what was executed outside the placed code; and its
             ``warm_up``, the first runs that fill a cache and are not counted.

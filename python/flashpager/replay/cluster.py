@@ -88,7 +88,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> No
 
     Args:
         address: ``local``, or a Dask scheduler's, as ``tcp://host:8786``.
-        cells: what to replay.
+        cells: the cells to replay.
         found: given each cell with its rows as it is finished, in no order.
 
     Raises:

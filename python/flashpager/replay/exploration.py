@@ -38,9 +38,9 @@ def explore(
     >>> explore(trace, Space(cache_bytes="1K,2K", policy="all")).sort("time_ns").head(3)
 
     Args:
-        traces: what is executed; several have different names.
+        traces: traces with different names.
         space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
-        progress: told how many cells of how many are finished; those under way count in part.
+        progress: callback: (cells done, cells in all); a running cell counts by its share done.
         keep: a folder for finished cells. What lies in it from an interrupted call is not
             computed again; it is removed at the end.
         cluster: ``local``, or the address of a Dask scheduler, as ``tcp://host:8786``; without it

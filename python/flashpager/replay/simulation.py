@@ -11,7 +11,7 @@ def simulate(trace: Trace, design: Design) -> Row:
     >>> simulate(trace, Design(cache_bytes="2K")).time.bandwidth_mib_s
 
     Args:
-        trace: what is executed.
+        trace: the trace.
         design: part, bus, cache, policy, register and prices.
 
     Returns:
@@ -36,7 +36,7 @@ def call_times(trace: Trace, design: Design, *functions: str) -> list[CallTimes]
     >>> call_times(trace, Design(processor="cortex-m3@64MHz"), "exchange")[0].time.worst_ns
 
     Args:
-        trace: what is executed, with symbols.
+        trace: a trace with symbols.
         design: a design that is not executed fault by fault; with a processor, for the time of
             instructions.
         functions: by their names; whatever they call belongs to them.

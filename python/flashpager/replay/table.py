@@ -180,8 +180,8 @@ def write(
     Args:
         frame: the table.
         path: the file; Parquet keeps version and traces in its metadata, too.
-        traces: what the traces say of themselves (:meth:`flashpager.Trace.described`).
-        configuration: what was asked for, kept as ``configuration`` in the metadata.
+        traces: metadata of the traces (:meth:`flashpager.Trace.described`).
+        configuration: the query, kept as ``configuration`` in the metadata.
 
     """
     write_any(
@@ -197,7 +197,7 @@ def write_any(frame: pl.DataFrame, path: Path, about: dict[str, Any]) -> None:
     Args:
         frame: the table.
         path: the file.
-        about: what Parquet keeps in its metadata.
+        about: metadata for Parquet.
 
     """
     check_output(path)

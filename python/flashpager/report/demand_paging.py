@@ -60,10 +60,10 @@ def build(
     Args:
         trace: a trace file.
         design: one design that can be, as ``Space.designs`` gives it.
-        progress: told how many replays of how many are finished.
+        progress: callback: (replays done, replays in all).
         blocks: the trace's, if they are known already.
-        sample: what of a long trace is replayed; None for the whole.
-        origins: where the design's values come from, in words, for the page.
+        sample: the sample of a long trace to replay; None for the whole.
+        origins: the sources of the design's values, in words, for the page.
 
     """
     with bundled() as script:

@@ -82,10 +82,10 @@ def build(
     Args:
         trace: a trace file.
         design: one for which :func:`flashpager.space.setting.has_hardware_cache` is true.
-        progress: told how many replays of how many are finished.
+        progress: callback: (replays done, replays in all).
         blocks: the trace's, if they are known already.
-        origins: where the design's values come from, in words.
-        unknown: what nobody published of its board.
+        origins: the sources of the design's values, in words.
+        unknown: unpublished facts of its board.
 
     """
     with bundled() as script:

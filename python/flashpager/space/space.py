@@ -63,7 +63,7 @@ class Space:
     {'cache_bytes': [1024, 2048], 'cache_page_bytes': [32, 64]}
 
     Attributes:
-        board: what holds for fields that are not varied.
+        board: the design with the fields that are not varied.
         axes: for each field that is varied its values. ``part`` may hold patterns such as
             ``W25N*``; ``policy``, ``register`` and ``schedule`` may be ``all``.
         ram_bytes: RAM for frames and what the policy keeps. Where ``cache_bytes`` is not varied,

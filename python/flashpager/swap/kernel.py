@@ -350,7 +350,7 @@ def measure(
     A run that fails is left out, and no other. `progress` counts machines.
 
     Raises:
-        FlashpagerError: where a tool is missing, or all runs that read fail.
+        FlashpagerError: if a tool is missing, or all runs that read fail.
 
     """
     setup.check()
@@ -446,7 +446,7 @@ def bench(machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: st
     What a run leaves behind, half freed, would be less memory for the next.
 
     Raises:
-        FlashpagerError: where the machine hangs, or something was wrong in it.
+        FlashpagerError: if the machine hangs or fails.
 
     """
     variables = {
@@ -466,7 +466,7 @@ def churn(machine: vm.VirtualMachine, setup: KernelSetup, name: str) -> KernelCh
     """Change pages at random; None where memory ends before.
 
     Raises:
-        FlashpagerError: where the machine hangs, or something was wrong in it.
+        FlashpagerError: if the machine hangs or fails.
 
     """
     work = setup.churn_bytes // MIB
@@ -505,7 +505,7 @@ def curve(name: str, reading: str, setup: KernelSetup, said: str) -> SpeedCurve:
     """Read what a machine said of a system.
 
     Raises:
-        FlashpagerError: where the run did not come to its end, or something was wrong in it.
+        FlashpagerError: if the run did not end, or failed.
 
     """
     check(name, said)
@@ -532,7 +532,7 @@ def check(name: str, said: str) -> None:
     """Refuse a run that went wrong.
 
     Raises:
-        FlashpagerError: where a page, a read or the store was.
+        FlashpagerError: if a page, a read or the store was wrong.
 
     """
     checks = re.findall(r"^check (.*)$", said, re.MULTILINE)
@@ -546,7 +546,7 @@ def idle(machine: vm.VirtualMachine, setup: KernelSetup) -> dict[str, IdlePageTi
     """Time pages in a machine that swaps by turns to zram and to ours on RAM.
 
     Raises:
-        FlashpagerError: where the machine hangs, or something was wrong in it.
+        FlashpagerError: if the machine hangs or fails.
 
     """
     variables = {

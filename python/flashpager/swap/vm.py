@@ -137,7 +137,7 @@ def sources() -> Path:
     """Return the folder in which the sources of the modules are: a checkout's.
 
     Raises:
-        FlashpagerError: where flashpager was installed without them.
+        FlashpagerError: if flashpager was installed without them.
 
     """
     runtime = installed.runtime_sources()

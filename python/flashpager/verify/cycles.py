@@ -161,7 +161,7 @@ def fit(
     """Fit prices to a part of a program.
 
     Args:
-        part: what was measured.
+        part: the measured part of the program.
         bytes_read: of its runs.
         t_r: of the chip, in cycles.
         others: the same program with other registers, for what this one does not do.

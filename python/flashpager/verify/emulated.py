@@ -133,18 +133,18 @@ class EmulatedDevice:
         would be deployed for the chip's counts, the bytes and the cycles.
 
         Args:
-            design: what its pager is compiled for.
+            design: the design that its pager is compiled for.
             runs: of the trace.
             image: its bytes, as long as the design says.
-            counts: what was simulated.
+            counts: the simulated counts.
             sources: a folder with those of a pager; else what is installed.
             chip: outside of the device.
             fit_runs: the cycles of so many first runs are a part by themselves.
             deployed: for a design with tags, what they are made and checked with.
-            flash: what is in flash, spare areas among it; else what the image makes.
+            flash: content of flash with spare areas; by default made of the image.
 
         Raises:
-            RefusedImageError: where a tag is wrong, or the image too old.
+            RefusedImageError: if a tag is wrong, or the image too old.
             FlashpagerError: for a missing tool, a design that does not fit the device, and what
                 the firmware stops with.
 

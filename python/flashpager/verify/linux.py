@@ -365,13 +365,13 @@ def page(
     """Run a program with its code paged.
 
     Args:
-        program: what is run.
+        program: the program.
         command: how it is called, and its arguments.
-        design: what its code is paged with.
-        quiet: what it writes to standard output goes to standard error.
+        design: policy and frames of its code.
+        quiet: whether its standard output goes to standard error.
 
     Raises:
-        FlashpagerError: where userfaultfd cannot be had, and for a program that does what the pager
+        FlashpagerError: if userfaultfd is not available, and for a program that does what the pager
             cannot follow, as start a thread.
 
     """

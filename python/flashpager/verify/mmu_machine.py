@@ -234,10 +234,10 @@ def verify(
     """Run a program on the machine, alone and paged, and compare what was counted.
 
     Args:
-        design: what the handler is compiled for.
+        design: the design that the handler is compiled for.
         program: the ELF file that was recorded.
         info: of the trace.
-        counts: what was simulated.
+        counts: the simulated counts.
 
     Raises:
         FlashpagerError: for a missing tool, another program than was recorded, and one that does

@@ -127,7 +127,7 @@ class TimedRun:
         """Read what the machine said.
 
         Raises:
-            FlashpagerError: where it said nothing of times.
+            FlashpagerError: if the output has no times.
 
         """
         found = []
@@ -294,7 +294,7 @@ def fit(timed: TimedRun, moving: TimedRun | None = None, *, moves: bool) -> Hand
     Args:
         timed: with the policy that is priced.
         moving: with ``pa-fifo-sc``, for a policy all of whose faults move one page down.
-        moves: whether the search moves pages down, and looks at none.
+        moves: whether the search moves pages down instead of examining frames.
 
     """
     faults = timed.true_faults
