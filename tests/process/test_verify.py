@@ -1,4 +1,4 @@
-"""The pager on an emulated device, compiled and run; what deploy writes for one."""
+"""The pager compiled and run on an emulated device, and the files that deploy writes."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
 
 _FIRMWARE = ROOT / "examples/traces/card-firmware.trace"
 _SENSORS = ROOT / "examples/traces/java/sensors.trace"
-#: A cache that is full soon.
+#: A design whose small cache is soon full.
 _SMALL = ("--part", "W25N01GV", "--policy", "clock", "--cache", "512")
 _DOUBLE = ("--register", "double-buffer")
 _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
@@ -57,7 +57,7 @@ def _need_simavr(done: Finished) -> None:
     ids=lambda design: design[1],
 )
 def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
-    """Those of the pager, of the chip, and the bytes themselves."""
+    """The counts of pager and chip equal the simulated ones, and the bytes are correct."""
     need(*_TOOLS)
     part = "KFG1G16Q2M" if any("double" in word for word in design) else "MT29F1G08ABAFA"
     trace = _short(tmp_path)
@@ -84,7 +84,7 @@ def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
     ids=lambda design: design[1],
 )
 def test_avr(tmp_path: Path, design: tuple[str, ...]) -> None:
-    """A processor of 8 bits, whose numbers are short and whose pager multiplies on its own."""
+    """The counts are equal on an 8-bit processor, too, where int has 16 bits."""
     need("avr-gcc")
     part = "KFG1G16Q2M" if any("double" in word for word in design) else "MT29F1G08ABAFA"
     trace = _short(tmp_path, 20_000)
@@ -97,7 +97,7 @@ def test_avr(tmp_path: Path, design: tuple[str, ...]) -> None:
 
 
 def test_avr_is_full() -> None:
-    """A cache as large as the RAM is refused, in a line."""
+    """A cache as large as the whole RAM is refused in one line."""
     need("avr-gcc")
     large = ("--part", "W25N01GV", "--cache", "16K", "--device", "atmega1284p")
     done = flashpager("verify", _SENSORS, *large, code=2)
@@ -107,7 +107,7 @@ def test_avr_is_full() -> None:
 
 @pytest.mark.parametrize("trace", [_FIRMWARE, _SENSORS], ids=lambda path: path.stem)
 def test_whole_traces(trace: Path) -> None:
-    """What is shipped, to the end."""
+    """The shipped traces run to their end with equal counts."""
     need(*_TOOLS)
     done = flashpager("verify", trace, "--part", "W25N01GV", "--policy", "clock")
     assert "all 20 are equal" in done.out
@@ -115,7 +115,7 @@ def test_whole_traces(trace: Path) -> None:
 
 
 def test_an_error_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pager whose hand does not move on gives other counts: a table, and exit code 1."""
+    """A pager whose clock hand stands still has other counts: verify shows them, exit code 1."""
     need(*_TOOLS)
     copy = tmp_path / "pager"
     shutil.copytree(pager_sources(), copy)
@@ -131,7 +131,7 @@ def test_an_error_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_illegal_use_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pager that does not wait for the chip is refused by it."""
+    """The emulated chip refuses a pager that does not wait for a load to end."""
     need(*_TOOLS)
     copy = tmp_path / "pager"
     shutil.copytree(pager_sources(), copy)
@@ -145,7 +145,7 @@ def test_illegal_use_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_other_counts_differ() -> None:
-    """Counts of another policy are not taken for those of the device."""
+    """Verify finds a difference when it is given the simulated counts of another policy."""
     need(*_TOOLS)
     trace = Trace.open(_SENSORS)
     clock, lru = (
@@ -161,7 +161,7 @@ def test_other_counts_differ() -> None:
 
 
 def test_image(tmp_path: Path) -> None:
-    """Bytes that are given are executed; an image of another length is none of the trace's."""
+    """The bytes of --image are executed; an image of another length than the trace's is refused."""
     need(*_TOOLS)
     trace = _short(tmp_path)
     size = Trace.open(trace).info.image_bytes
@@ -190,7 +190,7 @@ def test_image(tmp_path: Path) -> None:
     ids=lambda given: given[0] if isinstance(given, tuple) else None,
 )
 def test_refusals(design: tuple[str, ...], message: str) -> None:
-    """One line says what cannot be."""
+    """Each impossible request is refused in one line that names the option or the limit."""
     need(*_TOOLS)
     part = () if "--part" in design else ("--part", "W25N01GV")
     assert message in fails("verify", _SENSORS, *part, *design)
@@ -208,7 +208,7 @@ def test_refusals(design: tuple[str, ...], message: str) -> None:
     ids=lambda given: given.partition("=")[0],
 )
 def test_designs_that_are_none(tmp_path: Path, macro: str, message: str) -> None:
-    """The header refuses what the pager would go wrong with."""
+    """The pager does not compile with a design that it cannot run."""
     macros = {
         "POLICY": "FP_PAGER_CLOCK",
         "LOOKUP": "FP_PAGER_TABLE",
@@ -234,14 +234,14 @@ def test_designs_that_are_none(tmp_path: Path, macro: str, message: str) -> None
 
 
 def test_missing_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The package is named."""
+    """Without the compiler, the message names the package to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     message = fails("verify", _SENSORS, "--part", "W25N01GV")
     assert "apt install gcc-arm-none-eabi" in message
 
 
 def test_deploy(tmp_path: Path) -> None:
-    """What it writes compiles, and the flash image is of whole pages."""
+    """The written header compiles, and the flash image is padded to whole pages."""
     need("arm-none-eabi-gcc")
     size = Trace.open(_SENSORS).info.image_bytes
     image = tmp_path / "image.bin"
@@ -271,7 +271,7 @@ def test_deploy(tmp_path: Path) -> None:
 
 
 def test_deploy_without_bytes(tmp_path: Path) -> None:
-    """No image is written that nobody gave; what to give is said."""
+    """Without --image no flash image is written, and a note names the bytes to pass."""
     done = flashpager("deploy", _FIRMWARE, "--part", "W25N01GV", "-o", tmp_path / "out")
     assert not (tmp_path / "out" / "flash.bin").exists()
     assert "--image" in done.err
@@ -279,7 +279,7 @@ def test_deploy_without_bytes(tmp_path: Path) -> None:
 
 
 def _linked(tmp_path: Path, name: str, source: str, *flags: str) -> Path:
-    """Compile and link a program of a Cortex-M3, whose code begins at 8000h."""
+    """Compile and link a program for a Cortex-M3 with its code from 8000h on."""
     program = tmp_path / f"{name}.elf"
     (tmp_path / f"{name}.c").write_text(source, encoding="ascii")
     subprocess.run(
@@ -294,7 +294,7 @@ def _linked(tmp_path: Path, name: str, source: str, *flags: str) -> Path:
 
 @pytest.mark.parametrize("command", ["deploy", "verify"])
 def test_image_out_of_a_program(tmp_path: Path, command: str) -> None:
-    """The bytes are those of its sections; another version is told by build id, or by functions."""
+    """--image takes an ELF file's section bytes; build id or functions reveal another version."""
     need(*_TOOLS, "arm-none-eabi-objcopy")
     source = "int one(int a) { return a * 17 + 3; }\nint two(int a) { return a / 7; }\n"
     program = _linked(tmp_path, "app", source)
@@ -330,7 +330,7 @@ def test_image_out_of_a_program(tmp_path: Path, command: str) -> None:
 
 
 def test_deploy_over_the_ram_of_the_chip(tmp_path: Path) -> None:
-    """What does not fit it is refused, and nothing is written; the board says how much it has."""
+    """A pager too large for the RAM of the board or of --chip-ram is refused and not written."""
     need("arm-none-eabi-gcc", "avr-gcc")
     out = ("-o", tmp_path / "out")
     message = fails(
@@ -360,7 +360,7 @@ def test_deploy_over_the_ram_of_the_chip(tmp_path: Path) -> None:
 
 
 def test_deploy_over_what_an_avr_addresses(tmp_path: Path) -> None:
-    """It is said that the pager cannot be compiled for it."""
+    """Deploy warns that an AVR cannot address so large a cache."""
     need("arm-none-eabi-gcc", "avr-gcc")
     arguments = ("deploy", _SENSORS, "--part", "W25N01GV", "--policy", "clock", "--cache", "1M")
     done = flashpager(*arguments, "-o", tmp_path / "out")
@@ -370,7 +370,7 @@ def test_deploy_over_what_an_avr_addresses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["deploy", "verify"])
 def test_images_that_are_too_large(tmp_path: Path, command: str) -> None:
-    """The pager has signed offsets of 32 bits."""
+    """An image beyond the pager's signed 32-bit offsets is refused."""
     trace = import_csv(tmp_path, "0,4\n3000000000,4\n")
     out = ("-o", tmp_path / "out") if command == "deploy" else ()
     message = fails(command, trace, "--part", "W25N01GV", *out)
@@ -378,7 +378,7 @@ def test_images_that_are_too_large(tmp_path: Path, command: str) -> None:
 
 
 def test_deploy_a_row(tmp_path: Path) -> None:
-    """A row of an exploration is the design that it was made with."""
+    """--row deploys the same design as the flags with which its table was explored."""
     need("arm-none-eabi-gcc")
     table = tmp_path / "designs.csv"
     arguments = ("--part", "W25N01GV", "--register", "start-column", "--policy", "clock")

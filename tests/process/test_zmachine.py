@@ -1,4 +1,4 @@
-"""A program that no one here wrote: jzip plays a story from flash, on a Cortex-M3, as simulated.
+"""A third-party program: jzip plays a story out of flash on a Cortex-M3, with the simulated counts.
 
 jzip and a compiler for the Z-machine are fetched from Debian, once, into ``build/``.
 """
@@ -31,32 +31,31 @@ def packages() -> Path:
 
 @dataclass(frozen=True)
 class Built:
-    """A story, its interpreters, and what it was seen to do."""
+    """A story, its interpreters, and the recording of one session."""
 
     folder: Path
     packages: Path
     trace: Path
-    #: What jzip writes whose sources are as they were fetched.
+    #: Output of the unmodified jzip.
     transcript: bytes
 
     @property
     def story(self) -> Path:
-        """The story, which is what lies in flash."""
+        """The story file, whose bytes lie in flash."""
         return self.folder / "library.z5"
 
     def make(self, *targets: str, **variables: Path) -> None:
-        """Build."""
-        given = {"BUILD": self.folder, "PACKAGES": self.packages, **variables}
-        words = [f"{name}={value}" for name, value in given.items()]
-        command = ["make", "-C", str(_EXAMPLE), *words, *targets]
+        """Build targets of the example's Makefile."""
+        variables = {"BUILD": self.folder, "PACKAGES": self.packages, **variables}
+        settings = [f"{name}={value}" for name, value in variables.items()]
+        command = ["make", "-C", str(_EXAMPLE), *settings, *targets]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
 def _record(folder: Path) -> Finished:
-    told = ("told/jzip", "library.z5")
     return flashpager(
-        *("record", "--interpreter", "-o", "library.trace", "--", *told),
+        *("record", "--interpreter", "-o", "library.trace", "--", "told/jzip", "library.z5"),
         cwd=folder,
         stdin=_SESSION,
     )
@@ -80,7 +79,7 @@ def built(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 def test_the_story(built: Built) -> None:
-    """It is larger than 64 KB, and much of it is taken: code, text and tables."""
+    """The recorded image is the story, over 64 KB, and the session uses much of it."""
     info = Trace.open(built.trace).info
     assert info.image_bytes == built.story.stat().st_size > 64 * 1024
     assert (info.program, info.recorder, info.architecture) == ("library.z5", "jzip", "z-machine")
@@ -113,7 +112,7 @@ def test_the_story(built: Built) -> None:
 def test_counts_are_those_of_the_trace(
     built: Built, tmp_path: Path, design: tuple[str, str, int, str]
 ) -> None:
-    """Behind the pager jzip writes what it writes alone, and each count is the simulated one."""
+    """With the pager jzip writes the same transcript, and each count equals the simulated one."""
     policy, register, page_bytes, lookup = design
     words = (
         *("--part", _PARTS.get(register, _PART), "--policy", policy, "--register", register),
@@ -125,8 +124,8 @@ def test_counts_are_those_of_the_trace(
     )
     built.make("run", DESIGN=tmp_path)
     assert (tmp_path / "transcript.txt").read_bytes() == built.transcript
-    told = tmp_path / "counts.txt"
-    done = flashpager("verify", built.trace, *words, "--counts", told, "--json").json
+    counts_file = tmp_path / "counts.txt"
+    done = flashpager("verify", built.trace, *words, "--counts", counts_file, "--json").json
     assert done["equal"]
     counts = {each["count"]: each["device"] for each in done["counts"]}
     assert len(counts) == 19
@@ -134,7 +133,7 @@ def test_counts_are_those_of_the_trace(
 
 
 def test_an_altered_story_is_another(built: Built, tmp_path: Path) -> None:
-    """What runs is what flash holds: the text of its image."""
+    """A changed letter in the flash image changes the transcript: jzip runs out of flash."""
     words = ("--part", _PART, "--policy", "clock", "--cache", "4K")
     flashpager("deploy", built.trace, *words, "--image", built.story, "-o", tmp_path)
     flash = (tmp_path / "flash.bin").read_bytes()
@@ -143,7 +142,7 @@ def test_an_altered_story_is_another(built: Built, tmp_path: Path) -> None:
     # print "THE LIBRARY^^" is the first instruction: b2, then the text.
     at = main.offset + 1
     assert flash[at] == 0xB2
-    # Its first three letters, of A0 and shifts: others.
+    # A changed bit in its first three letters.
     altered = flash[: at + 1] + bytes([flash[at + 1] ^ 0x04]) + flash[at + 2 :]
     (tmp_path / "flash.bin").write_bytes(altered)
     built.make("run", DESIGN=tmp_path)
@@ -153,7 +152,7 @@ def test_an_altered_story_is_another(built: Built, tmp_path: Path) -> None:
 
 
 def test_reading_ahead_breaks_equality(built: Built, tmp_path: Path) -> None:
-    """A decoder that looks at the byte behind what it executes takes pages in vain."""
+    """A decoder that reads one byte ahead loads pages that it does not need."""
     words = ("--part", _PART, "--policy", "clock", "--cache", "4K", "--cache-page", "16")
     flashpager("deploy", built.trace, *words, "--image", built.story, "-o", tmp_path)
     example = tmp_path / "examples/zmachine"
@@ -175,14 +174,14 @@ def test_reading_ahead_breaks_equality(built: Built, tmp_path: Path) -> None:
         capture_output=True,
     )
     assert (tmp_path / "transcript.txt").read_bytes() == built.transcript
-    told = tmp_path / "counts.txt"
-    done = flashpager("verify", built.trace, *words, "--counts", told, "--json", code=1).json
+    counts_file = tmp_path / "counts.txt"
+    done = flashpager("verify", built.trace, *words, "--counts", counts_file, "--json", code=1).json
     differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
     assert {"references", "misses", "loads, by the chip"} <= differ
 
 
 def test_the_chapter(packages: Path, tmp_path: Path) -> None:
-    """What examples/zmachine/README.md tells to type works."""
+    """The commands in examples/zmachine/README.md work."""
     copy = tmp_path / "flashpager"
     for folder in ("examples/zmachine", "examples/firmware", "runtime/pager"):
         shutil.copytree(ROOT / folder, copy / folder)
@@ -204,7 +203,7 @@ def test_the_chapter(packages: Path, tmp_path: Path) -> None:
 
 
 def test_a_program_that_tells_nothing(tmp_path: Path) -> None:
-    """A program that writes no stream is no interpreter of that kind."""
+    """Recording a program that writes no stream fails, and no trace is left."""
     message = fails("record", "--interpreter", "-o", tmp_path / "no.trace", "--", "true")
     assert "FLASHPAGER_STREAM" in message
     assert not (tmp_path / "no.trace").exists()

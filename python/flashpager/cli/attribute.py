@@ -20,7 +20,7 @@ from flashpager.space.setting import cache, executed, medium
 if TYPE_CHECKING:
     import polars as pl
 
-#: Longer names are cut off in the table; the written table has them whole.
+#: Longest name on the screen; longer ones are cut off there, but not in the file of --output.
 _NAME_CHARACTERS = 60
 
 
@@ -37,7 +37,7 @@ def attribute(
         typer.Option(
             "--elf",
             metavar="FILE",
-            help="ELF file with the symbols and lines of the one recorded; repeatable.",
+            help="ELF file with the symbols and lines of a recorded file; repeatable.",
         ),
     ] = None,
     sort: Annotated[
@@ -56,7 +56,7 @@ def attribute(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Replay a trace through one design and tell which code causes the faults.
+    """Replay a trace through one design and show which code causes the faults.
 
     A fault belongs to the function, the line or the file of the byte that was
     to be executed. Lines need the program as it was recorded, compiled with -g,
@@ -131,20 +131,20 @@ def _show(
 
 
 def _note_rest(frame: "pl.DataFrame", words: tuple[str, str], limit: int) -> None:
-    """Print the total of rows that are not shown; ``words`` name one row and several."""
+    """Print the total of the hidden rows; ``words`` is their noun in singular and plural."""
     rest = frame.slice(limit) if limit else frame.clear()
     if len(rest):
-        what = words[len(rest) > 1]
+        noun = words[len(rest) > 1]
         note(
-            f"{len(rest)} more {what}, {percent(float(rest['share'].sum()), 1)} of the fault time; "
+            f"{len(rest)} more {noun}, {percent(float(rest['share'].sum()), 1)} of the fault time; "
             "--limit 0 shows all, -o keeps them"
         )
 
 
 def _table(frame: "pl.DataFrame", by: str, *, with_reads: bool) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    words = {"symbol": ("symbol", "image"), "line": ("line", "function", "image")}
-    for title in words.get(by, ("image",)):
+    name_columns = {"symbol": ("symbol", "image"), "line": ("line", "function", "image")}
+    for title in name_columns.get(by, ("image",)):
         shown.add_column(title, no_wrap=True)
     numbers = ["misses", "loads", "back", "fetched", "executed"]
     if with_reads:
@@ -177,6 +177,6 @@ def _table(frame: "pl.DataFrame", by: str, *, with_reads: bool) -> Table:
 
 
 def _short(name: str) -> str:
-    """Make a name from a stranger's file fit, with nothing that a terminal would obey."""
-    name = "".join(sign if sign.isprintable() else "\ufffd" for sign in name)
+    """Shorten a name to fit the table and replace control characters, which a terminal may obey."""
+    name = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
     return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"

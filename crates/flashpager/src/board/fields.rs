@@ -9,7 +9,8 @@ pub const HOST_FIELDS: &[&str] =
     &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share"];
 
 /// Fields that describe neither a design nor a host.
-pub(super) const BESIDES: [&str; 5] = ["description", "needs", "policies", "ram_bytes", "unknown"];
+pub(super) const OTHER_FIELDS: [&str; 5] =
+    ["description", "needs", "policies", "ram_bytes", "unknown"];
 
 /// The fields that describe a design.
 pub fn design_fields() -> impl Iterator<Item = &'static str> {
@@ -17,20 +18,20 @@ pub fn design_fields() -> impl Iterator<Item = &'static str> {
     AXES.iter().map(|axis| axis.name).chain(others)
 }
 
-/// Refuses fields of a board file that no command reads.
+/// Refuses fields of a board file that no command reads. Errors name the file `place`.
 ///
 /// # Errors
 /// The first unknown field.
 pub(super) fn refuse_unknown(table: &toml::Table, place: &str) -> Result<()> {
     let mut known: Vec<&str> =
-        design_fields().chain(HOST_FIELDS.iter().copied()).chain(BESIDES).collect();
+        design_fields().chain(HOST_FIELDS.iter().copied()).chain(OTHER_FIELDS).collect();
     known.sort_unstable();
     match table.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(name) => {
-            let near = did_you_mean(name, known.iter().copied());
+            let suggestion = did_you_mean(name, known.iter().copied());
             let known = known.join(", ");
-            Err(Error::data(place, format!("unknown field '{name}'{near} (known: {known})")))
+            Err(Error::data(place, format!("unknown field '{name}'{suggestion} (known: {known})")))
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use toml::Value as Toml;
 
 use super::catalog;
-use super::fields::{BESIDES, HOST_FIELDS, refuse_unknown};
+use super::fields::{HOST_FIELDS, OTHER_FIELDS, refuse_unknown};
 use super::processor::processor;
 use super::toml_file::{size, texts};
 use crate::spec::{AxisKind, DesignSpec, NONE, Value, axis};
@@ -44,12 +44,13 @@ pub struct Board {
     pub design: DesignSpec,
     /// Bytes of all RAM of the microcontroller; `None` if the board does not give it.
     pub ram_bytes: Option<u64>,
-    /// Requirements for a design on the board, as they are written: `ram`, `min_bandwidth`, `max_fault`,
-    /// `checked_ecc`.
+    /// Requirements for a design on the board, as they are written: `ram`, `min_bandwidth`,
+    /// `max_fault`, `checked_ecc`.
     pub needs: toml::Table,
     /// Properties of the board that are not published, in words.
     pub unknown: Vec<String>,
-    /// Policies that the board's cache may have, if its maker does not publish which; empty otherwise.
+    /// Policies that the board's cache may have, if its maker does not publish which; empty
+    /// otherwise.
     pub policies: Vec<PolicySpec>,
 }
 
@@ -88,7 +89,7 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
     let mut design = DesignSpec::default();
     for (name, given) in table {
         match name.as_str() {
-            besides if BESIDES.contains(&besides) => {}
+            besides if OTHER_FIELDS.contains(&besides) => {}
             "ram" => design.ram = Some(times(place, name, given, RAM, RAM)?),
             "handler" => design.handler = Some(times(place, name, given, HANDLER, &[])?),
             "icache" => design.icache = Some(times(place, name, given, ICACHE, ICACHE)?),

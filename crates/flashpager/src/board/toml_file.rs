@@ -1,4 +1,4 @@
-//! TOML files, and the values in them that are no plain TOML.
+//! Reading TOML files, and the values in them that TOML has no type for.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use flashpager_base::sizes::parse_size;
 use flashpager_base::{Error, Result};
 use toml::Value as Toml;
 
-/// Most bytes of a file; a board takes 2 KB.
+/// Largest file that is read, in bytes. A board file has about 2 KB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Reads a TOML file.
@@ -16,7 +16,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// # Errors
 /// A file that cannot be read, that is too large, or that is no TOML.
 pub fn read_table(path: &Path) -> Result<toml::Table> {
-    let wrong = |what: String| Error::data(path.display().to_string(), what);
+    let wrong = |reason: String| Error::data(path.display().to_string(), reason);
     if path.exists() && !path.is_file() {
         return Err(wrong("no file".into()));
     }
@@ -32,21 +32,21 @@ pub fn read_table(path: &Path) -> Result<toml::Table> {
     parse_table(&text, path)
 }
 
-/// The table of a TOML text; errors name `place`.
+/// The table of a TOML text. Errors name the file `path`.
 ///
 /// # Errors
 /// A text that is no TOML, with its line.
-pub(super) fn parse_table(text: &str, place: &Path) -> Result<toml::Table> {
+pub(super) fn parse_table(text: &str, path: &Path) -> Result<toml::Table> {
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
         let at = line.map_or(String::new(), |line| format!(" in line {line}"));
-        let deep = error.message().contains("recurse");
-        let what = if deep { "nested too deeply" } else { error.message() };
-        Error::data(place.display().to_string(), format!("no valid TOML{at}: {what}"))
+        let is_too_deep = error.message().contains("recurse");
+        let reason = if is_too_deep { "nested too deeply" } else { error.message() };
+        Error::data(path.display().to_string(), format!("no valid TOML{at}: {reason}"))
     })
 }
 
-/// A size in bytes, from a number or from text such as `2K`.
+/// A size in bytes, from a number or from text such as `2K`. Errors name the file `place`.
 ///
 /// # Errors
 /// A value that is no size.
@@ -55,7 +55,7 @@ pub(super) fn size(place: &str, name: &str, given: &Toml) -> Result<u64> {
     parse_size(&text).map_err(|error| Error::data(place, format!("{name}: {error}")))
 }
 
-/// A list of texts; empty if the field is absent.
+/// A list of texts; empty if the field is absent. Errors name the file `place`.
 ///
 /// # Errors
 /// A field that is no list of texts.
@@ -69,7 +69,7 @@ pub(super) fn texts(table: &toml::Table, name: &str, place: &str) -> Result<Vec<
     }
 }
 
-/// A number, with or without a decimal point.
+/// A number, with or without a decimal point. `None` if the value is no number.
 pub(super) fn number(value: &toml::Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|number| number as f64))
 }

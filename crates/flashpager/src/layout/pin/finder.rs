@@ -1,7 +1,7 @@
 //! Finds the calls of a limited function in the runs of a trace.
 //!
-//! Calls begin and end as in [`crate::calls`]. Interrupts are no calls: a handler that follows a
-//! call at once, or that returns into the middle of a function, ends the call before it.
+//! Calls begin and end as in [`crate::calls`]. An interrupt is no call. If a handler directly
+//! follows a call, or returns into the middle of a function, it ends the call before it.
 
 use flashpager_trace::Run;
 use flashpager_trace::calls::OpenCalls;
@@ -16,9 +16,10 @@ pub(super) struct RecordedCall {
     pub(super) from: usize,
     /// Index one past its last run.
     pub(super) to: usize,
-    /// First byte of the function in which it ended; `None` if that is the function itself.
+    /// First byte of the function in which the call ended; `None` if it ended in the limited one.
     pub(super) elsewhere: Option<u32>,
-    /// First byte of the function that follows, if an interrupt handler ended the call.
+    /// First byte of the function that follows if an interrupt handler ended the call; `None` if it
+    /// returned.
     pub(super) cut_at: Option<u32>,
 }
 
@@ -36,11 +37,12 @@ pub(super) struct CallFinder<'a> {
     function: &'a LimitedFunction,
     starts: &'a FunctionStarts,
     handlers: &'a InterruptHandlers,
-    /// Open calls of all functions; those of the limited one with the indices of their first runs.
+    /// Open calls of all functions. A call of the limited one has the index of its first run; calls
+    /// that return together share one entry.
     open: OpenCalls<Vec<usize>>,
     active: Vec<ActiveCall>,
-    /// Calls after which execution went on inside of a function that had not called: the index of
-    /// the run that followed, by that of the call's first run.
+    /// Calls that an interrupt's return has ended: the index of the run that followed, by the index
+    /// of the call's first run.
     left: FxHashMap<usize, usize>,
     found: Vec<RecordedCall>,
 }
@@ -65,7 +67,7 @@ impl<'a> CallFinder<'a> {
         }
     }
 
-    /// All calls of the function. Those that the end of the trace cuts off end there.
+    /// Finds all calls of the function. A call that is open at the end of the trace ends there.
     pub(super) fn find(mut self) -> Vec<RecordedCall> {
         for (before, pair) in self.runs.windows(2).enumerate() {
             self.follow(before + 1, pair[0], pair[1]);
@@ -82,7 +84,7 @@ impl<'a> CallFinder<'a> {
         self.function.entries.iter().any(|entry| self.handlers.contains(*entry))
     }
 
-    /// Ends the call that began with the run `from` before the run `to`.
+    /// Ends the call that began with the run `from`; `to` is the first run after it.
     fn end(&mut self, from: usize, to: usize, has_returned: bool) {
         self.active.retain(|active| active.from != from);
         let is_handler = self.is_handler();
@@ -93,7 +95,7 @@ impl<'a> CallFinder<'a> {
         let last = from + self.runs[from..to].iter().rposition(holds).unwrap_or(0);
         let mut elsewhere = (last + 1 < to).then(|| self.runs[last + 1].offset);
         if elsewhere.is_some_and(|next| is_handler && self.handlers.contains(next)) {
-            // Another handler followed at once.
+            // Another handler followed directly.
             (to, elsewhere) = (last + 1, None);
         }
         let elsewhere = elsewhere.map(|next| self.starts.owner(next));
@@ -121,8 +123,9 @@ impl<'a> CallFinder<'a> {
         }
     }
 
-    /// Notes which functions the last active call has entered. The call is left if execution goes
-    /// on inside of a function that it has not entered: an interrupt has returned.
+    /// Notes the functions that the last active call has entered. If execution goes on inside of a
+    /// function that it has not entered, an interrupt has returned, and the call is no longer
+    /// active.
     fn note_entered(&mut self, at: usize, before: Run, run: Run) {
         let last = before.end() - 1;
         let was_in = self.function.holds(last);
@@ -149,7 +152,7 @@ impl<'a> CallFinder<'a> {
         if !self.starts.contains(before.end()) {
             self.open.push(before.end(), begun);
         } else if !is_limited || was_in {
-            // A jump at the end of a function, which returns with it, or a loop.
+            // A tail call of another function, which returns with its caller, or a loop.
             return;
         } else if let Some(together) = self.open.last_mut() {
             together.push(at);

@@ -1,9 +1,14 @@
-//! The joint search: an order of the units that stay in flash, together with what is pinned.
+//! The joint search for units to pin and for an order of the units that stay in flash.
 //!
-//! The best choice depends on the order of the rest, and the best order on the choice. So the
-//! search goes from one to the other: an order with nothing pinned, pinning anew under that order,
-//! then rounds of an order for the pinned units and exchanges under that order. Exact replays of
-//! whole traces decide after each step.
+//! The best units to pin depend on the order of the others, and the best order depends on the
+//! pinned units. So the search alternates:
+//!
+//! 1. It searches an order with nothing pinned.
+//! 2. It chooses the pinned units anew under that order.
+//! 3. In rounds, it searches an order for the pinned units, and then exchanges pinned units under
+//!    that order.
+//!
+//! After each step, exact replays of whole traces decide whether its result is kept.
 
 use flashpager_base::{ProgressFn, Result};
 use flashpager_layout::{
@@ -23,15 +28,16 @@ use super::request::PinRequest;
 use super::whole::WholeReplay;
 use crate::design::Design;
 
-/// Most of the limit that pinning alone, in the recorded order, may use.
+/// Largest share of the limit that pinning in the recorded order may use.
 pub(super) const PINNING_ALONE: f64 = 0.25;
-/// Share of the rest for an order with nothing pinned.
+/// Share of the remaining limit for an order with nothing pinned.
 const ORDER_ALONE: f64 = 0.25;
-/// Share of what is left then for pinning anew under that order.
+/// Share of the limit then remaining for pinning anew under that order.
 const PINNING_ANEW: f64 = 0.2;
-/// Share of what is left that a round has.
+/// Share of the remaining limit for one round.
 const ROUND: f64 = 0.5;
-/// The last round has all that is left, once that is less than this share of the whole limit.
+/// A round is the last one, and gets all of the remaining limit, if that is less than about this
+/// share of the whole limit.
 const LAST_ROUND: f64 = 0.3;
 /// Share of a round for the order; exchanges have the rest.
 const ORDER_OF_ROUND: f64 = 0.7;
@@ -47,7 +53,7 @@ pub(super) struct Candidate {
     pub(super) time_ns: f64,
 }
 
-/// The search for orders of what stays in flash.
+/// The search for orders of the units that stay in flash.
 pub(super) struct OrderSearch<'a> {
     /// All units.
     pub(super) units: &'a Units,
@@ -55,16 +61,18 @@ pub(super) struct OrderSearch<'a> {
     pub(super) traces: &'a [LoadedTrace],
     /// The whole traces as pieces of units.
     pub(super) sequences: Vec<PieceSequence>,
-    /// The design, executing each trace.
+    /// The design with the execution of each trace.
     pub(super) designs: Vec<Design>,
-    /// Time in the recorded order with nothing pinned: costs are shares of it.
+    /// Time in the recorded order with nothing pinned, in nanoseconds. Costs are shares of it.
     pub(super) before_ns: f64,
 }
 
 impl OrderSearch<'_> {
-    /// Searches an order beside `pinned` from the order `start` on, with `share` of what is left of
-    /// the limit. The first search considers published orders, too. Both orders list all movable
-    /// units. Returns the number of orders evaluated, too.
+    /// Searches an order for the units other than `pinned`, beginning with the order `start`. It
+    /// uses `share` of the remaining limit. The first search considers published orders, too.
+    ///
+    /// Returns the best order and the number of orders evaluated. Both orders list all movable
+    /// units.
     ///
     /// # Errors
     /// Those of the replay.
@@ -130,7 +138,7 @@ impl OrderSearch<'_> {
         traces.map(task).collect()
     }
 
-    /// The published orders.
+    /// The orders of published algorithms.
     fn baselines(
         &self,
         search: &Annealer<'_>,
@@ -157,7 +165,7 @@ pub(super) struct JointSearch<'s, 'a> {
     pub(super) whole: &'s WholeReplay<'a>,
     /// Progress callback.
     pub(super) progress: ProgressFn<'s, PinProgress>,
-    /// Units that a choice considered: exchanges try them.
+    /// Units that some choice has considered. Exchanges try them.
     known: Vec<u32>,
     /// Orders evaluated.
     evaluated: u64,
@@ -167,14 +175,14 @@ pub(super) struct JointSearch<'s, 'a> {
 pub(super) struct JointResult {
     /// The best units and order.
     pub(super) best: Candidate,
-    /// The order of the units that stay, and what each part of the search gave.
+    /// The order of the units that stay, and the result of each part of the search.
     pub(super) layout: JointLayout,
     /// True if the search came to its end.
     pub(super) is_finished: bool,
 }
 
 impl<'s, 'a> JointSearch<'s, 'a> {
-    /// A search that has considered the units of `choice`.
+    /// A search that has not begun.
     pub(super) fn new(
         problem: &'s mut PinProblem<'a>,
         request: &'s PinRequest,
@@ -185,7 +193,8 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Self { problem, request, clock, orders, whole, progress, known: Vec::new(), evaluated: 0 }
     }
 
-    /// Searches from the best of pinning alone on, which `choice` led to.
+    /// Searches, beginning with `alone`, the best result of pinning in the recorded order, which
+    /// comes from `choice`.
     ///
     /// # Errors
     /// Those of the replay.
@@ -219,7 +228,7 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Ok(JointResult { best, layout, is_finished: self.clock.is_finished() })
     }
 
-    /// Adds the units of a choice to those that exchanges try.
+    /// Adds the units of a choice to the units that exchanges try.
     fn consider(&mut self, choice: &PinChoice) {
         for number in choice.chosen.iter().chain(&choice.greedy).chain(&choice.others) {
             if !self.known.contains(number) {
@@ -228,18 +237,19 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         }
     }
 
-    /// Searches an order with nothing pinned but `must`; `best` takes it if it is faster, with or
-    /// without its own pinned units. Returns the best with nothing else pinned.
-    fn order_alone(&mut self, must: &[u32], best: &mut Candidate) -> Result<Candidate> {
+    /// Searches an order with nothing pinned but `always`. Replaces `best` if the order is faster,
+    /// with the pinned units of `best` or without them. Returns the best candidate that pins
+    /// `always` alone.
+    fn order_alone(&mut self, always: &[u32], best: &mut Candidate) -> Result<Candidate> {
         let mut alone = Candidate {
-            pinned: must.to_vec(),
+            pinned: always.to_vec(),
             order: best.order.clone(),
-            time_ns: self.whole.of(must, &best.order)?.time_ns,
+            time_ns: self.whole.of(always, &best.order)?.time_ns,
         };
         if self.clock.goes_on() {
             let start = alone.clone();
             let order = self.search_order(&start, true, ORDER_ALONE, best)?;
-            self.improve(&mut alone, must.to_vec(), order.clone())?;
+            self.improve(&mut alone, always.to_vec(), order.clone())?;
             self.improve(best, best.pinned.clone(), order)?;
         }
         if alone.time_ns < best.time_ns {
@@ -248,7 +258,7 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Ok(alone)
     }
 
-    /// Pins anew under an order.
+    /// Chooses pinned units anew under an order, and replaces `best` if they are faster.
     fn pin_anew(&mut self, always: &[u32], order: &[u32], best: &mut Candidate) -> Result<()> {
         self.problem.set_order(order);
         let searches = self.clock.pins_until(self.clock.after(PINNING_ANEW));
@@ -260,8 +270,8 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Ok(())
     }
 
-    /// One round: an order for the pinned units of `best`, then exchanges under the best order.
-    /// Returns whether it was the last one.
+    /// Runs one round: searches an order for the pinned units of `best`, then exchanges pinned
+    /// units under the best order. Returns true if it was the last round.
     fn round(&mut self, always: &[u32], is_first: bool, best: &mut Candidate) -> Result<bool> {
         let is_last = self.clock.after(ROUND) > 1.0 - LAST_ROUND / 2.0;
         let share = if is_last { 1.0 } else { ROUND };
@@ -276,7 +286,7 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Ok(is_last)
     }
 
-    /// Searches an order beside the pinned units of `start`, with `share` of what is left of the
+    /// Searches an order for the units that `start` does not pin, with `share` of the remaining
     /// limit.
     fn search_order(
         &mut self,
@@ -296,8 +306,8 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Ok(order)
     }
 
-    /// Takes units and order for `best` if whole traces run faster with them and all limits are
-    /// kept.
+    /// Replaces `best` by these units and this order if whole traces run faster with them and all
+    /// limits are kept.
     fn improve(&mut self, best: &mut Candidate, pinned: Vec<u32>, order: Vec<u32>) -> Result<()> {
         self.problem.set_order(&order);
         let time_ns = self.whole.of(&pinned, &order)?.time_ns;
@@ -307,7 +317,7 @@ impl<'s, 'a> JointSearch<'s, 'a> {
         Ok(())
     }
 
-    /// A search for what to pin under the problem's order.
+    /// A search for the units to pin under the problem's order.
     fn pin_search<'p>(&'p self, searches: &'p (dyn Fn() -> bool + Sync)) -> PinSearch<'p> {
         PinSearch {
             problem: self.problem,

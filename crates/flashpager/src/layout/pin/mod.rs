@@ -1,13 +1,15 @@
-//! Pin: units of a program that are to lie in RAM, so that most time is saved.
+//! Chooses the units of a program to pin in RAM so that most time is saved.
 //!
 //! Pinned units leave the flash image and are executed out of RAM. The others move up, share cache
-//! pages with other units than before, and have the cache for themselves. So a unit's own misses do
-//! not say what pinning it saves: each choice is replayed. A greedy choice by time saved for each
-//! byte begins, and exchanges improve it. At the end whole traces decide between both and the
-//! choice of nothing.
+//! pages with other units than before, and have the cache to themselves. So a unit's own misses do
+//! not show how much time pinning it saves, and each choice is replayed:
 //!
-//! With [`PinRequest::order`] the order of the units that stay in flash is searched, too: for each
-//! choice an order, and under each order a choice.
+//! 1. Units are chosen greedily by the time saved for each byte.
+//! 2. Exchanges improve that choice.
+//! 3. Whole traces decide between the greedy choice, the exchanged one, and pinning nothing.
+//!
+//! With [`PinRequest::order`] the order of the units that stay in flash is searched, too, by
+//! `JointSearch`.
 
 mod answer;
 mod calls;
@@ -45,13 +47,15 @@ use whole::WholeReplay;
 pub use answer::{ColdCall, JointLayout, PinProgress, PinStep, Pinning};
 pub use request::PinRequest;
 
-/// Chooses what to pin, and an order of the other units if the request asks for one. Once `limit`
-/// is used up, the search ends and keeps its best choice; a limit of evaluations counts orders
-/// alone. `go_on` ends everything.
+/// Chooses the units to pin, and an order of the other units if the request wants one.
+///
+/// Once `limit` is used up, the search ends and keeps its best choice. A limit of evaluations
+/// counts only evaluated orders. If `go_on` returns false, everything ends with an error.
 ///
 /// # Errors
-/// Traces of several images or that cannot be read, names of no unit, designs whose time is no sum
-/// of prices, more bytes to pin always than there is RAM, and limits of calls that cannot be kept.
+/// Traces that cannot be read or have several images, unknown names of units, a design whose time
+/// is no sum of prices, more bytes that are always pinned than RAM, and call limits that cannot be
+/// kept.
 pub fn pin(
     request: &PinRequest,
     limit: &SearchLimit<'_>,
@@ -77,12 +81,12 @@ pub fn pin(
 
     let Judged { curve, mut best, is_exchanged } =
         judged(&problem, &whole, &choice, before.time_ns)?;
-    let mut together = None;
+    let mut joint_layout = None;
     if request.order {
         let search =
             JointSearch::new(&mut problem, request, &mut clock, (&orders, &whole), progress);
         let joint = search.run(&choice, best)?;
-        (best, is_finished, together) = (joint.best, joint.is_finished, Some(joint.layout));
+        (best, is_finished, joint_layout) = (joint.best, joint.is_finished, Some(joint.layout));
     }
 
     best.pinned.sort_unstable();
@@ -94,7 +98,7 @@ pub fn pin(
         time_ratio: after.time_ns / before.time_ns,
         before: before.rows,
         after: after.rows,
-        together,
+        together: joint_layout,
         knee: knee(&curve),
         curve,
         is_exchanged,

@@ -15,8 +15,8 @@ use crate::design::Design;
 pub struct PinRequest {
     /// Recorded executions of one image, each with its weight.
     pub traces: Vec<(PathBuf, f64)>,
-    /// The map of the link of the recorded program: its input sections are the units. Without one
-    /// the units are functions.
+    /// The linker map of the recorded program, whose input sections are the units. If absent, the
+    /// units are functions.
     pub map: Option<PathBuf>,
     /// The design that runs the program.
     pub design: Design,
@@ -41,8 +41,8 @@ impl PinRequest {
         check_is_sum(&self.design, "pin")
     }
 
-    /// Checks that the request can be answered with a trace that holds data reads: its runs are
-    /// replayed without marks that say which of them are reads.
+    /// Checks that the request can be answered with a trace that holds data reads, since its runs
+    /// are replayed without marking which of them are reads.
     pub(super) fn check_reads(&self, info: &TraceInfo) -> Result<()> {
         check_reads_pass(&self.design)?;
         if self.calls.is_empty() {

@@ -2,12 +2,15 @@ package flashpager.recorder;
 
 import java.util.List;
 
-/** Selects the classes to record. Class names have dots, and {@code $} before a nested class. */
+/**
+ * The classes that are recorded. Their names are written with dots, and with {@code $} before a
+ * nested class.
+ */
 final class Selection {
     /**
-     * Classes that the recorder executes between two instructions of the program, which would
-     * record itself without end; and those that suspend and resume virtual threads, as a thread in
-     * between must not wait for a lock.
+     * Patterns of classes that are never recorded. The recorder itself calls most of them, so that
+     * recording them would never end. The others unmount and mount virtual threads: meanwhile a
+     * thread is neither virtual nor its carrier, and must not wait for a lock.
      */
     private static final String[] OWN = {
         "java.lang.*VirtualThread",
@@ -28,12 +31,9 @@ final class Selection {
         "sun.*",
     };
 
-    private static final String HERE = "flashpager.recorder.";
+    private static final String RECORDER_PACKAGE = "flashpager.recorder.";
 
-    /**
-     * Classes that the JDK makes for reflection, with loaders of their own. Not even the JVM
-     * verifies them.
-     */
+    /** Prefix of classes that the JDK makes for reflection, which the JVM does not even verify. */
     private static final String REFLECTION = "jdk.internal.reflect.";
 
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
@@ -44,9 +44,9 @@ final class Selection {
         this.include = include;
     }
 
-    /** Whether a class is to be recorded, if it can be. */
+    /** Returns true if the user's selection includes a class, whether it can be recorded or not. */
     boolean wants(Module module, ClassLoader loader, String name) {
-        if (name.startsWith(HERE)) {
+        if (name.startsWith(RECORDER_PACKAGE)) {
             return false;
         }
         if (include.isEmpty()) {
@@ -63,7 +63,7 @@ final class Selection {
         return false;
     }
 
-    /** Whether a module is the JDK's but loaded like a program: javac, or one made for proxies. */
+    /** Returns true if a module is a tool of the JDK, such as javac, or made by it for proxies. */
     private static boolean isTool(Module module) {
         return module.isNamed()
                 && module.getName().startsWith("jdk.")
@@ -71,7 +71,7 @@ final class Selection {
                         || module.getName().startsWith("jdk.proxy"));
     }
 
-    /** Returns the pattern of the recorder's own needs to which a class belongs, or null. */
+    /** Returns the pattern of {@link #OWN} that matches a class, or null. */
     static String own(ClassLoader loader, String name) {
         if (loader != null && !name.startsWith(REFLECTION)) {
             return null;
@@ -85,7 +85,8 @@ final class Selection {
     }
 
     /**
-     * Whether a pattern matches a class or one in which it is nested; {@code *} matches anything.
+     * Returns true if a pattern matches a class or one that encloses it. {@code *} stands for any
+     * text.
      */
     static boolean matches(String pattern, String name) {
         for (int end = name.length(); end > 0; end = name.lastIndexOf('$', end - 1)) {
@@ -99,8 +100,8 @@ final class Selection {
     private static boolean matches(String pattern, String name, int end) {
         int p = 0;
         int n = 0;
-        int star = -1; // the last one passed, and the end of what it matches
-        int starEnd = 0;
+        int star = -1; // index of the last star in the pattern; -1 before the first one
+        int starEnd = 0; // end of the text in the name that this star stands for
         while (n < end) {
             if (p < pattern.length() && pattern.charAt(p) == '*') {
                 star = p++;
