@@ -120,6 +120,20 @@ class TestKnownByConstruction:
             flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
             check_known(trace, known)
 
+    def test_unknown_to_valgrind(self, tmp_path: Path) -> None:
+        """Lackey's trace ends before an instruction that Valgrind does not know, and names it."""
+        need("valgrind")
+        text = 'int main(void) { __asm__ volatile(".byte 0xf2; nop"); return 0; }'
+        program = compile_with("gcc", tmp_path, "unknown", text, "-O1")
+        trace = tmp_path / "t.trace"
+        done = flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
+        assert "--recorder step" in done.err
+        info = info_of(trace)
+        assert info["instructions"] > 0
+        failure = info["ending"]["failed"]
+        assert "Valgrind does not know (0xF2 0x90" in failure
+        assert ": main" in failure
+
     @pytest.mark.parametrize("mode", ["arm", "thumb"])
     def test_arm(self, tmp_path: Path, mode: str) -> None:
         """Programs of another architecture run in their own QEMU."""
@@ -624,8 +638,8 @@ class TestRefused:
         fails("record", "--image", library, "-o", trace, "--", program, words=words)
         assert not trace.exists()
 
-    def test_without_qemu_lackey_stands_in(self, tmp_path: Path) -> None:
-        """The stand-in is announced, and what to install."""
+    def test_without_qemu_another_stands_in(self, tmp_path: Path) -> None:
+        """The stepper stands in; lackey does if data reads are recorded. A note announces it."""
         need("valgrind")
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
@@ -634,9 +648,13 @@ class TestRefused:
         valgrind = tools / "valgrind"
         valgrind.write_text(f'#!/bin/sh\nexec {shutil.which("valgrind")} "$@"\n', encoding="ascii")
         valgrind.chmod(0o755)
-        done = flashpager("record", "-o", trace, "--", program, env={"PATH": str(tools)})
+        path = {"PATH": str(tools)}
+        done = flashpager("record", "-o", trace, "--", program, env=path)
+        assert "the built-in stepper" in done.err
+        assert check_known(trace, known)["recorder"] == "step"
+        done = flashpager("record", "--with-reads", "-o", trace, "--", program, env=path)
         assert "40 times slower" in done.err
-        assert check_known(trace, known)["recorder"] == "lackey"
+        assert info_of(trace)["recorder"] == "lackey"
 
     def test_without_both_the_stepper_stands_in(self, tmp_path: Path) -> None:
         """It needs nothing, and is announced; what is foreign to it needs QEMU."""

@@ -29,7 +29,7 @@ impl Run {
             ));
         }
         if offset.saturating_add(length) > u64::from(u32::MAX) {
-            return Err(format!("a run at offset {offset:#x} reaches beyond 4 GiB"));
+            return Err(format!("a run at offset {offset:#x} does not end below 4 GiB"));
         }
         Ok(Self { offset: offset as u32, length: length as u32 })
     }

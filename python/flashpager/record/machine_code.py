@@ -20,7 +20,7 @@ from flashpager.record.step import Stepper
 
 #: All of them by name; where none is asked for, the first that can record a program does.
 RECORDERS: dict[str, type[MachineRecorder]] = {
-    recorder.name: recorder for recorder in (Qemu, Lackey, Stepper, Rp2040js)
+    recorder.name: recorder for recorder in (Qemu, Stepper, Lackey, Rp2040js)
 }
 
 

@@ -82,18 +82,13 @@ def _run(
             child.kill()
             raise
         code = child.wait()
-    failure = ""
-    if is_over:
-        pass
-    elif code < 0:
-        failure = f"signal {_signal_name(-code)}"
-    elif code > 0:
-        failure = f"exit status {code}"
-    elif not whole:
-        failure = "an end unseen, by exec or by closing the recorder's pipe"
+    failure = "" if is_over else _failure(code, whole=whole)
     interrupted = forward.count > 0
     trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
     info = trace.info
+    if failure:
+        # A recorder may know better than its exit status why the recording ended.
+        failure = info.ending.failure or failure
     if info.ending.name == "disk-full":
         message = (
             f"{request.output}: the disk is full; the program was stopped, and the trace holds "
@@ -116,6 +111,15 @@ def _run(
             )
         raise FlashpagerError(message)
     return RecordingResult(trace, further, interrupted, failure)
+
+
+def _failure(code: int, *, whole: bool) -> str:
+    """Describe how a program failed, by its exit code; empty if it did not."""
+    if code < 0:
+        return f"signal {_signal_name(-code)}"
+    if code > 0:
+        return f"exit status {code}"
+    return "" if whole else "an end unseen, by exec or by closing the recorder's pipe"
 
 
 def _ending(failure: str, *, interrupted: bool) -> Ending:

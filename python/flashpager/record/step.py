@@ -22,7 +22,8 @@ class Stepper:
 
     name = "step"
     description = (
-        "the built-in stepper, up to thousands of times slower (Debian: apt install qemu-user)"
+        "the built-in stepper, up to thousands of times slower (Debian: apt install qemu-user; "
+        "--recorder lackey is faster and less exact)"
     )
     package = ""
     runs_firmware = False
