@@ -3,7 +3,7 @@
 use flashpager_base::{Error, Result, did_you_mean, shown};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::Units;
+use crate::units::Units;
 
 /// All movable units of an image, each once, in the order in which they are laid out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,5 +79,21 @@ impl Order {
     /// Returns the names of the units in order.
     pub fn names<'a>(&'a self, units: &'a Units) -> impl Iterator<Item = &'a str> {
         self.0.iter().map(|number| units.all()[*number as usize].name.as_str())
+    }
+}
+
+impl Units {
+    /// Returns the units with those of these names resident: they lie in RAM and leave the flash image.
+    ///
+    /// # Errors
+    /// Names of no unit or of a unit that stays, and images without a movable unit left.
+    pub fn with_resident<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
+        let units = self.with_resident_numbers(&Order::named(self, names)?);
+        if units.movable().is_empty() {
+            return Err(Error::design(
+                "all that can be moved is resident: nothing is left to order",
+            ));
+        }
+        Ok(units)
     }
 }

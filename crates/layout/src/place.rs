@@ -5,7 +5,8 @@ use flashpager_trace::{
     MemoryTrace, Relocation, RelocationError, Relocations, Run, RunBuilder, Trace, for_runs,
 };
 
-use crate::{Order, Unit, Units};
+use crate::order::Order;
+use crate::units::{Unit, Units};
 
 /// The layout of an image: the place of each unit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{PieceSequence, Units};
+use crate::sequence::PieceSequence;
+use crate::units::Units;
 
 /// Weighted sums over sequences.
 #[derive(Clone, Debug)]
@@ -95,4 +96,10 @@ pub fn windows(sequence: &PieceSequence, pieces: usize) -> Vec<Vec<u32>> {
         }
     }
     windows
+}
+
+/// Sorts units by descending `key`. Equal units keep their order.
+pub(crate) fn sorted_by(mut units: Vec<u32>, key: impl Fn(u32) -> f64) -> Vec<u32> {
+    units.sort_by(|a, b| key(*b).total_cmp(&key(*a)));
+    units
 }

@@ -7,7 +7,7 @@
 //! because n is. So t changes no miss and can be dropped; then the next execution may be dropped
 //! against p, too.
 
-use crate::PieceSequence;
+use crate::sequence::PieceSequence;
 
 /// No number, or never.
 const NONE: u32 = u32::MAX;

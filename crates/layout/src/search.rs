@@ -9,9 +9,11 @@ use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, Result};
 use rayon::prelude::*;
 
+use crate::order::Order;
 use crate::place::lay_out;
+use crate::profile::Profile;
 use crate::stream::{LayoutTask, PiecePages, WindowedStream};
-use crate::{Order, Profile, Units};
+use crate::units::Units;
 
 /// Number of chains that anneal in parallel.
 const CHAINS: usize = 2;

@@ -4,7 +4,7 @@ use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace, for_runs};
 use rustc_hash::FxHashMap;
 
-use crate::Units;
+use crate::units::Units;
 
 /// Bytes of a unit fetched one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

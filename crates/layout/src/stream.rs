@@ -12,7 +12,7 @@ use flashpager_trace::{MemoryTrace, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::reduce::reduced;
-use crate::{Piece, PieceSequence};
+use crate::sequence::{Piece, PieceSequence};
 
 /// Number of pieces in a window.
 const WINDOW_PIECES: usize = 1024;

@@ -4,8 +4,6 @@ use flashpager_base::{Error, Result};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::Order;
-
 /// A unit of code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unit {
@@ -82,20 +80,6 @@ impl Units {
         let resident = vec![false; units.len()];
         let start = units[movable[0] as usize].offset;
         Ok(Self { units, movable, fixed, resident, start, image_bytes })
-    }
-
-    /// Returns the units with those of these names resident: they lie in RAM and leave the flash image.
-    ///
-    /// # Errors
-    /// Names of no unit or of a unit that stays, and images without a movable unit left.
-    pub fn with_resident<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Self> {
-        let units = self.with_resident_numbers(&Order::named(self, names)?);
-        if units.movable.is_empty() {
-            return Err(Error::design(
-                "all that can be moved is resident: nothing is left to order",
-            ));
-        }
-        Ok(units)
     }
 
     /// Returns the units with the movable ones of these numbers resident. No unit may be left.

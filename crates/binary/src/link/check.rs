@@ -5,8 +5,8 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
+use super::map::{InputSection, LinkMap};
 use super::order::{OrderLine, recorded_at};
-use super::{InputSection, LinkMap};
 
 /// The way in which a unit violates an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,6 +1,6 @@
 //! The map of GNU ld (`-Wl,-Map=FILE`), as `ld/ldlang.c` of binutils prints it.
 
-use super::{InputSection, LinkMap, Linker, OutputSection};
+use super::map::{InputSection, LinkMap, Linker, OutputSection};
 
 const HEADER: &str = "Linker script and memory map";
 

@@ -1,7 +1,7 @@
 //! The map of lld (`-Wl,-Map=FILE`), as `lld/ELF/MapFile.cpp` prints it. A line has numbers and then
 //! an output section, an input section or a symbol; the column distinguishes them.
 
-use super::{InputSection, LinkMap, Linker, OutputSection};
+use super::map::{InputSection, LinkMap, Linker, OutputSection};
 
 /// Spaces before an output section.
 const OUTPUT: usize = 1;

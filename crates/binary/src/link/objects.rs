@@ -7,7 +7,7 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
-use super::InputSection;
+use super::map::InputSection;
 use crate::elf::read_bytes;
 
 /// Number of folders above that of the map in which a relative path is tried.

@@ -6,7 +6,7 @@ use flashpager_base::{Error, Result, shown};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::{InputSection, LinkMap, split_origin};
+use super::map::{InputSection, LinkMap, split_origin};
 
 /// File and, if that is an archive, object in it.
 type ObjectOrigin = (String, String);
@@ -382,7 +382,7 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Linker;
+    use super::super::map::Linker;
     use super::*;
 
     fn input(file: &str, member: &str, name: &str, address: u64) -> InputSection {

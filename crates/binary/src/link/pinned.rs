@@ -7,8 +7,8 @@ use flashpager_base::named;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use super::map::{InputSection, LinkMap};
 use super::order::fragment_in_ram;
-use super::{InputSection, LinkMap};
 
 /// A format of such a list, by its reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,7 +162,7 @@ fn zephyr(pinned: &[&InputSection], names: &[&str]) -> PinText {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Linker;
+    use super::super::map::Linker;
     use super::*;
 
     fn input(file: &str, member: &str, name: &str, address: u64) -> InputSection {

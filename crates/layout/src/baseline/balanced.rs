@@ -4,8 +4,8 @@
 use flashpager_base::random::SplitMix64;
 use rustc_hash::FxHashMap;
 
-use crate::PieceSequence;
 use crate::profile::windows;
+use crate::sequence::PieceSequence;
 
 /// LLVM's defaults.
 const ITERATIONS: usize = 40;

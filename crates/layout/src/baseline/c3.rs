@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::Units;
-use crate::profile::Profile;
+use crate::profile::{Profile, sorted_by};
+use crate::units::Units;
 
 /// Functions are taken from the hottest on; the cluster of each is put behind that of its most
 /// likely caller, unless both are one or would be too large together. In the end the clusters lie
@@ -27,7 +27,7 @@ pub(super) fn order(
         executed.iter().enumerate().map(|(cluster, unit)| (*unit, cluster)).collect();
     let mut clusters: Vec<Vec<u32>> = executed.iter().map(|unit| vec![*unit]).collect();
     let mut sizes: Vec<u64> = executed.iter().map(|unit| bytes(*unit)).collect();
-    for unit in super::sorted_by(executed.to_vec(), |unit| profile.bytes[unit as usize]) {
+    for unit in sorted_by(executed.to_vec(), |unit| profile.bytes[unit as usize]) {
         let Some((_, caller)) = callers.get(&unit) else { continue };
         let (Some(&own), Some(&to)) = (cluster_of.get(&unit), cluster_of.get(caller)) else {
             continue;

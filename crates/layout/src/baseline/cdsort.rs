@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::Units;
 use crate::profile::Profile;
+use crate::units::Units;
 
 /// LLVM's defaults.
 const CACHE_ENTRIES: i32 = 16;

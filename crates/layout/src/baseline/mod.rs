@@ -10,8 +10,10 @@ mod pettis_hansen;
 
 use flashpager_base::{Result, named};
 
-use crate::profile::Profile;
-use crate::{Order, PieceSequence, Units};
+use crate::order::Order;
+use crate::profile::{Profile, sorted_by};
+use crate::sequence::PieceSequence;
+use crate::units::Units;
 
 /// A way to order units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,12 +87,6 @@ impl Baseline {
         order.extend(profile.idle(units));
         Order::new(units, order)
     }
-}
-
-/// By descending `key`, equal ones as they are.
-fn sorted_by(mut units: Vec<u32>, key: impl Fn(u32) -> f64) -> Vec<u32> {
-    units.sort_by(|a, b| key(*b).total_cmp(&key(*a)));
-    units
 }
 
 #[cfg(test)]
