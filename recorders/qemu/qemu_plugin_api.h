@@ -71,7 +71,8 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);
 
-/* Two signatures: it looks until version 2, and copies from version 3 on. */
+/* The signature depends on the version: up to 2 it returns a pointer to the bytes, and from 3 on it
+ * copies them. The caller casts it to one of these types. */
 void qemu_plugin_insn_data(void);
 typedef const void *(*qemu_plugin_insn_look_t)(const struct qemu_plugin_insn *insn);
 typedef size_t (*qemu_plugin_insn_copy_t)(const struct qemu_plugin_insn *insn, void *dest,
@@ -81,7 +82,7 @@ typedef size_t (*qemu_plugin_insn_copy_t)(const struct qemu_plugin_insn *insn, v
 __attribute__((weak)) void qemu_plugin_register_vcpu_insn_exec_inline(
     struct qemu_plugin_insn *insn, enum qemu_plugin_op op, void *ptr, uint64_t imm);
 
-/* From version 2 on: a value for each. */
+/* From version 2 on: one value for each processor. */
 __attribute__((weak)) void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
     struct qemu_plugin_insn *insn, enum qemu_plugin_op op, qemu_plugin_u64 entry, uint64_t imm);
 __attribute__((weak)) struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(

@@ -35,12 +35,12 @@ struct reported_map {
 /* A process, as long as it executes one program. */
 struct process {
     pid_t id;
-    bool is_first;   /* the one that was asked for: whoever started it sees its exit code */
-    uint32_t number; /* in the order of beginning; kept when it becomes another program */
+    bool is_first;   /* the process on the command line, whose exit code the stepper returns */
+    uint32_t number; /* in the order of start; exec() keeps it */
     struct output_process *output;
     uint32_t threads_seen;
     uint32_t current_thread; /* the one that executes the blocks at the stream's end */
-    bool names_threads;      /* the stream tells threads apart */
+    bool names_threads;      /* the stream distinguishes threads */
     bool ignores_trap;       /* the program ignores SIGTRAP */
     int memory;              /* /proc/ID/mem; -1 if it cannot be opened */
     struct region *regions;
@@ -48,7 +48,7 @@ struct process {
     bool regions_are_stale;
     struct reported_map *reported_maps;
     size_t reported_map_count;
-    uint64_t age; /* how many system calls have ended */
+    uint64_t age; /* number of system calls that have ended */
     /* Pages of constant code, each valid for one age. */
     struct code_page {
         uint64_t address;
@@ -69,11 +69,11 @@ struct thread {
     bool blocks_trap;   /* the program blocks SIGTRAP, and the kernel does not know */
     bool has_child;     /* its call has started a process that is followed */
     bool is_new;        /* of a process that has not executed anything yet */
-    bool popped_flags;  /* so the kernel may take the stepper's trap flag for the program's */
+    bool popped_flags;  /* the kernel may take the stepper's trap flag for the program's own */
     bool holds_trap;    /* a SIGTRAP from outside waits until it is not blocked */
     siginfo_t held;
     registers before;             /* at the next instruction */
-    struct instruction now, call; /* the next instruction, and the one of the system call */
+    struct instruction now, call; /* the next instruction; the system call's instruction */
     uint64_t returns_to;          /* return address of a vsyscall, which the kernel executes */
     uint64_t call_number;
     struct monitor monitor;
@@ -136,7 +136,7 @@ struct instruction instruction_at(uint64_t address);
 
 /* blocks.c: from instructions to blocks of the stream. */
 
-/* Puts a thread's block into the stream, if it has one. */
+/* Writes a thread's block to the stream, if the thread has one. */
 void end_block(struct thread *);
 /* Adds an instruction that was fetched to the thread's block. */
 void count_fetch(struct thread *, const struct instruction *);

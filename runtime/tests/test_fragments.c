@@ -1,27 +1,27 @@
-/* Fragments with outcomes that are known by construction. */
+/* Tests of the fragments layout whose results are known by construction. */
 #include "../swap/swap_internal.h"
 #include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE FP_SWAP_NOWHERE
+#define NO_PIECE FP_SWAP_NOWHERE
 #define FIRST 12u /* bytes of the first piece's header */
 #define NEXT 8u   /* bytes of the others' headers */
 #define SLOTS_MAX 4096u
 #define PAGE_MAX 4096u
 
-/* A medium that is an array, and whose calls can be made to fail. */
+/* A store on a medium in memory whose calls can be made to fail. */
 static struct {
     uint8_t *bytes;
     uint64_t *written; /* bytes written to each 64 bytes */
     uint32_t size;
-    uint32_t fail_read; /* the n-th call from now; 0 for none */
-    uint32_t fail_program;
+    uint32_t fail_read;    /* n if the n-th read from now fails; 0 if none fails */
+    uint32_t fail_program; /* the same for programming */
     struct fp_medium medium;
     struct fp_swap_config config;
     struct fp_swap store;
-} on;
+} fixture;
 
 static bool fails(uint32_t *countdown)
 {
@@ -31,28 +31,30 @@ static bool fails(uint32_t *countdown)
 static int array_read(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size)
 {
     (void)context;
-    EXPECT(size > 0 && offset + size <= on.medium.block_bytes && block < on.medium.block_count);
-    if (fails(&on.fail_read))
+    EXPECT(size > 0 && offset + size <= fixture.medium.block_bytes &&
+           block < fixture.medium.block_count);
+    if (fails(&fixture.fail_read))
         return FP_MEDIUM_IO;
-    memcpy(data, on.bytes + (size_t)block * on.medium.block_bytes + offset, size);
-    return FP_MEDIUM_CORRECTED; /* makes no difference here */
+    memcpy(data, fixture.bytes + (size_t)block * fixture.medium.block_bytes + offset, size);
+    return FP_MEDIUM_CORRECTED; /* fragments treat it as success */
 }
 
 static int array_program(void *context, uint32_t block, uint32_t offset, const void *data,
                          uint32_t size)
 {
     (void)context;
-    EXPECT(size > 0 && offset + size <= on.medium.block_bytes && block < on.medium.block_count);
-    size_t at = (size_t)block * on.medium.block_bytes + offset;
-    bool failing = fails(&on.fail_program);
-    /* Half of it was written when it fails. */
-    memcpy(on.bytes + at, data, failing ? size / 2 : size);
+    EXPECT(size > 0 && offset + size <= fixture.medium.block_bytes &&
+           block < fixture.medium.block_count);
+    size_t at = (size_t)block * fixture.medium.block_bytes + offset;
+    bool failing = fails(&fixture.fail_program);
+    /* A failing call writes the first half. */
+    memcpy(fixture.bytes + at, data, failing ? size / 2 : size);
     for (size_t end = at + size; at < end; at = at / 64 * 64 + 64)
-        on.written[at / 64] += (end < at / 64 * 64 + 64 ? end : at / 64 * 64 + 64) - at;
+        fixture.written[at / 64] += (end < at / 64 * 64 + 64 ? end : at / 64 * 64 + 64) - at;
     return failing ? FP_MEDIUM_IO : 0;
 }
 
-/* A page states its compressed size and its contents; the rest follows from them. */
+/* Makes a page that begins with its compressed size and the seed of its other bytes. */
 static void page_make(uint8_t *page, uint32_t page_bytes, uint32_t size, uint64_t seed)
 {
     uint64_t random = seed;
@@ -87,58 +89,58 @@ static void open_store(uint32_t block_bytes, uint32_t block_count, uint32_t page
                        uint32_t slots, uint32_t chunks)
 {
     EXPECT(slots <= SLOTS_MAX && page_bytes <= PAGE_MAX);
-    memset(&on, 0, sizeof(on));
-    on.size = block_bytes * block_count;
-    on.bytes = malloc(on.size);
-    on.written = calloc(on.size / 64 + 1, sizeof(*on.written));
+    memset(&fixture, 0, sizeof(fixture));
+    fixture.size = block_bytes * block_count;
+    fixture.bytes = malloc(fixture.size);
+    fixture.written = calloc(fixture.size / 64 + 1, sizeof(*fixture.written));
     size_t words = FP_SWAP_FRAGMENT_WORDS(slots, chunks, page_bytes);
     void *memory = malloc(words * 4);
-    EXPECT(on.bytes && on.written && memory);
-    memset(on.bytes, 0xff, on.size);
-    on.medium = (struct fp_medium){.read = array_read,
+    EXPECT(fixture.bytes && fixture.written && memory);
+    memset(fixture.bytes, 0xff, fixture.size);
+    fixture.medium = (struct fp_medium){.read = array_read,
                                         .program = array_program,
                                         .program_bytes = 1,
                                         .block_bytes = block_bytes,
                                         .block_count = block_count};
-    on.config = (struct fp_swap_config){.medium = &on.medium,
-                                        .layout = &fp_swap_fragments,
-                                        .compressor = &sized,
-                                        .page_bytes = page_bytes,
-                                        .slot_count = slots,
-                                        .chunk_count = chunks,
-                                        .memory = memory,
-                                        .memory_bytes = words * 4};
-    EXPECT_EQ(fp_swap_format(&on.store, &on.config), FP_SWAP_OK);
+    fixture.config = (struct fp_swap_config){.medium = &fixture.medium,
+                                             .layout = &fp_swap_fragments,
+                                             .compressor = &sized,
+                                             .page_bytes = page_bytes,
+                                             .slot_count = slots,
+                                             .chunk_count = chunks,
+                                             .memory = memory,
+                                             .memory_bytes = words * 4};
+    EXPECT_EQ(fp_swap_format(&fixture.store, &fixture.config), FP_SWAP_OK);
 }
 
 static void close_store(void)
 {
-    free(on.bytes);
-    free(on.written);
-    free(on.config.memory);
+    free(fixture.bytes);
+    free(fixture.written);
+    free(fixture.config.memory);
 }
 
 static int put(uint32_t slot, uint32_t size, uint64_t seed)
 {
     uint8_t page[PAGE_MAX];
-    page_make(page, on.config.page_bytes, size, seed);
-    return fp_swap_write(&on.store, slot, page);
+    page_make(page, fixture.config.page_bytes, size, seed);
+    return fp_swap_write(&fixture.store, slot, page);
 }
 
-/* Returns FP_SWAP_OK if the slot holds that page, another error, or 1 for a wrong page. */
+/* Returns FP_SWAP_OK if the slot holds that page, 1 for another page, or the read's error. */
 static int holds(uint32_t slot, uint32_t size, uint64_t seed)
 {
     uint8_t page[PAGE_MAX], wanted[PAGE_MAX];
-    int error = fp_swap_read(&on.store, slot, page);
+    int error = fp_swap_read(&fixture.store, slot, page);
     if (error)
         return error;
-    page_make(wanted, on.config.page_bytes, size, seed);
-    return memcmp(page, wanted, on.config.page_bytes) ? 1 : FP_SWAP_OK;
+    page_make(wanted, fixture.config.page_bytes, size, seed);
+    return memcmp(page, wanted, fixture.config.page_bytes) ? 1 : FP_SWAP_OK;
 }
 
 static void check(void)
 {
-    const char *wrong = fp_swap_check(&on.store);
+    const char *wrong = fp_swap_check(&fixture.store);
     if (wrong)
         FAIL("%s", wrong);
 }
@@ -146,35 +148,35 @@ static void check(void)
 static uint32_t used_bytes(void)
 {
     struct fp_swap_stat stat;
-    fp_swap_stat(&on.store, &stat);
+    fp_swap_stat(&fixture.store, &stat);
     return (uint32_t)stat.mem_used_total;
 }
 
-#define PIECES (on.store.of.fragments.used)
+#define PIECES (fixture.store.of.fragments.used)
 
 static void records_as_documented(void)
 {
     open_store(256, 16, 4096, 4, 5);
     EXPECT_EQ(put(2, 1000, 7), FP_SWAP_OK);
-    EXPECT_EQ(on.store.where[2], 0);
-    EXPECT_EQ(fp_swap_get32(on.bytes), NONE);
-    EXPECT_EQ(fp_swap_get16(on.bytes + 4), FIRST + 1000);
+    EXPECT_EQ(fixture.store.where[2], 0);
+    EXPECT_EQ(fp_swap_get32(fixture.bytes), NO_PIECE);
+    EXPECT_EQ(fp_swap_get16(fixture.bytes + 4), FIRST + 1000);
     uint8_t page[4096];
     page_make(page, 4096, 1000, 7);
-    EXPECT_EQ(fp_swap_get32(on.bytes + 8), fp_swap_record_crc(&on.store, 2, 1000, page));
-    EXPECT(!memcmp(on.bytes + FIRST, page, 1000));
+    EXPECT_EQ(fp_swap_get32(fixture.bytes + 8), fp_swap_record_crc(&fixture.store, 2, 1000, page));
+    EXPECT(!memcmp(fixture.bytes + FIRST, page, 1000));
     EXPECT_EQ(used_bytes(), FIRST + 1000);
     EXPECT_EQ(holds(2, 1000, 7), FP_SWAP_OK);
 
     /* A same-filled page takes nothing, and frees the old bytes. */
     memset(page, 0x5a, sizeof(page));
-    EXPECT_EQ(fp_swap_write(&on.store, 2, page), FP_SWAP_OK);
+    EXPECT_EQ(fp_swap_write(&fixture.store, 2, page), FP_SWAP_OK);
     EXPECT_EQ(used_bytes(), 0);
     uint8_t back[4096];
-    EXPECT_EQ(fp_swap_read(&on.store, 2, back), FP_SWAP_OK);
+    EXPECT_EQ(fp_swap_read(&fixture.store, 2, back), FP_SWAP_OK);
     EXPECT(!memcmp(page, back, sizeof(page)));
-    EXPECT_EQ(fp_swap_mount(&on.store, &on.config), FP_SWAP_OK);
-    EXPECT(!fp_swap_holds(&on.store, 2));
+    EXPECT_EQ(fp_swap_mount(&fixture.store, &fixture.config), FP_SWAP_OK);
+    EXPECT(!fp_swap_holds(&fixture.store, 2));
     close_store();
 }
 
@@ -183,14 +185,14 @@ static void splits(void)
     open_store(512, 8, 4096, 5, 8);
     for (uint32_t slot = 0; slot < 3; slot++)
         EXPECT_EQ(put(slot, 1000, slot), FP_SWAP_OK); /* at 0, 1012, 2024 */
-    EXPECT_EQ(fp_swap_free(&on.store, 1), FP_SWAP_OK);
+    EXPECT_EQ(fp_swap_free(&fixture.store, 1), FP_SWAP_OK);
     /* 1060 bytes are free at 3036, and 1012 at 1012. */
     EXPECT_EQ(put(4, 1500, 4), FP_SWAP_OK);
-    EXPECT_EQ(on.store.where[4], 3036);
-    EXPECT_EQ(fp_swap_get32(on.bytes + 3036), 1012);
-    EXPECT_EQ(fp_swap_get16(on.bytes + 3036 + 4), 1060);
-    EXPECT_EQ(fp_swap_get32(on.bytes + 1012), NONE);
-    EXPECT_EQ(fp_swap_get16(on.bytes + 1012 + 4), NEXT + 1500 - (1060 - FIRST));
+    EXPECT_EQ(fixture.store.where[4], 3036);
+    EXPECT_EQ(fp_swap_get32(fixture.bytes + 3036), 1012);
+    EXPECT_EQ(fp_swap_get16(fixture.bytes + 3036 + 4), 1060);
+    EXPECT_EQ(fp_swap_get32(fixture.bytes + 1012), NO_PIECE);
+    EXPECT_EQ(fp_swap_get16(fixture.bytes + 1012 + 4), NEXT + 1500 - (1060 - FIRST));
     EXPECT_EQ(PIECES, 4);
     EXPECT_EQ(used_bytes(), 3500 + 3 * FIRST + NEXT);
     EXPECT_EQ(holds(4, 1500, 4), FP_SWAP_OK);
@@ -201,8 +203,8 @@ static void splits(void)
 
 static void merges(void)
 {
-    /* However six neighbours are freed, all is free, and check() finds that no two chunks touch:
-     * one chunk is left. */
+    /* In whatever order six neighbours are freed, one free chunk is left: check() finds no two
+     * chunks that touch. */
     for (uint32_t order = 0; order < 720; order++) {
         uint32_t left[6] = {0, 1, 2, 3, 4, 5};
         test_at("order %u", order);
@@ -212,7 +214,7 @@ static void merges(void)
         for (uint32_t count = 6, code = order; count > 0; count--) {
             uint32_t i = code % count;
             code /= count;
-            EXPECT_EQ(fp_swap_free(&on.store, left[i]), FP_SWAP_OK);
+            EXPECT_EQ(fp_swap_free(&fixture.store, left[i]), FP_SWAP_OK);
             left[i] = left[count - 1];
             check();
         }
@@ -234,18 +236,18 @@ static void largest_first(void)
     /* Holes of 600, 800, 600 and 800 bytes. */
     static const uint32_t holes[] = {2, 3, 4, 8, 9, 10, 11, 15, 16, 17, 20, 21, 22, 23};
     for (uint32_t i = 0; i < sizeof(holes) / sizeof(*holes); i++)
-        EXPECT_EQ(fp_swap_free(&on.store, holes[i]), FP_SWAP_OK);
-    /* Chunks of equal size in turn, the next after the last write first. */
-    on.store.of.fragments.next = 2000;
-    on.store.of.fragments.from_end = false;
+        EXPECT_EQ(fp_swap_free(&fixture.store, holes[i]), FP_SWAP_OK);
+    /* Chunks of equal size are used in turn, first the next one after the last write. */
+    fixture.store.of.fragments.next = 2000;
+    fixture.store.of.fragments.from_end = false;
     EXPECT_EQ(put(30, 250 - FIRST, 30), FP_SWAP_OK);
-    EXPECT_EQ(on.store.where[30], 4000);
+    EXPECT_EQ(fixture.store.where[30], 4000);
     EXPECT_EQ(put(2, 250 - FIRST, 2), FP_SWAP_OK);
-    EXPECT_EQ(on.store.where[2], 1600);
+    EXPECT_EQ(fixture.store.where[2], 1600);
     EXPECT_EQ(put(3, 250 - FIRST, 3), FP_SWAP_OK);
-    EXPECT_EQ(on.store.where[3], 3000);
+    EXPECT_EQ(fixture.store.where[3], 3000);
     EXPECT_EQ(put(4, 250 - FIRST, 4), FP_SWAP_OK);
-    EXPECT_EQ(on.store.where[4], 400);
+    EXPECT_EQ(fixture.store.where[4], 400);
     check();
     close_store();
 }
@@ -256,7 +258,7 @@ static void full_keeps_the_slot(void)
     EXPECT_EQ(put(0, 1500, 0), FP_SWAP_OK);
     EXPECT_EQ(put(1, 1500, 1), FP_SWAP_OK);
     uint32_t used = used_bytes();
-    /* 1072 bytes are free, and 1512 more without slot 1's. */
+    /* 1072 bytes are free; without slot 1's page it would be 1512 more. */
     EXPECT_EQ(put(2, 1061, 2), FP_SWAP_FULL);
     EXPECT_EQ(put(1, 2573, 2), FP_SWAP_FULL);
     EXPECT_EQ(used_bytes(), used);
@@ -269,13 +271,13 @@ static void full_keeps_the_slot(void)
     EXPECT_EQ(holds(1, 2572, 3), FP_SWAP_OK);
     check();
 
-    /* Enough bytes, but in too many pieces, which only an attempt shows. */
+    /* Enough bytes are free, but in too many pieces, which only an attempt shows. */
     close_store();
     open_store(4200, 1, 4096, 20, 21);
     for (uint32_t slot = 0; slot < 20; slot++)
         EXPECT_EQ(put(slot, 198, slot), FP_SWAP_OK); /* all 4200 */
     for (uint32_t slot = 0; slot < 12; slot += 2)
-        EXPECT_EQ(fp_swap_free(&on.store, slot), FP_SWAP_OK);
+        EXPECT_EQ(fp_swap_free(&fixture.store, slot), FP_SWAP_OK);
     /* 14 pieces, six holes of 210; slot 13's makes seven. At most 20 pieces. */
     EXPECT_EQ(put(13, 198 + 6 * 202 + 1, 99), FP_SWAP_FULL);
     EXPECT_EQ(holds(13, 198, 13), FP_SWAP_OK);
@@ -294,7 +296,7 @@ static void pieces_have_a_bound(void)
     for (uint32_t slot = 0; slot < 20; slot++)
         EXPECT_EQ(put(slot, 198, slot), FP_SWAP_OK);
     for (uint32_t slot = 0; slot < 12; slot += 2)
-        EXPECT_EQ(fp_swap_free(&on.store, slot), FP_SWAP_OK);
+        EXPECT_EQ(fp_swap_free(&fixture.store, slot), FP_SWAP_OK);
     /* 14 pieces and six holes of 210 bytes; five of these are left as 100. */
     for (uint32_t slot = 0; slot < 10; slot += 2)
         EXPECT_EQ(put(slot, 110 - FIRST, slot), FP_SWAP_OK);
@@ -309,13 +311,13 @@ static void pieces_have_a_bound(void)
     close_store();
 }
 
-/* Slot 4 of splits(), in two pieces, among others. */
+/* Opens the store of splits(), whose slot 4 is in two pieces. */
 static void open_split(void)
 {
     open_store(512, 8, 4096, 5, 8);
     for (uint32_t slot = 0; slot < 3; slot++)
         EXPECT_EQ(put(slot, 1000, slot), FP_SWAP_OK);
-    EXPECT_EQ(fp_swap_free(&on.store, 1), FP_SWAP_OK);
+    EXPECT_EQ(fp_swap_free(&fixture.store, 1), FP_SWAP_OK);
     EXPECT_EQ(put(4, 1500, 4), FP_SWAP_OK);
 }
 
@@ -326,28 +328,28 @@ static void flipped_headers(void)
         for (uint32_t way = 0; way < WAYS; way++) {
             test_at("bit %u, way %u", bit, way);
             open_split();
-            uint8_t *header = on.bytes + (bit < 8 * FIRST ? 3036 : 1012 - FIRST);
+            uint8_t *header = fixture.bytes + (bit < 8 * FIRST ? 3036 : 1012 - FIRST);
             header[bit / 8] ^= (uint8_t)(1u << bit % 8);
             bool is_crc = bit / 8 >= NEXT && bit / 8 < FIRST;
             uint8_t word[4096];
             memset(word, 0x11, sizeof(word));
             if (way == READ) {
                 EXPECT_EQ(holds(4, 1500, 4), FP_SWAP_CORRUPT);
-                EXPECT_EQ(on.store.size[4], is_crc ? 1500 : FP_SWAP_SIZE_LOST);
+                EXPECT_EQ(fixture.store.size[4], is_crc ? 1500 : FP_SWAP_SIZE_LOST);
                 EXPECT_EQ(holds(4, 1500, 4), FP_SWAP_CORRUPT);
             } else if (way == FREE) {
-                EXPECT_EQ(fp_swap_free(&on.store, 4), FP_SWAP_OK);
+                EXPECT_EQ(fp_swap_free(&fixture.store, 4), FP_SWAP_OK);
                 EXPECT_EQ(holds(4, 1500, 4), FP_SWAP_EMPTY);
             } else if (way == OVERWRITE) {
                 EXPECT_EQ(put(4, 1700, 5), FP_SWAP_OK);
                 EXPECT_EQ(holds(4, 1700, 5), FP_SWAP_OK);
             } else {
-                EXPECT_EQ(fp_swap_write(&on.store, 4, word), FP_SWAP_OK);
+                EXPECT_EQ(fp_swap_write(&fixture.store, 4, word), FP_SWAP_OK);
             }
             check();
             EXPECT_EQ(holds(0, 1000, 0), FP_SWAP_OK);
             EXPECT_EQ(holds(2, 1000, 2), FP_SWAP_OK);
-            EXPECT_EQ(fp_swap_free(&on.store, 4), FP_SWAP_OK);
+            EXPECT_EQ(fp_swap_free(&fixture.store, 4), FP_SWAP_OK);
             EXPECT_EQ(used_bytes(), 2 * (FIRST + 1000));
             EXPECT_EQ(PIECES, 2);
             check();
@@ -358,7 +360,7 @@ static void flipped_headers(void)
 
 static void failing_calls(void)
 {
-    /* Slot 2 is written beside the old page; slot 4 needs the old page's room. */
+    /* The new page of slot 2 fits beside the old one; that of slot 4 needs the old page's room. */
     for (uint32_t slot = 2; slot <= 4; slot += 2) {
         uint32_t size = slot == 2 ? 300 : 1700;
         for (int reads = 0; reads < 2; reads++) {
@@ -367,7 +369,7 @@ static void failing_calls(void)
                 test_at("slot %u, %s %u", slot, reads ? "read" : "program", n);
                 EXPECT(n < 30);
                 open_split();
-                uint32_t *countdown = reads ? &on.fail_read : &on.fail_program;
+                uint32_t *countdown = reads ? &fixture.fail_read : &fixture.fail_program;
                 *countdown = n;
                 int error = put(slot, size, 9);
                 failed = *countdown == 0;
@@ -383,9 +385,9 @@ static void failing_calls(void)
                 }
                 check();
                 EXPECT_EQ(holds(0, 1000, 0), FP_SWAP_OK);
-                EXPECT_EQ(fp_swap_free(&on.store, slot), FP_SWAP_OK);
-                EXPECT_EQ(fp_swap_free(&on.store, 4), FP_SWAP_OK);
-                EXPECT_EQ(fp_swap_free(&on.store, 2), FP_SWAP_OK);
+                EXPECT_EQ(fp_swap_free(&fixture.store, slot), FP_SWAP_OK);
+                EXPECT_EQ(fp_swap_free(&fixture.store, 4), FP_SWAP_OK);
+                EXPECT_EQ(fp_swap_free(&fixture.store, 2), FP_SWAP_OK);
                 EXPECT_EQ(used_bytes(), FIRST + 1000);
                 close_store();
             }
@@ -393,8 +395,8 @@ static void failing_calls(void)
     }
 }
 
-/* Random calls on a full store whose bytes flip and whose calls fail: nothing goes wrong, and
- * nothing leaks. */
+/* Makes random calls on a full store with flipped bits and failing calls. Reads return the right
+ * page or an error, and no bytes leak. */
 static void damage(uint64_t seed)
 {
     uint64_t random = seed;
@@ -406,13 +408,14 @@ static void damage(uint64_t seed)
         uint32_t slot = random_below(&random, 100);
         test_at("seed %llu, call %u", (unsigned long long)seed, call);
         if (random_below(&random, 50) == 0)
-            on.bytes[random_below(&random, on.size)] ^= (uint8_t)(1u << random_below(&random, 8));
+            fixture.bytes[random_below(&random, fixture.size)] ^=
+                (uint8_t)(1u << random_below(&random, 8));
         if (random_below(&random, 50) == 0)
-            on.fail_read = 1 + random_below(&random, 6);
+            fixture.fail_read = 1 + random_below(&random, 6);
         if (random_below(&random, 50) == 0)
-            on.fail_program = 1 + random_below(&random, 6);
+            fixture.fail_program = 1 + random_below(&random, 6);
         if (random_below(&random, 10) == 0) {
-            if (fp_swap_free(&on.store, slot) == FP_SWAP_OK)
+            if (fp_swap_free(&fixture.store, slot) == FP_SWAP_OK)
                 sizes[slot] = 0;
         } else {
             uint32_t size = 20 + random_below(&random, 780);
@@ -430,15 +433,15 @@ static void damage(uint64_t seed)
                (is == FP_SWAP_EMPTY && !sizes[slot]));
         corrupt += is == FP_SWAP_CORRUPT;
         if (call % 100 == 0) {
-            on.fail_read = 0;
+            fixture.fail_read = 0;
             for (slot = 0; slot < 100; slot++)
                 (void)holds(slot, sizes[slot], seeds[slot]); /* finds wrong headers */
             check();
         }
     }
-    on.fail_read = 0;
+    fixture.fail_read = 0;
     for (uint32_t slot = 0; slot < 100; slot++)
-        EXPECT_EQ(fp_swap_free(&on.store, slot), FP_SWAP_OK);
+        EXPECT_EQ(fp_swap_free(&fixture.store, slot), FP_SWAP_OK);
     EXPECT_EQ(used_bytes(), 0);
     EXPECT(corrupt > 10 && full > 10 && io > 10);
     close_store();
@@ -456,18 +459,18 @@ static void one_slot_wears_all(void)
     for (uint32_t turn = 0; turn < 40000; turn++)
         EXPECT_EQ(put(0, 500, turn), FP_SWAP_OK);
     uint64_t most = 0, sum = 0;
-    for (uint32_t i = 0; i < on.size / 64; i++) {
-        most = on.written[i] > most ? on.written[i] : most;
-        sum += on.written[i];
+    for (uint32_t i = 0; i < fixture.size / 64; i++) {
+        most = fixture.written[i] > most ? fixture.written[i] : most;
+        sum += fixture.written[i];
     }
     test_at("%llu at most of %llu", (unsigned long long)most,
-            (unsigned long long)(sum / (on.size / 64)));
-    EXPECT(most * (on.size / 64) < sum * 5 / 4);
+            (unsigned long long)(sum / (fixture.size / 64)));
+    EXPECT(most * (fixture.size / 64) < sum * 5 / 4);
     close_store();
 }
 
-/* How full a medium becomes with pages of 200 to 2000 bytes that are overwritten again and again:
- * headers must cost less than 2 %, and splinters at most 5 %. */
+/* Overwrites pages of 200 to 2000 bytes again and again: headers must cost less than 2 % of the
+ * data, and the data must fill over 93 % of the medium. */
 static void fills(void)
 {
     uint64_t random = 3;
@@ -481,7 +484,7 @@ static void fills(void)
     }
     EXPECT(full > 100);
     struct fp_swap_stat stat;
-    fp_swap_stat(&on.store, &stat);
+    fp_swap_stat(&fixture.store, &stat);
     test_at("data %llu, used %llu of %llu", (unsigned long long)stat.compr_data_size,
             (unsigned long long)stat.mem_used_total, (unsigned long long)stat.mem_limit);
     EXPECT(stat.compr_data_size * 100 > stat.mem_limit * 93);

@@ -1,4 +1,4 @@
-"""What is said of threads, and of a program that is ended when its part is recorded."""
+"""Messages about threads, and about a program that is ended once its part is recorded."""
 
 import os
 from pathlib import Path
@@ -40,7 +40,7 @@ int main(void)
 }
 """
 
-#: Labels as an assembler leaves them that is asked for no types.
+#: A program in assembly whose labels have no symbol type.
 TYPELESS = """
         .globl _start
         .text
@@ -60,7 +60,7 @@ function:
 
 @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
 def test_a_program_that_waits_is_ended(tmp_path: Path, recorder: str) -> None:
-    """It tells nothing more that would say so, and does not come to its next line."""
+    """A program that sleeps after its recorded part is ended before its next statement."""
     need(*TOOLS[recorder])
     program = compile_with("gcc", tmp_path, "waits", WAITS, *kind_for(recorder))
     trace, file = tmp_path / "t.trace", tmp_path / "file"
@@ -75,12 +75,12 @@ def test_a_program_that_waits_is_ended(tmp_path: Path, recorder: str) -> None:
 
 @pytest.mark.parametrize("strips", [False, True])
 def test_a_call_of_a_label(tmp_path: Path, *, strips: bool) -> None:
-    """An address is taken for a function's, with a symbol or not; a label without a type is one."""
+    """--call takes an address, with or without a symbol, and a label without a symbol type."""
     need("qemu-x86_64")
     flags = ("-nostdlib", "-static", "-no-pie", *(["-s"] if strips else []))
     program = compile_with("gcc", tmp_path, "typeless", TYPELESS, *flags)
     trace = tmp_path / "t.trace"
-    # Behind _start: mov, call, dec, jnz, mov, xor, syscall.
+    # The address after the instructions of _start: mov, call, dec, jnz, mov, xor, syscall.
     for name in ["0x401017"] if strips else ["0x401017", "function"]:
         flashpager("record", "--call", f"{name}:3", "-o", trace, "--", program)
         info = info_of(trace)
@@ -89,7 +89,7 @@ def test_a_call_of_a_label(tmp_path: Path, *, strips: bool) -> None:
 
 
 def test_threads_are_told(tmp_path: Path) -> None:
-    """Of how many traces the first line speaks, and which are of an earlier recording."""
+    """The message counts the threads' traces and names those of an earlier recording."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "threads", THREADS, *KINDS["static"], "-pthread")
     trace = tmp_path / "t.trace"
@@ -103,7 +103,7 @@ def test_threads_are_told(tmp_path: Path) -> None:
 
 
 def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
-    """Then the file that was asked for is another one's, which is said."""
+    """The requested file then holds another thread's trace, and the message says so."""
     need("qemu-x86_64")
     source = THREADS.replace("static void *work", '__attribute__((section(".other"))) void *work')
     program = compile_with("gcc", tmp_path, "threads", source, *KINDS["static"], "-pthread")
@@ -116,7 +116,7 @@ def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
 
 
 def test_a_part_before_the_placed_code(tmp_path: Path) -> None:
-    """The loader comes first: what to do is not to place other code."""
+    """A part that ends in the loader is refused with the advice to begin at main."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "waits", WAITS, *KINDS["pie"])
     options = ("--max-instructions", "100", "-o", tmp_path / "t.trace")

@@ -31,7 +31,7 @@ _SHOWN_WORSE = 5
 
 _TITLES = {"trace": "trace", **{name: AXES[name].title for name in SHOWN}}
 
-#: Sizes that a person takes for sizes; None is no codeword.
+#: Columns that are shown as sizes, such as 2K. None in codeword_bytes means no codewords.
 _SIZES = ("cache_bytes", "cache_page_bytes", "flash_page_bytes", "codeword_bytes")
 
 
@@ -40,7 +40,7 @@ def compare(
         Path, typer.Argument(metavar="A", help="A table of explore -o.", show_default=False)
     ],
     b: Annotated[
-        Path, typer.Argument(metavar="B", help="Another one, compared to A.", show_default=False)
+        Path, typer.Argument(metavar="B", help="A table to compare to A.", show_default=False)
     ],
     *,
     limit: Annotated[
@@ -66,7 +66,7 @@ def compare(
 
     Rows are matched by trace and design. Tables that differ in one thing, such as the part, are
     matched on the rest. The exit code is 0 if they could be compared, whatever is found; with
-    --fail-above it is 1 if any row got worse by more than that, or is no more in B.
+    --fail-above it is 1 if any row got worse by more than that, or is missing in B.
     """
     allowed = (
         None if fail_above is None else options.parsed("--fail-above", fail_above, parse_share)
@@ -98,9 +98,9 @@ def compare(
 
 def _worst(worse: "Sequence[WorseRow]") -> list[str]:
     """Describe regressions, the worst rows by name."""
-    said = [row.said for row in worse[:_SHOWN_WORSE]]
-    more = len(worse) - len(said)
-    return [*said, f"{counted(more, 'more row')}; --json has all"] if more else said
+    messages = [row.said for row in worse[:_SHOWN_WORSE]]
+    more = len(worse) - len(messages)
+    return [*messages, f"{counted(more, 'more row')}; --json has all"] if more else messages
 
 
 def _source_fields(results: "ResultTable") -> dict[str, Any]:
@@ -141,13 +141,13 @@ def _show(found: "Comparison", limit: int) -> None:
         version = f"flashpager {results.version}" if results.version else "version not known"
         traces = results.frame["trace"].unique(maintain_order=True).to_list()
         out.print(f"{letter}: {escape(results.name)} ({version}), {escape(', '.join(traces))}")
-    for each in found.across:
-        # The times of the software that comes with a processor stand in --json.
-        if each.column.endswith("_ns") and each not in found.causes:
+    for difference in found.across:
+        column = difference.column
+        # The software times that follow from a processor are only in --json.
+        if column.endswith("_ns") and difference not in found.causes:
             continue
-        what = _TITLES.get(each.column, each.column)
-        change = f"{_value(each.column, each.a)} → {_value(each.column, each.b)}"
-        out.print(f"compared across {what}: {escape(change)}")
+        change = f"{_value(column, difference.a)} → {_value(column, difference.b)}"
+        out.print(f"compared across {_TITLES.get(column, column)}: {escape(change)}")
     out.print(
         f"{counted(len(found.joined), 'row')} in both, {found.only_a:,} only in A,"
         f" {found.only_b:,} only in B   (a row is a design and a trace)"

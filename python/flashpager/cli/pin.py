@@ -31,28 +31,28 @@ from flashpager.cli.searching import (
 )
 from flashpager.record.trace import Trace
 
-#: Longer names are cut off in the table; JSON has them whole.
+#: Longest name in the table; longer ones are cut off there, but not in JSON.
 _NAME_CHARACTERS = 60
-#: Names in a note.
-_NAMED = 3
+#: Largest number of names that a note lists.
+_LISTED_NAMES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class PinFlags:
-    """Options of the command, as typed, but for those of the design."""
+    """Options of the command, as typed, except those that describe the design."""
 
     ram: Annotated[
-        str, typer.Option("--ram", metavar="SIZE", help="RAM for what is pinned, as 4K.")
+        str, typer.Option("--ram", metavar="SIZE", help="RAM for pinned units, such as 4K.")
     ]
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="What is pinned, one a line."),
+        typer.Option("-o", "--output", metavar="FILE", help="File for the pinned units."),
     ] = None
     map_: linking.Map = None
     format_: Annotated[
         str,
         typer.Option(
-            "--format", metavar="NAME", help=f"{' | '.join(_engine.pin_formats())}: who reads it."
+            "--format", metavar="NAME", help=f"Format of -o: {' | '.join(_engine.pin_formats())}."
         ),
     ] = _engine.pin_formats()[0]
     order: Annotated[
@@ -60,7 +60,7 @@ class PinFlags:
         typer.Option(
             "--order",
             metavar="FILE",
-            help="Search the order of what stays in flash, too, and write it there.",
+            help="Search an order of the units that stay in flash, too, and write it to FILE.",
         ),
     ] = None
     order_format: Annotated[
@@ -68,8 +68,8 @@ class PinFlags:
         typer.Option(
             "--order-format",
             metavar="NAME",
-            help=f"{' | '.join(_engine.order_formats())}: who reads the order; names with names, "
-            "else gnu-ld.",
+            help=f"Format of --order: {' | '.join(_engine.order_formats())}. By default names if "
+            "--format is names, otherwise gnu-ld.",
         ),
     ] = None
     weights: Annotated[
@@ -81,7 +81,7 @@ class PinFlags:
         typer.Option(
             "--always",
             metavar="NAMES|FILE",
-            help="Pinned whatever they save: names, or a file of one a line.",
+            help="Units pinned even if that saves no time: names, or a file with one per line.",
         ),
     ] = None
     max_call: Annotated[
@@ -89,7 +89,7 @@ class PinFlags:
         typer.Option(
             "--max-call",
             metavar="FUNCTION=TIME",
-            help="No recorded call of it may take longer from an empty cache; repeatable.",
+            help="Longest time of a recorded call from an empty cache; repeatable.",
         ),
     ] = None
     seconds: Annotated[
@@ -97,7 +97,7 @@ class PinFlags:
         typer.Option(
             "--seconds",
             metavar="N",
-            help="How long to search at most.",
+            help="Longest time to search, in seconds.",
             show_default=f"{pins.SECONDS:g}",
         ),
     ] = None
@@ -106,8 +106,8 @@ class PinFlags:
         typer.Option(
             "--evaluations",
             metavar="N",
-            help="With --order, try about so many orders instead, 32 at a time, and fewer where "
-            "they gain nothing: the same is found each time.",
+            help="With --order, try about N orders, in batches of 32, instead of searching for a "
+            "time; fewer if they gain nothing. The result is the same each time.",
         ),
     ] = None
     limit: Annotated[
@@ -128,7 +128,7 @@ class PinFlags:
     def search(
         self, traces: Sequence[Trace], design: Design, seconds: float
     ) -> tuple[Pinning, bool]:
-        """Search the best choice; return it, and whether Ctrl-C ended the search."""
+        """Search the best choice. Return it, and True if Ctrl-C ended the search."""
         with stoppable() as go_on, search_bar() as show:
             found = pins.pin(
                 traces,
@@ -188,11 +188,11 @@ def pin(
 ) -> None:
     """Choose which functions to pin in RAM, so that most time is saved.
 
-    Each choice is replayed: what is pinned leaves the flash image and the cache to the others. A
+    Each choice is replayed, with the pinned functions removed from the flash image and the cache. A
     greedy choice comes first, then exchanges; whole traces decide. Ctrl-C ends the search and keeps
-    the best so far. With --map the input sections of a link are chosen, and --format writes them as
-    a linker or a build system takes them. With --order the order of what stays is chosen together
-    with what is pinned.
+    the best choice so far. With --map, input sections of a link are chosen instead of functions,
+    and --format writes them for a linker or a build system. With --order, an order of the functions
+    that stay in flash is searched, too.
     """
     design = design_flags.one_design("pin takes one design; 'flashpager explore' takes lists")
     order_format = flags.order_format_to_write()
@@ -264,7 +264,7 @@ def _limited(text: str) -> tuple[str, float]:
 
 
 def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) -> list[str]:
-    """Write what is pinned; return what the format has no words for, which stays in flash."""
+    """Write the pinned units. Return those that the format cannot name, which stay in flash."""
     left_out: list[str] = []
     if linked is None:
         with appearing_whole(output) as path:
@@ -296,7 +296,7 @@ def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) ->
 def _write_order(
     path: Path, found: Pinning, left_out: Sequence[str], linked: Linked | None, format_: str
 ) -> None:
-    """Write the order of what is not in the file of what is pinned."""
+    """Write the order of all units that are not in the file of pinned units."""
     if found.together is None:
         return
     names = [*found.together.order, *left_out]
@@ -305,8 +305,8 @@ def _write_order(
     else:
         pinned = [name for name in found.pinned if name not in left_out]
         linking.write_order(path, linked.text_beside(pinned, names, format_))
-    behind = f", {counted(len(left_out), 'unit')} of them for want of words" if left_out else ""
-    note(f"{path}: {counted(len(names), 'unit')} that {_stay(names)} in flash{behind}")
+    suffix = f", {counted(len(left_out), 'unit')} of them for want of words" if left_out else ""
+    note(f"{path}: {counted(len(names), 'unit')} that {_stay(names)} in flash{suffix}")
 
 
 def _stay(names: Sequence[str]) -> str:
@@ -314,7 +314,7 @@ def _stay(names: Sequence[str]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    return ", ".join(names[:_LISTED_NAMES]) + (" …" if len(names) > _LISTED_NAMES else "")
 
 
 def _time(rows: Sequence[Row]) -> float:
@@ -341,9 +341,9 @@ def _show_times(found: Pinning, design: Design) -> None:
         if several
         else f"{duration(_time(found.after))} instead of {duration(_time(found.before))}"
     )
-    beside = "" if together is None else f", {counted(len(together.order), 'unit')} in order"
+    ordered = "" if together is None else f", {counted(len(together.order), 'unit')} in order"
     out.print(
-        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM{beside}: "
+        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM{ordered}: "
         f"{1 / found.time_ratio:.2f} times as fast, {times}; "
         f"misses {_misses(found.before):,} → {_misses(found.after):,}"
     )

@@ -1,4 +1,4 @@
-/* Places in an order that the policy keeps. Before pages come in, it is that of the frames. */
+/* Places in an order that the policy keeps. At the start it is the order of the frames. */
 #ifndef FLASHPAGER_CORE_ORDER_H
 #define FLASHPAGER_CORE_ORDER_H
 

@@ -9,16 +9,17 @@ import java.nio.IntBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Writes the recorder stream of docs/formats.md; recorders/stream/vectors.json has its bytes. The
- * unwritten part is in shared memory, where the reader finds it even when the program is killed:
- * the stream's bytes before it (64 bits), the bytes used (64), data. Used under the recorder's lock
- * alone. It allocates nothing.
+ * Writes the recorder stream of docs/formats.md to a pipe; recorders/stream/vectors.json has
+ * example bytes. The bytes that are not yet in the pipe are in shared memory, where the reader
+ * finds them even if the program is killed. The shared memory holds the number of bytes already in
+ * the pipe (64 bits), the number of bytes in the memory (64 bits), and these bytes. All calls need
+ * the recorder's lock, and none allocates memory.
  */
 final class Stream {
-    /** Bytes of shared memory, head included. */
+    /** Size of the shared memory in bytes, including its head. */
     static final int BYTES = 256 * 1024;
 
-    /** Most bytes of a text in a record. */
+    /** Largest text in a record, in bytes. */
     static final int TEXT_BYTES = 60_000;
 
     private static final int BASE_AT = 0;
@@ -32,7 +33,7 @@ final class Stream {
     private final ByteBuffer memory;
     private final OutputStream pipe;
 
-    /** Small enough that writing it allocates no memory. */
+    /** Buffer for one write to the pipe; so small that the write allocates no memory. */
     private final byte[] piece = new byte[8192];
 
     private final byte[] zeros = new byte[Integer.BYTES];
@@ -54,7 +55,7 @@ final class Stream {
         commit();
     }
 
-    /** Whether the reader is still there. */
+    /** Returns true until a write fails because the reader has gone. */
     boolean isOpen() {
         return open;
     }
@@ -81,7 +82,7 @@ final class Stream {
         commit();
     }
 
-    /** Describes the block with the next number: address, bytes, instructions, what it does. */
+    /** Describes the block with the next number; {@code flags} are those of {@link MethodCode}. */
     void block(long address, int bytes, int instructions, int flags) {
         begin(BLOCK, 20);
         memory.putLong(at, address);
@@ -92,7 +93,12 @@ final class Stream {
         commit();
     }
 
-    /** Appends what a thread executed: {@code count} numbers + 1, after {@code before} others. */
+    /**
+     * Appends the blocks that a thread executed, after {@code before} earlier ones.
+     *
+     * @param numbers block numbers, each plus 1
+     * @param count how many of {@code numbers} are appended
+     */
     void thread(int thread, long before, byte[] name, IntBuffer numbers, int count) {
         reserve(4 + 16 + name.length + 4 + count * Integer.BYTES);
         begin(THREAD, 16 + name.length);
@@ -112,7 +118,7 @@ final class Stream {
 
     private void begin(int kind, int bytes) {
         reserve(4 + bytes + 3);
-        at = end; // overwrites what an error in the middle of a record has left
+        at = end; // overwrites a record that an error left incomplete
         memory.putInt(at, 0x8000_0000 | kind << 24 | bytes);
         at += 4;
     }
@@ -147,7 +153,7 @@ final class Stream {
                 sent += count;
             }
         } catch (IOException e) {
-            open = false; // the reader has gone: nothing is left to do
+            open = false; // the reader has gone
         }
         // The order matters: a kill in between neither loses nor repeats a byte.
         memory.putLong(USED_AT, 0);
