@@ -304,7 +304,7 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
         assert {"read", "execute"} & set(re.findall(r'"step": "(\w+)"', every)) == {step}, chart
 
     message = drawn.title("bandwidth-by-part")
-    tried = f"With {row['policy']} and {style.said(row['cache_bytes'])} of cache "
+    tried = f"With {row['policy']} and {style.size_text(row['cache_bytes'])} of cache "
     other = re.fullmatch(
         rf"(?P<part>\S+) in (?P<page>[\d,]+)-byte pages is {_RATIO} (?P<own>\S+) in "
         r"(?P<own_page>[\d,]+)-byte pages, in no more RAM",

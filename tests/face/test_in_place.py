@@ -17,7 +17,7 @@ from flashpager.choose.hardware_changes import NOTABLE, bites, changes
 from flashpager.judge.losses import Losses
 from flashpager.plots.hardware_cache import CacheLoss, cache_sizes, lines
 from flashpager.plots.style import NOTABLE as NOTABLE_RATIO
-from flashpager.plots.style import message as size_said
+from flashpager.plots.style import size_text
 from tests.conftest import ROOT, fails, flashpager, import_csv, runs_of
 from tests.face.test_report import _browser, look  # noqa: F401  (a fixture)
 from tests.face.test_xip import collapsed, least_recent
@@ -323,7 +323,7 @@ class TestReport:
             assert message.endswith("lose nothing")
         elif half:
             first = min(half, key=lambda one: one.cache_bytes)
-            assert f"from {size_said(first.cache_bytes)} on it is half of that or less" in message
+            assert f"from {size_text(first.cache_bytes)} on it is half of that or less" in message
         else:
             assert "half of that or less" not in message
             assert ("no larger cache" in message) == (not larger)

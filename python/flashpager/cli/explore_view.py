@@ -51,7 +51,7 @@ def show_hardware_cache(found: Answer, hardware: HardwareCache | None) -> None:
         out.print(f"[bold]{duration(losses.lost_ns)}[/bold] lost to misses")
         note("note: --processor, as cortex-m0plus@125MHz, has the time of the instructions")
     out.print(f"{medium(hardware.design, 0)}; {cache(hardware.design, best.frames)}")
-    for line in losses.said():
+    for line in losses.lines():
         out.print(line)
     if not hardware.changes:
         out.print(NO_BITE if losses.misses else NO_MISS)

@@ -120,7 +120,7 @@ def simulate(
         unverified = options.unverified(design, energy=row.energy is not None)
         if unverified:
             note(unverified)
-        for what in unpublished.said(rows):
+        for what in unpublished.lines(rows):
             note(f"not published of {flags.board}: {what}")
         for warning in row.warnings:
             note(f"warning: {warning}")
@@ -192,7 +192,7 @@ class _UnpublishedFacts:
             ]
         return fields
 
-    def said(self, rows: Sequence[Row]) -> list[str]:
+    def lines(self, rows: Sequence[Row]) -> list[str]:
         """Describe the facts, a line each."""
 
         def found(row: Row) -> str:
@@ -501,7 +501,7 @@ def _show_misses(row: Row, losses: Losses | None) -> None:
             "first word of the line first; the longest wait for a later word is "
             f"{duration(row.worst_wait_ns)}"
         )
-    for said in losses.said()[1:] if losses else []:
+    for said in losses.lines()[1:] if losses else []:
         out.print(said)
     if counts.walk:
         out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")

@@ -101,7 +101,7 @@ class Losses:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return fields | {"stall": self.stall and self.stall.as_dict()}
 
-    def said(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Describe the losses, a line each."""
         hits = f"{self.hits:,} ({percent(self.hit_ratio, 3)})"
         lines = [f"references {self.references:,}   hits {hits}   misses {self.misses:,}"]

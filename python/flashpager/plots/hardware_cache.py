@@ -25,7 +25,7 @@ class CacheLoss:
     ways: int
     lost: float
 
-    def said(self, *, is_share: bool) -> str:
+    def text(self, *, is_share: bool) -> str:
         """Write what it loses."""
         return percent(self.lost, 1) if is_share else duration(self.lost)
 
@@ -40,7 +40,7 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
 
     """
     what = " of the time" if is_share else ""
-    text = f"{style.said(own.cache_bytes)} lose {own.said(is_share=is_share)}{what}"
+    text = f"{style.size_text(own.cache_bytes)} lose {own.text(is_share=is_share)}{what}"
     larger = sorted(
         (one for one in others if one.cache_bytes > own.cache_bytes),
         key=lambda one: one.cache_bytes,
@@ -52,15 +52,16 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
             break
         half = one
     if not own.lost:
-        return f"{style.said(own.cache_bytes)} lose nothing"
+        return f"{style.size_text(own.cache_bytes)} lose nothing"
     if half is None and not larger:
         return f"{text}; no larger cache can be tried"
     if half is None:
         largest = larger[-1]
-        said = largest.said(is_share=is_share)
-        return f"{text}; {style.said(largest.cache_bytes)} still lose more than half of it: {said}"
-    said = half.said(is_share=is_share)
-    return f"{text}; from {style.said(half.cache_bytes)} on it is half of that or less: {said}"
+        loss = largest.text(is_share=is_share)
+        size = style.size_text(largest.cache_bytes)
+        return f"{text}; {size} still lose more than half of it: {loss}"
+    loss = half.text(is_share=is_share)
+    return f"{text}; from {style.size_text(half.cache_bytes)} on it is half of that or less: {loss}"
 
 
 def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str:
@@ -74,11 +75,11 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
     """
     best = min([own, *others], key=lambda one: one.lost)
     if best.lost * style.NOTABLE >= own.lost:
-        said = own.said(is_share=is_share)
+        said = own.text(is_share=is_share)
         return f"No line loses notably less than the {own.line_bytes} bytes here: {said}"
     return (
-        f"Lines of {best.line_bytes} bytes lose least, {best.said(is_share=is_share)}; those of "
-        f"{own.line_bytes} here {own.said(is_share=is_share)}"
+        f"Lines of {best.line_bytes} bytes lose least, {best.text(is_share=is_share)}; those of "
+        f"{own.line_bytes} here {own.text(is_share=is_share)}"
     )
 
 
@@ -181,7 +182,7 @@ def lost_over_line(
             _ring(here, x, y),
         ],
         lines(own, losses, is_share=is_share),
-        f"{style.said(own.cache_bytes)} of cache in {own.ways} ways; ring: this design",
+        f"{style.size_text(own.cache_bytes)} of cache in {own.ways} ways; ring: this design",
         setting=setting,
     )
 

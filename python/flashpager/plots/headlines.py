@@ -100,7 +100,7 @@ def cache_pages(
 
 def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int) -> str:
     """Compare a design of small cache pages with caches of whole flash pages."""
-    size, page = style.said(own.cache_bytes), f"{own.cache_page_bytes:,}-byte pages"
+    size, page = style.size_text(own.cache_bytes), f"{own.cache_page_bytes:,}-byte pages"
     flash_pages = f"{flash_page:,}-byte pages"
     reached = f"{own.bandwidth_mib_s:.3g} MB/s"
     beside = next((one for one in whole if one.cache_bytes == own.cache_bytes), None)
@@ -110,7 +110,7 @@ def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int)
     largest = max(slower, key=lambda one: one.cache_bytes, default=None)
     if largest is not None and largest.cache_bytes > own.cache_bytes:
         return (
-            f"{size} of cache in {page} are faster than {style.said(largest.cache_bytes)} in "
+            f"{size} of cache in {page} are faster than {style.size_text(largest.cache_bytes)} in "
             f"{flash_pages}: {reached} against {largest.bandwidth_mib_s:.3g} MB/s"
         )
     if beside is None:
@@ -119,7 +119,7 @@ def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int)
 
 
 def _beside(own: DesignPoint, beside: DesignPoint, flash_pages: str) -> str:
-    where = f"In {style.said(own.cache_bytes)} of cache {own.cache_page_bytes:,}-byte pages"
+    where = f"In {style.size_text(own.cache_bytes)} of cache {own.cache_page_bytes:,}-byte pages"
     ratio = own.bandwidth_mib_s / beside.bandwidth_mib_s
     if max(ratio, 1 / ratio) < style.NOTABLE:
         return f"{where} are as fast as {flash_pages}"
@@ -144,17 +144,17 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
         return "No cache page is notably better than another"
     small, large = bests[0], bests[-1]
     if small is large:
-        size = style.said(small.cache_bytes)
+        size = style.size_text(small.cache_bytes)
         return f"{small.cache_page_bytes:,}-byte pages are the best in {size} of cache"
-    between = f"from {style.said(small.cache_bytes)} to {style.said(large.cache_bytes)}"
+    between = f"from {style.size_text(small.cache_bytes)} to {style.size_text(large.cache_bytes)}"
     pages = [one.cache_page_bytes for one in bests]
     if len(set(pages)) == 1:
         return f"{pages[0]:,}-byte pages are the best in every cache {between}"
     if pages == sorted(pages):
         return (
             f"The best cache page goes from {pages[0]:,} bytes in "
-            f"{style.said(small.cache_bytes)} of cache to {pages[-1]:,} bytes in "
-            f"{style.said(large.cache_bytes)}"
+            f"{style.size_text(small.cache_bytes)} of cache to {pages[-1]:,} bytes in "
+            f"{style.size_text(large.cache_bytes)}"
         )
     often, count = Counter(pages).most_common(1)[0]
     if 2 * count > len(bests):

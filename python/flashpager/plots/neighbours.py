@@ -72,7 +72,7 @@ def bandwidth_over_page(
             shown_nor,
         ),
     ]
-    cache = style.said(frame["cache_bytes"][0])
+    cache = style.size_text(frame["cache_bytes"][0])
     row = here.row(0, named=True)
     return style.finish(
         layers,
@@ -158,7 +158,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         f"With {page_bytes:,}-byte pages "
         + headlines.steps({name: row[column] for name, column, _ in style.steps(row["processor"])}),
         f"Time for each byte that the processor reads; {row['policy']}, "
-        f"{style.said(row['cache_bytes'])} of cache",
+        f"{style.size_text(row['cache_bytes'])} of cache",
         setting=style.setting(frame),
     )
 
@@ -352,8 +352,8 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
         layers,
         headlines.latency(row["mean_fault_ns"], row["worst_fault_ns"])
         + f" with {page_bytes:,}-byte pages",
-        f"{row['policy']}, {style.said(row['cache_bytes'])} of cache; 99 of 100 faults take no "
-        "longer than p99",
+        f"{row['policy']}, {style.size_text(row['cache_bytes'])} of cache; 99 of 100 faults take "
+        "no longer than p99",
         setting=style.setting(frame),
     )
 

@@ -345,11 +345,11 @@ def bandwidth_by_part(
         headlines.parts(
             {one["name"]: DesignPoint.of(one) for one in frame.iter_rows(named=True)},
             row["name"],
-            f"{row['policy']} and {style.said(row['cache_bytes'])} of cache",
+            f"{row['policy']} and {style.size_text(row['cache_bytes'])} of cache",
         ),
         "Below a part: its best cache page in no more RAM, t_R, and its bus or what a byte takes",
         height=_PART_HEIGHT * len(names) + _AROUND_PARTS,
-        setting=f"{row['policy']}, {style.said(row['cache_bytes'])} of cache",
+        setting=f"{row['policy']}, {style.size_text(row['cache_bytes'])} of cache",
         more="Parts that come to the same share a bar. Bold: this design's. "
         + (unchecked if frame["ecc_unchecked"].any() else "")
         + "".join(f"{said}. " for said in alike)

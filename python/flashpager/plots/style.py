@@ -204,12 +204,12 @@ def setting(frame: pl.DataFrame) -> str:
     codeword, tag = row["codeword_bytes"], row["tag_bytes"]
     return (
         f"{row['part']}, {row['bus']}, {row['register']}"
-        + (f", codeword {said(codeword)}" if codeword else "")
-        + (f", tag {said(tag)}" if tag else "")
+        + (f", codeword {size_text(codeword)}" if codeword else "")
+        + (f", tag {size_text(tag)}" if tag else "")
     )
 
 
-def said(size: int) -> str:
+def size_text(size: int) -> str:
     """Write a size as prose does: ``64 bytes``, ``2K``."""
     text = format_size(size)
     return f"{size:,} bytes" if text.isdigit() else text

@@ -19,7 +19,7 @@ Columns = dict[str, list[Any]]
 def label(design: Design) -> str:
     """Name a design by what differs between neighbours."""
     return (
-        f"{style.said(design.cache_bytes)} of {design.policy} in "
+        f"{style.size_text(design.cache_bytes)} of {design.policy} in "
         f"{design.cache_page_bytes:,}-byte pages"
     )
 

@@ -161,7 +161,7 @@ def function_charts(
         design = design.replace(flash_page_bytes=None)
     found = _engine.attribute(trace, design, "symbol", [], sample)
     owners = attribution.to_frame(found)
-    cache = f"{style.said(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
+    cache = f"{style.size_text(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
     setting = f"{design.part}, {cache}, {design.policy}"
     if sample is not None and found.fault_ns <= 0:
         # All that a window executes stays in the cache.

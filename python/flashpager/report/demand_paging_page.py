@@ -147,7 +147,7 @@ def _headline(report: PagingReport) -> str:
         )
     pages = "1 page" if own.frames == 1 else f"{own.frames:,} pages"
     said += (
-        f", with {style.said(design.cache_bytes)} of cache as {pages} of"
+        f", with {style.size_text(design.cache_bytes)} of cache as {pages} of"
         f" {design.cache_page_bytes:,} bytes under {design.policy}"
     )
     return f"{said}. {space.front_sentence(report.frame, own=0)}."
