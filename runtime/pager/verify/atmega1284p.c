@@ -1,13 +1,14 @@
 /*
- * The pager on an AVR, ATmega1284P: takes a trace and tells what was counted, by its host
+ * The pager on an AVR, ATmega1284P: takes the runs of a trace and reports counts to its host
  *
- * Its host is simavr.c, to which it speaks by three registers that nobody uses: what is written to
- * GPIOR1 gathers, and GPIOR2 says what it is for; a read of GPIOR0 gives the next byte of runs.bin,
- * of GPIOR1 whether there is one; each byte of the image that was taken goes to GPIOR0.
+ * The host is simavr.c. The two communicate through registers that are free otherwise:
+ *   - Bytes written to GPIOR1 form a number, and the byte written to GPIOR2 says what it means.
+ *   - GPIOR0 reads the next byte of runs.bin, and GPIOR1 reads 1 if there is one.
+ *   - Each byte of the image that was taken is written to GPIOR0.
  *
- * With CHIP_ON_PINS the chip is a NAND on the pins, and this file is compiled as a program is that
- * uses the pager: beside pager.c and nand_pins.c, all with marks.h. Else the chip is emulated here,
- * and the cycles say nothing of a device.
+ * With CHIP_ON_PINS the chip is a NAND on the pins. This file is then compiled as a program that uses the
+ * pager: beside pager.c and nand_pins.c, all with marks.h. Otherwise the chip is emulated here, and the
+ * cycles are not those of a device.
  */
 #ifdef CHIP_ON_PINS
 #include "../flashpager_pager.h"
@@ -84,7 +85,7 @@ static int next_run(uint32_t *offset, uint32_t *length)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
 #define CHIP_START() nand_start()
 #else
-/* With its spare area, where there are tags. */
+/* The size of the spare area behind each flash page in image.bin; 0 without tags. */
 #ifndef CHIP_SPARE_BYTES
 #define CHIP_SPARE_BYTES 0
 #endif
@@ -94,7 +95,7 @@ static uint8_t held[2][FP_PAGER_FLASH_PAGE_BYTES + CHIP_SPARE_BYTES];
 static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES + CHIP_SPARE_BYTES];
 #endif
 
-/* The host writes the page there. */
+/* The buffer that the host writes the page to. */
 static void fill(uint8_t buffer, uint32_t page)
 {
     send(page, 4);

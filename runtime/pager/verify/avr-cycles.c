@@ -1,4 +1,4 @@
-/* Run a program for an ATmega1284P in simavr until it sleeps for good, and tell its cycles. */
+/* Runs a program for an ATmega1284P in simavr until it sleeps for good, and prints its cycles. */
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
 #include <stdio.h>

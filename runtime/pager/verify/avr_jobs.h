@@ -101,7 +101,7 @@ static struct {
     uint64_t hits;
     struct job_class *classes;
     unsigned classes_count;
-    /* The turn that goes on. */
+    /* The current call of fp_cursor_turn(). */
     unsigned turn_depth; /* 0 for none */
     uint8_t is_fault;
     uint64_t before[JOBS];
@@ -188,7 +188,7 @@ static void job_turn_ends(void)
 
 static void job_enter(enum job job)
 {
-    /* A loop whose first instruction is the function's, or a jump instead of a call. */
+    /* This is a loop to the function's first instruction, or a jump in place of a call. */
     if (jobs.depth && job_sp() == jobs.frames[jobs.depth].sp) {
         jobs.frames[jobs.depth].job = job;
         return;
@@ -223,7 +223,7 @@ static void job_arrive(uint32_t address)
     }
 }
 
-/* Run an instruction, for whose job it is. */
+/* Runs an instruction, and adds its cycles to its job. */
 static int jobs_run(void)
 {
     avr_t *avr = jobs.avr;
@@ -241,7 +241,7 @@ static int jobs_run(void)
     return state;
 }
 
-/* Tell a part, and begin the next. */
+/* Prints a part, and begins the next. */
 static void jobs_tell(void)
 {
     const unsigned part = jobs.part++;

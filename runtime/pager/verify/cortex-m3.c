@@ -1,10 +1,10 @@
 /*
- * The pager on a Cortex-M3, LM3S6965: takes a trace and tells what was counted, by semihosting
+ * The pager on a Cortex-M3, LM3S6965: takes the runs of a trace and prints counts, by semihosting
  *
- * Reads runs.bin (offset and length of each run, 4 bytes each, the least significant first) and
- * takes all their bytes through a cursor. The chip's pages are those of image.bin. Ends with a line
- * for each count, and the CRC-32 of all bytes in their order. `flashpager verify` compiles, runs and
- * reads it.
+ * The program reads runs.bin: offset and length of each run, 4 bytes each, the least significant first. It
+ * takes all bytes of the runs through a cursor; the chip's pages are those of image.bin. At its end it
+ * prints a line for each count, and the CRC-32 of all bytes in their order. `flashpager verify` compiles
+ * and runs it.
  */
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_CURSORS 1
@@ -68,15 +68,15 @@ static uint32_t open_file(const char *name, uint32_t length)
     return (uint32_t)file;
 }
 
-/* Gives the bytes that were not read. */
+/* Returns how many bytes were not read. */
 static uint32_t read_file(uint32_t file, void *to, uint32_t size)
 {
     const uint32_t block[3] = {file, (uint32_t)(uintptr_t)to, size};
     return (uint32_t)semihost(SYS_READ, block);
 }
 
-/* The chip: what it holds is read from the file when it is loaded. */
-/* With its spare area, where there are tags. */
+/* The chip: a load reads the page from the file. */
+/* The size of the spare area behind each flash page in image.bin; 0 without tags. */
 #ifndef CHIP_SPARE_BYTES
 #define CHIP_SPARE_BYTES 0
 #endif

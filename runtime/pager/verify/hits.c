@@ -52,7 +52,7 @@ __attribute__((noinline)) static const uint8_t *nothing(fp_page page)
 static void work(void)
 {
     fp_pager_start();
-    /* A full cache; the pages of the loop came first, and are still there. */
+    /* Fills the cache. The pages of the loop came first, and are still there. */
     for (fp_page page = FP_PAGER_FRAMES; page-- > 0;)
         fp_pager_page(page);
     for (uint16_t i = 0; i < TIMES; i++) {

@@ -1,16 +1,16 @@
 /*
  * The pager on a Nokia N800 with an ARM926EJ-S: as versatilepb.c, with a OneNAND and interrupts
  *
- * The image comes from the chip at 0x04000000. What QEMU loaded of the program's code is destroyed
- * before the program runs.
+ * The image comes from the chip at 0x04000000. The program's code, which QEMU has loaded to RAM, is
+ * destroyed before the program runs.
  *
- * QEMU's chip has loaded what is wanted when it has its command. So t_R is a timer's: from the command
- * on until GP timer 2 has counted once, the chip's interrupt register reads 0, and the interrupt
- * controller keeps what its INT pin asks for. That pin is bit 26 of GPIO 1. QEMU's timers count 32,768
- * times a second, whatever clock they are given, so a load takes 30.5 us.
+ * QEMU's chip loads a page as soon as it has the command, so a timer models t_R: from the command until
+ * GP timer 2 has counted once, the chip's interrupt register reads 0, and the interrupt controller holds
+ * back the interrupt of its INT pin, which is bit 26 of GPIO 1. QEMU's timers count 32,768 times a
+ * second, whatever their clock, so that a load takes 30.5 us.
  *
- * With FP_ONENAND_INTERRUPT as 1 the pager sleeps until it is high. GP timer 3 interrupts when it has
- * counted FP_VERIFY_TICK times, whatever runs: by that a load that does not end is noticed.
+ * With FP_ONENAND_INTERRUPT the pager sleeps until the INT pin is high. GP timer 3 interrupts after
+ * FP_VERIFY_TICK counts, whatever runs, to find a load that does not end.
  */
 #include <stdint.h>
 
@@ -114,7 +114,7 @@ static void onenand_write(uint32_t word, uint16_t value)
 
 FP_PAGER_API int fp_onenand_sleep(void)
 {
-    /* An interrupt that comes in between wakes it, though it is off. */
+    /* An interrupt that comes in between also wakes the processor, though interrupts are off. */
     __asm__ volatile("mrs r12, cpsr\n\torr r12, r12, #0x80\n\tmsr cpsr_c, r12"
                      :
                      :
@@ -126,7 +126,7 @@ FP_PAGER_API int fp_onenand_sleep(void)
 }
 #endif
 
-/* An interrupt, of a program with this status. */
+/* Handles an interrupt of a program with this status. */
 __attribute__((used)) static void interrupted(uint32_t status)
 {
     if ((status & 0x1fu) == 0x17u)

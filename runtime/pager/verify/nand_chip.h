@@ -1,11 +1,11 @@
 /*
- * A parallel NAND chip outside of an AVR, on its pins in simavr
+ * An emulated parallel NAND chip on the pins of an AVR in simavr
  *
- * It sees levels, as a chip does: an edge of WE# latches a command or an address, an edge of RE#
- * puts the next byte on the bus, and R/B# is low for t_R after a load. It stops the program where a
- * real chip could not do what it is asked, counts what it is asked, and tells bytes that were
- * fetched from those that nobody looked at. The pins are those of nand_pins.h. Whoever includes this
- * has stop(what), which does not return.
+ * The chip sees levels, as a real one does: an edge of WE# latches a command or an address, an edge of
+ * RE# puts the next byte on the bus, and R/B# is low for t_R after a load. It stops the program at a
+ * command that a real chip could not execute. It counts its operations, and distinguishes bytes that the
+ * AVR read from bytes that it skipped. The pins are those of nand_pins.h. The including file has
+ * stop(what), which does not return.
  */
 #ifndef FLASHPAGER_NAND_CHIP_H
 #define FLASHPAGER_NAND_CHIP_H
@@ -196,7 +196,7 @@ static int nand_driven(void)
     return port.port;
 }
 
-/* RE# fell: the next byte. */
+/* RE# fell: puts the next byte on the bus. */
 static void nand_read(void)
 {
     nand_demand(nand_driven() == -1, "two drive the bus");
@@ -212,7 +212,7 @@ static void nand_read(void)
     nand_drive(nand.held[nand.column++]);
 }
 
-/* RE# rose: nobody drives the bus. */
+/* RE# rose: releases the bus. */
 static void nand_read_done(void)
 {
     if (!nand.is_status) {
@@ -268,7 +268,7 @@ static void nand_on_look(avr_irq_t *irq, uint32_t value, void *context)
     nand.is_looked_at = 1;
 }
 
-/* Put a chip on the pins. */
+/* Puts a chip on the pins. */
 static void nand_connect(avr_t *avr, const struct nand_kind *kind)
 {
     avr_irq_t *control = avr_io_getirq(avr, AVR_IOCTL_IOPORT_GETIRQ(NAND_CONTROL), 0);
@@ -283,7 +283,7 @@ static void nand_connect(avr_t *avr, const struct nand_kind *kind)
         stop("the chip cannot be connected");
     nand.control = NAND_RE | NAND_WE;
     nand.command = NAND_RESET;
-    /* Also where a level, or what is read, is that of before. */
+    /* Called even if a level, or the byte that is read, stays the same. */
     for (unsigned pin = 0; pin < 8; pin++)
         nand.io[IOPORT_IRQ_PIN0 + pin].flags &= (uint8_t)~IRQ_FLAG_FILTERED;
     nand.io[IOPORT_IRQ_REG_PIN].flags &= (uint8_t)~IRQ_FLAG_FILTERED;

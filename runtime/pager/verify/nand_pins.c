@@ -34,7 +34,7 @@ static inline void address(uint8_t byte)
     write_byte(NAND_ALE, byte);
 }
 
-/* The bus is the chip's again. */
+/* The chip may drive the bus again. */
 static inline void release(void)
 {
     PORTC = IDLE;
@@ -78,7 +78,7 @@ void fp_flash_load(fp_flash_page page, uint_fast16_t column)
     release();
 }
 
-/* Whoever calls this has spent t_WB, 100 ns, since the load. A raw chip tells no errors: ECC does. */
+/* The caller has spent t_WB, 100 ns, since the load. A raw chip reports no errors: ECC finds them. */
 int fp_flash_wait(void)
 {
     wait_ready();

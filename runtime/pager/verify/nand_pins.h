@@ -1,5 +1,5 @@
 /*
- * A parallel NAND chip on the pins of an ATmega1284P: who is connected where
+ * A parallel NAND chip on the pins of an ATmega1284P: the wiring
  *
  * The port of the pager, nand_pins.c, drives these pins; the chip behind them is nand_chip.h in
  * simavr, or a real one. With 16 MHz no access is faster than the slowest chip takes, 50 ns each.
@@ -36,8 +36,8 @@
 #define NAND_ROW_CYCLES 3
 #define NAND_SMALL_PAGE_BYTES 512
 
-/* What nand_pins.c has beside the pager's port: set the pins up and reset the chip. Before
- * fp_pager_start(). */
+/* Sets the pins up and resets the chip. Call it before fp_pager_start(). It is the only function of
+ * nand_pins.c beside the pager's port. */
 extern void nand_start(void);
 
 #endif

@@ -3,11 +3,11 @@
  *
  *     host device.elf [name=value]...
  *
- * Prints what the firmware says, the CRC-32 of the bytes that it took, and its cycles: in all, and
- * by job. With page_bytes there is a NAND chip on its pins, which prints what it counts; `t_r`,
- * `t_rc` and `t_ccs` are its times in cycles, `pages` how many it has, `spare_bytes` what is behind
- * each in image.bin. With fit_runs, what comes
- * before that run and what comes behind are two parts.
+ * The host prints the numbers that the firmware reports, the CRC-32 of the bytes that it took, and its
+ * cycles, in all and by job. With `page_bytes` a NAND chip is on its pins, and its counts are printed,
+ * too. The times of the chip, in cycles, are `t_r`, `t_rc` and `t_ccs`; `pages` is its number of pages,
+ * and `spare_bytes` the size of the spare area behind each in image.bin. With `fit_runs` the report has
+ * two parts: the runs before that number, and the runs from it on.
  */
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the memory of an ATmega1284P. */
+/* Addresses in the memory of an ATmega1284P. */
 #define GPIOR0 0x3e
 #define GPIOR1 0x4a
 #define GPIOR2 0x4b
@@ -106,7 +106,7 @@ static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
     }
 }
 
-/* A number of the command line, or what is usual. */
+/* Returns a number of the command line, or its default. */
 static uint32_t option(int argc, char **argv, const char *name, uint32_t usual)
 {
     const size_t length = strlen(name);

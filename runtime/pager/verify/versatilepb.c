@@ -1,20 +1,21 @@
 /*
- * The pager on an ARM926EJ-S with its MMU, on a Versatile PB: runs a program, and tells what was counted
+ * The pager on an ARM926EJ-S with its MMU, on a Versatile PB: runs a program and prints counts
  *
- * QEMU loads this and the program, an ELF file as it would run without a pager. Its code stays where
- * it was loaded: those bytes are what the emulated flash chip holds, and nobody else sees them. The
- * program runs in user mode with the code's pages mapped to frames, all other memory where it is. It
- * writes and ends by semihosting, which goes through us: at its end come a line "--- pager", the
- * last of these, and lines with the counts. `flashpager verify` compiles, runs and reads it.
+ * QEMU loads this firmware and the program, an ELF file that could run without a pager. The program's code
+ * stays where it was loaded: those bytes are the contents of the emulated flash chip, and are visible to
+ * nobody else. The program runs in user mode, with the pages of its code mapped to frames and all other
+ * memory to its own addresses. It writes and ends by semihosting, which the firmware passes on. At its end
+ * come a line "--- pager", which is the last one of that text, and lines with the counts. `flashpager
+ * verify` compiles and runs it.
  *
- * The design says besides FP_VERIFY_ENTRY, where the program begins, its last bit set for Thumb. With
- * FP_VERIFY_TIMES as 1 the handler's jobs are timed, and their times follow the counts:
- * versatilepb_times.h. With FP_VERIFY_INTERRUPTS a timer interrupts the program:
+ * The design also defines FP_VERIFY_ENTRY, the address where the program begins, with its last bit set for
+ * Thumb. With FP_VERIFY_TIMES the handler's jobs are timed, and their times follow the counts: see
+ * versatilepb_times.h. With FP_VERIFY_INTERRUPTS a timer interrupts the program: see
  * versatilepb_interrupts.h.
  *
- * Another machine with such a processor includes this behind what it has otherwise, as n800.c does:
- * MACHINE_RAM, where its RAM begins, MACHINE_IRQ, and machine_failure(), machine_say() and
- * machine_start(). It has the pager's port to its flash chip.
+ * Another machine with such a processor includes this file, as n800.c does, and defines before it
+ * MACHINE_RAM, the address of its RAM, MACHINE_IRQ, machine_failure(), machine_say() and machine_start(),
+ * and the pager's port to its flash chip.
  */
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_API static __attribute__((unused))
@@ -47,11 +48,11 @@
 #define MACHINE_IS_VERSATILEPB 0
 #endif
 
-/* Why a page failed. */
+/* The error of the page that failed. */
 static const char *machine_failure(void);
 /* Counts beside the pager's. */
 static void machine_say(void);
-/* Before the pager starts; the table has all of RAM where it is. */
+/* Called before the pager starts. The table maps all of RAM to its own addresses. */
 static void machine_start(uint32_t *level_1);
 
 #define SYS_WRITE0 0x04
@@ -64,7 +65,7 @@ static void machine_start(uint32_t *level_1);
 
 void start(void);
 
-/* Not inlined into Thumb code, which has no such call. */
+/* Not inlined, as Thumb code has no such call. */
 __attribute__((noinline)) static int32_t semihost(uint32_t operation, uint32_t argument)
 {
     register uint32_t r0 __asm__("r0") = operation;
@@ -97,8 +98,8 @@ static void say(const char *name, uint32_t value)
     write_text("\n");
 }
 
-/* What follows is ours. The program may have left its last line open: a bar ends it, so that no "\r" of
- * the program's and our "\n" become one end of a line. */
+/* Begins the firmware's own lines. The program may have left its last line open: a bar ends it, so that a
+ * "\r" of the program and the "\n" here do not become one end of a line. */
 static void take_the_word(void)
 {
     write_text("|\n--- pager\n");
@@ -237,7 +238,7 @@ FP_PAGER_API void fp_arm926_failed(uint32_t pc, uint32_t address, int error)
     }
 }
 
-/* The program wants to end. */
+/* Ends the program. */
 __attribute__((used)) static void ended(void)
 {
     const struct fp_pager_stat *of = fp_pager_stat();
@@ -276,8 +277,8 @@ static uint32_t level_1[4096] __attribute__((aligned(16384)));
 
 __attribute__((used)) void start(void)
 {
-    /* User mode, in the Thumb state where the entry's last bit is set. Interrupts are on: only who wants
-     * some lets them come. */
+    /* User mode, in the Thumb state if the entry's last bit is set. Interrupts are on, but come only if a
+     * device was told to send them. */
     const uint32_t status = 0x50u | (FP_VERIFY_ENTRY & 1u) << 5;
     for (uint32_t i = 0; i < RAM_MEGABYTES; i++)
         level_1[(MACHINE_RAM >> 20) + i] = SECTION((MACHINE_RAM >> 20) + i);
@@ -329,7 +330,7 @@ __asm__(".section .vectors, \"ax\"\n"
         "    msr cpsr_c, #0xd3\n"
         "    ldr sp, =stacks + 4096\n"
         "    b start\n"
-        /* Semihosting of the program, SYS_EXIT and SYS_EXIT_EXTENDED not without the counts. */
+        /* Passes semihosting calls of the program on. SYS_EXIT and SYS_EXIT_EXTENDED print the counts first. */
         "supervisor_call:\n"
         "    push {r1-r4, r12, lr}\n"
         "    cmp r0, #0x18\n"

@@ -2,8 +2,8 @@
  * A timer that interrupts a Versatile PB each FP_VERIFY_INTERRUPTS µs, for the file that includes the
  * pager
  *
- * The program runs with interrupts on, the handler with them off: one that comes while a fault is
- * served has to wait. The machine stops where one did not, and at the end if none ever had to.
+ * The program runs with interrupts on, the handler with interrupts off: an interrupt that comes while a
+ * fault is served has to wait. The machine stops if one did not wait, and at the end if none ever had to.
  */
 #ifndef FLASHPAGER_VERSATILEPB_INTERRUPTS_H
 #define FLASHPAGER_VERSATILEPB_INTERRUPTS_H

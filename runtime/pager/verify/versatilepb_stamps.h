@@ -1,16 +1,16 @@
 /*
- * When each job of the handler begins and ends, by the counter of a Versatile PB
+ * Stamps of when each job of the handler begins and ends, by the counter of a Versatile PB
  *
- * A stamp is the counter of 24 MHz, put to where the linker's script keeps the last 16 KB of the
- * pager's memory free. It is always four instructions, the second of which reads the counter: that
- * much is known of what measuring adds, and can be taken off.
+ * A stamp is a value of the 24 MHz counter, stored in the last 16 KB of the pager's memory, which the
+ * linker's script keeps free. It always takes four instructions, of which the second one reads the
+ * counter: so the cost of measuring is known, and can be subtracted.
  */
 #ifndef FLASHPAGER_VERSATILEPB_STAMPS_H
 #define FLASHPAGER_VERSATILEPB_STAMPS_H
 
 #include <stdint.h>
 
-/* Beside the jobs of the MMU's header: what they do not tell apart. */
+/* Points in time that the jobs of mmu/flashpager_mmu.h do not distinguish. */
 #define STAMP_COMMAND 6 /* the load has been asked for */
 #define STAMP_FETCH 7   /* the first byte is to come */
 #define STAMP_BEGIN 8   /* the fault */

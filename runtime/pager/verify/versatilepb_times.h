@@ -1,24 +1,22 @@
 /*
  * The times of the handler's jobs on a Versatile PB, for the file that includes the pager
  *
- * QEMU charges each instruction as much as each other, and nothing for a bus or a flash chip. So the
- * two waits are modelled: a load takes FP_VERIFY_T_R ticks of the counter from its command on, and
- * bytes take FP_VERIFY_BYTE / 65,536 ticks each from the first on. All else is the handler's own
- * instructions. FP_VERIFY_SPINS / 256 is how often a loop of two instructions runs in a tick. A load
- * ahead, and the rest of a page behind its critical block, take their time while the program runs;
- * what adds up times does not count in that.
+ * QEMU charges the same time for each instruction, and none for a bus or a flash chip. So the two waits
+ * are modelled: a load takes FP_VERIFY_T_R ticks of the counter from its command on, and each byte takes
+ * FP_VERIFY_BYTE / 65,536 ticks. The rest is the handler's own instructions. FP_VERIFY_SPINS / 256 is how
+ * often a loop of two instructions runs in a tick. A load ahead, and the rest of a page behind its
+ * critical block, take their time while the program runs; the code here that sums times does not count.
  *
- * say_times() writes a line for each kind of fault and length of its search: "times", the kind (0: a
- * true fault that loads, 1: one whose page is in a buffer, 2: a false fault, 3: one of the rest of a
- * page), frames looked at and
- * pages moved down, how many such faults there were, and of each job the sum and the longest, in
- * ticks. The jobs are those of enum job.
+ * say_times() writes a line for each kind of fault and length of its search, with these numbers: "times";
+ * the kind (0: a true fault that loads, 1: a true fault whose page is in a buffer, 2: a false fault, 3: a
+ * fault of the rest of a page); frames examined and pages downgraded; the number of such faults; and for
+ * each job the sum and the longest of its times, in ticks. The jobs are those of enum job.
  */
 #ifndef FLASHPAGER_VERSATILEPB_TIMES_H
 #define FLASHPAGER_VERSATILEPB_TIMES_H
 
-/* What is summed. JOB_LOAD is from the command to the end of the load, and so has in it what is done
- * meanwhile. */
+/* The jobs whose times are summed. JOB_LOAD reaches from the command to the end of the load, and includes
+ * the work done meanwhile. */
 enum job {
     JOB_PRE_PROCESS,
     JOB_COMMAND,
@@ -34,7 +32,7 @@ enum job {
 
 enum kind { LOADED, IN_BUFFER, FALSE_FAULT, OF_REST, KINDS };
 
-/* Clock looks at the first frame twice at most. What is longer is the last. */
+/* Clock examines the first frame at most twice. Longer searches count as the longest. */
 #define SEARCHES (FP_PAGER_FRAMES + 2u)
 
 static struct {
@@ -54,8 +52,8 @@ static uint32_t waited_for_load, waited_for_rest;
 #define LOAD_OWN 13u
 #define FETCH_OWN 24u
 
-/* By count, not by asking again: that would take the time of a few instructions too many, and is slow
- * on the host. */
+/* Waits by counting, as polling would take the time of a few instructions too many, and is slow on the
+ * host. */
 static void wait_until(uint32_t then, uint32_t own)
 {
     const int32_t left = (int32_t)(then - COUNTER);
@@ -73,7 +71,7 @@ static inline void load_starts(int ahead)
 {
     is_ahead = (uint8_t)ahead;
     if (ahead) {
-        /* With the transfer of the page that was asked for. */
+        /* Includes the transfer of the faulting page. */
         ready = STAMPS[FP_PAGER_LOAD_STOPOVER] + FP_VERIFY_T_R;
         return;
     }
@@ -81,7 +79,7 @@ static inline void load_starts(int ahead)
     ready = STAMPS[STAMP_COMMAND] + FP_VERIFY_T_R;
 }
 
-/* Wait for what went on when the fault came. Gives how long that was. */
+/* Waits for work that was still going on when the fault came. Returns how long that took. */
 static uint32_t wait_for(uint32_t then)
 {
     const uint32_t now = COUNTER;
@@ -115,7 +113,7 @@ static void fetch_for(uint8_t *to, const uint8_t *from, uint32_t size)
 }
 
 #if FP_PAGER_CRITICAL_BYTES
-/* Behind the critical block, without a gap. */
+/* The rest follows the critical block without a gap. */
 static void rest_begins(void)
 {
     rest_ready = STAMPS[STAMP_FETCH] + (FP_PAGER_PAGE_BYTES * FP_VERIFY_BYTE >> 16);
@@ -170,7 +168,7 @@ __attribute__((used)) static void add_times(void)
         took[JOB_POST_PROCESS] = between(FP_PAGER_UPDATE_MMU, FP_PAGER_POST_PROCESS);
 #endif
     }
-    /* A fault of a page that is mapped already is none. */
+    /* A fault of a page that is mapped already does not count. */
     if (kind != FALSE_FAULT || now->false_faults != before.false_faults) {
         const uint32_t at = search < SEARCHES ? search : SEARCHES - 1u;
         times[kind][at].count++;
@@ -182,7 +180,7 @@ __attribute__((used)) static void add_times(void)
     }
     before = *now;
     waited_for_load = waited_for_rest = 0;
-    /* All this is no time of the program's. */
+    /* The time of this function does not count as the program's. */
     const uint32_t adding = COUNTER - STAMPS[FP_PAGER_POST_PROCESS];
     ready += adding;
     rest_ready += adding;
@@ -207,8 +205,8 @@ static void say_times(void)
     }
 }
 
-/* As fp_arm926_prefetch_abort, with a stamp before and behind. Four instructions are before the first
- * and behind the last. */
+/* fp_arm926_prefetch_abort with a stamp before and after it. Four instructions come before the first stamp
+ * and after the last one. */
 __asm__(".text\n"
         ".arm\n"
         "timed_prefetch_abort:\n"
