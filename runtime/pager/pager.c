@@ -1,9 +1,10 @@
 /*
  * The core of the pager: how a page comes from flash into a frame
  *
- * fetch_page() reads from top to bottom as a fault goes: load, look for a victim meanwhile, wait,
- * transfer, verify, install. Each choice of the design is an interface in core/, whose header says
- * what it does; one header behind it is the choice, and the others are not compiled.
+ * fetch_page() has the steps of a fault in their order: load, search for a victim meanwhile, wait,
+ * transfer, verify, install. Each kind of choice in the design has an interface in core/, whose header
+ * documents its functions and includes the one variant that the design chooses. The functions are static
+ * and inline, so that a choice costs neither code nor time.
  */
 #include "flashpager_pager.h"
 
@@ -28,7 +29,7 @@
 
 #include "core/checks.h"
 
-/* Looks for a frame in the first attempt; later ones keep it. */
+/* Searches a frame for the page in the first attempt. Later attempts keep it. */
 static inline void find_victim(fp_page page, struct victim_search *search, uint_fast8_t tries)
 {
     if (!tries && !is_pinned(page))
@@ -36,7 +37,7 @@ static inline void find_victim(fp_page page, struct victim_search *search, uint_
     JOB_DONE(FP_PAGER_GET_FREEFRAME);
 }
 
-/* The page has come into the frame that the search found. */
+/* Enters a page that was fetched into the frame that the search found. */
 static inline void install_page(fp_page page, const struct victim_search *search)
 {
     const frame_t frame = frame_at(search->place);
@@ -49,34 +50,80 @@ static inline void install_page(fp_page page, const struct victim_search *search
     count_walk(search->walk);
 }
 
+/* The bytes that are fetched for a page: whole codewords with host ECC. */
+struct fetch_range {
+    fp_page page;
+    fp_flash_page flash_page;
+    uint_fast16_t column;      /* of the page in the flash page */
+    uint_fast16_t start, stop; /* columns */
+    uint_fast8_t block;        /* the block that the faulting access wants */
+};
+
+/* Returns where a page lies in flash. */
+static inline struct fetch_range range_of(fp_page page)
+{
+    struct fetch_range range;
+    range.page = page;
+    range.flash_page = (fp_flash_page)(page / PAGES_PER_FLASH_PAGE);
+    range.column = (uint_fast16_t)(page % PAGES_PER_FLASH_PAGE * FP_PAGER_PAGE_BYTES);
+    range.start = range.column & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
+    range.stop = (range.column + FP_PAGER_PAGE_BYTES + CODEWORD_BYTES - 1u) &
+                 (uint_fast16_t)~(CODEWORD_BYTES - 1u);
+    range.block = wanted_block();
+    return range;
+}
+
+/* Transfers and verifies a page that the chip holds. The victim's page is lost from here on. */
+static inline int transfer_page(const struct fetch_range *range, const struct victim_search *search,
+                                int loaded)
+{
+    const fp_page page = range->page;
+    const uint_fast16_t size = range->stop - range->start;
+    uint8_t *frame = pinned_bytes(page);
+    uint8_t *fetched;
+    int error;
+    if (!is_pinned(page)) {
+        const frame_t victim = frame_at(search->place);
+        if (!SCHEDULE_IS(PARALLEL_MMU))
+            evict_frame(victim);
+        frame = frame_bytes(victim);
+    }
+    seek_column(range->start, loaded);
+    fetched = fetch_target(frame);
+    load_next(range->flash_page);
+    error = fetch_bytes(page, frame_at(search->place), range->block, range->start, fetched, size);
+    COUNT(bytes_fetched, size);
+    error = correct(range->flash_page, range->start, fetched, size, error);
+    if (FP_PAGER_TAG_BYTES && !error)
+        error = check_tag(range->flash_page, range->start, fetched, size);
+    if (HAS_CODEWORD_BUFFER && fetched != frame && !error)
+        copy_page(frame, fetched + (range->column - range->start));
+    return error;
+}
+
 /* Fetches a page. Returns 0 or an error. Never inlined: a hit would save and restore the registers
  * that a fetch needs. */
 static OUT_OF_LINE int fetch_page(fp_page page)
 {
     uint_fast8_t tries = 0;
     struct victim_search search = {0};
-    const fp_flash_page flash_page = (fp_flash_page)(page / PAGES_PER_FLASH_PAGE);
-    const uint_fast16_t column = (uint_fast16_t)(page % PAGES_PER_FLASH_PAGE * FP_PAGER_PAGE_BYTES);
-    const uint_fast16_t start = column & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
-    const uint_fast16_t stop =
-        (column + FP_PAGER_PAGE_BYTES + CODEWORD_BYTES - 1u) & (uint_fast16_t)~(CODEWORD_BYTES - 1u);
-    const uint_fast8_t block = wanted_block();
+    const struct fetch_range range = range_of(page);
     const counts_snapshot before = counts_before_fetch();
     for (;;) {
         int error = FP_PAGER_OK;
-        const int load = turn_register(flash_page, start);
+        const int load = turn_register(range.flash_page, range.start);
         JOB_DONE(FP_PAGER_PRE_PROCESS);
         if (SCHEDULE_IS(SEQUENTIAL))
             find_victim(page, &search, tries);
         if (load) {
             COUNT(loads, 1);
-            load_register(flash_page, start);
+            load_register(range.flash_page, range.start);
         }
         if (!SCHEDULE_IS(SEQUENTIAL))
             find_victim(page, &search, tries);
         if (SCHEDULE_IS(PARALLEL_MMU) && !tries) {
             evict_frame(frame_at(search.place));
-            map_early(page, frame_at(search.place), block);
+            map_early(page, frame_at(search.place), range.block);
             JOB_DONE(FP_PAGER_UPDATE_MMU);
         }
         if (load)
@@ -85,26 +132,8 @@ static OUT_OF_LINE int fetch_page(fp_page page)
         pager.held = NO_FLASH_PAGE;
         /* A rest holds the bus; and a load that is tried again would go into its buffer. */
         finish_rest();
-        if (!error) {
-            uint8_t *frame = pinned_bytes(page);
-            uint8_t *fetched;
-            if (!is_pinned(page)) {
-                const frame_t victim = frame_at(search.place);
-                if (!SCHEDULE_IS(PARALLEL_MMU))
-                    evict_frame(victim);
-                frame = frame_bytes(victim);
-            }
-            seek_column(start, load);
-            fetched = fetch_target(frame);
-            load_next(flash_page);
-            error = fetch_bytes(page, frame_at(search.place), block, start, fetched, stop - start);
-            COUNT(bytes_fetched, stop - start);
-            error = correct(flash_page, start, fetched, stop - start, error);
-            if (FP_PAGER_TAG_BYTES && !error)
-                error = check_tag(flash_page, start, fetched, stop - start);
-            if (HAS_CODEWORD_BUFFER && fetched != frame && !error)
-                copy_page(frame, fetched + (column - start));
-        }
+        if (!error)
+            error = transfer_page(&range, &search, load);
         if (!error)
             break;
         forget_other_buffer();
@@ -120,7 +149,7 @@ static OUT_OF_LINE int fetch_page(fp_page page)
         if (!is_pinned(page))
             rollback_search(&search);
         pager.error = error;
-        /* All is as before, so that who does not return may fault again. */
+        /* Everything is as before the fault: fp_flash_failed() may leave by longjmp(), or fault itself. */
         set_serving(0);
         error = fp_flash_failed(page, error);
         set_serving(1);
@@ -128,8 +157,8 @@ static OUT_OF_LINE int fetch_page(fp_page page)
             return error;
     }
     JOB_DONE(FP_PAGER_TRANS_HOST_MEM);
-    pager.held = flash_page;
-    pager.column = stop;
+    pager.held = range.flash_page;
+    pager.column = range.stop;
     page_has_come();
     if (!is_pinned(page))
         install_page(page, &search);

@@ -133,7 +133,9 @@ _MUTANTS = (
         "        restore",
     ),
     Mutant(
-        "column-not-widened", "pager.column = stop;", "pager.column = column + FP_PAGER_PAGE_BYTES;"
+        "column-not-widened",
+        "pager.column = range.stop;",
+        "pager.column = range.column + FP_PAGER_PAGE_BYTES;",
     ),
     _of_core("skip-of-load", "register_skip", "REGISTER_IS(SEQUENTIAL) ? 0 : start", "start"),
     _of_core("buffer-not-changed", "register_buffers", "        pager.buffer ^= 1u;\n"),
@@ -209,8 +211,8 @@ _MUTANTS = (
     _of_core("version-not-bound", "tags", "put_32(head, pager.version);", "put_32(head, 0);"),
     Mutant(
         "number-of-the-place",
-        "error = check_tag(flash_page, start,",
-        "error = check_tag(physical_page(flash_page), start,",
+        "error = check_tag(range->flash_page,",
+        "error = check_tag(physical_page(range->flash_page),",
     ),
     _of_core("column-not-back", "register_column", "(FP_PAGER_TAG_BYTES && !loaded)", "0"),
     Mutant(

@@ -4,8 +4,8 @@
  *   CODEWORD_BYTES                   what is fetched begins and ends at multiples of it; 1 without ECC
  *   fetch_target(frame)              where bytes are fetched to: the frame, or a buffer if a codeword
  *                                    is larger than a cache page
- *   correct(page, column, unit, size, error)  corrects what was fetched from `column` of a flash page
- *                                    of the image, unless fetching it has failed: 0 or an error
+ *   correct(page, column, unit, size, error)  corrects the bytes fetched from `column` of a flash page of
+ *                                    the image, unless `error` says that this failed: 0 or an error
  *   copy_page(frame, page)           copies the cache page out of that buffer
  */
 #ifndef FLASHPAGER_CORE_CODEWORDS_H

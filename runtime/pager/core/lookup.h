@@ -1,7 +1,7 @@
 /*
  * The lookup: which frame holds a page
  *
- *   find_frame(page)             frame + 1, or 0; without an MMU it is a reference, and the policy is told
+ *   find_frame(page)             frame + 1, or 0; without an MMU it also notifies the policy
  *   remember_page(page, frame)   a page came into a frame
  *   forget_page(page)            a page has left its frame
  */

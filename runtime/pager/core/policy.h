@@ -12,8 +12,8 @@
  *   begin_search(search)             before each search
  *   search_victim(search)            sets the place of a victim; all frames are used
  *   restore_policy(search)           leaves everything as it was before the search
- *   page_installed(search, all_used) a page came into the frame of the search; `all_used`: the frame
- *                                    had held one before
+ *   page_installed(search, all_used) a page was installed in the frame of the search; `all_used` is 1 if
+ *                                    the frame had held another page before
  *
  * Without an MMU, where the pager sees every reference:
  *
@@ -26,7 +26,7 @@
  *   false_fault(frame)               a reference to a page whose reference bit was clear
  *   is_policy_consistent()           0 if the policy's state contradicts itself
  *
- * A search changes reference bits and lists, but no page: it goes on while the flash loads, and is
+ * A search changes reference bits and lists, but evicts no page: it runs while the flash loads, and is
  * rolled back if the page cannot be read.
  */
 #ifndef FLASHPAGER_CORE_POLICY_H
