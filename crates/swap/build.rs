@@ -1,7 +1,6 @@
 //! Compiles the swap store in C, as a device links it, and generates the Rust mirrors of its
 //! structs of numbers from their headers.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Folders of `runtime/` that the store is made of.
@@ -68,8 +67,10 @@ fn mirror_of(header: &str, name: &str, mirror: &str) -> String {
         let bits = kind.strip_prefix("uint").and_then(|kind| kind.strip_suffix("_t"));
         let bits = bits.unwrap_or_else(|| panic!("{name}: {kind} is no unsigned number"));
         let comment = comment.trim().trim_start_matches("/*").trim_end_matches("*/").trim();
-        // Writing to a string does not fail.
-        let _ = writeln!(out, "    /// {comment}\n    pub {field}: u{bits},");
+        if !comment.is_empty() {
+            out += &format!("    /// {comment}\n");
+        }
+        out += &format!("    pub {field}: u{bits},\n");
     }
     out + "}\n"
 }
