@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs random calls; `versions` has the version of each slot, 0 for none. Returns how many writes
+/* Runs random calls; `map` has the version of each slot, 0 for none. Returns how many writes
  * were refused. */
 static uint32_t run(struct rig *rig, uint32_t *map, uint64_t *random, uint32_t calls,
                     uint32_t check_every)

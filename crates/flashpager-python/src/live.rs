@@ -219,7 +219,7 @@ pub fn swap_live(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapLive> {
     let report = run(py, call_progress(&progress), |go_on, progress| {
-        live_bench(spec.0.clone(), go_on, &|done, all| progress((done, all)))
+        live_bench(spec.0.clone(), go_on, progress)
     })?;
     Ok(SwapLive(report))
 }

@@ -451,7 +451,7 @@ pub fn swap_bench(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapBench> {
     let report = run(py, call_progress(&progress), |go_on, progress| {
-        swap::bench(spec.0.clone(), go_on, &|done, all| progress((done, all)))
+        swap::bench(spec.0.clone(), go_on, progress)
     })?;
     Ok(SwapBench(report))
 }
@@ -466,7 +466,7 @@ pub fn swap_churn(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapChurn> {
     let report = run(py, call_progress(&progress), |go_on, progress| {
-        swap::churn(spec.0.clone(), go_on, &|done, all| progress((done, all)))
+        swap::churn(spec.0.clone(), go_on, progress)
     })?;
     Ok(SwapChurn(report))
 }

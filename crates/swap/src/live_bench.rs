@@ -1,6 +1,6 @@
 //! The benchmark program in memory that is really paged, reported like a simulated run.
 
-use flashpager_base::{Error, Result, named};
+use flashpager_base::{Error, ProgressFn, Result, named};
 use serde::Serialize;
 
 use super::machine::SystemReport;
@@ -178,7 +178,7 @@ pub struct LiveReport {
 pub fn live_bench(
     spec: SwapSpec,
     go_on: &(dyn Fn() -> bool + Sync),
-    progress: &(dyn Fn(u64, u64) + Sync),
+    progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<LiveReport> {
     let (mut system, found) = linux::run(spec.clone(), go_on, progress)?;
     let ram_mib_s = match fastest(found.points.iter().filter(|one| one.counts.swap_ins == 0)) {
@@ -224,7 +224,7 @@ pub fn live_bench(
 pub fn live_bench(
     _spec: SwapSpec,
     _go_on: &(dyn Fn() -> bool + Sync),
-    _progress: &(dyn Fn(u64, u64) + Sync),
+    _progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<LiveReport> {
     Err(Error::design("a live swap works on Linux alone"))
 }
@@ -239,12 +239,12 @@ mod linux {
     use super::super::live::{self, Live, LiveOutcome};
     use super::super::spec::SwapSystem;
     use super::super::store::Store;
-    use super::{Error, Result, StoreCounters, SwapSpec, SystemReport, fastest};
+    use super::{Error, ProgressFn, Result, StoreCounters, SwapSpec, SystemReport, fastest};
 
     pub(super) fn run(
         spec: SwapSpec,
         go_on: &(dyn Fn() -> bool + Sync),
-        progress: &(dyn Fn(u64, u64) + Sync),
+        progress: ProgressFn<'_, (u64, u64)>,
     ) -> Result<(SystemReport, LiveOutcome)> {
         let system = SwapSystem::new(spec)?;
         let contents = system.contents()?;
@@ -261,7 +261,7 @@ mod linux {
         };
         let most = system.workload.most_bytes;
         let mut store = Store::format(&system.store)?;
-        let found = live::run(&live, &mut store, go_on, &|bytes| progress(bytes, most))?;
+        let found = live::run(&live, &mut store, go_on, &|bytes| progress((bytes, most)))?;
         Ok((system.report(), found))
     }
 
@@ -279,7 +279,7 @@ mod linux {
             file: None,
             ..spec
         };
-        let (_, found) = run(roomy, go_on, &|_, _| {})?;
+        let (_, found) = run(roomy, go_on, &|_| {})?;
         fastest(found.points.iter())
             .ok_or_else(|| Error::design("the medium is full before a chunk is; take a larger one"))
     }

@@ -1,4 +1,4 @@
-/* What the Rust binding cannot say itself: sizes, macros, and compressors by number. */
+/* C helpers of the Rust binding: sizes, macros, and compressors by number. */
 #include "compress/deflate.h"
 #include "compress/heatshrink.h"
 #include "compress/lz4.h"
@@ -56,7 +56,7 @@ static bool is_no_bad_block(void *context, uint32_t block)
     return false;
 }
 
-/* What fp_swap_log_reserve() says of a medium of that shape, which need not be there. */
+/* Calls fp_swap_log_reserve() for the shape of a medium, without a medium. */
 uint32_t fp_shim_log_reserve(uint32_t program_bytes, uint32_t block_bytes, uint32_t block_count,
                              uint32_t page_bytes, uint32_t slots)
 {
@@ -83,7 +83,7 @@ size_t fp_shim_fragment_words(size_t slots, size_t chunks, uint32_t page_bytes)
     return FP_SWAP_FRAGMENT_WORDS(slots, chunks, page_bytes);
 }
 
-/* Of a compressor's struct and its memory behind it. */
+/* Returns the bytes of a compressor's struct and the memory that follows it. */
 size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes)
 {
     switch (compressor) {
@@ -100,7 +100,7 @@ size_t fp_shim_compressor_bytes(int compressor, uint32_t page_bytes)
     }
 }
 
-/* The compressor in `memory`, which is aligned to 16; NULL where it cannot be. */
+/* Makes a compressor in `memory`, which is aligned to 16. Returns NULL if it cannot be made. */
 const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_bytes, void *memory)
 {
     switch (compressor) {
@@ -133,7 +133,7 @@ const struct fp_compressor *fp_shim_compressor(int compressor, uint32_t page_byt
     }
 }
 
-/* Sizes of the structs that the binding writes down again, to compare. */
+/* Returns the size of a struct that the binding mirrors, for a comparison. */
 size_t fp_shim_size(unsigned number)
 {
     static const size_t sizes[] = {

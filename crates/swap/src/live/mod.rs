@@ -34,7 +34,7 @@ mod tests;
 
 use std::thread;
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_replay::pager::PolicySpec;
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ pub fn run(
     live: &Live<'_>,
     store: &mut Store,
     go_on: &(dyn Fn() -> bool + Sync),
-    progress: &(dyn Fn(u64) + Sync),
+    progress: ProgressFn<'_, u64>,
 ) -> Result<LiveOutcome> {
     live.check(store)?;
     let region = FaultRegion::new(live.workload.pages())?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 
 use super::link::PagerLink;
 use super::{Live, LiveCounts, LiveMeasurement};
@@ -23,7 +23,7 @@ pub(super) fn program(
     region: &FaultRegion,
     shared: &PagerLink,
     go_on: &dyn Fn() -> bool,
-    progress: &dyn Fn(u64),
+    progress: ProgressFn<'_, u64>,
 ) -> Result<ProgramResult> {
     let size = page_bytes();
     let (mut wanted, mut found) = (vec![0; size], vec![0; size]);

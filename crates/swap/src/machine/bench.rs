@@ -1,6 +1,6 @@
 //! The benchmark program of MTDCOMPR on the simulated machine.
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 use serde::Serialize;
 
 use super::report::{MIB, Phase, StoreReport, SystemReport};
@@ -52,7 +52,7 @@ pub struct BenchReport {
 pub fn bench(
     spec: SwapSpec,
     go_on: &dyn Fn() -> bool,
-    progress: &dyn Fn(u64, u64),
+    progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<BenchReport> {
     let system = SwapSystem::new(spec)?;
     let contents = system.contents()?;
@@ -67,7 +67,7 @@ pub fn run(
     system: &SwapSystem,
     contents: &dyn Contents,
     go_on: &dyn Fn() -> bool,
-    progress: &dyn Fn(u64, u64),
+    progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<BenchReport> {
     let mut machine = Machine::new(system, contents)?;
     let prices = &system.prices;
@@ -104,7 +104,7 @@ pub fn run(
                 if !go_on() {
                     return Err(Error::Interrupted);
                 }
-                progress(allocated_bytes, system.workload.most_bytes);
+                progress((allocated_bytes, system.workload.most_bytes));
                 Ok(())
             }
         };

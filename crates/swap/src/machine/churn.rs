@@ -1,6 +1,6 @@
 //! Churn: the cost of overwriting pages in a store that is nearly full.
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, ProgressFn, Result};
 use serde::Serialize;
 
 use super::fault;
@@ -42,7 +42,7 @@ pub struct ChurnReport {
 pub fn churn(
     spec: SwapSpec,
     go_on: &dyn Fn() -> bool,
-    progress: &dyn Fn(u64, u64),
+    progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<ChurnReport> {
     let mut system = SwapSystem::new(spec)?;
     let contents = system.contents()?;
@@ -101,7 +101,7 @@ pub fn churn(
         if !go_on() {
             return Err(Error::Interrupted);
         }
-        progress(written.min(goal), goal);
+        progress((written.min(goal), goal));
     }
     let pages_written = content - u64::from(filled);
     let counters = store.counters() - before;

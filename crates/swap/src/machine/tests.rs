@@ -24,7 +24,7 @@ fn small(medium: &str, compressor: &str) -> SwapSpec {
 }
 
 fn ran(spec: SwapSpec) -> BenchReport {
-    bench(spec, &|| true, &|_, _| {}).unwrap()
+    bench(spec, &|| true, &|_| {}).unwrap()
 }
 
 /// LRU, dirty pages and copies in the plainest possible code.
@@ -228,7 +228,7 @@ fn churn_turns_a_store_over() {
             turnovers: 2.0,
             ..SwapSpec::default()
         };
-        let report = churn(spec, &|| true, &|_, _| {}).unwrap();
+        let report = churn(spec, &|| true, &|_| {}).unwrap();
         assert!((0.8..0.83).contains(&report.filled_share), "{}", report.filled_share);
         assert!((2.0..2.3).contains(&report.turnovers), "{}", report.turnovers);
         let amplification = report.write_amplification;
@@ -261,9 +261,9 @@ fn what_cannot_be_is_one_line() {
         (with(|spec| spec.bus = Some("fast".into())), "bus 'fast'"),
         (with(|spec| spec.most_bytes = Some(0)), "hold no chunk"),
     ] {
-        let error = bench(wrong, &|| true, &|_, _| {}).unwrap_err().to_string();
+        let error = bench(wrong, &|| true, &|_| {}).unwrap_err().to_string();
         assert!(error.contains(line) && !error.contains('\n'), "{error}");
     }
-    let stopped = bench(SwapSpec::default(), &|| false, &|_, _| {}).unwrap_err();
+    let stopped = bench(SwapSpec::default(), &|| false, &|_| {}).unwrap_err();
     assert!(matches!(stopped, Error::Interrupted));
 }
