@@ -1,12 +1,12 @@
-"""What a fault of code takes: our pager by userfaultfd, beside the kernel's own reclaim.
+"""The time of a fault of code: the pager by userfaultfd, beside the kernel's own reclaim.
 
     .venv/bin/python benches/page.py [MEGABYTES]
 
-A program with so many megabytes of code, 64 by default, calls its pages in an order drawn by a
-generator. It runs alone, paged through frames for a quarter of its code, and alone in a memory
-cgroup whose limit is so much above what it takes besides. What it takes more than alone, of the
-processor and of time, is told for each fault. The cgroup wants root, and its faults read the disk
-on which TMPDIR is.
+A program with this many megabytes of code, 64 by default, calls its pages in an order drawn by a
+generator. It runs alone, then paged through frames for a quarter of its code, then alone in a
+memory cgroup whose limit leaves as much for code. The time and processor time beyond those of the
+first run are printed for each fault. The cgroup needs root, and its faults read the disk that holds
+TMPDIR.
 """
 
 import os
@@ -27,7 +27,7 @@ _ROUNDS = 20_000
 #: A fault that reads a disk may take milliseconds.
 _ROUNDS_FROM_DISK = 1_000
 _TURNS = 3
-#: What a process takes beside its code.
+#: Memory of the process beside its code.
 _BESIDE_BYTES = 2 << 20
 _SOURCE = r"""
 #include <stdlib.h>
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure, and print the results."""
     pages = int(sys.argv[1] if len(sys.argv) > 1 else 64) * 256
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
         path = Path(place) / "program"
@@ -64,11 +64,11 @@ def main() -> None:
         program = linux.LinuxProgram.of(str(path))
         for policy in ("fifo", "clock", "fifo-sc(50%)"):
             design = linux.LinuxPageDesign.of(policy, frames)
-            _tell(policy, alone, partial(_paged, program, command, design))
+            _print_run(policy, alone, partial(_paged, program, command, design))
         try:
             with _limited(frames * linux.PAGE_BYTES + _BESIDE_BYTES) as join:
                 few = [str(path), str(_ROUNDS_FROM_DISK)]
-                _tell("memory cgroup", alone, partial(_alone, few, join))
+                _print_run("memory cgroup", alone, partial(_alone, few, join))
         except OSError as error:
             print(f"memory cgroup: left out: {error}")
 
@@ -83,7 +83,7 @@ class _Run:
 
     @classmethod
     def of(cls, run: Callable[[], int]) -> "_Run":
-        """Run what gives its faults."""
+        """Run a program by a function that returns its faults."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         faults = run()
         seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -91,14 +91,14 @@ class _Run:
         return cls(seconds, busy, faults)
 
 
-def _tell(name: str, alone: _Run, run: Callable[[], int]) -> None:
-    told = sorted(_Run.of(run) for _ in range(_TURNS))[_TURNS // 2]
+def _print_run(name: str, alone: _Run, run: Callable[[], int]) -> None:
+    median = sorted(_Run.of(run) for _ in range(_TURNS))[_TURNS // 2]
     busy, seconds = (
-        1e6 * more / max(told.faults, 1)
-        for more in (told.busy - alone.busy, told.seconds - alone.seconds)
+        1e6 * more / max(median.faults, 1)
+        for more in (median.busy - alone.busy, median.seconds - alone.seconds)
     )
     print(
-        f"{name:22} {told.seconds:8.3f} s {told.faults:7,} faults, each {busy:6.1f} µs of the "
+        f"{name:22} {median.seconds:8.3f} s {median.faults:7,} faults, each {busy:6.1f} µs of the "
         f"processor, {seconds:6.1f} µs in all"
     )
 
@@ -131,7 +131,7 @@ def _limited(size: int) -> Iterator[Path]:
     try:
         limit = "memory.limit_in_bytes" if first else "memory.max"
         (group / limit).write_text(str(size))
-        # What is in the cache already is charged to whoever brought it.
+        # Pages in the cache already are charged to the process that brought them.
         os.sync()
         with suppress(OSError):
             Path("/proc/sys/vm/drop_caches").write_text("1")

@@ -1,11 +1,11 @@
-"""What a hit of the pager costs on a device: instructions on a Cortex-M3, cycles on an AVR.
+"""The cost of a hit of the pager on a device: instructions on a Cortex-M3, cycles on an AVR.
 
     .venv/bin/python benches/pager.py
 
-A program that hits is compiled for some hits and for more, and run in QEMU, whose instructions
-`flashpager record` counts, and in simavr, which counts cycles. The difference is what the hits
-cost, call and return among it; what the loop takes is measured with a function that does nothing,
-and taken off. CPPFLAGS and LDFLAGS say where simavr is, if it is not where compilers look.
+A program is compiled for two numbers of hits. It runs in QEMU, where `flashpager record` counts
+instructions, and in simavr, which counts cycles. The difference is the cost of the hits with call
+and return; the cost of the loop is measured with a function that does nothing, and subtracted. Set
+CPPFLAGS and LDFLAGS if simavr is not where compilers look for libraries.
 """
 
 import os
@@ -34,9 +34,9 @@ _DESIGN = {
 _POLICIES = ("FIFO", "CLOCK", "SIEVE", "LRU", "RANDOM")
 _LOOKUPS = ("TABLE", "HINT", "SCAN")
 _FEW, _MORE = 1000, 3000
-#: A call and a return, which are of the hit.
+#: The cost of a call and a return, which belongs to the hit.
 _EMPTY_CALL = {"Cortex-M3": 2, "AVR": 8}
-#: Bytes taken from a window, for what one more costs.
+#: Two numbers of bytes taken from a window, for the cost of one more.
 _TAKEN = (10, 50)
 
 
@@ -68,10 +68,10 @@ def _instructions(macros: dict[str, object], folder: Path) -> int:
 
 def _cycles(macros: dict[str, object], folder: Path) -> int:
     _run("avr-gcc", "-mmcu=atmega1284p", *_sources(macros), "-o", "hits.elf", cwd=folder)
-    said = _run(folder / "avr-cycles", "hits.elf", cwd=folder)
-    found = re.search(r"^cycles (\d+)$", said, re.MULTILINE)
+    output = _run(folder / "avr-cycles", "hits.elf", cwd=folder)
+    found = re.search(r"^cycles (\d+)$", output, re.MULTILINE)
     if found is None:
-        sys.exit("benches/pager.py: simavr did not say its cycles")
+        sys.exit("benches/pager.py: simavr printed no cycles")
     return int(found[1])
 
 
@@ -120,7 +120,7 @@ def _measure(target: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure what can be measured here."""
+    """Measure on the devices whose tools are installed."""
     with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
         folder = Path(place)
         if shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm"):

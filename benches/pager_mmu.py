@@ -1,4 +1,4 @@
-"""What the pager behind an MMU takes of an ARM926EJ-S: code in both states, and RAM a frame.
+"""The size of the pager behind an MMU on an ARM926EJ-S: code in both states, and RAM per frame.
 
     .venv/bin/python benches/pager_mmu.py [POLICY ...]
 
@@ -58,10 +58,10 @@ def _compiled(source: str, state: str, macros: dict[str, object]) -> tuple[int, 
         file = Path(place) / "compiled.o"
         command = ["arm-none-eabi-gcc", *flags, "-DFP_PAGER_DESIGN_GIVEN", *defined, "-c"]
         subprocess.run([*command, "-o", str(file), str(pager_sources() / source)], check=True)
-        told = subprocess.run(
+        sizes = subprocess.run(
             ["arm-none-eabi-size", str(file)], capture_output=True, text=True, check=True
         )
-    text, data, zeroed = map(int, told.stdout.splitlines()[1].split()[:3])
+    text, data, zeroed = map(int, sizes.stdout.splitlines()[1].split()[:3])
     return text + data, zeroed
 
 

@@ -82,12 +82,12 @@ PAGER_DESIGN = {
 }
 PAGER_POLICIES = ("FIFO", "CLOCK", "PA_CLOCK", "SIEVE", "LRU", "RANDOM")
 PAGER_LOOKUPS = ("TABLE", "HINT", "SCAN")
-# What stands on fp_pager_page(); the rest is the pager itself.
+# The functions above fp_pager_page(); the rest is the pager itself.
 PAGER_CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error")
 
 
 def run(*command: str | Path) -> str:
-    """Run a tool and give what it prints, or exit with what it says."""
+    """Run a tool. Return its output, or exit with its errors."""
     done = subprocess.run(
         [str(part) for part in command], capture_output=True, text=True, check=False
     )
@@ -174,7 +174,7 @@ def measure_pager(target: str, policy: str, lookup: str, directory: Path) -> tup
 
 
 def print_pager(targets: list[str]) -> None:
-    """Print what the pager takes, a row for each policy with each lookup."""
+    """Print the sizes of the pager, with a row for each policy and lookup."""
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as directory:
         for policy in PAGER_POLICIES:
