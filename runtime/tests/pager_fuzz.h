@@ -1,9 +1,9 @@
 /*
- * The pager before a chip that fails, for the file that says which design: every read may fail, be
- * cut or, where tags are checked, lie. PAGER_TESTS is the name of the tests.
+ * The pager in front of a chip that fails, with the design of the including file
  *
- * What must hold is read from the pager's own state, which the file includes: after a failure all
- * of it is as before, but for the frame whose page was lost; that frame is filled next.
+ * Every read may fail, be cut, or return wrong bytes if tags are checked. PAGER_TESTS is the name of the
+ * tests. They check the pager's own state: after a failure it is as before, but for the frame whose page
+ * was lost, and that frame is filled next.
  */
 #include "test.h"
 
@@ -21,9 +21,9 @@
 static struct {
     uint64_t random;
     unsigned often;
-    unsigned next; /* answers that fail, whatever `often` says */
-    bool leaves; /* fp_flash_failed() does not return */
-    bool again;  /* it says: try again, once */
+    unsigned next; /* number of next reads that fail, whatever `often` is */
+    bool leaves; /* fp_flash_failed() leaves by longjmp() */
+    bool again;  /* fp_flash_failed() has the page tried again, once */
     int asked;
     fp_page page;
 } trouble;
@@ -43,7 +43,7 @@ _Noreturn static void illegal(const char *what)
     FAIL("illegal use of the chip: %s", what);
 }
 
-/* Bytes of the image; behind a flash page, its tags. */
+/* Returns a byte of a flash page, or of the tags behind it. */
 static uint8_t image_byte(uint32_t offset)
 {
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
@@ -58,7 +58,7 @@ static uint8_t chip_byte(uint32_t page, uint32_t column);
 #include "../pager/emulated/chip.h"
 
 #if FP_PAGER_TAG_BYTES
-/* Stands for a MAC. */
+/* A checksum in place of a MAC. */
 FP_PAGER_API void fp_flash_mac(const uint8_t head[8], const uint8_t *data, uint_fast16_t size,
                                uint8_t tag[FP_PAGER_TAG_BYTES])
 {
@@ -167,7 +167,7 @@ static void check_state(void)
     EXPECT_EQ(stat.misses, stat.other_page + stat.other_buffer + stat.forward + stat.backward);
 }
 
-/* Frames that have lost their page. */
+/* Returns how many frames have lost their page. */
 static unsigned empty_frames(void)
 {
     unsigned count = 0;
@@ -202,21 +202,21 @@ static void check_failure(const void *before_, size_t size)
     EXPECT_EQ(pager.held, NO_FLASH_PAGE);
 }
 
-/* A byte, or the error with which fp_flash_failed() has left. */
+/* Returns a byte, or the error with which fp_flash_failed() has left. */
 static int byte_of(struct fp_cursor *cursor)
 {
     const int error = setjmp(left);
     return error ? error : fp_cursor_byte(cursor);
 }
 
-/* Read, or give the error with which fp_flash_failed() has left. */
+/* Reads bytes. Returns 0, an error, or the error with which fp_flash_failed() has left. */
 static int read_bytes(uint32_t offset, uint8_t *to, size_t size)
 {
     const int error = setjmp(left);
     return error ? error : fp_pager_read((fp_offset)offset, to, size);
 }
 
-/* Take bytes of a place through a cursor, each of which must be right or refused. */
+/* Takes bytes through a cursor. Each must be right or refused. */
 static void reference(struct fp_cursor *cursor, uint32_t offset, unsigned bytes)
 {
     __typeof__(pager) before;
@@ -227,7 +227,7 @@ static void reference(struct fp_cursor *cursor, uint32_t offset, unsigned bytes)
         int byte;
         const unsigned used = (unsigned)pager.used;
         const unsigned empty_before = empty_frames();
-        /* A cursor that closes another one changes nothing that counts. */
+        /* Closing another cursor changes no count. */
         memcpy(&before, &pager, sizeof(pager));
         counted = stat;
         trouble.asked = 0;
@@ -248,7 +248,7 @@ static void reference(struct fp_cursor *cursor, uint32_t offset, unsigned bytes)
         }
         EXPECT_EQ(byte, image_byte(offset));
         if (stat.misses != counted.misses) {
-            /* Whoever faults gets the empty frame. */
+            /* The next fault gets the empty frame. */
             EXPECT_EQ(empty_frames(), 0);
             EXPECT(!empty_before || (unsigned)pager.used == used);
         } else {
@@ -318,8 +318,8 @@ static void behind_the_image(struct fp_cursor *cursor)
     EXPECT_EQ(trouble.asked, 0);
 }
 
-/* A chip that fails for good: each page is tried as often as is said, once more where the caller
- * wants that, and what is cached stays readable. */
+/* With a chip that fails for good, each page is tried FP_PAGER_RETRIES times more, and again if
+ * fp_flash_failed() returns 0. Pages in the cache stay readable. */
 static void tries(void)
 {
     struct fp_cursor cursor = {NULL, NULL, 0};
@@ -342,21 +342,20 @@ static void tries(void)
         EXPECT_EQ(stat.failures - before.failures, 1 + more);
     }
     behind_the_image(&cursor);
-    /* The references that failed part this one from the first. */
+    /* The failed references part this one from the first one. */
     fp_cursor_jump(&cursor, 1);
     EXPECT_EQ(fp_cursor_byte(&cursor), image_byte(1));
     EXPECT_EQ(stat.references, references + 1);
 }
 
 #if REGISTER_IS(DOUBLE_BUFFER_PREFETCH)
-/* A page that was loaded ahead, and cannot be read, costs no try of the page that is wanted next,
- * not of itself either: it is loaded as one that was not begun. Who wants the page that is held does
- * not wait for it. */
+/* A load ahead that fails takes no try from the next page, even if that is the same page: it is loaded as if
+ * nothing had been begun. A fetch from the page that is held does not wait for it. */
 static void fails_ahead(void)
 {
     for (uint32_t next = 0; next < 3; next++) {
         struct fp_cursor cursor = {NULL, NULL, 0};
-        /* In the page held, in the one loaded ahead, in another. */
+        /* Offsets in the page that is held, in the one loaded ahead, and in another one. */
         const uint32_t offset = next * FP_PAGER_FLASH_PAGE_BYTES + FP_PAGER_PAGE_BYTES;
         trouble.often = 0;
         trouble.leaves = trouble.again = false;

@@ -1,9 +1,9 @@
 /*
- * The pager behind an MMU with a critical block first, for the file that says which design
+ * The pager behind an MMU with a critical block, with the design of the including file
  *
- * Page tables are emulated, by block. The chip fails, and the rest of a page comes when it is waited
- * for, and not before. What must hold: a block that is mapped has the right bytes at any time, no two
- * pages share a frame, and the pager's lists are sound, also where rests fail.
+ * The page table is emulated, by block. The chip fails, and the rest of a page comes when it is waited
+ * for, and not before. The tests check that a mapped block has the right bytes at any time, that no two
+ * pages share a frame, and that the pager's lists are consistent, even if rests fail.
  */
 #include "test.h"
 
@@ -135,7 +135,7 @@ static void ask_for(uint32_t offset)
     check();
 }
 
-/* Gives 0 or an error. An access is tried again while it faults, as a processor does. */
+/* Accesses an offset, again while it faults, as a processor does. Returns 0 or an error. */
 static int access_to(uint32_t offset)
 {
     const fp_page page = (fp_page)(offset / FP_PAGER_PAGE_BYTES);
@@ -145,13 +145,13 @@ static int access_to(uint32_t offset)
         check();
         if (error)
             return error;
-        /* A false fault, that of the rest, and that of the page whose rest failed. */
+        /* At most three faults: a false one, that of the rest, and that of the page whose rest failed. */
         EXPECT(faults < 3);
     }
     return 0;
 }
 
-/* Bytes as the data abort reads them, or none. */
+/* Peeks at a page as the data abort does: its bytes must be right, if it has some. */
 static void peek(fp_page page)
 {
     const struct fp_pager_stat before = stat;
@@ -194,7 +194,7 @@ static void fuzz(void)
         trouble.often = 0;
         for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset++)
             EXPECT_EQ(access_to(offset), 0);
-        /* A rest that came meanwhile is seen without a fault. */
+        /* A peek maps a rest that came meanwhile, without a fault. */
         for (unsigned asked = 0; asked < CHIP_REST_ASKED; asked++)
             peeks += fp_pager_peek(PAGES - 1) != NULL;
         EXPECT(fp_pager_peek(PAGES - 1) || !table.frame[PAGES - 1]);
@@ -202,7 +202,7 @@ static void fuzz(void)
     EXPECT(rests > rounds && peeks > 0);
 }
 
-/* A rest that fails for ever: pages come whole. A chip that does: the program is told. */
+/* If rests fail for ever, pages come whole. If the chip fails for ever, the program gets an error. */
 static void ends(void)
 {
     start(1);
@@ -224,7 +224,7 @@ static void ends(void)
     EXPECT_EQ(fp_pager_fault_at(FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES), FP_PAGER_OUTSIDE);
     EXPECT_EQ(access_to(FP_PAGER_PAGE_BYTES), 0);
     EXPECT(chip.rest.to != NULL);
-    /* A start anew waits for what is on its way. */
+    /* A second start waits for the rest that is on its way. */
     memset(&table, 0, sizeof(table));
     EXPECT_EQ(fp_pager_start(), 0);
     EXPECT(!chip.rest.to);

@@ -1,9 +1,9 @@
 /*
- * The pager behind an MMU before a chip that fails, for the file that says which design
+ * The pager behind an MMU in front of a chip that fails, with the design of the including file
  *
- * Page tables are emulated: a reference is what an access is, a fault where its entry is invalid. What
- * must hold: an entry is as the pager's bits say, no two pages share a frame, and after a failure all is as
- * before, but for a frame whose page was lost; that frame is filled next.
+ * The page table is emulated: each access is a reference, and faults if its entry is invalid. The tests
+ * check that entries agree with the pager's bits, that no two pages share a frame, and that after a
+ * failure all is as before, but for a frame whose page was lost; that frame is filled next.
  */
 #include "test.h"
 
@@ -114,7 +114,7 @@ FP_PAGER_API void fp_mmu_unmap(fp_page page)
     table.valid[page] = false;
 }
 
-/* Gives the frames that have lost their page. */
+/* Returns how many frames have lost their page. */
 static unsigned check_state(void)
 {
     bool taken[FP_PAGER_FRAMES] = {false};
@@ -142,7 +142,7 @@ static unsigned check_state(void)
         empty += PAGE_OF(pager.entry[frame]) == NO_PAGE;
     EXPECT_EQ(mapped + empty, pager.used);
 #if HAS_SECOND_CHANCE
-    /* From the oldest on: invalid pages, then as many valid ones as are said. */
+    /* The ring, from the oldest page on: the invalid pages, then `pager.valid` valid ones. */
     unsigned valid = 0, place = (unsigned)pager.hand;
     for (unsigned i = 0; i < pager.used; i++) {
         EXPECT_EQ(pager.older[pager.newer[place]], place);
@@ -216,7 +216,7 @@ static void reference(fp_page page)
         return;
     }
     EXPECT_EQ(fp_pager_peek(page), fp_mmu_bytes(fp_mmu_frame(page) - 1u));
-    /* Whoever misses gets the empty frame. */
+    /* The next miss gets the empty frame. */
     EXPECT_EQ(check_state(), stat.misses != counted.misses ? 0 : empty);
 }
 
@@ -250,7 +250,7 @@ static void fuzz(void)
     }
 }
 
-/* A chip that fails for good; and faults that are none of the pager's. */
+/* A chip that fails for good, and faults outside of the image. */
 static void ends(void)
 {
     start(1);
@@ -269,7 +269,7 @@ static void ends(void)
     EXPECT_EQ(fp_pager_fault(PAGES), FP_PAGER_OUTSIDE);
     EXPECT_EQ(fp_pager_fault((fp_page)-1), FP_PAGER_OUTSIDE);
     EXPECT(!fp_pager_peek(PAGES) && !fp_pager_peek(PAGES - 1));
-    /* A page that is mapped. */
+    /* Faults of mapped pages change nothing. */
     for (fp_page page = 0; page < PAGES; page++)
         if (table.valid[page])
             EXPECT_EQ(fp_pager_fault(page), 0);
@@ -295,7 +295,7 @@ static bool damage(uint64_t *random)
         pager.used ^= by;
         break;
     case 3:
-        /* An entry that faults, of a page that does not by the pager's bits. */
+        /* Makes a page fault that should not by the pager's bits. */
         for (unsigned page = 0; page < PAGES; page++)
             if (table.frame[page] == frame + 1)
                 table.valid[page] = false;

@@ -1,10 +1,10 @@
 /*
- * The driver of a OneNAND before a chip of two dies whose registers are emulated, for the file that
- * says how the end of a load is noticed
+ * The driver of a OneNAND in front of an emulated chip of two dies. The including file chooses how the
+ * driver notices the end of a load.
  *
- * The chip refuses what a real one would not do as it is meant: a command where its interrupt is not
- * cleared or another die is seen, bytes of a buffer that is being loaded, a write to any other word. A
- * load may be corrected, be wrong, be refused or never end.
+ * The chip stops at illegal use: a command while its interrupt is not cleared or another die is visible,
+ * a read of a buffer that is being loaded, a write to any other word. A load may be corrected, be wrong,
+ * be refused or never end.
  */
 #include "test.h"
 
@@ -19,7 +19,7 @@
 #define FP_PAGER_FRAMES 7
 #define FP_PAGER_PAGE_BYTES 1024
 #define FP_PAGER_FLASH_PAGE_BYTES 2048
-/* Over three blocks, one of which is bad: two are on the first die. */
+/* More than three blocks, one of them bad. Two are on the first die. */
 #define FP_PAGER_IMAGE_BYTES 300001
 #define FP_PAGER_BAD_BLOCKS 1
 
@@ -48,14 +48,14 @@ static struct {
         uint16_t spare[2][32];
         uint16_t interrupts, status, ecc;
         uint32_t page, sector, sectors, buffer, command;
-        unsigned left; /* asked so often, it is done; 0: it does nothing */
+        unsigned left; /* polls until the load has ended; 0: the chip is idle */
         enum trouble trouble;
     } die[2];
     uint64_t random;
-    unsigned often;     /* trouble, of 256 loads */
-    enum trouble next;  /* that of the next load */
-    bool for_ever;      /* and of all behind it */
-    uint32_t bad_block; /* has the maker's mark */
+    unsigned often;     /* loads of 256 with trouble */
+    enum trouble next;  /* the trouble of the next load */
+    bool for_ever;      /* the trouble of all later loads */
+    uint32_t bad_block; /* the block with the maker's mark */
     uint32_t loads, resets, corrected;
     unsigned asked;
 } chip;
@@ -102,7 +102,7 @@ static void done(struct die *die)
         memset(die->spare[die->buffer], die->page / BLOCK_PAGES == chip.bad_block ? 0 : 0xff, 64);
 }
 
-/* Time goes on. */
+/* Lets time pass. */
 static void chip_tick(struct die *die)
 {
     if (die->left && die->trouble != SILENT && !--die->left)
@@ -149,7 +149,7 @@ static void chip_command(struct die *die, uint16_t command)
     die->command = command;
     if (command == FP_ONENAND_RESET) {
         chip.resets++;
-        /* Nobody says what is in them then. */
+        /* Their contents are undefined then. */
         memset(die->data, 0x55, sizeof(die->data));
         die->trouble = NONE;
         die->left = 3;
@@ -229,7 +229,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
-/* The chip's page that holds a page of the image's. */
+/* Returns the chip's page that holds a page of the image. */
 static uint32_t place_of(uint32_t offset)
 {
     const uint32_t page = FP_ONENAND_FIRST_PAGE + offset / 2048;
@@ -244,7 +244,7 @@ static void expect_page(const uint8_t *bytes, uint32_t page)
     }
 }
 
-/* Pages and literals in any order: what is given is right, whatever fails. */
+/* Pages and literals come in any order. Their bytes are right, whatever fails. */
 static void fuzz(void)
 {
     const uint32_t first = test_first(), rounds = test_rounds(80);
@@ -285,7 +285,7 @@ static void fuzz(void)
     }
 }
 
-/* One kind of trouble, once and for ever. */
+/* Each kind of trouble, once and for ever. */
 static void troubles(void)
 {
     static const struct {
@@ -319,7 +319,7 @@ static void troubles(void)
     }
 }
 
-/* A page beyond the chip, and sectors of one. */
+/* Loads of a page beyond the chip, and of sectors of it. */
 static void loads(void)
 {
     chip_reset(1);
@@ -339,7 +339,8 @@ static void loads(void)
     }
 }
 
-/* A literal's page is not kept, what a buffer held is, or is known to be lost. */
+/* After a peek the buffers hold their pages again, or are known to have lost them; the page of the literal
+ * is not kept. */
 static void peeks(void)
 {
     uint8_t word[4];
@@ -350,7 +351,7 @@ static void peeks(void)
     EXPECT_EQ(word[3], chip_byte(place_of(7 * 1024), 1024 + 603));
     chip.loads = 0;
     expect_page(fp_pager_page(12), 12);
-    EXPECT_EQ(chip.loads, 1); /* that ahead alone: it was held still */
+    EXPECT_EQ(chip.loads, 1); /* only the load ahead: the page was still held */
     (void)fp_onenand_wait();
     /* A load ahead that failed is not read as if it had succeeded. */
     chip.next = WRONG;
@@ -370,7 +371,7 @@ static void peeks(void)
     EXPECT_EQ(fp_onenand_why(), FP_ONENAND_LOST);
 }
 
-/* Other chips than the design wants. */
+/* Chips that are not those of the design. */
 static void others(void)
 {
     chip_reset(1);

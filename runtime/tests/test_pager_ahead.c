@@ -1,4 +1,4 @@
-/* The pager that loads ahead: behind bad blocks, once each, and started anew. */
+/* The pager with prefetch: it passes by bad blocks, loads each page once, and starts again. */
 #include "test.h"
 
 #define FP_PAGER_API static __attribute__((unused))
@@ -31,7 +31,7 @@ static uint8_t image_byte(uint32_t offset)
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
 }
 
-/* The image's page that lies in a page of the chip, by the definition: good blocks are counted. */
+/* Returns the image's page in a page of the chip: by definition the good blocks are counted. */
 static uint32_t page_in(uint32_t place)
 {
     uint32_t block = place / FP_PAGER_BLOCK_PAGES, good = 0;
@@ -59,7 +59,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
-/* Take the first bytes of the image, one after another. */
+/* Takes the first bytes of the image, one after another. */
 static void walk(uint32_t bytes)
 {
     struct fp_cursor cursor = {NULL, NULL, 0};
@@ -68,8 +68,8 @@ static void walk(uint32_t bytes)
     fp_cursor_close(&cursor);
 }
 
-/* With all sets of bad blocks: of what is taken in order the first page is loaded, and each other
- * one ahead, once. */
+/* With each set of bad blocks, a program that takes all bytes in order loads the first page, and each other
+ * page ahead, once. */
 static void passes_bad_blocks_ahead(void)
 {
     for (bad_set = 0; bad_set < 1u << BLOCKS; bad_set++) {
@@ -89,7 +89,7 @@ static void passes_bad_blocks_ahead(void)
     }
 }
 
-/* Whichever buffer the chip was left with, and what it was loading. */
+/* A second start works with either buffer, and while a load goes on. */
 static void starts_anew(void)
 {
     bad_set = 0;

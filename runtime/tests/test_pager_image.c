@@ -1,4 +1,4 @@
-/* The pager before an image whose pages are authenticated, pinned, and placed behind bad blocks. */
+/* The pager with an image whose pages are authenticated, pinned, and moved by bad blocks. */
 #include "test.h"
 
 #include <string.h>
@@ -93,7 +93,7 @@ static uint32_t place_of(uint32_t page)
     }
 }
 
-/* Write an image of a version, with its tags: 4 bytes of version, 4 of the unit's number, data. */
+/* Writes an image of a version, with its tags over 4 bytes of version, 4 of the unit's number, and the data. */
 static void write_image(uint32_t of_version)
 {
     static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = {1, 2, 3};
@@ -144,7 +144,7 @@ static int right(uint32_t offset)
     return (uint8_t)(image_byte(offset) + version);
 }
 
-/* All sets of bad blocks that are few enough, and those that are too many. */
+/* Each set of bad blocks: those that are few enough, and those that are too many. */
 static void passes_bad_blocks(void)
 {
     for (uint32_t set = 0; set < 1u << BLOCKS; set++) {
@@ -168,20 +168,20 @@ static void passes_bad_blocks(void)
     }
 }
 
-/* Pinned pages are no references and part none. */
+/* Pinned pages are no references, and part none. */
 static void pins(void)
 {
     struct fp_cursor cursor = {NULL, NULL, 0};
     memset(bad_blocks, 0, sizeof(bad_blocks));
     begin();
     EXPECT_EQ(stat.references + stat.loads + stat.bytes_fetched, 0);
-    /* Whatever happens to the chip's copy. */
+    /* They stay readable, whatever happens to the chip's copy. */
     memset(medium[0], 0xff, 3 * FP_PAGER_PAGE_BYTES);
     for (uint32_t i = 0; i < 3 * FP_PAGER_PAGE_BYTES; i++)
         EXPECT_EQ(fp_cursor_byte(&cursor), right(i));
     EXPECT_EQ(stat.references, 0);
     EXPECT_EQ(fp_cursor_byte(&cursor), right(192));
-    /* The register held that flash page for the pins alone. */
+    /* After the pins were fetched, nothing in the register is used. */
     EXPECT_EQ(stat.other_page, 1);
     EXPECT_EQ(stat.loads, 1);
     fp_cursor_jump(&cursor, 70);
@@ -191,13 +191,13 @@ static void pins(void)
     EXPECT_EQ(stat.references, 1);
 }
 
-/* A page that was altered, moved or kept is refused, and the rest goes on. */
+/* A page that was altered, moved or kept from an older image is refused; others stay readable. */
 static void refuses(void)
 {
     uint8_t old[sizeof(medium[0])];
     memset(bad_blocks, 0, sizeof(bad_blocks));
     begin();
-    /* Every bit of a unit and of its tag. */
+    /* Flips every bit of a unit and of its tag. */
     for (uint32_t bit = 0; bit < 8 * (FP_PAGER_PAGE_BYTES + FP_PAGER_TAG_BYTES); bit++) {
         const uint32_t byte = bit / 8;
         uint8_t *at = &medium[5][byte < FP_PAGER_PAGE_BYTES
@@ -212,7 +212,7 @@ static void refuses(void)
     EXPECT_EQ(refused, 8 * (FP_PAGER_PAGE_BYTES + FP_PAGER_TAG_BYTES));
     EXPECT_EQ(byte_at(5 * FP_PAGER_FLASH_PAGE_BYTES + 7), right(5 * 1024 + 7));
 
-    /* Two flash pages swapped, tags and all; and two units of one. */
+    /* Swaps two flash pages with their tags, and two units of one page. */
     memcpy(old, medium[7], sizeof(old));
     memcpy(medium[7], medium[8], sizeof(old));
     memcpy(medium[8], old, sizeof(old));
@@ -224,7 +224,7 @@ static void refuses(void)
     memcpy(medium[7] + 64, old, 64);
     EXPECT_EQ(byte_at(7 * 1024), FP_PAGER_FORGED);
 
-    /* A page of the version before, in an image that is new; and all of it. */
+    /* Puts a page of the last version into a new image, then the whole last image. */
     begin();
     memcpy(old, medium[9], sizeof(old));
     version++;

@@ -1,9 +1,8 @@
 /*
  * The pager with everything at once: tags by AES-CMAC, codewords, bad blocks and retries
  *
- * All pairs of units with all that may happen in their tries, behind one bad block; every so many of
- * those with all other sets of bad blocks. What must come of it follows from the list of what happens
- * alone.
+ * All pairs of units take all outcomes of their tries, with one bad block; a sample of them also takes all
+ * other sets of bad blocks. The expected result follows from the list of outcomes alone.
  */
 #include "test.h"
 
@@ -57,7 +56,7 @@ static uint8_t image_byte(uint32_t offset)
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
 }
 
-/* The image's page in a block, the good ones counted. */
+/* Returns the image's page in a block: the good ones are counted. */
 static uint32_t page_in(uint32_t block)
 {
     uint32_t page = 0;
@@ -167,7 +166,7 @@ static int error_of(enum event event, bool with_load)
     }
 }
 
-/* Reference a unit that is not cached, held or not. Gives what the pager must. */
+/* Plays the tries of a unit that is not cached. Returns the error that the pager must return. */
 static int reference(uint32_t unit, uint32_t *held, unsigned *at, struct expected *expected)
 {
     const uint32_t offset = unit * FP_PAGER_CODEWORD_BYTES + 5;
@@ -219,7 +218,7 @@ static void check_counts(const struct expected *expected)
     EXPECT_EQ(stat.column_changes, expected->misses + stat.forward + stat.backward);
 }
 
-/* Two units one after another, whatever happens to either, then a third in peace. */
+/* References two units with any outcomes, then a third one without failures. */
 static void all_at_once(void)
 {
     static const uint8_t key[FP_AES_CMAC_KEY_BYTES] = {4, 2};

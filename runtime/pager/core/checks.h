@@ -3,7 +3,6 @@
  *
  *   begin_fault()       0, FP_PAGER_BUSY or FP_PAGER_DAMAGED
  *   set_serving(is)     1 while a fault is served, but not while fp_flash_failed() runs
- *   check_mapping(page, frame)  maps a page again whose entry in the page table may be wrong
  */
 #ifndef FLASHPAGER_CORE_CHECKS_H
 #define FLASHPAGER_CORE_CHECKS_H
@@ -14,7 +13,7 @@ static inline void set_serving(uint8_t is)
     pager.serving = is;
 }
 
-/* Nothing is followed before it is known to be a frame. */
+/* Returns 1 if lists, entries and the page table agree. No index is used before its range was checked. */
 static int is_consistent(void)
 {
     unsigned long mapped = 0, filled = 0;

@@ -1,4 +1,4 @@
-/* What a program calls: pages and cursors, or the faults of an MMU. */
+/* The interface to the program: pages and cursors, or the faults of an MMU. */
 #ifndef FLASHPAGER_CORE_INTERFACE_H
 #define FLASHPAGER_CORE_INTERFACE_H
 

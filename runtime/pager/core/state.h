@@ -1,5 +1,5 @@
 /*
- * What the pager keeps in RAM, beside the frames
+ * The state of the pager: its RAM beside the frames
  *
  * One struct, so that one address reaches all of it. Fields used most stand first, where short
  * instructions reach them; each has the size of its values, as fast types have 4 bytes on a Cortex-M.

@@ -91,7 +91,7 @@ static struct {
     uint64_t mask; /* the signals that the program had blocked */
 } lent;
 
-/* ------------------------------------------------------------------ ends */
+/* ------------------------------------------------------------------ the end of the program */
 
 /* Makes a system call. The handler calls no function that the program may have replaced by one of its
  * own, which would be paged. */
