@@ -18,7 +18,7 @@
 /* The signal of a stop at a system call (PTRACE_O_TRACESYSGOOD). */
 #define CALL_STOP (SIGTRAP | 0x80)
 
-/* The kernel's own results for a call that it may do again. */
+/* The kernel's internal results of a system call that it may restart. */
 #define ERESTARTSYS 512
 #define ERESTART_RESTARTBLOCK 516
 
@@ -27,7 +27,7 @@ struct thread_stop {
     int status;
 };
 
-/* Stops that are not handled yet, and how many of the list are. */
+/* Stops in the order of their arrival. The first `stops_taken` have been handled. */
 static struct thread_stop *stops;
 static size_t stop_count, stops_taken;
 
@@ -35,7 +35,7 @@ static size_t stop_count, stops_taken;
 static struct thread_stop *orphans;
 static size_t orphan_count;
 
-/* Whether the program has a handler for a signal. */
+/* Returns true if the program has a handler for a signal. */
 static bool is_caught(pid_t id, int number)
 {
     return signal_set(id, "SigCgt") >> (number - 1) & 1;
@@ -56,8 +56,9 @@ static void resume(struct thread *thread, int number)
         block_trap(thread);
     }
     if (thread->popped_flags) {
-        /* If it stepped on from here, the kernel would take its own trap flag for the program's.
-         * It clears its own when the thread goes on without stepping, and stops at once. */
+        /* If the thread stepped on, the kernel would take its own trap flag for the program's.
+         * It clears its own flag if the thread goes on without stepping, so the thread runs until
+         * an interrupt that stops it immediately. */
         thread->popped_flags = false;
         thread->is_stepping = false;
         thread->is_stopped = false;
@@ -72,7 +73,7 @@ static void resume(struct thread *thread, int number)
     ptrace(steps ? PTRACE_SINGLESTEP : PTRACE_SYSCALL, thread->id, NULL, (void *)(intptr_t)number);
 }
 
-/* Whether a system call may change mappings. */
+/* Returns true if a system call may change mappings. */
 static bool changes_mappings(uint64_t call)
 {
     switch (call) {
@@ -84,7 +85,7 @@ static bool changes_mappings(uint64_t call)
     }
 }
 
-/* Whether a system call that returned a process or thread has made a process. */
+/* Returns true if a system call that started a process or a thread has started a process. */
 static bool starts_process(const struct thread *thread)
 {
     uint64_t flags = system_call_argument(&thread->before, 0);
@@ -106,7 +107,7 @@ static bool starts_process(const struct thread *thread)
     }
 }
 
-/* A thread enters or leaves a system call. */
+/* Handles a thread's entry into a system call, or its exit from one. */
 static void on_system_call(struct thread *thread)
 {
     if (!thread->is_in_call) {
@@ -150,7 +151,7 @@ static void on_system_call(struct thread *thread)
     decode_next(thread);
 }
 
-/* Whether a fault means that the instruction itself could not be fetched. */
+/* Returns true if a fault means that the instruction itself could not be fetched. */
 static bool is_fetch(const struct instruction *it, int number, const siginfo_t *info)
 {
     uint64_t at = (uint64_t)(uintptr_t)info->si_addr;
@@ -162,7 +163,7 @@ static bool is_fetch(const struct instruction *it, int number, const siginfo_t *
     return region == NULL || !region->is_executable;
 }
 
-/* A signal is about to be delivered. Returns it, or 0 if the program does not get it. */
+/* Handles a signal before its delivery. Returns the signal, or 0 if the program must not get it. */
 static int on_signal(struct thread *thread, int number)
 {
     siginfo_t info;
@@ -187,7 +188,7 @@ static int on_signal(struct thread *thread, int number)
     return number;
 }
 
-/* The program becomes another one, which is not recorded. */
+/* Ends the stepper as the program becomes another one, which is not recorded. */
 _Noreturn static void end_by_exec(pid_t id)
 {
     while (thread_count > 0) {
@@ -213,7 +214,7 @@ static void detach_process(const char *reason)
     put_meta("left_out", text);
 }
 
-/* Whether a process executes a program that can be stepped. */
+/* Returns true if a process executes a program that can be stepped. */
 static bool is_of_this_machine(pid_t id)
 {
     unsigned char head[20] = { 0 };
@@ -227,7 +228,7 @@ static bool is_of_this_machine(pid_t id)
 #endif
 }
 
-/* The current process begins a program. Returns false if it cannot be recorded. */
+/* Begins to record the current process's program. Returns false if it cannot be recorded. */
 static bool begin(pid_t id)
 {
     bool is_first = !has_begun;
@@ -254,7 +255,8 @@ static bool begin(pid_t id)
     return true;
 }
 
-/* The current process becomes another program. Returns false if that cannot be recorded. */
+/* Begins to record the program that the current process has become. Returns false if it cannot be
+ * recorded. */
 static bool begin_next(pid_t id)
 {
     uint32_t number = current->number;
@@ -266,7 +268,7 @@ static bool begin_next(pid_t id)
     return begin(id);
 }
 
-/* The current process has ended with this status. */
+/* Ends the record of the current process, which has ended with this status. */
 static void end_process(int status)
 {
     char ending[64] = "";
@@ -291,15 +293,15 @@ static void end_process(int status)
 
 static void on_stop(pid_t id, int status);
 
-/* A thread of the current process has started another process, or ended before it reported
- * that. */
+/* Adds a process that a thread of the current process has started. The thread may have ended
+ * before it reported that. */
 static void on_child(struct thread *parent, pid_t id)
 {
     bool ignores_trap = current->ignores_trap;
     parent->has_child = true;
     add_process(id, ++processes_seen);
     current->ignores_trap = ignores_trap;
-    open_memory(); /* if it fails, its first stop detaches it */
+    open_memory(); /* on failure, the process is detached at its first stop */
     announce_process();
     add_thread(id)->is_new = true;
     for (size_t i = 0; i < orphan_count; i++) {
@@ -331,7 +333,7 @@ static bool wait_for_stop(int options)
     return true;
 }
 
-/* Whether a thread runs until its next instruction has been executed. */
+/* Returns true if some thread runs until its next instruction has been executed. */
 static bool any_thread_steps(void)
 {
     for (size_t i = 0; i < thread_count; i++) {
@@ -355,8 +357,8 @@ static void store_exclusively(struct thread *thread)
     }
 }
 
-/* Stops of a process that has not become the program yet, and of programs that begin. Returns
- * false if the stop needs no more. */
+/* Handles stops at the beginning of a program, and of the process that will execute the first
+ * one. Returns false if the stop needs no further handling. */
 static bool on_begin(pid_t id, int number, int event)
 {
     if (event == PTRACE_EVENT_EXEC && !has_begun) {
@@ -368,7 +370,7 @@ static bool on_begin(pid_t id, int number, int event)
         select_process(find_process(id));
         return begin_next(id);
     } else if (!has_begun) {
-        /* Still the process that is going to be the program. */
+        /* The process has not executed the program yet. */
         ptrace(event == PTRACE_EVENT_STOP && number != SIGTRAP ? PTRACE_LISTEN : PTRACE_CONT, id,
                NULL, (void *)(intptr_t)(event == 0 ? number : 0));
         return false;
@@ -376,8 +378,8 @@ static bool on_begin(pid_t id, int number, int event)
     return true;
 }
 
-/* Returns the thread that has stopped, which may be new, or NULL if its process is not known:
- * then its parent has not reported it yet, or it is not followed. */
+/* Returns the thread that has stopped, which may be new. Returns NULL if its process is unknown,
+ * because its parent has not reported it yet or because it is not followed. */
 static struct thread *stopped_thread(pid_t id, int status)
 {
     struct thread *thread = find_thread(id);
@@ -401,7 +403,7 @@ static struct thread *stopped_thread(pid_t id, int status)
     return thread;
 }
 
-/* A thread is about to end. */
+/* Handles the stop of a thread that is about to end. */
 static void on_exit_stop(struct thread *thread)
 {
     registers after;
@@ -413,7 +415,7 @@ static void on_exit_stop(struct thread *thread)
     ptrace(PTRACE_CONT, thread->id, NULL, NULL);
 }
 
-/* A thread has been interrupted. Returns false if it stays stopped, until SIGCONT. */
+/* Handles an interrupted thread. Returns false if it stays stopped until SIGCONT. */
 static bool on_interrupt(struct thread *thread, int number)
 {
     if (number != SIGTRAP) { /* stopped by job control */
@@ -430,7 +432,7 @@ static bool on_interrupt(struct thread *thread, int number)
     return true;
 }
 
-/* A thread has started another one, or a process. */
+/* Handles the stop of a thread that has started another thread or a process. */
 static void on_start(struct thread *thread)
 {
     unsigned long child = 0;
@@ -492,7 +494,7 @@ void trace_until_end(void)
             if (!wait_for_stop(0)) {
                 return; /* no process is left */
             }
-            /* All that have stopped are handled before one goes on, so that each has its turn. */
+            /* All waiting stops are collected before a thread goes on: each gets its turn. */
             while (thread_count > 1 && wait_for_stop(WNOHANG)) {
             }
         }
@@ -507,7 +509,7 @@ void trace_until_end(void)
         }
         select_process(thread->process);
         while (orphan_count > 0 && thread->is_in_call && starts_process(thread)) {
-            on_child(thread, orphans[0].id); /* killed before it could report it */
+            on_child(thread, orphans[0].id); /* killed before it reported the child */
             select_process(thread->process);
         }
         if (stop.id == current->id) {

@@ -38,21 +38,21 @@ class AArch64(Vocabulary):
     returns_outside = (4, 4)
 
     def build(self, source: Path, program: Path, *, writable: bool) -> None:
-        """Assemble and link."""
+        """Assemble and link the program."""
         flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none"]
         flags += ["-Wl,-N"] if writable else []
         run_tool("aarch64-linux-gnu-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Return what ``nm`` says."""
+        """Return the output of ``nm``."""
         return run_tool("aarch64-linux-gnu-nm", program)
 
     def head(self) -> list[str]:
-        """Begin the text."""
+        """Return directives that begin the text section."""
         return [".globl _start", ".text", ".balign 4096", "text_begin:"]
 
     def call_kernel(self, number: int) -> list[Op]:
-        """Call it."""
+        """Make the system call ``number``."""
         return _ops(f"mov x8, #{number}", "svc #0")
 
     def load(self, register: str, label: str) -> list[Op]:
@@ -60,7 +60,7 @@ class AArch64(Vocabulary):
         return _ops(f"adrp {register}, {label}", f"add {register}, {register}, #:lo12:{label}")
 
     def start(self, *, alternate_stack: bool) -> list[Op]:
-        """Install the handler."""
+        """Install the signal handler."""
         ops = []
         if alternate_stack:
             ops += [*self.load("x0", "alternate"), *_ops("mov x1, #0"), *self.call_kernel(132)]
@@ -74,11 +74,11 @@ class AArch64(Vocabulary):
         return ops
 
     def end(self) -> list[Op]:
-        """Exit."""
+        """Exit with success."""
         return [*_ops("mov x0, #0"), *self.call_kernel(93)]
 
     def data(self) -> str:
-        """Return the action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
+        """Return the signal action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
         return """
         .data
         .balign 8
@@ -91,35 +91,35 @@ stack:  .skip 65536
 """
 
     def filler(self, rng: random.Random) -> Op:
-        """Change nothing but x0, x1, x3, x9 to x11, flags and what lies below the stack."""
+        """Return an instruction that changes x0, x1, x3, x9 to x11, flags or bytes below the stack."""
         return Op(rng.choice(_FILLERS), 4)
 
     def jump(self, label: str) -> Op:
-        """Jump."""
+        """Jump to a label anywhere in the text."""
         return Op(f"b {label}", 4)
 
     def set_counter(self, depth: int, times: int) -> list[Op]:
-        """Load a counter."""
+        """Load a loop's counter."""
         return _ops(f"mov {_COUNTERS[depth]}, #{times}")
 
     def count_down(self, depth: int, label: str) -> list[Op]:
-        """Decrement it, and branch back."""
+        """Decrement the counter, and branch back unless it is zero."""
         return _ops(f"subs {_COUNTERS[depth]}, {_COUNTERS[depth]}, #1", f"b.ne {label}")
 
     def skip_if_even(self, depth: int, label: str) -> list[Op]:
-        """Test its lowest bit."""
+        """Test the counter's lowest bit, and branch to the label if it is clear."""
         return _ops(f"tst {_COUNTERS[depth]}, #1", f"b.eq {label}")
 
     def call(self, label: str, _mode: str) -> list[Op]:
-        """Call."""
+        """Call a function."""
         return _ops(f"bl {label}")
 
     def enter(self) -> list[Op]:
-        """Keep the way back."""
+        """Save the return address."""
         return _ops("stp x29, x30, [sp, #-16]!")
 
     def leave(self) -> list[Op]:
-        """Go it."""
+        """Restore the return address and return."""
         return _ops("ldp x29, x30, [sp], #16", "ret")
 
     def expect_fault(self, handler: str, resume: str, *, escaping: bool = False) -> list[Op]:
@@ -128,11 +128,11 @@ stack:  .skip 65536
         return [*self.load("x22", handler), *self.load("x23", resume)]
 
     def keep_stack(self) -> list[Op]:
-        """Keep it in x24."""
+        """Keep the stack pointer in x24."""
         return _ops("mov x24, sp")
 
     def faults(self) -> list[Fault]:
-        """Faults of memory, undefined instructions and a breakpoint."""
+        """Return memory faults, undefined instructions and a breakpoint."""
         null = (Op("mov x0, #0", 4),)
         return [
             Fault("load", null, Op("ldr x1, [x0]", 4), fixable=True),
@@ -144,27 +144,27 @@ stack:  .skip 65536
         ]
 
     def dispatch(self) -> list[Op]:
-        """Go to the routine."""
+        """Jump to the routine that handles the signal."""
         return _ops("br x22")
 
     def resume(self) -> list[Op]:
-        """Set the saved pc."""
+        """Set the saved program counter to the place to resume."""
         return _ops("str x23, [x2, #440]")
 
     def keep_resume(self) -> list[Op]:
-        """Keep it in x24."""
+        """Keep the place to resume in x24."""
         return _ops("mov x24, x23")
 
     def resume_kept(self) -> list[Op]:
-        """Set the saved pc."""
+        """Set the saved program counter to the kept place."""
         return _ops("str x24, [x2, #440]")
 
     def fix(self) -> list[Op]:
-        """Set the saved x0."""
+        """Set the saved x0 to the address of the buffer."""
         return [*self.load("x3", "buffer"), *_ops("str x3, [x2, #184]")]
 
     def escape(self) -> list[Op]:
-        """Jump out."""
+        """Restore the stack pointer and jump to the place to resume."""
         return _ops("mov sp, x24", "br x23")
 
     def handler_return(self) -> list[Op]:
@@ -172,11 +172,11 @@ stack:  .skip 65536
         return _ops("ret")
 
     def raise_signal(self) -> list[Op]:
-        """Send oneself SIGUSR1."""
+        """Send SIGUSR1 to this process."""
         return [*self.call_kernel(172), *_ops("mov x1, #10"), *self.call_kernel(129)]
 
     def system_call(self) -> list[Op]:
-        """Ask for the process's number."""
+        """Get the process's ID."""
         return self.call_kernel(172)
 
     def forbid(self, page: str) -> list[Op]:
@@ -185,7 +185,7 @@ stack:  .skip 65536
         return [*self.load("x0", page), *size, *self.call_kernel(226)]
 
     def fork(self, child: str) -> list[Op]:
-        """Clone with SIGCHLD."""
+        """Start a child process with clone and SIGCHLD."""
         return [
             *_ops("mov x0, #17", *(f"mov x{n}, #0" for n in (1, 2, 3, 4))),
             *self.call_kernel(220),
@@ -197,11 +197,11 @@ stack:  .skip 65536
         return [*_ops(*(f"mov x{n}, #0" for n in (1, 2, 3))), *self.call_kernel(260)]
 
     def site(self, _site: Site, behind: str) -> Op:
-        """Jump."""
+        """Return the site's jump."""
         return Op(f"b {behind}", 4)
 
     def patch(self, site: Site, *, open_it: bool) -> list[Op]:
-        """Store a jump or a no-operation, and let it be fetched anew."""
+        """Store a jump or a no-op, and make it visible to instruction fetches."""
         value = 0xD503201F if open_it else 0x14000000 | (4 + site.distance) // 4
         return [
             *_ops(f"movz w0, #{value & 0xFFFF:#x}", f"movk w0, #{value >> 16:#x}, lsl #16"),

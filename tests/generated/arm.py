@@ -1,4 +1,4 @@
-"""32-bit ARM: programs of Linux in both instruction sets, and firmware of a Cortex-M3."""
+"""32-bit ARM: Linux programs in both instruction sets, and firmware of a Cortex-M3."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -38,12 +38,12 @@ _THUMB_FILLERS = (
 
 
 class _Arm(Vocabulary):
-    """What Linux and firmware have in common."""
+    """Instructions that Linux programs and firmware share."""
 
     units: ClassVar[Mapping[str, int]] = {"arm": 4, "thumb": 2}
 
     def op(self, text: str, thumb: int, narrow: str = "") -> Op:
-        """Return an instruction that is ``thumb`` bytes long there, or ``narrow`` there."""
+        """Return an instruction; in Thumb it has ``thumb`` bytes and may be spelled ``narrow``."""
         return Op(narrow or text, thumb) if self.mode == "thumb" else Op(text, 4)
 
     def load(self, register: str, value: str, *, wide: bool = True) -> list[Op]:
@@ -52,7 +52,7 @@ class _Arm(Vocabulary):
         return [*ops, Op(f"movt {register}, #:upper16:({value})", 4)] if wide else ops
 
     def begin_function(self, label: str) -> list[str]:
-        """Say in which instruction set the function is."""
+        """Return directives that select the instruction set and begin a function."""
         return [
             f".{self.mode}",
             f".balign {4 if self.mode == 'arm' else 2}, 0",
@@ -61,19 +61,19 @@ class _Arm(Vocabulary):
         ]
 
     def filler(self, rng: random.Random) -> Op:
-        """Change nothing but flags, r0, r1, r3, r12 and what lies below the stack."""
+        """Return an instruction that changes flags, r0, r1, r3, r12 or bytes below the stack."""
         return rng.choice(_ARM_FILLERS if self.mode == "arm" else _THUMB_FILLERS)
 
     def jump(self, label: str) -> Op:
-        """Jump."""
+        """Jump to a label anywhere in the text."""
         return self.op(f"b {label}", 4, f"b.w {label}")
 
     def set_counter(self, depth: int, times: int) -> list[Op]:
-        """Load a counter."""
+        """Load a loop's counter."""
         return [self.op(f"movs {_COUNTERS[depth]}, #{times}", 2)]
 
     def count_down(self, depth: int, label: str) -> list[Op]:
-        """Decrement it, and branch back."""
+        """Decrement the counter, and branch back unless it is zero."""
         counter = _COUNTERS[depth]
         return [
             self.op(f"subs {counter}, {counter}, #1", 2, f"subs {counter}, #1"),
@@ -81,22 +81,22 @@ class _Arm(Vocabulary):
         ]
 
     def skip_if_even(self, depth: int, label: str) -> list[Op]:
-        """Test its lowest bit."""
+        """Test the counter's lowest bit, and branch to the label if it is clear."""
         return [
             self.op(f"tst {_COUNTERS[depth]}, #1", 4),
             self.op(f"beq {label}", 4, f"beq.w {label}"),
         ]
 
     def call(self, label: str, mode: str) -> list[Op]:
-        """Call, with a change of the instruction set if need be."""
+        """Call a function, changing the instruction set if necessary."""
         return [Op(f"{'bl' if mode == self.mode else 'blx'} {label}", 4)]
 
     def enter(self) -> list[Op]:
-        """Keep the way back."""
+        """Save the return address."""
         return [self.op("push {r3, lr}", 2)]
 
     def leave(self) -> list[Op]:
-        """Go it."""
+        """Restore the return address and return."""
         return [self.op("pop {r3, pc}", 2)]
 
     def expect_fault(self, handler: str, resume: str, *, escaping: bool = False) -> list[Op]:
@@ -105,11 +105,11 @@ class _Arm(Vocabulary):
         return [*self.load("r8", handler), *self.load("r9", f"{resume}{bit}")]
 
     def keep_stack(self) -> list[Op]:
-        """Keep it in r10."""
+        """Keep the stack pointer in r10."""
         return [self.op("mov r10, sp", 2)]
 
     def faults(self) -> list[Fault]:
-        """Faults of memory and undefined instructions."""
+        """Return memory faults and undefined instructions."""
         bad = self.bad_address()
         found = [
             Fault("load", bad, self.op("ldr r1, [r0]", 2, "ldr.n r1, [r0]"), fixable=True),
@@ -126,35 +126,35 @@ class _Arm(Vocabulary):
         return found
 
     def bad_address(self) -> tuple[Op, ...]:
-        """Load r0 with an address that is none."""
+        """Load r0 with an invalid address."""
         return (self.op("movs r0, #0", 2),)
 
     def nowhere(self) -> tuple[Op, ...]:
-        """Load r0 with where there is no code, in the same instruction set."""
+        """Load r0 with an address without code, marked as the current instruction set."""
         return (self.op("movs r0, #0", 2, "movs r0, #1"),)
 
     def dispatch(self) -> list[Op]:
-        """Go to the routine."""
+        """Jump to the routine that handles the signal."""
         return [self.op("bx r8", 2)]
 
     def keep_resume(self) -> list[Op]:
-        """Keep it in r10."""
+        """Keep the place to resume in r10."""
         return [self.op("mov r10, r9", 2)]
 
     def escape(self) -> list[Op]:
-        """Jump out."""
+        """Restore the stack pointer and jump to the place to resume."""
         return [self.op("mov sp, r10", 2), self.op("bx r9", 2)]
 
     def handler_return(self) -> list[Op]:
-        """Return."""
+        """Return from the exception or to the restorer."""
         return [self.op("bx lr", 2)]
 
     def site(self, _site: Site, behind: str) -> Op:
-        """Jump."""
+        """Return the site's jump."""
         return self.op(f"b {behind}", 2, f"b.n {behind}")
 
     def patch(self, site: Site, *, open_it: bool) -> list[Op]:
-        """Store a jump or a no-operation of the site's instruction set."""
+        """Store a jump or a no-op of the site's instruction set."""
         if site.mode == "thumb":
             value = 0xBF00 if open_it else 0xE000 | (site.distance - 2) // 2 & 0x7FF
             store = self.op("strh r0, [r1]", 2)
@@ -169,11 +169,11 @@ class _Arm(Vocabulary):
         ]
 
     def flush(self) -> list[Op]:
-        """Let what was stored at r1 be executed."""
+        """Make a store at r1 visible to instruction fetches."""
         raise NotImplementedError
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Execute conditionally: what the condition forbids is fetched all the same."""
+        """Return conditional instructions, which are fetched even if they are not executed."""
         compare = self.op(f"cmp r0, #{rng.randrange(4)}", 2)
         if self.mode == "arm":
             ops = [
@@ -201,37 +201,37 @@ class _Arm(Vocabulary):
 
 
 class ArmLinux(_Arm):
-    """Programs of Linux without a library; ``soft`` calls are armel's."""
+    """Linux programs without a library, for armel (soft float) or armhf."""
 
     modes = ("arm", "thumb")
     emulator = "qemu-arm"
-    # QEMU 7.2 tells the two bytes of Thumb that it could look at with the instruction before them,
-    # and nothing that runs later says whether that one had two bytes or four.
+    # If only two bytes of a Thumb instruction can be fetched, QEMU 7.2 reports them as part of the
+    # instruction before, and nothing later shows whether that one had two bytes or four.
     ends_halfway = False
 
     def __init__(self, name: str) -> None:
-        """Take armel or armhf."""
+        """Choose the tools of ``name``, which is armel or armhf."""
         self.name = name
         self._prefix = "arm-linux-gnueabi" + ("hf" if name == "armhf" else "")
         self.tools = (f"{self._prefix}-gcc", "qemu-arm")
 
     def build(self, source: Path, program: Path, *, writable: bool) -> None:
-        """Assemble and link."""
+        """Assemble and link the program."""
         flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-march=armv7-a"]
         flags += ["-mfpu=vfpv3-d16" if self.name == "armhf" else "-mfloat-abi=soft"]
         flags += ["-Wl,-N"] if writable else []
         run_tool(f"{self._prefix}-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Return what ``nm`` says."""
+        """Return the output of ``nm``."""
         return run_tool(f"{self._prefix}-nm", program)
 
     def head(self) -> list[str]:
-        """Begin the text."""
+        """Return directives that begin the text section."""
         return [".syntax unified", ".globl _start", ".text", ".balign 4096", "text_begin:"]
 
     def call_kernel(self, number: int) -> list[Op]:
-        """Call it."""
+        """Make the system call ``number``."""
         return [
             self.op(f"mov r7, #{number}", 2, f"movs r7, #{number}"),
             self.op("svc #0", 2),
@@ -242,7 +242,7 @@ class ArmLinux(_Arm):
         return self.op(f"movs {register}, #{value}", 2)
 
     def start(self, *, alternate_stack: bool) -> list[Op]:
-        """Install the handler."""
+        """Install the signal handler."""
         ops = []
         if alternate_stack:
             ops += [*self.load("r0", "alternate"), self.set("r1", 0), *self.call_kernel(186)]
@@ -257,11 +257,11 @@ class ArmLinux(_Arm):
         return ops
 
     def end(self) -> list[Op]:
-        """Exit."""
+        """Exit with success."""
         return [self.set("r0", 0), *self.call_kernel(1)]
 
     def data(self) -> str:
-        """Return the action (SIGINFO, ONSTACK, NODEFER, RESTORER) and the buffer."""
+        """Return the signal action (SIGINFO, ONSTACK, NODEFER, RESTORER) and the buffer."""
         return """
         .data
         .balign 4
@@ -274,19 +274,19 @@ stack:  .skip 65536
 """
 
     def faults(self) -> list[Fault]:
-        """Have a breakpoint, too."""
+        """Return the common faults and a breakpoint."""
         return [*super().faults(), Fault("bkpt", (), self.op("bkpt #0", 2))]
 
     def resume(self) -> list[Op]:
-        """Set the saved pc."""
+        """Set the saved program counter to the place to resume."""
         return [self.op("str r9, [r2, #92]", 4)]
 
     def resume_kept(self) -> list[Op]:
-        """Set the saved pc."""
+        """Set the saved program counter to the kept place."""
         return [self.op("str r10, [r2, #92]", 4)]
 
     def fix(self) -> list[Op]:
-        """Set the saved r0."""
+        """Set the saved r0 to the address of the buffer."""
         return [*self.load("r3", "buffer"), self.op("str r3, [r2, #32]", 2)]
 
     def restorer(self) -> list[Op]:
@@ -294,11 +294,11 @@ stack:  .skip 65536
         return self.call_kernel(173)
 
     def raise_signal(self) -> list[Op]:
-        """Send oneself SIGUSR1."""
+        """Send SIGUSR1 to this process."""
         return [*self.call_kernel(20), self.set("r1", 10), *self.call_kernel(37)]
 
     def system_call(self) -> list[Op]:
-        """Ask for the process's number."""
+        """Get the process's ID."""
         return self.call_kernel(20)
 
     def forbid(self, page: str) -> list[Op]:
@@ -307,7 +307,7 @@ stack:  .skip 65536
         return [*self.load("r0", page), *size, self.set("r2", 0), *self.call_kernel(125)]
 
     def fork(self, child: str) -> list[Op]:
-        """Fork."""
+        """Start a child process with fork."""
         return [
             *self.call_kernel(2),
             self.op("cmp r0, #0", 2),
@@ -319,7 +319,7 @@ stack:  .skip 65536
         return [*(self.set(f"r{n}", 0) for n in (1, 2, 3)), *self.call_kernel(114)]
 
     def flush(self) -> list[Op]:
-        """Ask the kernel."""
+        """Call the kernel to make the store at r1 visible to instruction fetches."""
         return [
             self.op("mov r0, r1", 2),
             self.op("adds r1, r1, #4", 2, "adds r1, #4"),
@@ -329,7 +329,7 @@ stack:  .skip 65536
         ]
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Also call a helper of the kernel, which QEMU stands in for: there is no code."""
+        """Also call a kernel helper, which QEMU executes itself without any guest code."""
         if rng.random() < 0.6:
             return super().idiom(rng)
         # __kuser_get_tls, and __kuser_memory_barrier.
@@ -339,30 +339,30 @@ stack:  .skip 65536
 
 
 class CortexM(_Arm):
-    """Firmware, with exceptions in the place of signals."""
+    """Firmware, with exceptions instead of signals."""
 
     name = "Cortex-M"
     tools = ("arm-none-eabi-gcc", "qemu-system-arm")
-    #: Its memory for code can be written, and is large.
+    #: A machine with large, writable code memory.
     machine = "qemu-system-arm -M mps2-an385 -nographic -semihosting"
     modes = ("thumb",)
     has_kernel = False
-    # A fault within the handler of a fault locks the processor up.
+    # A fault in the handler of a fault would lock up the processor.
     fault_handlers = ("skip",)
 
     def build(self, source: Path, program: Path, *, writable: bool) -> None:
-        """Assemble and link."""
+        """Assemble and link the program."""
         del writable
         flags = ["-mcpu=cortex-m3", "-mthumb", "-nostdlib", "-Wl,--build-id=none"]
         flags += ["-Wl,--section-start=.vectors=0", "-Wl,-Ttext=0x1000", "-Wl,-Tdata=0x20000000"]
         run_tool("arm-none-eabi-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Return what ``nm`` says."""
+        """Return the output of ``nm``."""
         return run_tool("arm-none-eabi-nm", program)
 
     def head(self) -> list[str]:
-        """Return the vectors, and begin the text."""
+        """Return the vector table and directives that begin the text section."""
         return [
             ".syntax unified",
             ".globl _start",
@@ -372,11 +372,11 @@ class CortexM(_Arm):
         ]
 
     def start(self, *, alternate_stack: bool) -> list[Op]:
-        """Leave some room on the stack."""
+        """Reserve bytes on the stack."""
         return [Op(f"sub sp, #{128 if alternate_stack else 64}", 2)]
 
     def end(self) -> list[Op]:
-        """Exit by semihosting."""
+        """Exit with a semihosting call."""
         return [Op("movs r0, #0x18", 2), *self.load("r1", "0x20026"), Op("bkpt 0xab", 2)]
 
     def data(self) -> str:
@@ -384,36 +384,36 @@ class CortexM(_Arm):
         return ".data\nbuffer: .skip 64\n"
 
     def bad_address(self) -> tuple[Op, ...]:
-        """Take one at which there is nothing."""
+        """Load r0 with an address without memory."""
         return (Op("movs r0, #0", 2), Op("movt r0, #0x7000", 4))
 
     def nowhere(self) -> tuple[Op, ...]:
-        """Take the same, with the bit of Thumb."""
+        """Load r0 with an address without memory, with the Thumb bit set."""
         return (Op("movs r0, #1", 2), Op("movt r0, #0x7000", 4))
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Also look at a device."""
+        """Also read a device register."""
         if rng.random() < 0.6:
             return super().idiom(rng)
         ops = [*self.load("r3", "0xe000e018"), Op("ldr r1, [r3]", 2)]
         return ops, lambda numbers: numbers
 
     def resume(self) -> list[Op]:
-        """Set the stacked pc."""
+        """Set the stacked program counter to the place to resume."""
         return [Op("str.w r9, [sp, #24]", 4)]
 
     def resume_kept(self) -> list[Op]:
-        """Set the stacked pc."""
+        """Set the stacked program counter to the kept place."""
         return [Op("str.w r10, [sp, #24]", 4)]
 
     def fix(self) -> list[Op]:
-        """Set the stacked r0."""
+        """Set the stacked r0 to the address of the buffer."""
         return [*self.load("r3", "buffer"), Op("str r3, [sp]", 2)]
 
     def raise_signal(self) -> list[Op]:
-        """Call the supervisor."""
+        """Raise a supervisor call."""
         return [Op("svc #0", 2)]
 
     def flush(self) -> list[Op]:
-        """Wait for the store, and fetch anew."""
+        """Wait for the store and discard prefetched instructions."""
         return [Op("dsb", 4), Op("isb", 4)]

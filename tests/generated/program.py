@@ -1,8 +1,8 @@
-"""What generated programs of all architectures have in common.
+"""Random programs whose execution is known, for all architectures.
 
 A program is drawn piece by piece: straight code, loops, branches, calls, faults, signals, stores
-into code. Each piece emits assembly, and knows which of its instructions run, in which order.
-So the instructions that a program executes follow from how it was made, without any emulator.
+into code. Each piece emits assembly and predicts which of its instructions run, in which order.
+So the executed instructions of a program are known without any emulator.
 """
 
 import random
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 PAGE_BYTES = 4096
-#: Loops within loops; as many counters has each vocabulary.
+#: Deepest nesting of loops. Each vocabulary has as many counters.
 MAX_DEPTH = 3
 
 
@@ -32,23 +32,23 @@ class Fault:
     """A way to make an instruction fault."""
 
     name: str
-    #: Before the instruction.
+    #: Instructions that prepare the fault.
     prepare: tuple[Op, ...]
     op: Op
-    #: Whether it runs through when the handler gives its base register a good address.
+    #: True if the instruction succeeds once the handler sets its base register to a valid address.
     fixable: bool = False
-    #: How often the instruction is begun; all but the last time it does its work.
+    #: Number of times that the instruction begins: it succeeds each time but the last one.
     rounds: int = 1
 
 
 @dataclass
 class Site:
-    """An instruction that is a jump forward, until a store makes it do nothing."""
+    """A forward jump that stores replace by a no-op and restore."""
 
     label: str
-    #: What the jump leaves out.
+    #: Instructions between the jump and its target.
     skipped: list[Op]
-    #: Names the mode it is in, for architectures that have some.
+    #: Mode of the instructions, such as ``thumb``; empty if the architecture has only one.
     mode: str
     emitted: bool = False
 
@@ -60,7 +60,7 @@ class Site:
 
 @dataclass
 class Machine:
-    """What runs a program in the abstract."""
+    """An abstract machine that lists the executed instructions."""
 
     #: Numbers of instructions in the order executed; below zero, an instruction of that many
     #: bytes outside the program's text.
@@ -79,46 +79,48 @@ Run = Callable[[Machine], None]
 
 
 class Vocabulary(ABC):
-    """What an architecture has to say: each method gives the instructions for one purpose.
+    """The instructions of one architecture.
 
-    The instructions between two such purposes may change scratch registers, flags and nothing
-    else; handlers find their argument, the saved registers, as long as only `filler` comes before.
+    Each method returns instructions for one purpose, and its docstring says what they do. Fillers
+    are emitted between them and may change only scratch registers and flags. A handler finds its
+    argument, the saved registers, if only fillers were executed before.
     """
 
-    #: As test names and messages have it.
+    #: Name in test names and messages.
     name: str
-    #: What the tests of it need.
+    #: Programs that the tests of the architecture need.
     tools: tuple[str, ...]
     #: The emulator of its Linux programs; empty for firmware.
     emulator: str = ""
-    #: The command of the machine that its firmware runs in; empty for programs of Linux.
+    #: The command that emulates a machine for firmware; empty for Linux programs.
     machine: str = ""
     #: Instructions begin at multiples of this, in each mode.
     units: ClassVar[Mapping[str, int]]
     #: Modes, such as ARM and Thumb.
     modes: tuple[str, ...] = ("",)
-    #: The signal handler's way back, if it lies outside the text.
+    #: Lengths of the instructions that return from a signal handler, if outside the text.
     returns_outside: tuple[int, ...] = ()
-    #: Whether there is a kernel: other processes, signals of other processes.
+    #: True if there is a kernel, with other processes and their signals.
     has_kernel: bool = True
-    #: Whether a conditional branch hops over a jump, which is executed only when it is taken.
+    #: True if loops and branches are a conditional branch over a jump. If the condition holds, the
+    #: jump is not executed.
     hops: bool = False
-    #: Whether an instruction of which only the first bytes can be fetched is told exactly.
+    #: True if recordings are exact when only the first bytes of an instruction can be fetched.
     ends_halfway: bool = True
-    #: Handlers that a fault may have, beside the one that mends it.
+    #: Handlers that a fault may have, besides "fix".
     fault_handlers: tuple[str, ...] = ("skip", "nested")
     mode: str = ""
 
     @abstractmethod
     def build(self, source: Path, program: Path, *, writable: bool) -> None:
-        """Assemble and link; ``writable`` text may be stored into."""
+        """Assemble and link; if ``writable``, the program may store into its text."""
 
     @abstractmethod
     def symbols(self, program: Path) -> str:
-        """Return what ``nm`` says."""
+        """Return the output of ``nm``."""
 
     def command(self, program: Path) -> list[str | Path]:
-        """Return what runs a program."""
+        """Return the command that runs a program."""
         if self.machine:
             return [*shlex.split(self.machine), "-kernel", program]
         return [self.emulator, program]
@@ -141,11 +143,11 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def data(self) -> str:
-        """Return the sections behind the text."""
+        """Return the sections after the text."""
 
     @abstractmethod
     def filler(self, rng: random.Random) -> Op:
-        """Return an instruction that changes nothing that matters."""
+        """Return an instruction that changes only scratch registers, flags and unused memory."""
 
     @abstractmethod
     def jump(self, label: str) -> Op:
@@ -177,9 +179,9 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def expect_fault(self, handler: str, resume: str, *, escaping: bool = False) -> list[Op]:
-        """Say which routine handles the next signal, and where it shall resume.
+        """Select the routine that handles the next signal, and the place to resume.
 
-        An escaping handler goes there itself; else it is where the handler returns to.
+        An escaping handler jumps to that place. Other handlers return to it.
         """
 
     @abstractmethod
@@ -188,27 +190,27 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def faults(self) -> list[Fault]:
-        """Return all ways to fault."""
+        """Return all faults of the current mode."""
 
     @abstractmethod
     def dispatch(self) -> list[Op]:
-        """Go to the routine that is to handle the signal."""
+        """Jump to the routine that handles the signal."""
 
     @abstractmethod
     def resume(self) -> list[Op]:
-        """Let the interrupted code go on where it said."""
+        """Let the handler return to the place to resume."""
 
     @abstractmethod
     def keep_resume(self) -> list[Op]:
-        """Keep where the interrupted code said it would go on, in a handler that itself faults."""
+        """Keep the place to resume, in a handler that itself faults."""
 
     @abstractmethod
     def resume_kept(self) -> list[Op]:
-        """Let the interrupted code go on where it had said."""
+        """Let the handler return to the place that was kept."""
 
     @abstractmethod
     def fix(self) -> list[Op]:
-        """Return the faulting instruction a good address."""
+        """Set the faulting instruction's base register to a valid address."""
 
     @abstractmethod
     def escape(self) -> list[Op]:
@@ -219,19 +221,19 @@ class Vocabulary(ABC):
         """Return from the handler."""
 
     def restorer(self) -> list[Op]:
-        """Return the handler's way back, where it lies in the text (label ``restorer``)."""
+        """Return from the handler by the text's own code (label ``restorer``), if it has such."""
         return []
 
     @abstractmethod
     def raise_signal(self) -> list[Op]:
-        """Send this program a signal; ends with what delivers it."""
+        """Send this program a signal. The last instruction delivers it."""
 
     def system_call(self) -> list[Op]:
-        """Ask the kernel for something harmless."""
+        """Make a harmless system call."""
         return []
 
     def forbid(self, page: str) -> list[Op]:
-        """Take all rights to the page at a label."""
+        """Remove all access rights from the page at a label."""
         raise NotImplementedError(page)
 
     def fork(self, child: str) -> list[Op]:
@@ -244,18 +246,21 @@ class Vocabulary(ABC):
 
     @abstractmethod
     def site(self, site: Site, behind: str) -> Op:
-        """Return a site's jump to the label behind what it leaves out."""
+        """Return a site's jump to the label after the skipped instructions."""
 
     @abstractmethod
     def patch(self, site: Site, *, open_it: bool) -> list[Op]:
-        """Overwrite a site: with what does nothing, or with the jump."""
+        """Overwrite a site with a no-op if ``open_it``, or else with the jump."""
 
     def idiom(self, _rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Return instructions of the architecture's own, and what is executed of their numbers."""
+        """Return instructions typical of the architecture, and a function that lists the executed.
+
+        The function takes the numbers of the instructions and returns those that are executed.
+        """
         return [], lambda numbers: numbers
 
 
-#: What pieces a generator may draw, and how often.
+#: The pieces that a generator may draw, with their relative frequency.
 _WEIGHTS = {
     "straight": 4,
     "branch": 3,
@@ -279,14 +284,14 @@ class Generator:
     def __init__(
         self, vocabulary: Vocabulary, seed: int, without: Collection[str] = frozenset()
     ) -> None:
-        """Draw the program of a seed, ``without`` some pieces."""
+        """Draw the program of a seed, which has none of the pieces ``without``."""
         self.words = vocabulary
         self.without = without
         self.rng = random.Random(f"{vocabulary.name} {seed}")  # noqa: S311
         self.lines: list[str] = []
         self.lengths: list[int] = []
         self.texts: list[str] = []
-        #: Functions and routines that are emitted behind the code that uses them.
+        #: Functions and routines that are emitted after the code that uses them.
         self.later: list[Callable[[], None]] = []
         self.labels = 0
         self.sites: list[Site] = []
@@ -303,7 +308,7 @@ class Generator:
             and name not in without
         }
         self.drawn = sorted(draws | {"straight", "loop"})
-        #: What the program has in the end.
+        #: Pieces that were drawn.
         self.used: set[str] = set()
         self.alternate_stack = self.rng.random() < 0.5
         self.run = self._program()
@@ -332,10 +337,10 @@ class Generator:
     def placed(
         self, items: Sequence[Op | str], at: int | None = None
     ) -> tuple[list[int], list[int]]:
-        """Emit a block, at times so that one of its instructions meets a page's end.
+        """Emit a block, sometimes placed so that one of its instructions touches a page's end.
 
-        That instruction, the ``at``-th or one drawn, straddles it, or begins or ends there. Give
-        the numbers of the way to the block, and of the block.
+        That instruction is the ``at``-th, or a random one. It straddles the page's end, or begins
+        or ends there. Return the numbers of the jump to the block, if any, and of the block.
         """
         ops = [item for item in items if isinstance(item, Op)]
         way: list[int] = []
@@ -359,7 +364,7 @@ class Generator:
     # Pieces.
 
     def block(self, pieces: int, depth: int) -> Run:
-        """Draw some pieces, one behind the other."""
+        """Draw a sequence of pieces."""
         runs = [self.piece(depth) for _ in range(pieces)]
 
         def run(machine: Machine) -> None:
@@ -390,7 +395,7 @@ class Generator:
         return self._all_of(self.fillers(1, 12))
 
     def _long(self, _depth: int) -> Run:
-        """Exceed what an emulator takes for one block."""
+        """Draw straight code that is too long for one block of an emulator."""
         return self._all_of(self.fillers(500, 700))
 
     def _system_call(self, _depth: int) -> Run:
@@ -455,7 +460,7 @@ class Generator:
         return run
 
     def function(self, label: str, mode: str, body: list[Op] | None = None) -> Run:
-        """Emit a function later; return how it runs."""
+        """Emit a function later. Return its run."""
         parts: list[int] = []
 
         def emit() -> None:
@@ -491,7 +496,7 @@ class Generator:
         return run
 
     def _escape(self, _depth: int) -> Run:
-        """Call a function that faults, and that the handler leaves as longjmp does."""
+        """Call a function that faults. Its handler leaves it like longjmp."""
         handler, handle = self.handler("escape")
         resume, function = self.label(), self.label()
         mode = self.rng.choice(self.words.modes)
@@ -527,7 +532,7 @@ class Generator:
         return run
 
     def _beyond(self, _depth: int) -> Run:
-        """Run into a page that may not be fetched: an instruction there is not begun."""
+        """Run into a page that may not be fetched, where no instruction begins."""
         handler, handle = self.handler("skip")
         resume, block, page = self.label(), self.label(), self.label()
         way, head = self.placed(
@@ -595,21 +600,21 @@ class Generator:
         return lambda machine: machine.take(way + numbers)
 
     def _patch(self, _depth: int) -> Run:
-        """Emit a site, a store into one before or behind it, or both in one block."""
+        """Emit a site, a store into a site before or after it, or both in one block."""
         waiting = [site for site in self.sites if not site.emitted and site.mode == self.words.mode]
-        what = self.rng.choice(("site", "patch", "ahead", "behind"))
-        if what == "site" and waiting:
+        choice = self.rng.choice(("site", "patch", "ahead", "behind"))
+        if choice == "site" and waiting:
             return self._emit_site(self.rng.choice(waiting))
-        if what == "patch" and self.sites:
+        if choice == "patch" and self.sites:
             return self._emit_patch(self.rng.choice(self.sites))
         site = Site(self.label(), self.fillers(1, 3), self.words.mode)
         self.sites.append(site)
-        if what == "ahead":
+        if choice == "ahead":
             runs = [self._emit_patch(site), self._emit_site(site)]
-        elif what == "behind":
+        elif choice == "behind":
             runs = [self._emit_site(site), self._emit_patch(site)]
         else:
-            # The site itself comes somewhere behind.
+            # The site itself is emitted somewhere later.
             runs = [self._emit_patch(site)]
 
         def run(machine: Machine) -> None:
@@ -653,7 +658,7 @@ class Generator:
     # Handlers.
 
     def handler(self, kind: str) -> tuple[str, Run]:
-        """Return a routine that handles a signal: its label, and how it runs."""
+        """Return the label and the run of a routine that handles a signal."""
         if kind not in self.handlers:
             label, mode = self.label(), self.rng.choice(self.words.modes)
             self.handlers[kind] = (label, self._handler(kind, label, mode))
@@ -720,7 +725,7 @@ class Generator:
         start = self.emit(words.start(alternate_stack=self.alternate_stack))
         body = self.block(self.rng.randint(6, 12), 0)
         for site in self.sites:
-            # A store wants something to store into.
+            # Stores refer to the site's label, so it must exist.
             if not site.emitted:
                 words.mode = site.mode
                 self.later.append(self._unreached_site(site))
@@ -754,7 +759,7 @@ class Generator:
 
     @property
     def source(self) -> str:
-        """The program as assembly."""
+        """The program as assembly source."""
         lines = [*self.words.head(), *self.lines, f".balign {PAGE_BYTES}, 0", self.words.data()]
         return "\n".join(lines) + "\n"
 

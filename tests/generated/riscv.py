@@ -41,21 +41,21 @@ class RiscV(Vocabulary):
     hops = True
 
     def __init__(self) -> None:
-        """Begin to count the labels of addresses."""
+        """Start with no labels of addresses."""
         self._labels = count()
 
     def build(self, source: Path, program: Path, *, writable: bool) -> None:
-        """Assemble and link."""
+        """Assemble and link the program."""
         flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,--no-relax"]
         flags += ["-Wl,-N"] if writable else []
         run_tool("riscv64-linux-gnu-gcc", *flags, "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Return what ``nm`` says."""
+        """Return the output of ``nm``."""
         return run_tool("riscv64-linux-gnu-nm", program)
 
     def head(self) -> list[str]:
-        """Begin the text."""
+        """Return directives that begin the text section."""
         return [".option norelax", ".globl _start", ".text", ".balign 4096", "text_begin:"]
 
     def set(self, register: str, value: int) -> list[Op]:
@@ -63,7 +63,7 @@ class RiscV(Vocabulary):
         return (_short if value < 32 else _long)(f"li {register}, {value}")
 
     def call_kernel(self, number: int) -> list[Op]:
-        """Call it."""
+        """Make the system call ``number``."""
         return [*self.set("a7", number), *_long("ecall")]
 
     def load(self, register: str, label: str) -> list[Op]:
@@ -75,7 +75,7 @@ class RiscV(Vocabulary):
         ]
 
     def start(self, *, alternate_stack: bool) -> list[Op]:
-        """Install the handler."""
+        """Install the signal handler."""
         ops = []
         if alternate_stack:
             ops += [*self.load("a0", "alternate"), *self.set("a1", 0), *self.call_kernel(132)]
@@ -90,11 +90,11 @@ class RiscV(Vocabulary):
         return ops
 
     def end(self) -> list[Op]:
-        """Exit."""
+        """Exit with success."""
         return [*self.set("a0", 0), *self.call_kernel(93)]
 
     def data(self) -> str:
-        """Return the action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
+        """Return the signal action (SIGINFO, ONSTACK, NODEFER) and the buffer."""
         return """
         .data
         .balign 8
@@ -107,36 +107,36 @@ stack:  .skip 65536
 """
 
     def filler(self, rng: random.Random) -> Op:
-        """Change nothing but a0, a1, t0 to t2 and what lies below the stack."""
+        """Return an instruction that changes at most a0, a1, t0 to t2 and bytes below the stack."""
         return rng.choice(_FILLERS)
 
     def jump(self, label: str) -> Op:
-        """Jump."""
+        """Jump to a label anywhere in the text."""
         return _long(f"j {label}")[0]
 
     def set_counter(self, depth: int, times: int) -> list[Op]:
-        """Load a counter."""
+        """Load a loop's counter."""
         return self.set(_COUNTERS[depth], times)
 
     def count_down(self, depth: int, label: str) -> list[Op]:
-        """Decrement it, and hop over a jump back when it is zero."""
+        """Decrement the counter, and branch over a jump back if it is zero."""
         counter = _COUNTERS[depth]
         return [*_short(f"addi {counter}, -1"), *_long(f"beqz {counter}, .+8", f"j {label}")]
 
     def skip_if_even(self, depth: int, label: str) -> list[Op]:
-        """Test its lowest bit, and hop over a jump when it is set."""
+        """Test the counter's lowest bit, and branch over a jump to the label if it is set."""
         return _long(f"andi t0, {_COUNTERS[depth]}, 1", "bnez t0, .+8", f"j {label}")
 
     def call(self, label: str, _mode: str) -> list[Op]:
-        """Call."""
+        """Call a function."""
         return _long(f"jal ra, {label}")
 
     def enter(self) -> list[Op]:
-        """Keep the way back."""
+        """Save the return address."""
         return _short("addi16sp sp, -16", "sdsp ra, 8(sp)")
 
     def leave(self) -> list[Op]:
-        """Go it."""
+        """Restore the return address and return."""
         return _short("ldsp ra, 8(sp)", "addi16sp sp, 16", "jr ra")
 
     def expect_fault(self, handler: str, resume: str, *, escaping: bool = False) -> list[Op]:
@@ -145,11 +145,11 @@ stack:  .skip 65536
         return [*self.load("s4", handler), *self.load("s5", resume)]
 
     def keep_stack(self) -> list[Op]:
-        """Keep it in s6."""
+        """Keep the stack pointer in s6."""
         return _short("mv s6, sp")
 
     def faults(self) -> list[Fault]:
-        """Faults of memory, undefined instructions and breakpoints."""
+        """Return memory faults, undefined instructions and breakpoints."""
         null = tuple(self.set("a0", 0))
         return [
             Fault("short load", null, _short("ld a1, 0(a0)")[0], fixable=True),
@@ -163,27 +163,27 @@ stack:  .skip 65536
         ]
 
     def dispatch(self) -> list[Op]:
-        """Go to the routine."""
+        """Jump to the routine that handles the signal."""
         return _short("jr s4")
 
     def resume(self) -> list[Op]:
-        """Set the saved pc."""
+        """Set the saved program counter to the place to resume."""
         return _long("sd s5, 176(a2)")
 
     def keep_resume(self) -> list[Op]:
-        """Keep it in s6."""
+        """Keep the place to resume in s6."""
         return _short("mv s6, s5")
 
     def resume_kept(self) -> list[Op]:
-        """Set the saved pc."""
+        """Set the saved program counter to the kept place."""
         return _long("sd s6, 176(a2)")
 
     def fix(self) -> list[Op]:
-        """Set the saved a0."""
+        """Set the saved a0 to the address of the buffer."""
         return [*self.load("a3", "buffer"), *_long("sd a3, 256(a2)")]
 
     def escape(self) -> list[Op]:
-        """Jump out."""
+        """Restore the stack pointer and jump to the place to resume."""
         return _short("mv sp, s6", "jr s5")
 
     def handler_return(self) -> list[Op]:
@@ -191,11 +191,11 @@ stack:  .skip 65536
         return _short("jr ra")
 
     def raise_signal(self) -> list[Op]:
-        """Send oneself SIGUSR1."""
+        """Send SIGUSR1 to this process."""
         return [*self.call_kernel(172), *self.set("a1", 10), *self.call_kernel(129)]
 
     def system_call(self) -> list[Op]:
-        """Ask for the process's number."""
+        """Get the process's ID."""
         return self.call_kernel(172)
 
     def forbid(self, page: str) -> list[Op]:
@@ -204,7 +204,7 @@ stack:  .skip 65536
         return [*self.load("a0", page), *size, *self.call_kernel(226)]
 
     def fork(self, child: str) -> list[Op]:
-        """Clone with SIGCHLD."""
+        """Start a child process with clone and SIGCHLD."""
         return [
             *self.set("a0", 17),
             *(op for n in (1, 2, 3, 4) for op in self.set(f"a{n}", 0)),
@@ -217,11 +217,11 @@ stack:  .skip 65536
         return [*(op for n in (1, 2, 3) for op in self.set(f"a{n}", 0)), *self.call_kernel(260)]
 
     def site(self, _site: Site, behind: str) -> Op:
-        """Jump with an instruction of full length."""
+        """Return the site's jump, as an instruction of full length."""
         return _long(f"j {behind}")[0]
 
     def patch(self, site: Site, *, open_it: bool) -> list[Op]:
-        """Store a jump or a no-operation, and let it be fetched anew."""
+        """Store a jump or a no-op, and make it visible to instruction fetches."""
         value = 0x13 if open_it else (4 + site.distance) // 2 << 21 | 0x6F
         low = (value & 0xFFF ^ 0x800) - 0x800
         high = (value - low) >> 12 & 0xFFFFF

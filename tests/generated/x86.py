@@ -50,20 +50,20 @@ class X86(Vocabulary):
     units: ClassVar[Mapping[str, int]] = {"": 1}
 
     def build(self, source: Path, program: Path, *, writable: bool) -> None:
-        """Assemble and link."""
+        """Assemble and link the program."""
         flags = ["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none"]
         run_tool("gcc", *flags, *(["-Wl,-N"] if writable else []), "-o", program, source)
 
     def symbols(self, program: Path) -> str:
-        """Return what ``nm`` says."""
+        """Return the output of ``nm``."""
         return run_tool("nm", program)
 
     def head(self) -> list[str]:
-        """Begin the text."""
+        """Return directives that begin the text section."""
         return [".globl _start", ".text", ".balign 4096", "text_begin:"]
 
     def start(self, *, alternate_stack: bool) -> list[Op]:
-        """Install the handler, and forbid the page behind the buffer."""
+        """Install the signal handler, and forbid access to the page after the buffer."""
         ops = self.forbid("guard")
         if alternate_stack:
             ops += [
@@ -84,7 +84,7 @@ class X86(Vocabulary):
         return ops
 
     def end(self) -> list[Op]:
-        """Exit."""
+        """Exit with success."""
         return [_load("eax", 60), Op("xor %edi, %edi", 2), Op("syscall", 2)]
 
     def data(self) -> str:
@@ -104,37 +104,37 @@ strings: .skip 4096
 """
 
     def filler(self, rng: random.Random) -> Op:
-        """Change nothing but rcx, rsi, r8, r9 and the buffer."""
+        """Return an instruction that changes at most rcx, rsi, r8, r9 and the buffer."""
         return rng.choice(_FILLERS)
 
     def jump(self, label: str) -> Op:
-        """Jump."""
+        """Jump to a label anywhere in the text."""
         return Op(f"{{disp32}} jmp {label}", 5)
 
     def set_counter(self, depth: int, times: int) -> list[Op]:
-        """Load a counter."""
+        """Load a loop's counter."""
         return [_load(_COUNTERS[depth][1:], times)]
 
     def count_down(self, depth: int, label: str) -> list[Op]:
-        """Decrement it, and branch back."""
+        """Decrement the counter, and branch back unless it is zero."""
         length = 3 if depth == 2 else 2
         return [Op(f"dec {_COUNTERS[depth]}", length), Op(f"{{disp32}} jnz {label}", 6)]
 
     def skip_if_even(self, depth: int, label: str) -> list[Op]:
-        """Test its lowest bit."""
+        """Test the counter's lowest bit, and branch to the label if it is clear."""
         length = 7 if depth == 2 else 6
         return [Op(f"test $1, {_COUNTERS[depth]}", length), Op(f"{{disp32}} jz {label}", 6)]
 
     def call(self, label: str, _mode: str) -> list[Op]:
-        """Call."""
+        """Call a function."""
         return [Op(f"call {label}", 5)]
 
     def enter(self) -> list[Op]:
-        """Push something."""
+        """Push a register."""
         return [Op("push %rax", 1)]
 
     def leave(self) -> list[Op]:
-        """Pop it, and return."""
+        """Pop the register and return."""
         return [Op("pop %rcx", 1), Op("ret", 1)]
 
     def expect_fault(self, handler: str, resume: str, *, escaping: bool = False) -> list[Op]:
@@ -143,11 +143,11 @@ strings: .skip 4096
         return [Op(f"lea {handler}(%rip), %r12", 7), Op(f"lea {resume}(%rip), %r13", 7)]
 
     def keep_stack(self) -> list[Op]:
-        """Keep it in r14."""
+        """Keep the stack pointer in r14."""
         return [Op("mov %rsp, %r14", 3)]
 
     def faults(self) -> list[Fault]:
-        """Faults of memory, of undefined, forbidden and dividing instructions, and a trap."""
+        """Return memory faults, undefined, privileged and dividing instructions, and a trap."""
         null = (Op("xor %eax, %eax", 2),)
         return [
             Fault("load", null, Op("mov (%rax), %ecx", 2), fixable=True),
@@ -168,27 +168,27 @@ strings: .skip 4096
         ]
 
     def dispatch(self) -> list[Op]:
-        """Go to the routine."""
+        """Jump to the routine that handles the signal."""
         return [Op("jmp *%r12", 3)]
 
     def resume(self) -> list[Op]:
-        """Set the saved rip."""
+        """Set the saved rip to the place to resume."""
         return [Op("mov %r13, 168(%rdx)", 7)]
 
     def keep_resume(self) -> list[Op]:
-        """Keep it in r14."""
+        """Keep the place to resume in r14."""
         return [Op("mov %r13, %r14", 3)]
 
     def resume_kept(self) -> list[Op]:
-        """Set the saved rip."""
+        """Set the saved rip to the kept place."""
         return [Op("mov %r14, 168(%rdx)", 7)]
 
     def fix(self) -> list[Op]:
-        """Set the saved rax."""
+        """Set the saved rax to the address of the buffer."""
         return [Op("lea buffer(%rip), %rcx", 7), Op("mov %rcx, 144(%rdx)", 7)]
 
     def escape(self) -> list[Op]:
-        """Jump out."""
+        """Restore the stack pointer and jump to the place to resume."""
         return [Op("mov %r14, %rsp", 3), Op("jmp *%r13", 3)]
 
     def handler_return(self) -> list[Op]:
@@ -200,7 +200,7 @@ strings: .skip 4096
         return [_load("eax", 15), Op("syscall", 2)]
 
     def raise_signal(self) -> list[Op]:
-        """Send oneself SIGUSR1."""
+        """Send SIGUSR1 to this process."""
         return [
             _load("eax", 39),
             Op("syscall", 2),
@@ -211,7 +211,7 @@ strings: .skip 4096
         ]
 
     def system_call(self) -> list[Op]:
-        """Ask for the process's number."""
+        """Get the process's ID."""
         return [_load("eax", 39), Op("syscall", 2)]
 
     def forbid(self, page: str) -> list[Op]:
@@ -225,7 +225,7 @@ strings: .skip 4096
         ]
 
     def fork(self, child: str) -> list[Op]:
-        """Fork."""
+        """Start a child process with fork."""
         return [
             _load("eax", 57),
             Op("syscall", 2),
@@ -245,11 +245,11 @@ strings: .skip 4096
         ]
 
     def site(self, _site: Site, behind: str) -> Op:
-        """Jump with a short displacement."""
+        """Return the site's jump, with a short displacement."""
         return Op(f"{{disp8}} jmp {behind}", 2)
 
     def patch(self, site: Site, *, open_it: bool) -> list[Op]:
-        """Store a jump, or a no-operation of the same length."""
+        """Store a jump, or a no-op of the same length."""
         value = 0x9066 if open_it else 0xEB | site.distance << 8
         return [Op(f"movw ${value}, {site.label}(%rip)", 9)]
 

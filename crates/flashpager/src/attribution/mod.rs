@@ -23,7 +23,7 @@ use owners::Owners;
 
 pub use owners::{GroupBy, OwnerInfo};
 
-/// Misses in unnamed code get a note if they are more than one in this many.
+/// Misses in code without a symbol get a note if they are more than one in this many.
 const NOTABLE: u64 = 10;
 
 /// Code of a program, and the faults that executing or reading it caused.
@@ -101,7 +101,8 @@ impl Tally {
         *self.classes.entry(FaultClass::of(&fault.access, fault.search)).or_default() += 1;
     }
 
-    /// The sum of the faults' prices, in a fixed order: so rounding is the same each time.
+    /// The sum of the faults' prices. It is added up in a fixed order, so that rounding is the same
+    /// each time.
     fn fault_ns(&self, price: impl Fn(&FaultClass) -> f64) -> f64 {
         let mut classes: Vec<(&FaultClass, &u64)> = self.classes.iter().collect();
         classes.sort_unstable();
@@ -189,7 +190,7 @@ fn tally_faults(
             tally.read_misses += u64::from(is_read.get());
         }
     };
-    // Read in step with the replay. An error here ends the replay, too.
+    // The marks are read in step with the replay, which an error in them ends, too.
     let mut marks = trace.has_reads().then(|| MarkReader::of(trace)).transpose()?;
     let events = Events {
         critical_block_bytes: None,
@@ -259,7 +260,7 @@ impl<'t> MarkReader<'t> {
     }
 }
 
-/// A note on the image with most misses in code that no symbol names, if they are many.
+/// A note on the image with most misses in code without a symbol; `None` if they are few.
 fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     let all: u64 = misses.iter().sum();
     let mut of_images: BTreeMap<String, u64> = BTreeMap::new();
@@ -279,9 +280,9 @@ fn nameless(owners: &Owners, misses: &[u64]) -> Option<String> {
     })
 }
 
-/// The attribution of a whole that is `factor` times the sum of `parts`, and that has the result
-/// `evaluation`. Each part comes with the attribution of its warm-up, which is subtracted. `error`
-/// gives the error of a time by its values in the parts.
+/// The attribution of a whole trace, estimated as `factor` times the sum of sampled `parts`. Each
+/// part comes with the attribution of its warm-up, which is subtracted. `evaluation` is the result
+/// of the whole trace. `error` returns the error of a time from its values in the parts.
 pub(crate) fn merged(
     mut parts: Vec<(Attribution, Attribution)>,
     evaluation: Evaluation,
@@ -366,10 +367,10 @@ impl Owner {
         ]
     }
 
-    fn combine(&mut self, other: &Self, how: fn(u64, u64) -> u64) {
+    fn combine(&mut self, other: &Self, operation: fn(u64, u64) -> u64) {
         let mut other = other.clone();
         for (sum, count) in self.counts().into_iter().zip(other.counts()) {
-            *sum = how(*sum, *count);
+            *sum = operation(*sum, *count);
         }
     }
 

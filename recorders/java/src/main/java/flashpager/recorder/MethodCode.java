@@ -8,15 +8,15 @@ import java.util.Set;
 import org.objectweb.asm.ClassReader;
 
 /**
- * A method's bytecode, cut into blocks: pieces that are executed from their first instruction to
- * the last, except for exceptions that the JVM throws by itself. Offsets are those of the class
- * file.
+ * A method's bytecode, cut into blocks. A block is executed from its first instruction to its last
+ * one, unless the JVM itself throws an exception. Offsets are relative to the method's code in the
+ * class file.
  */
 final class MethodCode {
-    /** A block's first instruction enters the method. */
+    /** Flag of the block with which the method is entered. */
     static final int ENTERS = 1;
 
-    /** A block's last instruction returns from the method. */
+    /** Flag of a block whose last instruction returns from the method. */
     static final int RETURNS = 2;
 
     private final String owner;
@@ -25,7 +25,7 @@ final class MethodCode {
     private final byte[] label;
     private final int bytes;
 
-    /** Index of the block that begins at an instruction (not byte), or -1. */
+    /** By instruction (not byte): index of the block that begins there, or -1. */
     private final int[] blockAt;
 
     private int blocks;
@@ -58,7 +58,7 @@ final class MethodCode {
         blockAt = new int[bytecode.instructions()];
         Arrays.fill(blockAt, -1);
         if (entryApart) {
-            blocks = 1; // of 0 bytes, at the start
+            blocks = 1; // the entry block, which has no bytes
         }
         int instruction = 0;
         int last = 0;
@@ -151,9 +151,9 @@ final class MethodCode {
         return -1;
     }
 
-    private void finish(int end, int does) {
+    private void finish(int end, int flag) {
         ends[blocks - 1] = end;
-        flags[blocks - 1] |= does;
+        flags[blocks - 1] |= flag;
     }
 
     /** Returns the class's name as in the class file, with slashes. */
@@ -187,8 +187,8 @@ final class MethodCode {
     }
 
     /**
-     * Whether block 0 only reports that the method is entered: its code begins with a loop, whose
-     * first block is executed again and again.
+     * Returns true if block 0 has no bytes and only reports that the method is entered. This is so
+     * if the code begins with a loop, whose first block is executed repeatedly.
      */
     boolean entryApart() {
         return entryApart;
@@ -214,7 +214,7 @@ final class MethodCode {
         return instructions[block];
     }
 
-    /** Returns what a block does: {@link #ENTERS}, {@link #RETURNS}. */
+    /** Returns the flags of a block: {@link #ENTERS} and {@link #RETURNS}. */
     int flags(int block) {
         return flags[block];
     }

@@ -7,9 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
 /**
- * Writes records with {@link Stream} and prints each in hexadecimal, after the magic. An argument
- * is one record, its fields apart by tabs: {@code META text}, {@code METHOD address size name},
- * {@code BLOCK address size instructions does}, {@code THREAD number before name}.
+ * Writes records with {@link Stream} and prints the magic and each record in hexadecimal. An
+ * argument is one record, with fields separated by tabs: {@code META text}, {@code METHOD address
+ * size name}, {@code BLOCK address size instructions flags}, {@code THREAD number before name}.
  */
 final class StreamTool {
     private static final int USED_AT = 8;
