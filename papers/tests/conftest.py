@@ -1,4 +1,4 @@
-"""Fixtures of all tests, for those of the papers."""
+"""Fixtures of the main tests that the papers' tests use."""
 
 import pytest
 

@@ -91,7 +91,7 @@ stack:  .skip 65536
 """
 
     def filler(self, rng: random.Random) -> Op:
-        """Return an instruction that changes x0, x1, x3, x9 to x11, flags or bytes below the stack."""
+        """Return an instruction that changes x0, x1, x3, x9-x11, flags or bytes below the stack."""
         return Op(rng.choice(_FILLERS), 4)
 
     def jump(self, label: str) -> Op:

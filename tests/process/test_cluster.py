@@ -1,4 +1,4 @@
-"""Cells on a Dask cluster: the same rows as here, whoever dies."""
+"""Explorations on a Dask cluster, which give the same rows even if a worker dies."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ LISTS = (
     *("--cache", "1K,2K,4K", "--cache-page", "32,64,128,256", "--policy", "lru,clock,min"),
     *("--part", "K9F1208Q0B,MT29F2G08AAC"),
 )
-#: A cell takes tenths of a second or more.
+#: A space whose cells take tenths of a second or more each.
 LONG = Space(
     cache_bytes="1K,2K,3K,4K,6K,8K", cache_page_bytes="16,32,64", policy="lru,clock,min,fifo"
 )
@@ -47,14 +47,14 @@ def _cluster() -> Iterator[LocalCluster]:
 
 
 def test_a_worker_is_killed_midway(cluster: LocalCluster) -> None:
-    """Its cells are replayed by others, and the rows are those of this machine."""
+    """Other workers replay the cells of a killed one, and the rows equal the local ones."""
     trace = Trace.open(BZIP2)
     expected = explore(trace, LONG)
     killed: list[int] = []
     lost: list[Any] = []
 
     def kill(finished: float, _all: int) -> None:
-        # None is finished at first.
+        # The first call comes before a cell is finished.
         if finished == 0 or killed:
             return
         nannies = {nanny.worker_address: nanny for nanny in cluster.workers.values()}
@@ -73,7 +73,7 @@ def test_a_worker_is_killed_midway(cluster: LocalCluster) -> None:
 
 
 def test_the_command(cluster: LocalCluster, tmp_path: Path) -> None:
-    """The same file with and without a cluster; a relative path is ours, not a worker's."""
+    """The command writes the same table with a cluster; relative paths are the caller's."""
     here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
     shutil.copy(CARD, tmp_path / "own.trace")
     quiet = flashpager("explore", "own.trace", *LISTS, "-o", here, cwd=tmp_path)
@@ -92,7 +92,7 @@ def _without_progress(printed: str) -> list[str]:
 
 
 def test_local() -> None:
-    """A cluster of this machine's own, for one call."""
+    """``--cluster local`` starts a cluster on this machine for one call."""
     done = flashpager("explore", CARD, *LISTS, "--json", "--cluster", "local")
     here = flashpager("explore", CARD, *LISTS, "--json")
     assert done.json == here.json
@@ -102,12 +102,12 @@ def test_local() -> None:
 def test_several_traces_and_parts_of_ones_own(
     cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parts that are files are sent, and rows call them as their user does."""
+    """Part files are sent to the workers, and the rows name them as the user did."""
     catalog = (ROOT / "parts" / "K9F1208Q0B.toml").read_text(encoding="utf-8")
     (tmp_path / "own.toml").write_text(catalog.replace("K9F1208Q0B", "MY-NAND"), encoding="utf-8")
     shutil.copy(ROOT / "parts" / "NOR-CARDIS.toml", tmp_path / "nor.toml")
     other = import_csv(tmp_path, "0,64\n512,64\n" * 100, "other.trace")
-    # Workers were started elsewhere.
+    # The workers have another current directory.
     monkeypatch.chdir(tmp_path)
     traces = [Trace.open(CARD), Trace.open(other.name)]
     space = Space(Design(nor="nor.toml"), part="own.toml,W25N01GV", policy="lru,clock")
@@ -120,7 +120,7 @@ def test_several_traces_and_parts_of_ones_own(
 
 
 def test_what_a_worker_finds_wrong(cluster: LocalCluster, tmp_path: Path) -> None:
-    """It is told as it would be here, with the names of here."""
+    """An error of a worker has the same message as a local one, with the user's file names."""
     good = import_csv(tmp_path, "0,64\n512,64\n" * 1000, "good.trace")
     trace = Trace.open(good)
     designs = Space(policy="lru").possible_designs().possible
@@ -140,14 +140,14 @@ def test_what_a_worker_finds_wrong(cluster: LocalCluster, tmp_path: Path) -> Non
 
 
 def test_another_version(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of another version would be other rows."""
+    """A worker with another version of flashpager is refused."""
     monkeypatch.setattr("flashpager._engine.version", lambda: "0.0.7")
     with pytest.raises(FlashpagerError, match=r"has flashpager .*, not 0\.0\.7 as here"):
         explore(Trace.open(CARD), Space(), cluster=cluster.scheduler_address)
 
 
 def test_unreachable() -> None:
-    """One line, soon."""
+    """A wrong or unreachable address gives one line without a long wait."""
     for address, words in (
         ("tcp://127.0.0.1:9", ["tcp://127.0.0.1:9: no Dask scheduler"]),
         ("tcp://127.0.0.1", ["missing port"]),
@@ -158,7 +158,7 @@ def test_unreachable() -> None:
 
 
 def test_without_dask(tmp_path: Path) -> None:
-    """Whoever has no Dask is told how to get it."""
+    """Without Dask, the message shows how to install it."""
     (tmp_path / "distributed.py").write_text("raise ImportError('not there')", encoding="ascii")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     done = process("explore", CARD, "--cluster", "local", env={"PYTHONPATH": path}, code=2)
@@ -166,7 +166,7 @@ def test_without_dask(tmp_path: Path) -> None:
 
 
 def test_nothing_of_dask_without_the_flag() -> None:
-    """The flag alone brings Dask in."""
+    """Without --cluster, Dask is not imported."""
     program = (
         "import sys\n"
         "from flashpager.cli import main\n"
@@ -189,9 +189,9 @@ def test_nothing_of_dask_without_the_flag() -> None:
 
 
 def test_interrupted(cluster: LocalCluster, tmp_path: Path) -> None:
-    """Ctrl-C, which a terminal sends to all processes of a command, leaves one line.
+    """Ctrl-C, which a terminal sends to all processes of a command, prints one line.
 
-    What was finished is found again.
+    The next call goes on from the finished cells.
     """
     table = tmp_path / "table.parquet"
     kept = tmp_path / ".table.parquet.cells"

@@ -1,4 +1,4 @@
-"""Recordings of Java programs, compared with what a debugger sees and javap says."""
+"""Recordings of Java programs, compared with a debugger's steps and the output of javap."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ from tests.conftest import ROOT, Finished, fails, flashpager, need, runs_of
 
 SOURCES = ROOT / "tests" / "java_programs"
 
-#: A method whose calls leave no room for more within the 64 KiB that it may have.
+#: A class with a method so close to the JVM's limit of 64 KiB that the recorder's calls do not fit.
 BIG = """
 public class Big {
     static int count;
@@ -39,10 +39,10 @@ PRIMITIVE = {
     "Z": "boolean",
 }
 
-#: Bytes of invokestatic and invokevirtual.
+#: Length of an invokestatic or invokevirtual instruction in bytes.
 INVOKE_BYTES = 3
 
-#: A class of 1996, whose method begins with a loop, and calls a subroutine as none does now:
+#: A class in the format of 1996. Its method begins with a loop and calls a subroutine with jsr:
 #:
 #:  0 iinc 0 -1    6 iload_0   10 jsr 15    15 astore_w 300
 #:  3 jsr 15       7 ifgt 0    13 iload_0   19 iinc 0 0
@@ -57,7 +57,7 @@ OLD = bytes.fromhex(
 
 @pytest.fixture(scope="session")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All programs, compiled."""
+    """Return the folder of all compiled programs."""
     need("java", "javac", "javap", "mvn")
     folder = tmp_path_factory.mktemp("classes")
     big = folder / "Big.java"
@@ -77,16 +77,16 @@ class Recorded:
 
     @cached_property
     def info(self) -> TraceInfo:
-        """What the trace says of itself."""
+        """The trace's metadata."""
         return Trace.open(self.trace).info
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """All runs."""
+        """All runs of the trace, as offset and length."""
         return runs_of(self.trace)
 
     def place(self, method: str) -> tuple[int, int]:
-        """Where a method lies, and its bytes."""
+        """Return the offset and the length of a method in the image."""
         found = [
             (symbol.offset, symbol.bytes)
             for symbol in self.info.images[0].symbols
@@ -96,7 +96,7 @@ class Recorded:
         return found[0]
 
     def begun(self, method: str) -> int:
-        """How often a method's first bytecode was executed."""
+        """Return how often a method's first bytecode was executed."""
         start, _ = self.place(method)
         return sum(offset <= start < offset + length for offset, length in self.runs)
 
@@ -125,7 +125,7 @@ def spelled(descriptor: str) -> str:
 
 
 def offsets(classes: Path, name: str) -> dict[str, list[int]]:
-    """Return where javap says that the bytecodes of all methods are, of classes so named."""
+    """Return the offsets of all bytecodes by method, as javap lists them for classes ``name*``."""
     files = [*classes.glob(f"{name}*.class")]
     text = subprocess.run(
         ["javap", "-c", "-p", "-s", *files], check=True, capture_output=True, text=True
@@ -147,7 +147,7 @@ def offsets(classes: Path, name: str) -> dict[str, list[int]]:
 
 
 def joined(pieces: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join pieces that follow one another."""
+    """Join adjacent pieces to runs."""
     runs: list[tuple[int, int]] = []
     for offset, length in pieces:
         if runs and sum(runs[-1]) == offset:
@@ -159,7 +159,7 @@ def joined(pieces: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @pytest.fixture(scope="session")
 def steps(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int]]:
-    """Every bytecode of Steps in the order executed: a debugger's view."""
+    """Return every bytecode of Steps in execution order, as method and offset from a debugger."""
     places = tmp_path_factory.mktemp("debugger") / "places"
     places.write_text(
         "".join(
@@ -168,13 +168,13 @@ def steps(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple
             for offset in found
         )
     )
-    seen = subprocess.run(
+    output = subprocess.run(
         ["java", "-cp", classes, "Debugger", "Steps", classes, places],
         check=True,
         capture_output=True,
         text=True,
     ).stdout
-    lines = (line.rpartition(" ") for line in seen.splitlines())
+    lines = (line.rpartition(" ") for line in output.splitlines())
     return [(name, int(offset)) for name, _, offset in lines]
 
 
@@ -182,7 +182,7 @@ def steps(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple
 def test_every_bytecode_in_order(
     classes: Path, steps: list[tuple[str, int]], tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    """A trace has what a debugger sees, stop by stop, whatever the JVM makes of the code."""
+    """A trace equals a debugger's steps, whether the JVM compiles the code or interprets it."""
     recorded = record(classes, tmp_path, "Steps", options=options)
     info = recorded.info
     listed = offsets(classes, "Steps")
@@ -197,7 +197,7 @@ def test_every_bytecode_in_order(
 
 
 def test_all_else_stays_as_it_is(classes: Path, tmp_path: Path) -> None:
-    """Output and stack traces stay byte for byte; errors of the JVM and interrupts do no harm."""
+    """Recording changes neither output nor stack traces, even with JVM errors and interrupts."""
     plain = subprocess.run(
         ["java", "-Xmx64m", "-cp", classes, "Trouble"], check=False, capture_output=True
     )
@@ -206,7 +206,7 @@ def test_all_else_stays_as_it_is(classes: Path, tmp_path: Path) -> None:
     assert recorded.done.err.startswith(plain.stderr.decode())
     assert plain.stdout.count(b"after all") == 4
     assert recorded.info.ending.failure == f"exit status {plain.returncode}"
-    # A block counts whole, wherever in it the JVM throws, but only a return returns.
+    # A block in which the JVM throws counts as executed to its end, but not as a return.
     start, length = recorded.place("Trouble.whole(int[],int)")
     assert recorded.runs.count((start, length - 1)) == 2
     assert recorded.runs.count((start, length)) == 1
@@ -224,7 +224,7 @@ def test_all_else_stays_as_it_is(classes: Path, tmp_path: Path) -> None:
 def test_nothing_is_lost_at_the_end(
     classes: Path, tmp_path: Path, end: str, last: str, ending: str
 ) -> None:
-    """However a program ends, its last call is the last thing in the trace."""
+    """However a program ends, the trace ends with its last call."""
     recorded = record(classes, tmp_path, "Ends", end)
     assert recorded.begun("Ends.step()") == 12_345
     assert recorded.info.ending.failure == ending
@@ -237,7 +237,7 @@ def test_nothing_is_lost_at_the_end(
 
 
 def test_threads_apart(classes: Path, tmp_path: Path) -> None:
-    """Each thread has its own trace, the one that ran first that of the name asked for."""
+    """Each thread has its own trace; the first thread's has the requested name."""
     first = record(classes, tmp_path, "Threads")
     assert first.begun("Threads.step()") == 1000
     worker = Recorded(first.done, tmp_path / "app.worker.trace")
@@ -248,20 +248,20 @@ def test_threads_apart(classes: Path, tmp_path: Path) -> None:
 
 
 def test_one_stream(classes: Path, tmp_path: Path) -> None:
-    """All threads in one trace, none of their blocks lost."""
+    """With --one-stream, one trace has the blocks of all threads."""
     recorded = record(classes, tmp_path, "Threads", flags=("--one-stream",))
     assert [path.name for path in tmp_path.iterdir()] == ["app.trace"]
     assert recorded.begun("Threads.step()") == 121_000
 
 
 def test_more_threads_than_are_told_apart(classes: Path, tmp_path: Path) -> None:
-    """Threads beyond 64 at a time are named, and the program runs; those that end make room."""
+    """Threads beyond 64 at a time run unrecorded and are listed; ended threads make room."""
     recorded = record(classes, tmp_path, "Threads", "70")
     assert recorded.info.thread == "main"
     left_out = recorded.info.left_out
     assert len(left_out) == 71 - 64
-    why = "more than 64 threads at a time"
-    assert all(re.fullmatch(rf"thread number \d+: {why}", what) for what in left_out)
+    reason = "more than 64 threads at a time"
+    assert all(re.fullmatch(rf"thread number \d+: {reason}", entry) for entry in left_out)
     assert len(list(tmp_path.iterdir())) == 64 + 70
     later = Recorded(recorded.done, tmp_path / "app.later-69.trace")
     assert later.info.thread == "later 69"
@@ -269,7 +269,7 @@ def test_more_threads_than_are_told_apart(classes: Path, tmp_path: Path) -> None
 
 
 def test_classes_by_name(classes: Path, tmp_path: Path) -> None:
-    """A class brings those nested in it; the JDK's can be had, but for what the recorder uses."""
+    """A class includes nested ones; JDK classes can be named, except those the recorder uses."""
     flags = ("--include", "Steps$Base,java.util.ArrayList,java.nio.*", "--keep", "all")
     recorded = record(classes, tmp_path, "Steps", flags=flags)
     names = [symbol.name for symbol in recorded.info.images[0].symbols]
@@ -279,12 +279,12 @@ def test_classes_by_name(classes: Path, tmp_path: Path) -> None:
     assert not owners & {"Steps", "Steps$Inner"}
     assert recorded.info.left_out == ["java.nio.*: the recorder itself uses it"]
     assert recorded.begun("Steps$Base.<init>(boolean)") == 3
-    # What the recorder itself executes of a JDK class would be hundreds more.
+    # The recorder's own calls of this JDK class would add hundreds.
     assert recorded.begun("java.util.ArrayList.isEmpty()") < 100
 
 
 def test_a_class_without_room_is_left_out(classes: Path, tmp_path: Path) -> None:
-    """A method too long to be recorded runs all the same, and its class is named."""
+    """A class with a method too long to be recorded runs unrecorded and is named."""
     recorded = record(classes, tmp_path, "Big")
     assert recorded.done.out == f"{BIG_CALLS}\n"
     assert recorded.info.left_out == ["Big: a method has no room for the recorder's calls"]
@@ -293,7 +293,7 @@ def test_a_class_without_room_is_left_out(classes: Path, tmp_path: Path) -> None
 
 
 def test_corners(classes: Path, tmp_path: Path) -> None:
-    """Classes that must be left out run, and no thread falls silent."""
+    """Classes that cannot be recorded run, and their threads are still recorded elsewhere."""
     recorded = record(classes, tmp_path, "Corners", options=("-Xint",))
     assert recorded.done.out == "alone\n"
     assert recorded.info.left_out == [
@@ -305,7 +305,7 @@ def test_corners(classes: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_recorded_is_refused(classes: Path, tmp_path: Path) -> None:
-    """What is no jar, and a JVM too old, are refused in one line."""
+    """A file that is no jar and a JVM that is too old are refused in one line."""
     trace = tmp_path / "app.trace"
     start = ("record", "--java", "-o", trace, "--")
     text = tmp_path / "app.jar"

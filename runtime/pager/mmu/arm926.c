@@ -52,7 +52,7 @@
 #error "FP_ARM926_CODE is where a page begins"
 #endif
 
-/* For functions with instructions that Thumb does not have. */
+/* An attribute of functions with instructions that Thumb does not have. */
 #ifdef __thumb__
 #define IN_ARM_STATE __attribute__((target("arm"), noinline))
 #else
@@ -195,7 +195,7 @@ IN_ARM_STATE FP_PAGER_API void fp_arm926_start(uint32_t *level_1)
 
 __attribute__((used)) static void prefetch_abort(uint32_t pc)
 {
-    /* For an address below the image the page is far behind it. */
+    /* An address below the image wraps around to a page far after it, which is refused. */
     int error = FAULT_AT(pc - FP_ARM926_CODE);
     if (error)
         fp_arm926_failed(pc, pc, error);
@@ -226,7 +226,7 @@ static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
 #endif
     if (!error) {
 #if FP_ARM926_PAGES_READS
-        /* The block that is read is there, though the rest of the page may not be. */
+        /* The block that is read has arrived, though the rest of the page may not have. */
         const uint8_t *in_frame = fp_mmu_bytes(fp_mmu_frame(page) - 1u);
 #else
         const uint8_t *in_frame = fp_pager_peek(page);
@@ -240,28 +240,28 @@ static int read_code(uint32_t address, uint_fast8_t size, uint32_t *value)
     return error;
 }
 
-/* Returns the operand of ldr that is a shifted register. */
+/* Returns the offset of an ldr instruction that is a shifted register. */
 static uint32_t shifted(uint32_t instruction, const uint32_t *registers, uint32_t status)
 {
     const uint32_t value = registers[instruction & 15u];
-    const uint32_t by = instruction >> 7 & 31u;
+    const uint32_t shift = instruction >> 7 & 31u;
     switch (instruction >> 5 & 3u) {
     case 0:
-        return value << by;
+        return value << shift;
     case 1:
-        return by ? value >> by : 0;
+        return shift ? value >> shift : 0;
     case 2:
-        return (value >> (by ? by : 31u)) | (value >> 31 ? ~(UINT32_MAX >> (by ? by : 31u)) : 0);
+        return (value >> (shift ? shift : 31u)) | (value >> 31 ? ~(UINT32_MAX >> (shift ? shift : 31u)) : 0);
     default: /* a shift by 0 is rrx: the carry comes in */
-        return by ? value >> by | value << (32u - by) : value >> 1 | (status & CARRY) << 2;
+        return shift ? value >> shift | value << (32u - shift) : value >> 1 | (status & CARRY) << 2;
     }
 }
 
-/* The read that an instruction does. */
+/* The data read of an instruction. */
 struct code_read {
-    uint32_t at;
+    uint32_t address;
     uint32_t loaded; /* registers, ascending; 0 for an instruction that is not known to read */
-    uint32_t written_back;
+    uint32_t written_back; /* the new value of the base register */
     uint_fast8_t size; /* bytes of each register */
     uint_fast8_t is_signed;
     uint_fast8_t base; /* the register to write back to, or PC for none */
@@ -280,33 +280,33 @@ static struct code_read read_by_arm(uint32_t instruction, const uint32_t *regist
     const uint32_t rn = instruction >> 16 & 15u, rd = instruction >> 12 & 15u;
     const uint32_t is_before = BIT(24), is_up = BIT(23), kind = instruction >> 4 & 15u;
     const uint32_t from = registers[rn] + (rn == PC ? 8u : 0u);
-    struct code_read found = {0, 1u << rd, 0, 4, 0, PC};
+    struct code_read read = {0, 1u << rd, 0, 4, 0, PC};
     uint32_t offset, is_list = 0;
     if ((instruction >> 26 & 3u) == 1u && BIT(20) && !(BIT(25) && BIT(4))) {
         offset = BIT(25) ? shifted(instruction, registers, status) : instruction & 0xfffu;
-        found.size = BIT(22) ? 1 : 4;
+        read.size = BIT(22) ? 1 : 4;
     } else if ((instruction >> 25 & 7u) == 0 &&
                (kind == 13u || (BIT(20) && (kind == 11u || kind == 15u)))) {
         offset = BIT(22) ? (instruction >> 4 & 0xf0u) | (instruction & 15u)
                          : registers[instruction & 15u];
         if (!BIT(20))
-            found.loaded |= found.loaded << 1;
+            read.loaded |= read.loaded << 1;
         else
-            found.size = kind == 13u ? 1 : 2;
-        found.is_signed = kind != 11u;
+            read.size = kind == 13u ? 1 : 2;
+        read.is_signed = kind != 11u;
     } else {
         is_list = (instruction >> 25 & 7u) == 4u && BIT(20) && !BIT(22);
-        found.loaded = is_list ? instruction & 0xffffu : 0;
-        offset = bytes_of_list(found.loaded);
+        read.loaded = is_list ? instruction & 0xffffu : 0;
+        offset = bytes_of_list(read.loaded);
     }
-    found.at = found.written_back = is_up ? from + offset : from - offset;
+    read.address = read.written_back = is_up ? from + offset : from - offset;
     if (is_list)
-        found.at = (is_up ? from : found.at) + (is_before == is_up ? 4u : 0u);
+        read.address = (is_up ? from : read.address) + (is_before == is_up ? 4u : 0u);
     else if (!is_before)
-        found.at = from;
+        read.address = from;
     if (BIT(21) || !(is_list || is_before))
-        found.base = (uint_fast8_t)rn;
-    return found;
+        read.base = (uint_fast8_t)rn;
+    return read;
 }
 
 static struct code_read read_by_thumb(uint32_t instruction, const uint32_t *registers)
@@ -315,74 +315,74 @@ static struct code_read read_by_thumb(uint32_t instruction, const uint32_t *regi
     static const uint8_t sizes[8] = {0, 0, 0, 1, 4, 2, 1, 2};
     const uint32_t rn = instruction >> 3 & 7u, operation = instruction >> 9 & 7u;
     const uint32_t offset = instruction >> 6 & 31u;
-    struct code_read found = {registers[rn], 1u << (instruction & 7u), 0, 4, 0, PC};
+    struct code_read read = {registers[rn], 1u << (instruction & 7u), 0, 4, 0, PC};
     switch (instruction >> 11) {
     case 9: /* ldr, from the literal pool */
-        found.at = ((registers[PC] + 4u) & ~3u) + (instruction & 0xffu) * 4u;
-        found.loaded = 1u << (instruction >> 8 & 7u);
+        read.address = ((registers[PC] + 4u) & ~3u) + (instruction & 0xffu) * 4u;
+        read.loaded = 1u << (instruction >> 8 & 7u);
         break;
     case 10:
     case 11:
-        found.at += registers[instruction >> 6 & 7u];
-        found.size = sizes[operation];
-        found.is_signed = operation == 3u || operation == 7u;
+        read.address += registers[instruction >> 6 & 7u];
+        read.size = sizes[operation];
+        read.is_signed = operation == 3u || operation == 7u;
         break;
     case 13: /* ldr */
-        found.at += offset * 4u;
+        read.address += offset * 4u;
         break;
     case 15: /* ldrb */
-        found.at += offset;
-        found.size = 1;
+        read.address += offset;
+        read.size = 1;
         break;
     case 17: /* ldrh */
-        found.at += offset * 2u;
-        found.size = 2;
+        read.address += offset * 2u;
+        read.size = 2;
         break;
     case 25: /* ldmia */
-        found.base = instruction >> 8 & 7u;
-        found.at = registers[found.base];
-        found.loaded = instruction & 0xffu;
-        found.written_back = found.at + bytes_of_list(found.loaded);
+        read.base = instruction >> 8 & 7u;
+        read.address = registers[read.base];
+        read.loaded = instruction & 0xffu;
+        read.written_back = read.address + bytes_of_list(read.loaded);
         break;
     default:
-        found.size = 0;
+        read.size = 0;
     }
-    if (!found.size)
-        found.loaded = 0;
-    return found;
+    if (!read.size)
+        read.loaded = 0;
+    return read;
 }
 
-/* Does the read of an instruction from the code. Returns 0 or an error. */
+/* Emulates the instruction at the program counter, which reads from the code. Returns 0 or an error. */
 static int read_for(uint32_t *registers, uint32_t *status)
 {
     const uint32_t pc = registers[PC], is_thumb = *status & THUMB;
-    struct code_read of =
+    struct code_read read =
         is_thumb ? read_by_thumb(*(const uint16_t *)(uintptr_t)pc, registers)
                  : read_by_arm(*(const uint32_t *)(uintptr_t)pc, registers, *status);
-    if (!of.loaded || !is_code(of.at))
+    if (!read.loaded || !is_code(read.address))
         return FP_PAGER_OUTSIDE;
     registers[PC] = pc + (is_thumb ? 2u : 4u);
-    if (of.base != PC)
-        registers[of.base] = of.written_back;
-    for (uint32_t to = 0; of.loaded; to++, of.loaded >>= 1) {
+    if (read.base != PC)
+        registers[read.base] = read.written_back;
+    for (uint32_t to = 0; read.loaded; to++, read.loaded >>= 1) {
         uint32_t value;
         int error;
-        if (!(of.loaded & 1u))
+        if (!(read.loaded & 1u))
             continue;
-        error = read_code(of.at & (uint32_t)-of.size, of.size, &value);
+        error = read_code(read.address & (uint32_t)-read.size, read.size, &value);
         if (error)
             return error;
-        if (of.is_signed && of.size < 4 && value >> (8 * of.size - 1))
-            value |= UINT32_MAX << 8 * of.size;
-        if (of.size == 4)
-            value = value >> 8 * (of.at & 3u) | value << (-8 * (of.at & 3u) & 31u);
+        if (read.is_signed && read.size < 4 && value >> (8 * read.size - 1))
+            value |= UINT32_MAX << 8 * read.size;
+        if (read.size == 4)
+            value = value >> 8 * (read.address & 3u) | value << (-8 * (read.address & 3u) & 31u);
         if (to == PC) {
             if (value & 1u)
                 *status |= THUMB;
             value &= (uint32_t)~1;
         }
         registers[to] = value;
-        of.at += 4;
+        read.address += 4;
     }
     return FP_PAGER_OK;
 }

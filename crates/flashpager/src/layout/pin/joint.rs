@@ -104,7 +104,7 @@ impl OrderSearch<'_> {
         let cooling = if is_first { Cooling::default() } else { LAST };
         let SearchResult { order, evaluations, .. } = match clock.limit {
             SearchLimit::Evaluations { all, stopped } => {
-                let evaluations = Evaluations((clock.give(share) * all as f64 / 2.0) as u64);
+                let evaluations = Evaluations((clock.assign(share) * all as f64 / 2.0) as u64);
                 let budget = EvaluationBudget { evaluations, stopped };
                 search.anneal(&begin, cooling, 1, &budget, progress)?
             }
