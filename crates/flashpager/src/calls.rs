@@ -117,7 +117,7 @@ struct CallFollower<'a> {
     /// Open calls of all functions, each with the timed ones that return together: the call, and
     /// those to which it jumped at its end.
     open: OpenCalls<Vec<OpenCall>>,
-    /// The run before; `None` at the begin of the trace.
+    /// The run before; `None` at the start of the trace.
     before: Option<Run>,
     /// Runs of the warm-up that are still to come. Calls that begin in it are not timed.
     warming: u64,
@@ -141,7 +141,7 @@ impl CallFollower<'_> {
         }
         let Some(entered) = self.entries.get(&run.offset) else { return };
         let end = from.map(Run::end);
-        // The begin of a function is no place to return to.
+        // The start of a function is no place to return to.
         let is_back = |end: &u32| self.begins.contains(end) && !self.entries.contains_key(end);
         let back = end.filter(is_back).unwrap_or(NOWHERE);
         let is_loop = |function: usize| {

@@ -48,7 +48,7 @@ pub const REPLICATES: usize = 16;
 const STUDENT: f64 = 2.131;
 
 /// Part of the correction for joints that the error contains. A half window finds fewer pages missing
-/// at its begin than a whole one, at worst in proportion to the root of its length: then the
+/// at its start than a whole one, at worst in proportion to the root of its length: then the
 /// correction is 0.4 of what joints cost, and one and a half times the correction is missing.
 const JOINTS_IN_DOUBT: f64 = 1.5;
 

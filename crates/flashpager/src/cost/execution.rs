@@ -15,7 +15,7 @@ use flashpager_replay::{Executed, Fault, FaultClass};
 use super::handler::{BusyUntil, Timeline};
 use super::prices::Prices;
 
-/// The state of a program between two faults. Times are in nanoseconds since its begin.
+/// The state of a program between two faults. Times are in nanoseconds since its start.
 pub struct Execution {
     prices: Prices,
     cache_page_bytes: u32,

@@ -1,7 +1,7 @@
 //! The fault handler as a schedule of jobs (In, Shin & Kim, LCTES 2007, section 3.1).
 //!
 //! A fault is served by jobs of the host and of the flash. The schedule says which job waits for
-//! which; a [`Timeline`] gives the begin and the end of each job by the schedule and the jobs' times.
+//! which; a [`Timeline`] gives the start and the end of each job by the schedule and the jobs' times.
 
 use flashpager_base::named;
 use serde::{Deserialize, Serialize};
@@ -190,14 +190,14 @@ pub struct BusyUntil {
     pub transfer_ns: f64,
 }
 
-/// The begin and the end of a job, in nanoseconds after the fault.
+/// The start and the end of a job, in nanoseconds after the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct JobSpan {
     /// Name of the job, as in the paper.
     pub job: &'static str,
     /// The unit that does it.
     pub executor: Executor,
-    /// Its begin.
+    /// Its start.
     pub start_ns: f64,
     /// Its end.
     pub end_ns: f64,

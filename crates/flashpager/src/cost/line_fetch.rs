@@ -33,7 +33,7 @@ named! {
     "critical-word-first" => CriticalWordFirst,
 }
 
-/// The state of a program between two faults. Times are in nanoseconds since its begin.
+/// The state of a program between two faults. Times are in nanoseconds since its start.
 pub struct LineExecution {
     prices: Prices,
     line_bytes: u32,

@@ -90,7 +90,7 @@ impl Prices {
     /// The prices of `part` on `bus`.
     ///
     /// A load costs t_R, as in the papers, and its commands if they count; or the measured time, if
-    /// the handler has one. For a part that is read in place, a load is the begin of a transaction,
+    /// the handler has one. For a part that is read in place, a load is the start of a transaction,
     /// before its data: from chip select to the dummy cycles.
     ///
     /// # Errors

@@ -150,6 +150,9 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
 
 /// Evaluates `designs`, in their order; `progress` receives the cells of [`evaluate_all`] that are
 /// finished, and all.
+///
+/// # Errors
+/// Those of [`evaluate_all`].
 pub fn simulate<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],

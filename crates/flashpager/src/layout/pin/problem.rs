@@ -35,7 +35,7 @@ pub(super) struct TraceSample {
 
 impl TraceSample {
     /// A sample of `share` of a trace: evenly spaced stretches of consecutive pieces, or all of
-    /// it. At the begin of a stretch the cache holds what the stretch before left there.
+    /// it. At the start of a stretch the cache holds what the stretch before left there.
     pub(super) fn of(design: Design, weight: f64, sequence: PieceSequence, share: f64) -> Self {
         let PieceSequence { pieces, executed, bytes } = sequence;
         if share >= 1.0 {
