@@ -1,5 +1,5 @@
 //! Golden counts of the shipped traces, and the engine against the reference implementation on the
-//! begin of each trace.
+//! start of each trace.
 //!
 //! `FLASHPAGER_UPDATE_GOLDEN=1 cargo test -p flashpager --test engine golden` writes the golden files
 //! anew.
