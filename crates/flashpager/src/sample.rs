@@ -7,7 +7,7 @@
 //! figure is (Cochran, Sampling Techniques, 1977, section 13.2: interpenetrating subsamples).
 //!
 //! **Joints.** Inside a window the cache and the data register behave as in the whole trace. At its
-//! begin they hold what the window before left there, which causes some additional faults. Their
+//! start they hold what the window before left there, which causes some additional faults. Their
 //! number follows from a second replay of the same windows, each cut into halves that are joined
 //! anew: it has the same runs and twice the joints. The difference, which is what the joints cost,
 //! is subtracted.
