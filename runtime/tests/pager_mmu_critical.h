@@ -1,9 +1,10 @@
 /*
- * The pager behind an MMU with a critical block, with the design of the including file
+ * Tests of the pager with an MMU and a critical block, with the design of the including file
  *
- * The page table is emulated, by block. The chip fails, and the rest of a page comes when it is waited
- * for, and not before. The tests check that a mapped block has the right bytes at any time, that no two
- * pages share a frame, and that the pager's lists are consistent, even if rests fail.
+ * The emulated page table has an entry for each block. The emulated chip fails at random, and delivers
+ * the rest of a page when the pager waits for it or has polled it often enough. The tests check that a
+ * mapped block has the right bytes at any time, that no two pages share a frame, and that the pager's
+ * lists are consistent, even if the transfer of a rest fails.
  */
 #include "test.h"
 
@@ -25,12 +26,12 @@
 
 static struct {
     uint64_t random;
-    unsigned often; /* of 256 */
-} trouble;
+    unsigned per_256; /* failing calls of 256 */
+} failures;
 
 static bool fails(void)
 {
-    return random_below(&trouble.random, 256) < trouble.often;
+    return random_below(&failures.random, 256) < failures.per_256;
 }
 
 _Noreturn static void illegal(const char *what)
@@ -106,7 +107,7 @@ FP_PAGER_API void fp_mmu_unmap(fp_page page)
     memset(table.valid[page], 0, sizeof(table.valid[page]));
 }
 
-/* Checks which blocks the program sees. */
+/* Checks the bytes of all mapped blocks. Only the page whose rest is on its way may be mapped in part. */
 static void check(void)
 {
     EXPECT(is_consistent());
@@ -127,8 +128,8 @@ static void check(void)
     }
 }
 
-/* Peeks at each byte, mapped or not, as the data abort does. */
-static void ask_for(uint32_t offset)
+/* Calls the pager for a fault at an offset, even if its block is mapped. */
+static void fault_at(uint32_t offset)
 {
     const int error = fp_pager_fault_at(offset);
     EXPECT(error || table.frame[offset / FP_PAGER_PAGE_BYTES]);
@@ -145,13 +146,13 @@ static int access_to(uint32_t offset)
         check();
         if (error)
             return error;
-        /* At most three faults: a false one, that of the rest, and that of the page whose rest failed. */
+        /* At most three faults: a false one, one for the rest, and one for the page whose rest failed. */
         EXPECT(faults < 3);
     }
     return 0;
 }
 
-/* Peeks at a page as the data abort does: its bytes must be right, if it has some. */
+/* Peeks at a page as the data abort does. If the pager returns bytes, they must be right. */
 static void peek(fp_page page)
 {
     const struct fp_pager_stat before = stat;
@@ -164,8 +165,8 @@ static void peek(fp_page page)
 
 static void start(uint32_t seed)
 {
-    trouble.random = ~(uint64_t)seed;
-    trouble.often = 0;
+    failures.random = ~(uint64_t)seed;
+    failures.per_256 = 0;
     memset(&table, 0, sizeof(table));
     chip_reset();
     EXPECT_EQ(fp_pager_start(), 0);
@@ -181,20 +182,20 @@ static void fuzz(void)
         start(seed);
         for (unsigned step = 0; step < 200; step++) {
             if (random_below(&random, 20) == 0)
-                trouble.often = random_below(&random, 4) ? random_below(&random, 100) : 0;
+                failures.per_256 = random_below(&random, 4) ? random_below(&random, 100) : 0;
             if (random_below(&random, 4) == 0)
                 peek(random_below(&random, PAGES));
             else if (random_below(&random, 8) == 0)
-                ask_for(random_below(&random, 1000));
+                fault_at(random_below(&random, 1000));
             else
                 access_to(random_below(&random, random_below(&random, 2) ? 400 : 1000));
         }
         rests += stat.rest_faults;
-        /* No failure has left a trace. */
-        trouble.often = 0;
+        /* After the failures all bytes can be read. */
+        failures.per_256 = 0;
         for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset++)
             EXPECT_EQ(access_to(offset), 0);
-        /* A peek maps a rest that came meanwhile, without a fault. */
+        /* A peek maps a rest that has arrived, without a fault. */
         for (unsigned asked = 0; asked < CHIP_REST_ASKED; asked++)
             peeks += fp_pager_peek(PAGES - 1) != NULL;
         EXPECT(fp_pager_peek(PAGES - 1) || !table.frame[PAGES - 1]);
@@ -202,23 +203,24 @@ static void fuzz(void)
     EXPECT(rests > rounds && peeks > 0);
 }
 
-/* If rests fail for ever, pages come whole. If the chip fails for ever, the program gets an error. */
+/* If the transfer of rests always fails, pages are loaded whole. If all calls of the chip fail, the
+ * program gets an error. */
 static void ends(void)
 {
     start(1);
     EXPECT_EQ(access_to(0), 0);
     EXPECT(table.valid[0][0] && !table.valid[0][1]);
-    /* A fault of a block that is there brings nothing more. */
-    ask_for(0);
+    /* A fault of a mapped block loads nothing more. */
+    fault_at(0);
     EXPECT(table.valid[0][0] && !table.valid[0][1]);
     /* A peek does not wait for the rest. */
     for (unsigned asked = 1; asked < CHIP_REST_ASKED; asked++)
         EXPECT(!fp_pager_peek(0) && chip.rest.to);
-    trouble.often = 256;
+    failures.per_256 = 256;
     EXPECT_EQ(fp_pager_fault_at(FP_PAGER_CRITICAL_BYTES), FP_PAGER_IO);
     EXPECT(!table.frame[0]);
     check();
-    trouble.often = 0;
+    failures.per_256 = 0;
     EXPECT_EQ(fp_pager_fault_at(FP_PAGER_CRITICAL_BYTES), 0);
     EXPECT(table.valid[0][0] && table.valid[0][BLOCKS - 1] && !chip.rest.to);
     EXPECT_EQ(fp_pager_fault_at(FP_PAGER_IMAGE_BYTES + FP_PAGER_PAGE_BYTES), FP_PAGER_OUTSIDE);
@@ -231,7 +233,7 @@ static void ends(void)
     check();
 }
 
-/* The checks include the rest. */
+/* The pager's checks of its own state find damage to the fields of the rest. */
 static void damaged(void)
 {
     start(1);

@@ -21,8 +21,8 @@
 enum { HEATSHRINK, DEFLATE, LZ4, ZSTD, COMPRESSORS };
 static const char *const names[COMPRESSORS] = {"heatshrink", "deflate", "lz4", "zstd"};
 
-/* Returns a compressor for pages of a size, in exactly the stated memory; NULL if it is left out.
- */
+/* Returns a compressor for pages of a size, with no more memory than it needs, or NULL if its library
+ * is not installed. */
 static const struct fp_compressor *open_compressor(int which, uint32_t page_bytes, void **memory)
 {
     static struct fp_heatshrink heatshrink;
@@ -126,7 +126,7 @@ static void keep_pages(void)
                            compressor->decompress(compressor->context, data, size, back,
                                                   sizes[i] + 4));
                     free(data);
-                    /* No more is written than there is space for. */
+                    /* The compressor writes nothing beyond its output buffer. */
                     for (uint32_t room = size + 1; room-- > (size > 40 ? size - 40 : 0);) {
                         data = malloc(room ? room : 1);
                         uint32_t again =
@@ -152,7 +152,7 @@ static void survive_any_bytes(void)
     for (int which = 0; which < COMPRESSORS; which++) {
         void *memory;
         const struct fp_compressor *compressor = open_compressor(which, 4096, &memory);
-        uint32_t right = 0;
+        uint32_t intact = 0;
         for (uint32_t round = 0; compressor && round < rounds; round++) {
             uint32_t page_bytes = random_below(&random, 4) ? 4096 : 64;
             uint32_t size = 1 + random_below(&random, random_below(&random, 2) ? 4095 : 200);
@@ -172,7 +172,7 @@ static void survive_any_bytes(void)
             uint8_t *exact = copy_of(data, size);
             uint8_t *out = malloc(page_bytes);
             EXPECT(out);
-            right += !compressor->decompress(compressor->context, exact, size, out, page_bytes);
+            intact += !compressor->decompress(compressor->context, exact, size, out, page_bytes);
             free(out);
             free(exact);
             if (round % 100 == 0) {
@@ -184,7 +184,7 @@ static void survive_any_bytes(void)
                 EXPECT(!memcmp(page, back, 4096));
             }
         }
-        EXPECT(!compressor || (right > rounds / 8 && right < rounds));
+        EXPECT(!compressor || (intact > rounds / 8 && intact < rounds));
         free(memory);
     }
 }

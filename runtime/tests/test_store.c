@@ -193,7 +193,8 @@ static void invalid_configs(void)
     rig_close(&rig);
 }
 
-/* The macros' words are enough, one less is refused, and none outside is touched. */
+/* The memory that the macros compute is enough, one word less is refused, and nothing is written outside
+ * of it. */
 static void memory(void)
 {
     for (uint32_t seed = 0; seed < 200; seed++) {
@@ -290,7 +291,7 @@ static void statistics(void)
     }
 }
 
-/* Counts of the medium's operations agree with its own. */
+/* The store's counts of erases and programmed bytes equal those of the emulated medium. */
 static void statistics_of_the_medium(void)
 {
     struct rig rig;
@@ -313,7 +314,7 @@ static void statistics_of_the_medium(void)
     rig_close(&rig);
 }
 
-/* Compressors that are wrong in all ways but one: they stay within their memory. */
+/* Ways in which a compressor can be wrong, other than writing outside of its memory. */
 enum lie { TOO_LONG, FULL_LENGTH, GARBAGE, NO_DECOMPRESS, OTHER_PAGE, ZERO };
 
 static uint32_t liar_compress(void *context, const uint8_t *page, uint32_t page_bytes,
@@ -370,7 +371,7 @@ static void compressors_that_lie(void)
     }
 }
 
-/* With memory to verify them, all pages are there, stored uncompressed. */
+/* If the store verifies pages, it stores those that the compressor gets wrong uncompressed. */
 static void compressors_that_lie_are_found(void)
 {
     for (enum lie lie = TOO_LONG; lie <= ZERO; lie++) {
@@ -399,7 +400,7 @@ static void compressors_that_lie_are_found(void)
     }
 }
 
-/* Correctly compressed pages stay compressed. */
+/* A store that verifies pages stores correctly compressed pages compressed. */
 static void verified_pages_are_compressed(void)
 {
     for (size_t i = 0; i < SHAPES; i++) {
@@ -423,7 +424,7 @@ static void verified_pages_are_compressed(void)
     }
 }
 
-/* Writing and reading in two steps give the same as in one, with codecs of the callers. */
+/* Writing and reading in two steps, with the callers' codecs, give the same results as in one step. */
 static void packs_and_puts(void)
 {
     for (size_t i = 0; i < SHAPES; i++) {
@@ -449,7 +450,7 @@ static void packs_and_puts(void)
             for (uint32_t j = 0; j < 2; j++) {
                 EXPECT_EQ(fp_swap_unpack(&rig.store, &codecs[j], slot + j, &packed[j], back), 0);
                 EXPECT(page_is(back, 256, slot + j, slot + j + 1));
-                /* It is this slot's, and no other's; and every bit counts. */
+                /* It is refused for another slot, and with any bit of its checksum changed. */
                 EXPECT_EQ(fp_swap_unpack(&rig.store, &codecs[j], slot + j + 1, &packed[j], back),
                           packed[j].size == 0xffff ? FP_SWAP_OK : FP_SWAP_CORRUPT);
                 packed[j].crc ^= 1u << slot % 32u;
@@ -468,7 +469,7 @@ static void packs_and_puts(void)
             EXPECT_EQ(fp_swap_put(&rig.store, 0, &packed[0]), FP_SWAP_INVALID);
         }
         expect_version(&rig, 0, 1);
-        /* A page that cannot be read is not invented. */
+        /* If a page cannot be read, the output stays unchanged. */
         EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
         memset(packed, 0x5a, sizeof(packed));
         rig.blind = true;
@@ -528,8 +529,8 @@ static void tells_that_it_is_full(void)
     }
 }
 
-/* A store releases empty blocks: each before its first use and after all has been freed, and none
- * that is needed. */
+/* A store releases each block that is empty, at first and after its pages were freed, and no block that
+ * holds data. */
 static void releases_blocks(void)
 {
     struct rig rig;

@@ -1,9 +1,9 @@
-"""The paper's handler on a machine: ours, as it ran on an ARM926EJ-S that QEMU emulates.
+"""Times of our handler on an emulated ARM926EJ-S, to compare with the paper's measurements.
 
-``benches/swl_machine.py`` measured it and wrote ``machine.json``. QEMU charges each instruction the
-same and nothing for a bus: the handler's own jobs are its instructions, counted, and the two waits,
-LoadStopover and TransHostMem, are as long as on the paper's board. So the machine tells what is
-hidden of what, and not how fast an OMAP5912 is.
+``benches/swl_machine.py`` measures them and writes ``machine.json``. In QEMU each instruction takes
+the same time, and the bus takes none. So the time of the handler's own jobs is the number of their
+instructions. The two waits, LoadStopover and TransHostMem, are as long as on the paper's board. The
+measurement shows which jobs are hidden behind others, but not how fast an OMAP5912 is.
 """
 
 import json
@@ -21,15 +21,15 @@ BOARD = "versatilepb"
 #: The program on the machine, and the commands that build and record it.
 BUILD, PROGRAM = "examples/newlib", "newlib.elf"
 RECORD = "qemu-system-arm -M versatilepb -nographic -semihosting"
-#: Nanoseconds an instruction: with the first, the jobs beside load, search and transfer take nearly
-#: the paper's 8.8 µs; the second is what a processor takes that never waits for its memory.
+#: Nanoseconds per instruction. With the slow pace, the jobs besides load, search and transfer take
+#: nearly the paper's 8.8 µs. The fast one is that of a processor that never waits for memory.
 SLOW_NS, FAST_NS = 64, 4
-#: A walk of 60 looks at all frames, and at the first again.
+#: Number of frames. The longest walk, 60, examines all frames and the first one again.
 FRAMES = 59
 _LESS_FRAMES = 24
 CLOCK, PA_CLOCK = "clock", "pa-clock(13)"
 FIFO_SC, PA_FIFO_SC = "fifo-sc(50%)", "pa-fifo-sc(50%)"
-#: Jobs that neither load nor search nor transfer.
+#: Jobs other than load, search and transfer.
 _AROUND = ("pre_process", "load_command", "update_mmu", "post_process")
 _BOTH = ("sequential", "parallel")
 #: Latencies this close to the shortest count as flat; a tick of the counter is 42 ns.
@@ -70,39 +70,39 @@ def measure(
     """Run a program on the machine in each configuration.
 
     Raises:
-        FlashpagerError: for a missing tool, and where a count is not the simulation's.
+        FlashpagerError: if a tool is missing, or a count differs from the simulated one.
 
     """
     design = Design.from_board(BOARD)
-    found = {}
-    for each in configurations:
-        row = MachineBench(trace, program, each.instruction_ns).time(
+    runs = {}
+    for configuration in configurations:
+        row = MachineBench(trace, program, configuration.instruction_ns).time(
             design.replace(
-                policy=each.policy,
-                schedule=each.schedule,
-                cache_bytes=each.frames * design.cache_page_bytes,
+                policy=configuration.policy,
+                schedule=configuration.schedule,
+                cache_bytes=configuration.frames * design.cache_page_bytes,
             )
         )
         row.demand_equal()
-        found[each] = row.timed
-    return found
+        runs[configuration] = row.timed
+    return runs
 
 
 def text(runs: MachineRuns) -> str:
-    """Write what was measured, a line for each kind of fault and length of its search."""
-    said = []
-    for each, timed in runs.items():
+    """Return the measurements as JSON, with a line for each kind of fault and length of search."""
+    texts = []
+    for configuration, timed in runs.items():
         pace = timed.pace
         head = {
-            "policy": each.policy,
-            "frames": each.frames,
-            "schedule": each.schedule,
-            "instruction_ns": each.instruction_ns,
+            "policy": configuration.policy,
+            "frames": configuration.frames,
+            "schedule": configuration.schedule,
+            "instruction_ns": configuration.instruction_ns,
             "load_ns": pace.load_ns,
             "byte_ns": round(pace.byte_ns, 6),
         }
         rows = ",\n".join(json.dumps(row, separators=(",", ":")) for row in timed.as_rows())
-        said.append(f'{json.dumps(head)[:-1]}, "faults": [\n{rows}]}}')
+        texts.append(f'{json.dumps(head)[:-1]}, "faults": [\n{rows}]}}')
     columns = ["kind", "search", "count", *JOBS, *(f"longest {job}" for job in JOBS)]
     about = {
         "made_by": "benches/swl_machine.py",
@@ -111,18 +111,18 @@ def text(runs: MachineRuns) -> str:
         "unit": "ns, of all faults of a row together; kinds: 0 loads, 1 from a buffer, 2 false",
         "columns": columns,
     }
-    return f'{json.dumps(about, indent=1)[:-2]},\n "runs": [\n' + ",\n".join(said) + "]}\n"
+    return f'{json.dumps(about, indent=1)[:-2]},\n "runs": [\n' + ",\n".join(texts) + "]}\n"
 
 
 def read(file: Path = FILE) -> "MachineMeasurements":
-    """Read what was measured."""
+    """Read the measurements."""
     runs = {}
-    for each in json.loads(file.read_text(encoding="ascii"))["runs"]:
-        where = MachineConfiguration(
-            each["instruction_ns"], each["policy"], each["frames"], each["schedule"]
+    for run in json.loads(file.read_text(encoding="ascii"))["runs"]:
+        configuration = MachineConfiguration(
+            run["instruction_ns"], run["policy"], run["frames"], run["schedule"]
         )
-        pace = MachineTimes(each["instruction_ns"], each["load_ns"], each["byte_ns"])
-        runs[where] = TimedRun.of_rows(each["faults"], each["schedule"], pace)
+        pace = MachineTimes(run["instruction_ns"], run["load_ns"], run["byte_ns"])
+        runs[configuration] = TimedRun.of_rows(run["faults"], run["schedule"], pace)
     return MachineMeasurements(runs)
 
 
@@ -134,37 +134,37 @@ class MachineMeasurements:
     instruction_ns: int = SLOW_NS
 
     def at(self, instruction_ns: int) -> "MachineMeasurements":
-        """Return the same on a processor of another pace."""
+        """Return the measurements on a processor of another pace."""
         return replace(self, instruction_ns=instruction_ns)
 
     def timed(self, schedule: str, policy: str = CLOCK) -> TimedRun:
-        """Return a run over :data:`FRAMES`."""
+        """Return the run with :data:`FRAMES` frames."""
         return self.runs[MachineConfiguration(self.instruction_ns, policy, FRAMES, schedule)]
 
     def loaded(self, schedule: str, policy: str = CLOCK) -> dict[int, list[TimedFaults]]:
-        """Return true faults that load, of all sizes, by the length of their search."""
-        found: dict[int, list[TimedFaults]] = {}
-        for where, timed in self.runs.items():
-            if (where.instruction_ns, where.policy, where.schedule) == (
+        """Return true faults that load, over all numbers of frames, by the length of search."""
+        by_search: dict[int, list[TimedFaults]] = {}
+        for configuration, timed in self.runs.items():
+            if (configuration.instruction_ns, configuration.policy, configuration.schedule) == (
                 self.instruction_ns,
                 policy,
                 schedule,
             ):
-                for each in timed.loaded:
-                    found.setdefault(each.search, []).append(each)
-        return dict(sorted(found.items()))
+                for faults in timed.loaded:
+                    by_search.setdefault(faults.search, []).append(faults)
+        return dict(sorted(by_search.items()))
 
     def job_us(self, schedule: str, job: str, walk: int, policy: str = CLOCK) -> float:
-        """Return what a job took on average, after searches of a length."""
+        """Return the mean time of a job in faults with a search of ``walk`` frames."""
         faults = self.loaded(schedule, policy)[walk]
         return sum(each.sum_ns[job] for each in faults) / sum(each.count for each in faults) / 1e3
 
     def us(self, schedule: str, walk: int, policy: str = CLOCK) -> float:
-        """Return the latency of a fault that loads, on average."""
+        """Return the mean latency of faults that load."""
         return self.job_us(schedule, "whole", walk, policy)
 
     def walks(self, schedule: str, policy: str = CLOCK) -> list[tuple[int, float]]:
-        """Return latencies by walk, but those of free frames."""
+        """Return the mean latency by walk, without faults that found a free frame."""
         return [
             (walk, self.us(schedule, walk, policy))
             for walk in self.loaded(schedule, policy)
@@ -172,11 +172,11 @@ class MachineMeasurements:
         ]
 
     def gain(self, walk: int, policy: str = CLOCK) -> float:
-        """Return what the parallel handler saves of the sequential one's time, in percent."""
+        """Return the share of the sequential handler's time that the parallel one saves, in %."""
         return 100 * (1 - self.us("parallel", walk, policy) / self.us("sequential", walk, policy))
 
     def flat_up_to(self) -> int:
-        """Return the longest walk up to which the parallel handler is as fast as after one of 1."""
+        """Return the longest walk that does not slow down the parallel handler."""
         walks = self.walks("parallel")
         longest = 0
         for walk, us in walks:
@@ -186,23 +186,23 @@ class MachineMeasurements:
         return longest
 
     def best(self) -> int:
-        """Return the walk after which most is gained."""
+        """Return the walk with the largest gain."""
         both = set(self.loaded("sequential")) & set(self.loaded("parallel"))
         return max(sorted(both), key=self.gain)
 
     def worst_us(self, schedule: str, policy: str = CLOCK) -> float:
-        """Return the longest of all faults."""
+        """Return the time of the longest fault."""
         return max(each.longest_ns["whole"] for each in self.timed(schedule, policy).faults) / 1e3
 
     def false_fault_us(self, policy: str) -> float:
-        """Return a false fault on average."""
+        """Return the mean time of a false fault."""
         faults = self.timed("sequential", policy).false_faults
         return (
             sum(each.sum_ns["whole"] for each in faults) / sum(each.count for each in faults) / 1e3
         )
 
     def handler(self, policy: str = CLOCK) -> Handler:
-        """Return the prices of the model: from what was measured sequentially."""
+        """Return the model's prices, fitted to the sequential measurements."""
         own = self.timed("sequential", policy)
         if policy == FIFO_SC:
             return fit(own, self.timed("sequential", PA_FIFO_SC), moves=True)
@@ -211,21 +211,21 @@ class MachineMeasurements:
     def spans(
         self, schedule: str, walk: int, policy: str = CLOCK
     ) -> list[tuple[str, str, float, float]]:
-        """Return jobs of a fault that loads, by whom, and from when to when in µs, on average."""
-        took = {job: self.job_us(schedule, job, walk, policy) for job in JOBS}
-        commanded = took["pre_process"] + took["load_command"]
-        searched = commanded + took["get_freeframe"]
+        """Return the jobs of a mean fault that loads: name, host or flash, begin and end in µs."""
+        job_us = {job: self.job_us(schedule, job, walk, policy) for job in JOBS}
+        commanded = job_us["pre_process"] + job_us["load_command"]
+        searched = commanded + job_us["get_freeframe"]
         loads = searched if schedule == "sequential" else commanded
-        loaded = loads + took["load"]
-        fetched = loaded + took["trans_host_mem"]
-        mapped = fetched + took["update_mmu"]
+        loaded = loads + job_us["load"]
+        fetched = loaded + job_us["trans_host_mem"]
+        mapped = fetched + job_us["update_mmu"]
         return [
             ("PreProcess", "host", 0.0, commanded),
             ("GetFreeframe", "host", commanded, searched),
             ("LoadStopover", "flash", loads, loaded),
             ("TransHostMem", "host", loaded, fetched),
             ("UpdateMMU", "host", fetched, mapped),
-            ("PostProcess", "host", mapped, mapped + took["post_process"]),
+            ("PostProcess", "host", mapped, mapped + job_us["post_process"]),
         ]
 
 
@@ -257,5 +257,5 @@ def about(machine: MachineMeasurements) -> list[str]:
 
 
 def worst_error(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return by how many percent a model is off its measurement, at worst."""
+    """Return the largest error of a model's values against the measured ones, in percent."""
     return max(abs(100 * (model / measured - 1)) for measured, model in pairs)

@@ -1,4 +1,4 @@
-"""Code and RAM that the pager takes on a device, as its compilers say."""
+"""Code size and RAM of the pager on a device, measured with the device's compiler."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ _TARGETS = {
 _KEY_RAM_BYTES = 192
 
 
-#: Functions that stand on ``fp_pager_page()``; the rest is the pager itself.
+#: Functions on top of ``fp_pager_page()``. All other code is the pager itself.
 CURSORS = ("fp_cursor_turn", "fp_cursor_close", "fp_pager_read", "fp_pager_error")
 
 
@@ -31,9 +31,9 @@ class CompiledSizes:
 
     target: str
     code: int
-    #: All of its RAM, the frames or the key among it.
+    #: All of its RAM, including the frames or the key.
     ram: int
-    #: The share of the code in cursors and ``fp_pager_read()``.
+    #: Bytes of the code in cursors and ``fp_pager_read()``.
     cursors: int = 0
 
 
@@ -58,34 +58,34 @@ def mac_sizes_of(design: PagerDesign) -> list[CompiledSizes]:
 
 
 def _compiled(design: PagerDesign, source: str) -> list[CompiledSizes]:
-    found = []
+    sizes = []
     for target in targets():
         prefix, flags = _TARGETS[target]
-        with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-            Path(place, "fp_pager_design.h").write_text(design.header("sizes"), encoding="ascii")
-            compiled = Path(place, "compiled.o")
+        with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+            Path(folder, "fp_pager_design.h").write_text(design.header("sizes"), encoding="ascii")
+            compiled = Path(folder, "compiled.o")
             command = [
-                *(f"{prefix}gcc", "-std=c99", "-Os", *flags, f"-I{place}", "-c"),
+                *(f"{prefix}gcc", "-std=c99", "-Os", *flags, f"-I{folder}", "-c"),
                 *("-o", str(compiled), str(pager_sources() / source)),
             ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                # A cache that is larger than what the target can address.
+                # The cache is larger than the target can address.
                 continue
             printed = _output_of(f"{prefix}size", "-A", compiled)
             symbols = _output_of(f"{prefix}nm", "-S", compiled)
         sections = re.findall(r"^\.(text|rodata|data|bss)\S*\s+(\d+)", printed, re.MULTILINE)
         functions = re.findall(r"^\w+ (\w+) \w (\w+)$", symbols, re.MULTILINE)
         cursors = sum(int(size, 16) for size, name in functions if name in CURSORS)
-        of = dict.fromkeys(("text", "rodata", "data", "bss"), 0)
+        section_bytes = dict.fromkeys(("text", "rodata", "data", "bss"), 0)
         for name, size in sections:
-            of[name] += int(size)
-        # Constants of an AVR are copied to RAM, as it reads them from there.
-        copied = of["rodata"] if target == "AVR" else 0
-        code = of["text"] + of["rodata"]
-        ram = of["data"] + of["bss"] + copied
-        found.append(CompiledSizes(target, code=code, ram=ram, cursors=cursors))
-    return found
+            section_bytes[name] += int(size)
+        # An AVR's constants are copied to RAM, since programs read them there.
+        copied = section_bytes["rodata"] if target == "AVR" else 0
+        code = section_bytes["text"] + section_bytes["rodata"]
+        ram = section_bytes["data"] + section_bytes["bss"] + copied
+        sizes.append(CompiledSizes(target, code=code, ram=ram, cursors=cursors))
+    return sizes
 
 
 def _output_of(tool: str, option: str, compiled: Path) -> str:

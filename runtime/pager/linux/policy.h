@@ -1,5 +1,5 @@
 /*
- * The pager with the policy that the including file defines, in front of a program's file
+ * The pager for a Linux program's file, with the policy that the including file defines
  *
  * The frames are memory of the library. A valid page is copied from its frame to where the program
  * executes it, and removed from there when it becomes invalid: userfaultfd serves private memory by
