@@ -270,10 +270,13 @@ impl Part {
         self.page_bytes.as_ref().map_or(0, |bytes| bytes.value)
     }
 
-    /// Bytes of an erase block; 0 for parts without pages.
+    /// Bytes of an erase block; 0 if the part's file does not say.
     pub fn block_bytes(&self) -> u64 {
-        let pages = self.pages_per_block.as_ref().map_or(0, |pages| pages.value);
-        u64::from(self.flash_page_bytes()) * u64::from(pages)
+        match (&self.pages_per_block, &self.erase_bytes) {
+            (Some(pages), _) => u64::from(self.flash_page_bytes()) * u64::from(pages.value),
+            (None, Some(bytes)) => u64::from(bytes.value),
+            (None, None) => 0,
+        }
     }
 
     /// Whether the column can be changed without a load.

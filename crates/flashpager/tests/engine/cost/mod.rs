@@ -307,6 +307,16 @@ fn read_disturb_sums_the_pages_of_a_block() {
 }
 
 #[test]
+fn read_disturb_sums_the_lines_of_an_erase_block() {
+    // W25Q128JV is read in place and erases 4096 bytes: 512 lines of 8.
+    let loads_by_flash_page = vec![(0, 2), (1, 1), (511, 2), (512, 3)];
+    let counts = Counts { loads_by_flash_page, bytes_read: 1, ..Counts::default() };
+    let part = part::find("W25Q128JV").unwrap();
+    let hour = Time { time_ns: 3.6e12, ..Time::of(&counts, &prices()) };
+    assert_eq!(ReadDisturb::of(&counts, &hour, &part, 8).hottest_block_loads, 5);
+}
+
+#[test]
 fn less_than_a_codeword_is_warned_of() {
     let host = part::find("K9F1208Q0B").unwrap();
     assert!(warnings(&host, 64, None, 512)[0].contains("cannot be checked"));
