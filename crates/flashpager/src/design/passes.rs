@@ -1,5 +1,5 @@
-//! Many designs over one trace: those that share cache page and policy are a cell, and the cells
-//! of a cache page share passes.
+//! Many designs over one trace. Designs that share cache page and policy are a cell; the cells of a
+//! cache page share passes over the trace.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,17 +15,17 @@ use rayon::prelude::*;
 
 use super::{Design, Evaluation};
 
-/// A design's place in the result of its cell.
+/// A design in the result of its cell.
 struct Member {
     design: usize,
-    /// Size and register; nothing for a design that is executed by itself.
+    /// Indices of its size and register; `None` for a design that is executed by itself.
     place: Option<(usize, usize)>,
 }
 
-/// What designs of one cell share: cache page, policy, ways, and what stands in front.
+/// The key of a cell: cache page, policy, ways, and the caches in front.
 type CellKey<'a> = (u32, &'a PolicySpec, Option<u32>, Option<HierarchyDesign>);
 
-/// The places of the designs of each cell, ascending.
+/// The indices of the designs of each cell, ascending.
 fn grouped<'a>(designs: &[&'a Design]) -> BTreeMap<CellKey<'a>, Vec<usize>> {
     let mut indices: BTreeMap<CellKey<'_>, Vec<usize>> = BTreeMap::new();
     for (index, design) in designs.iter().enumerate() {
@@ -35,8 +35,8 @@ fn grouped<'a>(designs: &[&'a Design]) -> BTreeMap<CellKey<'a>, Vec<usize>> {
     indices
 }
 
-/// The designs of each cell, which [`evaluate_all`] replays together, as places in
-/// `designs`: in each cell ascending, the cells by their first design.
+/// The designs of each cell, which [`evaluate_all`] replays together, as indices of `designs`. They
+/// are ascending in each cell, and the cells are ordered by their first design.
 pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
     let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
     let mut cells: Vec<Vec<usize>> = grouped(&designs).into_values().collect();
@@ -44,7 +44,7 @@ pub fn cells<D: Borrow<Design>>(designs: &[D]) -> Vec<Vec<usize>> {
     cells
 }
 
-/// The cells, and the designs that each serves.
+/// The cells with the designs of each.
 fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
     let cell =
@@ -71,8 +71,8 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     grouped(&designs).into_iter().map(cell).unzip()
 }
 
-/// Most memory that [`evaluate_all`] takes for its passes on `threads` cores, in
-/// bytes, for the trace described by `info`.
+/// The most bytes of memory that [`evaluate_all`] needs for its passes on `threads` cores over the
+/// trace described by `info`.
 pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads: usize) -> u64 {
     let (_, cells) = cells_of(designs);
     let alone = |design: &Design| {
@@ -93,7 +93,7 @@ pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads:
     largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
-/// How often [`evaluate_all`] reads the trace on `threads` cores.
+/// The number of times that [`evaluate_all`] reads the trace on `threads` cores.
 pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
     let (_, cells) = cells_of(designs);
     let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_executed());
@@ -101,17 +101,15 @@ pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
     flashpager_replay::trace_reads(&cells, threads) + executed.map(of_executed).sum::<usize>()
 }
 
-/// Told what a finished cell found, by the index of the design, and how many
-/// cells of how many are finished.
+/// Receives the results of a finished cell, each with the index of its design, and the numbers of
+/// finished cells and of all.
 pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + Sync);
 
-/// Replay `trace` for all `designs` on all cores and price the counts, less those of its warm-up.
-/// Designs that share cache page and policy are a cell.
+/// Replays `trace` for all `designs` on all cores and prices the counts, less those of its warm-up.
 /// `done` is called from any thread.
 ///
 /// # Errors
-/// What replays give, and with a warm-up designs that cannot have one
-/// ([`Design::check_warm_up`]).
+/// Errors of replays, and with a warm-up a design that cannot have one ([`Design::check_warm_up`]).
 pub fn evaluate_all<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],

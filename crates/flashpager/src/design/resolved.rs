@@ -1,4 +1,4 @@
-//! What a design does not say, and what is then taken: one rule for all who ask.
+//! Parameters that a design leaves open, and the rule that fills them in.
 
 use flashpager_base::Result;
 use flashpager_media::bus::Bus;
@@ -8,31 +8,48 @@ use serde::Serialize;
 
 use crate::spec::{DesignSpec, NO_NOR, USUAL_PART};
 
-/// NOR parts to compare with: of the serial ones, and of those on an address bus.
+/// The NOR part to compare serial parts with.
 const SERIAL_NOR: &str = "W25Q128JV";
+/// The NOR part to compare parts on a parallel bus with.
 const PARALLEL_NOR: &str = "RC28F512M29EW";
 
-/// A value that nobody said.
+/// A parameter that the user left open, with the value that was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assumption {
     /// The field of [`DesignSpec`].
     pub field: &'static str,
-    /// What was taken.
+    /// The value that was taken.
     pub value: String,
-    /// Why, in a few words.
+    /// The rule that chose the value, in a few words.
     pub reason: String,
 }
 
 impl DesignSpec {
-    /// The design with what is not said filled in, and why it was so.
+    /// Whether the part is read where its bytes lie, without a page being loaded.
     ///
     /// # Errors
-    /// An unknown part, and one that does not say how fast a bus it takes.
+    /// An unknown part.
+    pub fn is_in_place(&self) -> Result<bool> {
+        part::find(self.part_name()).map(|part| part.kind.is_read_in_place())
+    }
+
+    /// Whether a cache in hardware stands before a part that is read in place.
+    ///
+    /// # Errors
+    /// An unknown part.
+    pub fn is_in_hardware(&self) -> Result<bool> {
+        Ok(self.ways.is_some() && self.is_in_place()?)
+    }
+
+    /// The design with its open parameters filled in, and the list of these.
+    ///
+    /// # Errors
+    /// An unknown part, and one whose file does not state the fastest bus.
     pub fn resolved(&self) -> Result<(Self, Vec<Assumption>)> {
         self.resolved_on(&part::find(self.part_name())?)
     }
 
-    /// The same, its part being looked up.
+    /// The same, with the part already looked up.
     pub(super) fn resolved_on(&self, part: &Part) -> Result<(Self, Vec<Assumption>)> {
         let mut assumed = Vec::new();
         let mut take = |field: &'static str, value: &str, reason: String| {
@@ -54,7 +71,7 @@ impl DesignSpec {
             }
         };
         if resolved.register.is_none() && part.kind.is_read_in_place() {
-            // It holds nothing: a transaction for each miss.
+            // It holds nothing: each miss is a transaction.
             resolved.register = Some(RegisterModel::StartColumn.name().to_owned());
         }
         if resolved.register.is_none() {
@@ -62,7 +79,7 @@ impl DesignSpec {
             resolved.register = Some(take("register", model.name(), reason));
         }
         if resolved.nor.is_none() && part.kind.is_read_in_place() {
-            // It is the NOR itself.
+            // The part is itself a NOR, or like one.
             resolved.nor = Some(NO_NOR.to_owned());
         }
         if resolved.nor.is_none() {
@@ -75,7 +92,8 @@ impl DesignSpec {
     }
 }
 
-/// How a real part is read: by a change of the column where it has that, and a price for it.
+/// The usual register model of a part: random-column if it can change the column and its file has
+/// the time of that.
 fn usual_register(part: &Part, bus: Bus) -> (RegisterModel, String) {
     let (model, reason) = if !part.has_column_change() {
         (RegisterModel::StartColumn, "the part changes no columns")
