@@ -1,33 +1,25 @@
-"""The Rust engine, one module and so one stub, in sections by subject.
+"""The Rust engine. Generated: .venv/bin/python -m tests.stub."""
 
-What each class and function does is told by its own documentation; stubtest holds this against it.
-"""
-
+import os
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
-from pathlib import Path
-from typing import Self, TypeAlias, TypedDict, Unpack, final
+from typing import TypeAlias, TypedDict, Unpack, final
 
-_Path: TypeAlias = str | PathLike[str]
-#: What ``--json`` prints of a value.
-_Json: TypeAlias = dict[str, object]
+#: A value as plain dictionaries and lists, as ``--json`` prints it.
+Json: TypeAlias = dict[str, object]
 
-#: A value of an axis: a name, bytes, or none.
-_AxisValue: TypeAlias = str | int | None
+class FlashpagerError(Exception):
+    """An error of the engine: what is wrong, where, and what to do."""
 
-class FlashpagerError(Exception): ...
-class DiskFullError(FlashpagerError): ...
+class DiskFullError(FlashpagerError):
+    """An error of the engine: no space is left for a file."""
 
-def version() -> str: ...
-
-# Designs
-
-class _DesignFields(TypedDict, total=False):
+class DesignFields(TypedDict, total=False):
     """What a design is made of; sizes may be text, as ``2K``."""
 
     part: str
     bus: str
-    clip_bus: bool
+    read_mode: str | None
     cache_bytes: int | str
     cache_page_bytes: int | str
     flash_page_bytes: int | str | None
@@ -38,60 +30,344 @@ class _DesignFields(TypedDict, total=False):
     ways: int | str | None
     prefetch_lines: int | str | None
     line_fetch: str
-    read_mode: str | None
-    nor: str | None
-    ram: Ram | None
-    handler: Handler | None
-    count_commands: bool
     schedule: str
     reference_bit: str
     critical_block_bytes: int | str | None
     processor: str | None
+    nor: str | None
+    ram: Ram | None
+    handler: Handler | None
+    count_commands: bool
+    clip_bus: bool
     icache: ICache | None
     tlb: Tlb | None
 
 @final
-class Ram:
+class Attribution:
+    """The faults of a design, attributed to code."""
+
     @property
-    def t_read_ns(self) -> float: ...
+    def counts(self) -> Counts:
+        """The counts of the whole replay."""
     @property
-    def t_write_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-    def __new__(cls, t_read_ns: float | None = None, t_write_ns: float | None = None) -> Ram: ...
+    def design(self) -> Design:
+        """The design, with what its part gave."""
+    @property
+    def fault_ns(self) -> float:
+        """Time of all faults."""
+    @property
+    def flash_page_bytes(self) -> int:
+        """Bytes of a flash page; the part's own if the design names none."""
+    @property
+    def frames(self) -> int:
+        """Frames of the design's cache."""
+    @property
+    def notes(self) -> list[str]:
+        """Code that could not be attributed, and what to do about it."""
+    @property
+    def owners(self) -> list[Owner]:
+        """All that was executed, longest fault time first."""
+    @property
+    def time(self) -> Time:
+        """The time of the whole replay."""
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons why the design would disappoint."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Owner:
+    """Code, and the faults that executing it caused."""
+
+    @property
+    def backward(self) -> int:
+        """Misses in the register's page, before its next column."""
+    @property
+    def bytes_executed(self) -> int:
+        """Bytes executed, once for each time."""
+    @property
+    def bytes_fetched(self) -> int:
+        """Bytes over the bus, skipped ones included."""
+    @property
+    def bytes_read(self) -> int:
+        """Bytes read as data, once for each time."""
+    @property
+    def bytes_skipped(self) -> int:
+        """Bytes over the bus that were thrown away."""
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of code, executed or not."""
+    @property
+    def column_changes(self) -> int:
+        """Column changes without a load."""
+    @property
+    def fault_error(self) -> float | None:
+        """The confidence interval of `fault_ns`, as a share of it. None if the whole trace was
+        replayed, or if the windows of the sample allow no estimate.
+        """
+    @property
+    def fault_ns(self) -> float:
+        """Time of its faults: load, column change, fetch, write and handler."""
+    @property
+    def file(self) -> str | None:
+        """The source file of a line."""
+    @property
+    def forward(self) -> int:
+        """Misses in the register's page, at its next column or behind."""
+    @property
+    def function(self) -> str | None:
+        """The function around a line, the innermost if it was inlined."""
+    @property
+    def image(self) -> str:
+        """The file that the code comes from; empty if the trace does not tell."""
+    @property
+    def line(self) -> int | None:
+        """The number of a line."""
+    @property
+    def loads(self) -> int:
+        """True faults that loaded a flash page into the register."""
+    @property
+    def misses(self) -> int:
+        """True faults."""
+    @property
+    def name(self) -> str:
+        """The symbol as its language writes it, ``file:line``, or the image."""
+    @property
+    def offset(self) -> int:
+        """Flash offset of its first byte."""
+    @property
+    def other_buffer(self) -> int:
+        """Misses in the flash page of the buffer that was not used last."""
+    @property
+    def other_page(self) -> int:
+        """Misses in a flash page that is not held."""
+    @property
+    def read_misses(self) -> int:
+        """True faults that a data read caused."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def attribute(
+    trace: str | os.PathLike[str],
+    design: Design,
+    by: str,
+    elfs: Sequence[str | os.PathLike[str]],
+    sample: SamplePlan | None = None,
+    *,
+    warm_up: WarmUp | None = None,
+) -> Attribution:
+    """Replay a trace, or a sample of it, for one design and sum its faults, by one of
+    ``attributions()``; ``elfs`` are files to read symbols and lines from. What it does in a
+    warm-up is not counted; a sample takes none.
+    """
+
+def attributions() -> list[str]:
+    """The units that faults can be attributed to."""
+
+@final
+class Assumption:
+    """A parameter of a design that the user left open."""
+
+    @property
+    def field(self) -> str:
+        """The field of the design."""
+    @property
+    def reason(self) -> str:
+        """The rule that chose the value, in a few words."""
+    @property
+    def value(self) -> str:
+        """The value that was taken."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Board:
+    """A board, read from its file."""
+
+    @property
+    def design(self) -> Design:
+        """The design on the board. Fields that the board does not state are left open."""
+    @property
+    def needs(self) -> Json:
+        """The requirements of the board, as its file has them."""
+    @property
+    def policies(self) -> list[str]:
+        """The policies that its cache may have, if its maker does not name one."""
+    @property
+    def ram_bytes(self) -> int | None:
+        """All RAM of the microcontroller, in bytes; None if the board does not state it."""
+    @property
+    def unknown(self) -> list[str]:
+        """Facts of the board that nobody published, in words."""
+    @staticmethod
+    def read(board: str | os.PathLike[str]) -> Board:
+        """Read a board: a shipped one by its name, any other from its file."""
+
+@final
+class Design:
+    """A design: a part, a bus, a cache and how they are used. Bus, register and NOR that are not given
+    follow from the part; `assumed` lists them.
+
+    >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
+    4096
+    """
+
+    def __new__(cls, **fields: Unpack[DesignFields]) -> Design: ...
+    @property
+    def assumed(self) -> list[Assumption]:
+        """Parameters that the user left open, with the value taken and its reason."""
+    @property
+    def bus(self) -> str:
+        """Clock and data lines of the bus, as `33MHz-x8`."""
+    @property
+    def cache_bytes(self) -> int:
+        """RAM for frames, in bytes."""
+    @property
+    def cache_page_bytes(self) -> int:
+        """A cache page in bytes, a power of two."""
+    @property
+    def clip_bus(self) -> bool:
+        """Whether a bus may be faster or wider than the part, which is then read at its own
+        pace, as in the tables of CARDIS 2010.
+        """
+    @property
+    def codeword_bytes(self) -> int | None:
+        """With host ECC: bytes that are fetched and checked together, a power of two."""
+    @property
+    def count_commands(self) -> bool:
+        """Whether a load costs its command, address and status cycles, too; the papers leave
+        them out.
+        """
+    @property
+    def critical_block_bytes(self) -> int | None:
+        """Bytes of a page that are transferred before the program goes on, a power of two;
+        None for the whole page.
+        """
+    @property
+    def flash_page_bytes(self) -> int | None:
+        """A flash page in bytes, a power of two; None for the part's own."""
+    @property
+    def frames(self) -> int:
+        """The number of frames in the cache."""
+    @property
+    def handler(self) -> Handler:
+        """Times of the software. If None, those of the processor's fault path; without a
+        processor all are 0.
+        """
+    @property
+    def icache(self) -> ICache | None:
+        """The instruction cache in front of the page cache; None without one."""
+    @property
+    def is_executed(self) -> bool:
+        """Whether flash or bus go on while the program runs. A fault's time then depends on those
+        before it, and the design is replayed fault by fault.
+        """
+    @property
+    def is_in_hardware(self) -> bool:
+        """Whether a cache in hardware stands before a part that is read in place.
+
+        Raises:
+            FlashpagerError: for an unknown part.
+        """
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the part is read where its bytes lie, without a page being loaded.
+
+        Raises:
+            FlashpagerError: for an unknown part.
+        """
+    @property
+    def line_fetch(self) -> str:
+        """When the program goes on after a miss of a cache in hardware: `whole`,
+        `early-restart` or `critical-word-first`.
+        """
+    @property
+    def nor(self) -> str | None:
+        """The NOR part to compare with; `none` for no comparison."""
+    @property
+    def part(self) -> str:
+        """The flash part: a name of the catalog, or a part's TOML file."""
+    @property
+    def policy(self) -> str:
+        """The replacement policy, with its parameters."""
+    @property
+    def prefetch_lines(self) -> int | None:
+        """Lines that a prefetch buffer behind a cache in hardware reads ahead; None without
+        one.
+        """
+    @property
+    def processor(self) -> str | None:
+        """The processor, as `cortex-m3@64MHz`; None for the times of the memories alone."""
+    @property
+    def ram(self) -> Ram:
+        """Times of the RAM. If None, those of the processor that copies; without one, those
+        of the smart card.
+        """
+    @property
+    def read_mode(self) -> str | None:
+        """Lines of command, address and data with which a part is read in place, as `1-4-4`;
+        None for the fastest way.
+        """
+    @property
+    def reference_bit(self) -> str:
+        """How a reference bit is set: by `hardware`, or `emulated` by the valid bit, which
+        costs false faults.
+        """
+    @property
+    def register(self) -> str:
+        """The model by which the data register is read."""
+    @property
+    def schedule(self) -> str:
+        """The schedule of a fault's jobs: `sequential`, `parallel` and others."""
+    @property
+    def tag_bytes(self) -> int | None:
+        """With authentication: bytes of the tag of a cache page, or of a codeword that is
+        larger, 1 to 16; None without tags.
+        """
+    @property
+    def tlb(self) -> Tlb | None:
+        """The TLB between both; None without one."""
+    @property
+    def ways(self) -> int | None:
+        """Ways of a set of a cache in hardware, whose lines are cache pages; None for frames
+        in software.
+        """
+    def as_dict(self) -> Json:
+        """All fields as plain dictionaries, those that follow from the part filled in."""
+    def fault_times(self, walks: Sequence[int], downgrades: int) -> list[FaultTimes]:
+        """The times of faults by every schedule, one for each of `walks`, the number of frames looked
+        at. Each fault loads its flash page and moves `downgrades` pages down.
+        """
+    @staticmethod
+    def from_board(board: str | os.PathLike[str]) -> Design:
+        """Read a board: a shipped one by its name, any other from its file."""
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, object]) -> Design:
+        """Make a design of the fields that `as_dict` returns; for pickles."""
+    def on_part(self, part: str) -> Design:
+        """The same design on another part, whose loads were not measured."""
+    def refusal(self) -> str | None:
+        """The reason why the design is impossible; None if it is possible."""
+    def replace(self, **fields: Unpack[DesignFields]) -> Design:
+        """The same design with other values of some fields."""
+    def resolved(self) -> Design:
+        """The same design with the parameters of its policy: PA-Clock's budget comes from the
+        handler's times. An impossible design stays as it is.
+        """
+    def unverified(self) -> list[str]:
+        """Unchecked numbers that the prices depend on, by their path in the part, or, behind `nor.`,
+        in the NOR part.
+        """
+    def vary(self, values: dict[str, str | int | None]) -> Design:
+        """The same design with other values of axes. On another part, no load was measured."""
+    def warm_up_refusal(self) -> str | None:
+        """The reason why the design can have no warm-up; None if it can."""
 
 @final
 class Handler:
-    @property
-    def lookup_ns(self) -> float: ...
-    @property
-    def pre_process_ns(self) -> float: ...
-    @property
-    def get_freeframe_ns(self) -> float: ...
-    @property
-    def walk_step_ns(self) -> float: ...
-    @property
-    def downgrade_ns(self) -> float: ...
-    @property
-    def load_command_ns(self) -> float: ...
-    @property
-    def column_command_ns(self) -> float: ...
-    @property
-    def tag_check_ns(self) -> float: ...
-    @property
-    def mac_block_ns(self) -> float: ...
-    @property
-    def update_mmu_ns(self) -> float: ...
-    @property
-    def post_process_ns(self) -> float: ...
-    @property
-    def false_fault_ns(self) -> float: ...
-    @property
-    def load_stopover_ns(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-    @property
-    def fixed_fault_ns(self) -> float: ...
-    def with_load_stopover(self, load_stopover_ns: float | None) -> Handler: ...
-    def times(self) -> list[tuple[str, float]]: ...
+    """Times of the software, in ns: the jobs of a fault as the SWL paper names them, and lookups."""
+
     def __new__(
         cls,
         lookup_ns: float = 0.0,
@@ -108,20 +384,59 @@ class Handler:
         tag_check_ns: float = 0.0,
         mac_block_ns: float = 0.0,
     ) -> Handler: ...
+    @property
+    def column_command_ns(self) -> float:
+        """Time to command a column change, beside the bus."""
+    @property
+    def downgrade_ns(self) -> float:
+        """Time of each page moved from valid to invalid."""
+    @property
+    def false_fault_ns(self) -> float:
+        """Time of each false fault, without pages that it moves down."""
+    @property
+    def fixed_fault_ns(self) -> float:
+        """The host's time at every true fault, whatever it searches and moves down."""
+    @property
+    def get_freeframe_ns(self) -> float:
+        """Time at each true fault to find a frame, without the search."""
+    @property
+    def load_command_ns(self) -> float:
+        """Time to command a load that is not ahead."""
+    @property
+    def load_stopover_ns(self) -> float | None:
+        """Measured time of a flash page into its buffer; None for the part's t_R."""
+    @property
+    def lookup_ns(self) -> float:
+        """Time of the lookup at each reference to the page cache."""
+    @property
+    def mac_block_ns(self) -> float:
+        """Time of each 16 bytes of which a MAC is taken."""
+    @property
+    def post_process_ns(self) -> float:
+        """Time to restore registers."""
+    @property
+    def pre_process_ns(self) -> float:
+        """Time at each true fault to save registers and find the page in flash."""
+    @property
+    def tag_check_ns(self) -> float:
+        """Time to check a tag, without the bus and the blocks of its MAC."""
+    @property
+    def update_mmu_ns(self) -> float:
+        """Time to update page table and TLB."""
+    @property
+    def walk_step_ns(self) -> float:
+        """Time of each frame looked at in the search."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    def times(self) -> list[tuple[str, float]]:
+        """All times by name, 0 where nothing was measured."""
+    def with_load_stopover(self, load_stopover_ns: float | None) -> Handler:
+        """The same times with a measured LoadStopover; None for the part's t_R."""
 
 @final
 class ICache:
-    @property
-    def size_bytes(self) -> int: ...
-    @property
-    def line_bytes(self) -> int: ...
-    @property
-    def ways(self) -> int: ...
-    @property
-    def fetch_ns(self) -> float: ...
-    @property
-    def refill_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    """The instruction cache of the processor, with its times."""
+
     def __new__(
         cls,
         size_bytes: int | str,
@@ -130,812 +445,751 @@ class ICache:
         fetch_ns: float,
         refill_ns: float,
     ) -> ICache: ...
+    @property
+    def fetch_ns(self) -> float:
+        """Nanoseconds to fetch a word from it."""
+    @property
+    def line_bytes(self) -> int:
+        """Bytes of a line."""
+    @property
+    def refill_ns(self) -> float:
+        """Nanoseconds to refill a line."""
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all lines."""
+    @property
+    def ways(self) -> int:
+        """Lines of a set."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Ram:
+    """Times of the RAM that holds the frames, on the processor's bus. The defaults are those of
+    the CARDIS smart card.
+    """
+
+    def __new__(cls, t_read_ns: float | None = None, t_write_ns: float | None = None) -> Ram: ...
+    @property
+    def t_read_ns(self) -> float:
+        """Nanoseconds per byte to the processor."""
+    @property
+    def t_write_ns(self) -> float:
+        """Nanoseconds per byte into a frame."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Tlb:
-    @property
-    def sets(self) -> int: ...
-    @property
-    def ways(self) -> int: ...
-    @property
-    def lookup_ns(self) -> float: ...
-    @property
-    def page_walk_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    """The TLB behind the instruction cache, with its times."""
+
     def __new__(cls, sets: int, ways: int, lookup_ns: float, page_walk_ns: float) -> Tlb: ...
+    @property
+    def lookup_ns(self) -> float:
+        """Nanoseconds of a lookup in it."""
+    @property
+    def page_walk_ns(self) -> float:
+        """Nanoseconds to walk the page table if it does not know the page."""
+    @property
+    def sets(self) -> int:
+        """Sets."""
+    @property
+    def ways(self) -> int:
+        """Entries of a set."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
-@final
-class Assumption:
-    @property
-    def field(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    def as_dict(self) -> _Json: ...
+def board_text(name: str) -> str:
+    """The text of the file of a shipped board."""
 
-@final
-class Design:
-    def __new__(cls, **fields: Unpack[_DesignFields]) -> Design: ...
-    @staticmethod
-    def from_board(board: _Path) -> Design: ...
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, object]) -> Design: ...
-    def replace(self, **fields: Unpack[_DesignFields]) -> Design: ...
-    def vary(self, values: dict[str, _AxisValue]) -> Design: ...
-    def on_part(self, part: str) -> Design: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def bus(self) -> str: ...
-    @property
-    def clip_bus(self) -> bool: ...
-    @property
-    def cache_bytes(self) -> int: ...
-    @property
-    def cache_page_bytes(self) -> int: ...
-    @property
-    def flash_page_bytes(self) -> int | None: ...
-    @property
-    def register(self) -> str: ...
-    @property
-    def codeword_bytes(self) -> int | None: ...
-    @property
-    def tag_bytes(self) -> int | None: ...
-    @property
-    def policy(self) -> str: ...
-    @property
-    def ways(self) -> int | None: ...
-    @property
-    def prefetch_lines(self) -> int | None: ...
-    @property
-    def line_fetch(self) -> str: ...
-    @property
-    def read_mode(self) -> str | None: ...
-    @property
-    def nor(self) -> str | None: ...
-    @property
-    def ram(self) -> Ram: ...
-    @property
-    def handler(self) -> Handler: ...
-    @property
-    def count_commands(self) -> bool: ...
-    @property
-    def schedule(self) -> str: ...
-    @property
-    def reference_bit(self) -> str: ...
-    @property
-    def critical_block_bytes(self) -> int | None: ...
-    @property
-    def processor(self) -> str | None: ...
-    @property
-    def icache(self) -> ICache | None: ...
-    @property
-    def tlb(self) -> Tlb | None: ...
-    @property
-    def frames(self) -> int: ...
-    @property
-    def is_executed(self) -> bool: ...
-    @property
-    def assumed(self) -> list[Assumption]: ...
-    def unverified(self) -> list[str]: ...
-    def refusal(self) -> str | None: ...
-    def warm_up_refusal(self) -> str | None: ...
-    def settled(self) -> Design: ...
-    def fault_times(self, walks: Sequence[int], downgrades: int) -> list[FaultTimes]: ...
-    def as_dict(self) -> _Json: ...
+def boards() -> list[tuple[str, str]]:
+    """The shipped boards, as pairs of name and summary."""
 
-@final
-class Board:
-    @staticmethod
-    def read(board: _Path) -> Board: ...
-    @property
-    def design(self) -> Design: ...
-    @property
-    def ram_bytes(self) -> int | None: ...
-    @property
-    def needs(self) -> _Json: ...
-    @property
-    def unknown(self) -> list[str]: ...
-    @property
-    def policies(self) -> list[str]: ...
+def cells(designs: Sequence[Design]) -> list[list[int]]:
+    """Group designs into cells, which are replayed together. Each cell is a list of indices."""
 
-@final
-class Axis:
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def metavar(self) -> str: ...
-    @property
-    def help(self) -> str: ...
-    @property
-    def is_size(self) -> bool: ...
-    @property
-    def may_be_none(self) -> bool: ...
-    @property
-    def all(self) -> list[str] | None: ...
-    def checked(self, given: _AxisValue) -> _AxisValue: ...
+def design_fields() -> list[str]:
+    """The fields of a design, which are the keyword arguments of `Design`."""
 
-@final
-class Jobs:
-    @property
-    def pre_process_ns(self) -> float: ...
-    @property
-    def get_freeframe_ns(self) -> float: ...
-    @property
-    def load_stopover_ns(self) -> float: ...
-    @property
-    def trans_host_mem_ns(self) -> float: ...
-    @property
-    def trans_rest_ns(self) -> float: ...
-    @property
-    def update_mmu_ns(self) -> float: ...
-    @property
-    def post_process_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+def parse_size(size: int | str) -> int:
+    """The bytes of a size: a number, or text with an optional K, M or G (powers of 1024)."""
 
-@final
-class Span:
-    @property
-    def job(self) -> str: ...
-    @property
-    def executor(self) -> str: ...
-    @property
-    def start_ns(self) -> float: ...
-    @property
-    def end_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Scheduled:
-    @property
-    def schedule(self) -> str: ...
-    @property
-    def spans(self) -> list[Span]: ...
-    @property
-    def latency_ns(self) -> float: ...
-    @property
-    def hidden_ns(self) -> float: ...
-    @property
-    def walk_budget(self) -> int: ...
-    @property
-    def gain(self) -> float: ...
-    @property
-    def meanwhile_ns(self) -> float: ...
-    @property
-    def outlasting_ns(self) -> float: ...
-    @property
-    def at_once(self) -> str: ...
-    @property
-    def longest_hidden_walk(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class FaultTimes:
-    @property
-    def walk(self) -> int: ...
-    @property
-    def downgrades(self) -> int: ...
-    @property
-    def jobs(self) -> Jobs: ...
-    @property
-    def schedules(self) -> list[Scheduled]: ...
-    @property
-    def sum_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-def parse_size(size: int | str) -> int: ...
-def boards() -> list[tuple[str, str]]: ...
-def board_text(name: str) -> str: ...
-def read_toml(path: _Path) -> _Json: ...
-def axes() -> list[Axis]: ...
-def cells(designs: Sequence[Design]) -> list[list[int]]: ...
-def overlaps(schedule: str) -> bool: ...
-def schedules() -> list[str]: ...
-def policies() -> list[tuple[str, int]]: ...
-def policy_metadata(policy: str) -> tuple[float, int] | None: ...
-
-# Replays
-
-@final
-class Counts:
-    @property
-    def references(self) -> int: ...
-    @property
-    def hits(self) -> int: ...
-    @property
-    def misses(self) -> int: ...
-    @property
-    def false_faults(self) -> int: ...
-    @property
-    def reference_bits_set(self) -> int: ...
-    @property
-    def loads(self) -> int: ...
-    @property
-    def prefetches(self) -> int: ...
-    @property
-    def prefetches_in_vain(self) -> int: ...
-    @property
-    def other_page(self) -> int: ...
-    @property
-    def other_buffer(self) -> int: ...
-    @property
-    def forward(self) -> int: ...
-    @property
-    def backward(self) -> int: ...
-    @property
-    def column_changes(self) -> int: ...
-    @property
-    def bytes_read(self) -> int: ...
-    @property
-    def bytes_fetched(self) -> int: ...
-    @property
-    def bytes_skipped(self) -> int: ...
-    @property
-    def tag_bytes_fetched(self) -> int: ...
-    @property
-    def mac_bytes(self) -> int: ...
-    @property
-    def bytes_written(self) -> int: ...
-    @property
-    def walk(self) -> int: ...
-    @property
-    def max_walk(self) -> int: ...
-    @property
-    def downgrades(self) -> int: ...
-    @property
-    def words(self) -> int: ...
-    @property
-    def line_refills(self) -> int: ...
-    @property
-    def tlb_misses(self) -> int: ...
-    @property
-    def distance_histogram(self) -> list[tuple[int, int]]: ...
-    @property
-    def first_words(self) -> list[tuple[int, int]]: ...
-    def as_dict(self) -> _Json: ...
-    @property
-    def next_block_share(self) -> float: ...
-
-@final
-class Time:
-    @property
-    def time_ns(self) -> float: ...
-    @property
-    def load_ns(self) -> float: ...
-    @property
-    def fetch_ns(self) -> float: ...
-    @property
-    def write_ns(self) -> float: ...
-    @property
-    def read_ns(self) -> float: ...
-    @property
-    def column_change_ns(self) -> float: ...
-    @property
-    def lookups_ns(self) -> float: ...
-    @property
-    def handler_ns(self) -> float: ...
-    @property
-    def false_faults_ns(self) -> float: ...
-    @property
-    def hidden_ns(self) -> float: ...
-    @property
-    def bandwidth_mib_s(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class RunTime:
-    @property
-    def instructions(self) -> int: ...
-    @property
-    def outside_instructions(self) -> int: ...
-    @property
-    def instruction_ns(self) -> float: ...
-    @property
-    def alone_ns(self) -> float: ...
-    @property
-    def paged_ns(self) -> float: ...
-    @property
-    def slowdown(self) -> float: ...
-    @property
-    def lost_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Latency:
-    @property
-    def mean_fault_ns(self) -> float: ...
-    @property
-    def p99_fault_ns(self) -> float: ...
-    @property
-    def worst_fault_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Fetch:
-    @property
-    def mean_fetch_ns(self) -> float: ...
-    @property
-    def worst_fetch_ns(self) -> float: ...
-    @property
-    def icache_hit_ratio(self) -> float: ...
-    @property
-    def tlb_hit_ratio(self) -> float | None: ...
-    @property
-    def page_miss_ratio(self) -> float: ...
-    @property
-    def fetch_latencies(self) -> list[tuple[float, int]]: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class NorComparison:
-    @property
-    def nor_bus(self) -> str: ...
-    @property
-    def nor_time_ns(self) -> float: ...
-    @property
-    def nor_bandwidth_mib_s(self) -> float: ...
-    @property
-    def nor_ratio(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class FlashEnergy:
-    @property
-    def energy_uj(self) -> float: ...
-    @property
-    def mean_fault_uj(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class ReadDisturb:
-    @property
-    def hottest_block_loads(self) -> int: ...
-    @property
-    def hottest_block_loads_per_hour(self) -> float: ...
-    @property
-    def hours_to_refresh(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class FetchPrices:
-    @property
-    def fetch_ns(self) -> float: ...
-    @property
-    def refill_ns(self) -> float: ...
-    @property
-    def tlb_lookup_ns(self) -> float: ...
-    @property
-    def page_walk_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Power:
-    @property
-    def array_mw(self) -> float: ...
-    @property
-    def io_mw(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Prices:
-    @property
-    def t_load_ns(self) -> float: ...
-    @property
-    def t_r_ns(self) -> float: ...
-    @property
-    def t_load_commands_ns(self) -> float | None: ...
-    @property
-    def t_byte_ns(self) -> float: ...
-    @property
-    def t_column_change_ns(self) -> float | None: ...
-    @property
-    def ram(self) -> Ram: ...
-    @property
-    def t_execute_ns(self) -> float | None: ...
-    @property
-    def handler(self) -> Handler: ...
-    @property
-    def schedule(self) -> str: ...
-    @property
-    def emulates_bit(self) -> bool: ...
-    @property
-    def fetch(self) -> FetchPrices | None: ...
-    @property
-    def power(self) -> Power | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class SampleErrors:
-    @property
-    def time(self) -> float | None: ...
-    @property
-    def misses(self) -> float | None: ...
-    @property
-    def loads(self) -> float | None: ...
-    @property
-    def bytes_fetched(self) -> float | None: ...
-    @property
-    def mean_fault(self) -> float | None: ...
-    @property
-    def p99_fault(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class SamplePlan:
-    def __new__(cls, *, windows: int | None = None, window_runs: int | None = None) -> Self: ...
-    @staticmethod
-    def for_runs(runs: int) -> SamplePlan | None: ...
-    @property
-    def window_runs(self) -> int: ...
-    @property
-    def all_windows(self) -> int: ...
-    @property
-    def runs(self) -> int: ...
-
-@final
-class Row:
-    @property
-    def design(self) -> Design: ...
-    @property
-    def frames(self) -> int: ...
-    @property
-    def metadata_bytes(self) -> int | None: ...
-    @property
-    def ram_bytes(self) -> int: ...
-    @property
-    def prices(self) -> Prices: ...
-    @property
-    def assumed(self) -> list[Assumption]: ...
-    @property
-    def is_executed(self) -> bool: ...
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def time(self) -> Time: ...
-    @property
-    def run(self) -> RunTime | None: ...
-    @property
-    def latency(self) -> Latency: ...
-    @property
-    def worst_wait_ns(self) -> float: ...
-    @property
-    def fetch(self) -> Fetch | None: ...
-    @property
-    def fault_latencies(self) -> list[tuple[float, int]]: ...
-    @property
-    def nor(self) -> NorComparison | None: ...
-    @property
-    def energy(self) -> FlashEnergy | None: ...
-    @property
-    def read_disturb(self) -> ReadDisturb: ...
-    @property
-    def ecc_unchecked(self) -> bool: ...
-    @property
-    def warnings(self) -> list[str]: ...
-    @property
-    def flash_page_bytes(self) -> int: ...
-    @property
-    def errors(self) -> SampleErrors | None: ...
-    def as_dict(self) -> _Json: ...
-
-def simulate(
-    trace: _Path,
-    designs: Sequence[Design],
-    progress: Callable[[float, int], None] | None = None,
-    *,
-    sample: SamplePlan | None = None,
-    warm_up: WarmUp | None = None,
-) -> list[Row]: ...
-def explore(
-    trace: _Path,
-    designs: Sequence[Design],
-    found: Callable[[list[tuple[int, Row]], float, int], None],
-    *,
-    warm_up: WarmUp | None = None,
-) -> None: ...
-def memory_bytes(
-    trace: _Path, designs: Sequence[Design], *, warm_up: WarmUp | None = None
-) -> int: ...
-
-# Other subjects
-
-def part_schema() -> _Json: ...
-def all_operations() -> list[str]: ...
-
-# Parts.
-
-@final
-class SourcedInt:
-    @property
-    def value(self) -> int: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def unverified(self) -> bool: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class SourcedFloat:
-    @property
-    def value(self) -> float: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def unverified(self) -> bool: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Ecc:
-    @property
-    def place(self) -> str: ...
-    @property
-    def codeword_bytes(self) -> int: ...
-    @property
-    def correctable_bits(self) -> int: ...
-    @property
-    def source(self) -> str: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Fact:
-    @property
-    def field(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def unverified(self) -> bool: ...
-    @property
-    def value(self) -> object: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Part:
-    @property
-    def name(self) -> str: ...
-    @property
-    def maker(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def note(self) -> str | None: ...
-    @property
-    def page_bytes(self) -> SourcedInt | None: ...
-    @property
-    def spare_bytes(self) -> SourcedInt | None: ...
-    @property
-    def pages_per_block(self) -> SourcedInt | None: ...
-    @property
-    def erase_bytes(self) -> SourcedInt | None: ...
-    @property
-    def program_bytes(self) -> SourcedInt | None: ...
-    @property
-    def width_bits(self) -> SourcedInt: ...
-    @property
-    def t_r_ns(self) -> SourcedFloat | None: ...
-    @property
-    def t_prog_ns(self) -> SourcedFloat | None: ...
-    @property
-    def t_bers_ns(self) -> SourcedFloat | None: ...
-    @property
-    def reads_before_refresh(self) -> SourcedFloat | None: ...
-    @property
-    def endurance_cycles(self) -> SourcedFloat | None: ...
-    @property
-    def programs_per_page(self) -> SourcedInt | None: ...
-    @property
-    def ecc(self) -> Ecc | None: ...
-    @property
-    def flash_page_bytes(self) -> int: ...
-    @property
-    def is_read_in_place(self) -> bool: ...
-    @property
-    def is_nonvolatile(self) -> bool: ...
-    @property
-    def table(self) -> str | None: ...
-    @property
-    def bus(self) -> str: ...
-    @property
-    def pace(self) -> list[tuple[str, float]] | None: ...
-    @property
-    def abilities(self) -> list[tuple[str, bool]]: ...
-    @property
-    def facts(self) -> list[Fact]: ...
-    @property
-    def unverified(self) -> list[str]: ...
-    def number(self, field: str) -> float: ...
-    def operations(self) -> list[str]: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Complaint:
-    @property
-    def line(self) -> int: ...
-    @property
-    def message(self) -> str: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class PartCheck:
-    @property
-    def part(self) -> Part | None: ...
-    @property
-    def complaints(self) -> list[Complaint]: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class RawBandwidth:
-    @property
-    def page_fetch_ns(self) -> float: ...
-    @property
-    def min_mib_s(self) -> float: ...
-    @property
-    def max_mib_s(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-def catalog() -> list[Part]: ...
-def find_part(name: str) -> Part: ...
-def part_kinds() -> list[str]: ...
-def examine_part(path: _Path) -> PartCheck: ...
-def raw_bandwidth(part: str, bus: str) -> RawBandwidth: ...
-
-# The copy loop of a driver's code.
-
-@final
-class ListedInstruction:
-    @property
-    def address(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def access(self) -> str | None: ...
-    def as_dict(self) -> _Json: ...
+def read_toml(path: str | os.PathLike[str]) -> Json:
+    """A TOML file as plain dictionaries and lists."""
 
 @final
 class CopyLoop:
-    @property
-    def function(self) -> str: ...
-    @property
-    def architecture(self) -> str: ...
-    @property
-    def direction(self) -> str: ...
-    @property
-    def port(self) -> int | None: ...
-    @property
-    def first_address(self) -> int: ...
-    @property
-    def last_address(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def instructions(self) -> int: ...
-    @property
-    def shortest_instructions(self) -> int: ...
-    @property
-    def port_accesses(self) -> int: ...
-    @property
-    def memory_accesses(self) -> int: ...
-    @property
-    def literal_accesses(self) -> int: ...
-    @property
-    def other_device_accesses(self) -> int: ...
-    @property
-    def calls(self) -> list[str]: ...
-    @property
-    def listing(self) -> list[ListedInstruction]: ...
-    def as_dict(self) -> _Json: ...
+    """The instructions of one iteration of a copy loop."""
 
-# Estimates.
-
-@final
-class Peripheral:
-    def __new__(
-        cls,
-        clock_mhz: float,
-        divider: str | None = None,
-        *,
-        controller: str | None = None,
-        asked_mhz: float | None = None,
-    ) -> Peripheral: ...
     @property
-    def clock_mhz(self) -> float: ...
+    def architecture(self) -> str:
+        """`arm`, `thumb`, `aarch64`, `riscv32`, `riscv64`, `i386`, `x86_64` or `avr`."""
     @property
-    def controller(self) -> str | None: ...
+    def bytes(self) -> int:
+        """Bytes through the port, without those that are not kept or hold no data."""
     @property
-    def asked_mhz(self) -> float | None: ...
+    def calls(self) -> list[str]:
+        """Functions that it calls, whose instructions are not counted."""
     @property
-    def divider(self) -> str: ...
-    def as_dict(self) -> _Json: ...
+    def direction(self) -> str:
+        """The direction of the data: `read` or `write`."""
+    @property
+    def first_address(self) -> int:
+        """Address of the loop's first instruction."""
+    @property
+    def function(self) -> str:
+        """The function."""
+    @property
+    def instructions(self) -> int:
+        """Instructions, by the longest way."""
+    @property
+    def last_address(self) -> int:
+        """Address of the loop's last instruction."""
+    @property
+    def listing(self) -> list[ListedInstruction]:
+        """The counted instructions, by address."""
+    @property
+    def literal_accesses(self) -> int:
+        """Loads of constants from beside the code."""
+    @property
+    def memory_accesses(self) -> int:
+        """Accesses to RAM: moving addresses, the stack, variables."""
+    @property
+    def other_device_accesses(self) -> int:
+        """Accesses to other addresses that are no memory."""
+    @property
+    def port(self) -> int | None:
+        """Address of the data port; None if it is unknown."""
+    @property
+    def port_accesses(self) -> int:
+        """Accesses to the data port."""
+    @property
+    def shortest_instructions(self) -> int:
+        """Instructions, by the shortest way with as many port accesses."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class Memory:
-    def __new__(cls, bus: str, refresh_share: float | None = None) -> Memory: ...
+class ListedInstruction:
+    """An instruction of a loop."""
+
     @property
-    def bus(self) -> str: ...
+    def access(self) -> str | None:
+        """The target of its access: `port`, `memory`, `literal` or `device`; None without one."""
     @property
-    def refresh_share(self) -> float: ...
-    def on(self, bus: str) -> Memory: ...
-    def as_dict(self) -> _Json: ...
+    def address(self) -> int:
+        """Address of the instruction in the file."""
+    @property
+    def text(self) -> str:
+        """The instruction, as the disassembler writes it."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class Processor:
-    def __new__(
-        cls, clock_mhz: float, cycles_per_instruction: float | None = None
-    ) -> Processor: ...
+class AssumedValue:
+    """A value assumed for a parameter of the host that the user left open."""
+
     @property
-    def clock_mhz(self) -> float: ...
+    def narrows(self) -> float:
+        """How much the range of the estimate narrows if the value is known: the ratio of its ends
+        now, over the same with the likely value.
+        """
     @property
-    def cycles_per_instruction(self) -> float: ...
-    def at(self, clock_mhz: float) -> Processor: ...
-    def as_dict(self) -> _Json: ...
+    def options(self) -> str:
+        """The option that states the value."""
+    @property
+    def parameter(self) -> str:
+        """The parameter: `clock`, `lines`, `operation`, `mover` or `array`."""
+    @property
+    def source(self) -> str:
+        """Source of the range."""
+    @property
+    def span(self) -> ValueRange:
+        """Range of the value."""
+    @property
+    def unit(self) -> str:
+        """Unit of the value."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class Software:
-    def __new__(
-        cls,
-        instructions: float,
-        bytes: int,
-        port_accesses: int | None = None,
-        memory_accesses: float | None = None,
-        other_device_accesses: float | None = None,
-    ) -> Software: ...
+class ByteTime:
+    """Time of a byte in the driver's loop, without the array and the commands."""
+
     @property
-    def instructions(self) -> float: ...
+    def bus_ns(self) -> float:
+        """Time on the host's bus."""
     @property
-    def bytes(self) -> int: ...
+    def memory_ns(self) -> float:
+        """Time in RAM."""
     @property
-    def port_accesses(self) -> int: ...
+    def ns(self) -> float:
+        """All but the part's own, which the bus's contains."""
     @property
-    def memory_accesses(self) -> float: ...
+    def part_ns(self) -> float:
+        """Time at the part's own cycles."""
     @property
-    def other_device_accesses(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    def software_ns(self) -> float:
+        """Time of instructions."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Energy:
+    """Energy of an operation."""
+
+    @property
+    def array_uj(self) -> float:
+        """Energy of the array."""
+    @property
+    def fault_uj(self) -> float | None:
+        """Energy of a page fault, a read of a cache page; None if no cache page was given."""
+    @property
+    def io_uj(self) -> float:
+        """Energy of commands and data on the bus."""
+    @property
+    def operation_uj(self) -> float:
+        """Sum of both."""
+    @property
+    def uj_per_kb(self) -> float | None:
+        """Sum of both for 1024 bytes; None if no byte moves."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Estimate:
+    """An estimate."""
+
+    @property
+    def bus(self) -> str | None:
+        """The bus, its clock after dividers; None if it is the part's."""
+    @property
+    def byte(self) -> ByteTime:
+        """Time of each byte."""
+    @property
+    def bytes(self) -> int:
+        """Bytes over the bus."""
+    @property
+    def composed(self) -> list[Stage]:
+        """The stages below the layers: those that are composed of cycles and instructions."""
+    @property
+    def energy(self) -> Energy | None:
+        """Energy of the operation; None if the part's file has no currents."""
+    @property
+    def kind(self) -> str:
+        """Kind of memory, as `nand`."""
+    @property
+    def longest_ns(self) -> float | None:
+        """Time of the operation through the driver with the slowest times measured of the medium;
+        None if its times do not vary.
+        """
+    @property
+    def loop(self) -> CopyLoop | None:
+        """The loop of the driver's code; None if it was not counted."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def notes(self) -> list[str]:
+        """Notes for the reader."""
+    @property
+    def on_bus(self) -> Operation:
+        """The operation on the host's bus."""
+    @property
+    def operation(self) -> Operation:
+        """The operation at the part's own speed."""
+    @property
+    def operation_kind(self) -> str:
+        """The operation."""
+    @property
+    def part(self) -> str:
+        """The part, as the caller named it."""
+    @property
+    def range(self) -> Range:
+        """The range of the operation's time, with the unknowns of the host."""
+    @property
+    def remedies(self) -> list[Remedy]:
+        """Changes that would make it faster, the best first."""
+    @property
+    def shares(self) -> list[tuple[str, float]]:
+        """The time of the operation through the host, in ns, split into `array`, `commands`,
+        `transfer`, `bus`, `memory` and `software`.
+        """
+    @property
+    def spec(self) -> EstimateSpec:
+        """The inputs."""
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages from the physical limit to the application, as far as they are known."""
+    @property
+    def through_host(self) -> Stage:
+        """The last composed stage: the operation through all that is known of the host."""
+    @property
+    def unverified(self) -> list[str]:
+        """Unchecked fields of the part."""
+    @property
+    def verdict(self) -> str:
+        """Where most of the time goes, and which change would help, in words."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class EstimateSpec:
+    """The inputs of an estimate."""
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes over the bus, if they were named."""
+    @property
+    def cache_page_bytes(self) -> int | None:
+        """Bytes of a cache page, for the energy of a page fault."""
+    @property
+    def host(self) -> PricedHost:
+        """The host."""
+    @property
+    def mode(self) -> str | None:
+        """The way that data comes over the bus, if it was named."""
+    @property
+    def operation(self) -> str | None:
+        """The operation."""
+    @property
+    def page_bytes(self) -> int | None:
+        """Bytes of a page, if other than the part's."""
+    @property
+    def part(self) -> str:
+        """A part of the catalog, or a TOML file."""
+    @property
+    def waits(self) -> bool:
+        """Whether t_WB and t_ADL are counted."""
+    @property
+    def width_bits(self) -> int | None:
+        """Data lines of part and bus, if other than the part's."""
+    @property
+    def without(self) -> str | None:
+        """A source of measured hosts that was left out of what is assumed."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Operation:
+    """An operation, composed of steps."""
+
+    @property
+    def bus_ns(self) -> float:
+        """Time in which the bus is in use."""
+    @property
+    def bytes(self) -> int:
+        """Bytes over the bus."""
+    @property
+    def command_ns(self) -> float:
+        """Time of command, address and status cycles."""
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of user data among those moved."""
+    @property
+    def kind(self) -> str:
+        """Name."""
+    @property
+    def left_out(self) -> list[OperationStep]:
+        """Waits that the flash-media article leaves out."""
+    @property
+    def mode(self) -> str | None:
+        """The mode in which data came over the bus; None if the part has one mode only."""
+    @property
+    def ns(self) -> float:
+        """Time of all steps."""
+    @property
+    def steps(self) -> list[OperationStep]:
+        """The steps, in order."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class OperationStep:
+    """A step of an operation."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that it moves."""
+    @property
+    def formula(self) -> str:
+        """Composition of its time, in the datasheet's names."""
+    @property
+    def kind(self) -> str:
+        """Kind of the step: `command`, `wait`, `busy`, `transfer` or `hidden`."""
+    @property
+    def longest_ns(self) -> float | None:
+        """The longest time measured; None if the time does not vary."""
+    @property
+    def name(self) -> str:
+        """Name of the step, as `command 30h`."""
+    @property
+    def ns(self) -> float:
+        """Time of the step."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PricedHost:
+    """A host as an operation was priced on it: in one direction, the driver's loop counted."""
+
+    @property
+    def array_share(self) -> float | None:
+        """The chip's array time as a share of its datasheet's."""
+    @property
+    def bus(self) -> str | None:
+        """The bus to the medium."""
+    @property
+    def copied(self) -> bool:
+        """Whether the processor moves it, by a loop of which no more is known."""
+    @property
+    def dma(self) -> Dma | None:
+        """Whether data is moved by DMA."""
+    @property
+    def layers(self) -> list[PricedLayer]:
+        """The layers above the driver, the lowest first."""
+    @property
+    def like(self) -> str | None:
+        """A measured host that this one is like."""
+    @property
+    def memory(self) -> Memory | None:
+        """The RAM."""
+    @property
+    def operation_ns(self) -> float | None:
+        """Time of the driver for an operation, outside of its loop; None if unknown."""
+    @property
+    def peripheral(self) -> Peripheral | None:
+        """A port that divides its clock."""
+    @property
+    def processor(self) -> Processor | None:
+        """The processor."""
+    @property
+    def software(self) -> Software | None:
+        """The driver's loop."""
+    @property
+    def system(self) -> str | None:
+        """The system that drives the medium."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PricedLayer:
+    """A layer in the direction of an operation."""
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """Rate measured through it."""
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+    @property
+    def share(self) -> float | None:
+        """Share of the driver's rate that it leaves."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Range:
+    """Time of an operation through the driver, from best to worst values of the unknowns."""
+
+    @property
+    def assumed(self) -> list[AssumedValue]:
+        """The unknowns, the one first that would narrow the range most."""
+    @property
+    def high_bytes_per_s(self) -> float:
+        """Bytes a second at the best."""
+    @property
+    def high_ns(self) -> float:
+        """Time with the worst values."""
+    @property
+    def likely_bytes_per_s(self) -> float:
+        """Bytes a second, likely."""
+    @property
+    def likely_ns(self) -> float:
+        """Time with the likely values."""
+    @property
+    def low_bytes_per_s(self) -> float:
+        """Bytes a second at the worst."""
+    @property
+    def low_ns(self) -> float:
+        """Time with the best values."""
+    @property
+    def width(self) -> float:
+        """The ratio of its ends; 1 where all is known."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Remedy:
+    """A change of the host, and how much faster the driver gets."""
+
+    @property
+    def change(self) -> str:
+        """Name."""
+    @property
+    def mode(self) -> str | None:
+        """The new mode; None if it stays."""
+    @property
+    def speedup(self) -> float:
+        """Time of the operation now over that with the change; 1 if nothing is gained."""
+    @property
+    def to(self) -> float | None:
+        """Number of data lines, or MHz; None for other changes."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Stage:
+    """The rate that remains after one more stage on the way from the medium to the application."""
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes over it, a second."""
+    @property
+    def kind(self) -> str:
+        """Kind of the stage: `part`, `bus`, `memory`, `software` or `layer`."""
+    @property
+    def measured(self) -> bool:
+        """Whether the time was measured; else it is composed."""
+    @property
+    def name(self) -> str:
+        """Name of the layer; for other stages, the name of their kind."""
+    @property
+    def ns(self) -> float:
+        """Time of the operation so far."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ValueRange:
+    """The range of an unknown value."""
+
+    @property
+    def best(self) -> float:
+        """The value with which the operation is fastest."""
+    @property
+    def likely(self) -> float:
+        """The median of measured values."""
+    @property
+    def worst(self) -> float:
+        """The value with which the operation is slowest."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def all_operations() -> list[str]:
+    """All operations by name."""
+
+def estimate(
+    part: str,
+    host: Host | None = None,
+    *,
+    operation: str | None = None,
+    size: int | None = None,
+    mode: str | None = None,
+    waits: bool = False,
+    cache_page_bytes: int | None = None,
+    page_bytes: int | None = None,
+    width_bits: int | None = None,
+    loop: CopyLoop | None = None,
+    without: str | None = None,
+) -> Estimate:
+    """Estimate one operation of a part on a host.
+
+    >>> estimate("MT29F8G08", operation="read").stages[0].ns
+    77982.0
+
+    Args:
+        part: a part of the catalog, or a TOML file.
+        host: what lies between the part and the application.
+        operation: as `flashpager estimate --help` lists them; the first that the part can do if
+            None.
+        size: bytes over the bus; a page with its spare, a cache line or a block if None.
+        mode: how data comes over the bus, as `1-1-4` or `burst`.
+        waits: count t_WB and t_ADL, which the article leaves out.
+        cache_page_bytes: for the energy of a page fault.
+        page_bytes: what if the part's pages were so large.
+        width_bits: what if part, bus and driver moved so many bits at once.
+        loop: the driver's loop, where it was already counted by `Host.loop`.
+        without: a source of `measured_hosts` to leave out of what is assumed of the host.
+
+    Raises:
+        FlashpagerError: for what cannot be, with the reason.
+    """
+
+@final
+class FaultTimes:
+    """The times of a fault by every schedule."""
+
+    @property
+    def downgrades(self) -> int:
+        """Pages moved from valid to invalid."""
+    @property
+    def jobs(self) -> Jobs:
+        """Times of the jobs."""
+    @property
+    def schedules(self) -> list[ScheduledFault]:
+        """The fault by each schedule."""
+    @property
+    def sum_ns(self) -> float:
+        """Time of all jobs, one after another."""
+    @property
+    def walk(self) -> int:
+        """Frames looked at."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class JobSpan:
+    """A job with its place in time, from the fault on."""
+
+    @property
+    def end_ns(self) -> float:
+        """End, counted from the fault."""
+    @property
+    def executor(self) -> str:
+        """The executor: `host`, `flash` or `dma`."""
+    @property
+    def job(self) -> str:
+        """The paper's name of the job."""
+    @property
+    def start_ns(self) -> float:
+        """Begin, counted from the fault."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Jobs:
+    """Times of a fault's jobs, in ns."""
+
+    @property
+    def get_freeframe_ns(self) -> float:
+        """Finding a frame, its search included."""
+    @property
+    def load_stopover_ns(self) -> float:
+        """Loading the flash page into its buffer; 0 if a buffer holds it."""
+    @property
+    def post_process_ns(self) -> float:
+        """Time to restore registers."""
+    @property
+    def pre_process_ns(self) -> float:
+        """Saving registers and finding the page."""
+    @property
+    def trans_host_mem_ns(self) -> float:
+        """Transferring the bytes that the program waits for."""
+    @property
+    def trans_rest_ns(self) -> float:
+        """Transferring the rest of the page while the program runs."""
+    @property
+    def update_mmu_ns(self) -> float:
+        """Time to update page table and TLB."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ScheduledFault:
+    """The times of a fault by one schedule."""
+
+    @property
+    def at_once(self) -> str:
+        """The host's work while the flash loads, in words; empty if it waits."""
+    @property
+    def gain(self) -> float:
+        """The share of all jobs that is hidden."""
+    @property
+    def hidden_ns(self) -> float:
+        """Time saved, compared with all jobs one after another."""
+    @property
+    def latency_ns(self) -> float:
+        """Time from the fault until the program goes on."""
+    @property
+    def longest_hidden_walk(self) -> float | None:
+        """The longest walk that the load hides whole; infinite if a step takes no time, None if
+        nothing is hidden.
+        """
+    @property
+    def meanwhile_ns(self) -> float:
+        """Time that the host works while the flash loads."""
+    @property
+    def outlasting_ns(self) -> float:
+        """The part of that time by which it exceeds the load."""
+    @property
+    def schedule(self) -> str:
+        """Name."""
+    @property
+    def spans(self) -> list[JobSpan]:
+        """The jobs in time."""
+    @property
+    def walk_budget(self) -> int:
+        """PA-Clock's budget by this schedule."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def overlaps(schedule: str) -> bool:
+    """Whether a schedule lets the host work while the flash loads."""
+
+def schedules() -> list[str]:
+    """The schedules by name, in the order of the paper."""
+
+@final
+class DividerRange:
+    """The dividers that a controller has."""
+
+    @property
+    def divider(self) -> str:
+        """Kind of its numbers."""
+    @property
+    def least(self) -> float:
+        """The smallest divider."""
+    @property
+    def most(self) -> float:
+        """The largest divider."""
+    @property
+    def source(self) -> str:
+        """Source of the values."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Dma:
+    """Data moved by DMA instead of by the loop."""
+
     def __new__(cls, software_share: float | None = None) -> Dma: ...
     @property
-    def software_share(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Layer:
-    def __new__(
-        cls,
-        name: str,
-        *,
-        read_kb_s: float | None = None,
-        write_kb_s: float | None = None,
-        read_share: float | None = None,
-        write_share: float | None = None,
-    ) -> Layer: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def read_kb_s(self) -> float | None: ...
-    @property
-    def write_kb_s(self) -> float | None: ...
-    @property
-    def read_share(self) -> float | None: ...
-    @property
-    def write_share(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
+    def software_share(self) -> float:
+        """Share of the software overhead that remains; a half by default."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Driver:
-    def __new__(cls, object: _Path, function: str, port: int | str | None = None) -> Driver: ...
+    """The code of a driver: an object file, and the function whose loop moves the data."""
+
+    def __new__(
+        cls,
+        object: str | os.PathLike[str],
+        function: str,
+        port: int | str | None = None,
+    ) -> Driver: ...
     @property
-    def object(self) -> Path: ...
+    def function(self) -> str:
+        """The function."""
     @property
-    def function(self) -> str: ...
+    def object(self) -> pathlib.Path:
+        """The object file."""
     @property
-    def port(self) -> int | None: ...
-    def as_dict(self) -> _Json: ...
+    def port(self) -> int | None:
+        """Address of the data port, if it does not follow from the code."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Host:
+    """What lies between a medium's pins and the application; what is absent costs nothing.
+
+    >>> Host(bus="120MHz/8-x8", memory=Memory("100MHz/5-x32")).bus
+    '120MHz/8-x8'
+    """
+
     def __new__(
         cls,
         bus: str | None = None,
@@ -954,562 +1208,1381 @@ class Host:
         layers: Sequence[Layer] = ...,
     ) -> Host: ...
     @property
-    def bus(self) -> str | None: ...
+    def array_share(self) -> float | None:
+        """The chip's measured array time as a share of its datasheet's; None if it was not
+        measured.
+        """
     @property
-    def peripheral(self) -> Peripheral | None: ...
+    def bus(self) -> str | None:
+        """Clock, cycles of an access and data lines, as `120MHz/8-x8`; those of the part if None."""
     @property
-    def memory(self) -> Memory | None: ...
+    def copied(self) -> bool:
+        """Whether the processor moves it, by a loop of which no more is known."""
     @property
-    def processor(self) -> Processor | None: ...
+    def dma(self) -> Dma | None:
+        """Whether data is moved by DMA."""
     @property
-    def software(self) -> Software | None: ...
+    def driver(self) -> Driver | None:
+        """Code in which to count the loop instead."""
     @property
-    def driver(self) -> Driver | None: ...
+    def layers(self) -> list[Layer]:
+        """The layers above the driver, the lowest first."""
     @property
-    def operation_ns(self) -> float | None: ...
+    def like(self) -> str | None:
+        """A measured host, as `measured_hosts` lists them, that this one is like."""
     @property
-    def dma(self) -> Dma | None: ...
+    def memory(self) -> Memory | None:
+        """The RAM."""
     @property
-    def copied(self) -> bool: ...
+    def operation_ns(self) -> float | None:
+        """Time of the driver for an operation, outside of its loop; None if unknown."""
     @property
-    def system(self) -> str | None: ...
+    def peripheral(self) -> Peripheral | None:
+        """A port that makes the bus's clock; then `bus` gives its lines alone."""
     @property
-    def like(self) -> str | None: ...
+    def processor(self) -> Processor | None:
+        """The processor."""
     @property
-    def array_share(self) -> float | None: ...
+    def software(self) -> Software | None:
+        """The driver's loop."""
     @property
-    def layers(self) -> list[Layer]: ...
+    def system(self) -> str | None:
+        """The system that drives the medium: `linux`, `firmware` or `in-place`."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
     @staticmethod
-    def from_board(path: _Path) -> tuple[Host, str | None]: ...
-    def loop(self) -> CopyLoop | None: ...
-    def with_clock(self, part: Part, clock_mhz: float) -> Host: ...
-    def without_measurements(self) -> Host: ...
-    def as_dict(self) -> _Json: ...
+    def from_board(path: str | os.PathLike[str]) -> tuple[Host, str | None]:
+        """The host on the board in a file, and the name of its part."""
+    def loop(self) -> CopyLoop | None:
+        """The loop of the driver's code, if there is code."""
+    def with_clock(self, part: Part, clock_mhz: float) -> Host:
+        """The same host with another clock of its bus."""
+    def without_measurements(self) -> Host:
+        """The same host without the rates measured through layers, which hold for one part only."""
 
 @final
-class PricedLayer:
-    @property
-    def name(self) -> str: ...
-    @property
-    def share(self) -> float | None: ...
-    @property
-    def bytes_per_s(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
+class Layer:
+    """A layer of software above the driver: what was measured through it, in 1000 bytes a second,
+    or the share that it leaves of the driver's rate.
+    """
 
-@final
-class PricedHost:
+    def __new__(
+        cls,
+        name: str,
+        *,
+        read_kb_s: float | None = None,
+        write_kb_s: float | None = None,
+        read_share: float | None = None,
+        write_share: float | None = None,
+    ) -> Layer: ...
     @property
-    def bus(self) -> str | None: ...
+    def name(self) -> str:
+        """Name of the layer."""
     @property
-    def peripheral(self) -> Peripheral | None: ...
+    def read_kb_s(self) -> float | None:
+        """Measured, reading."""
     @property
-    def memory(self) -> Memory | None: ...
+    def read_share(self) -> float | None:
+        """Share of the driver's rate that it leaves, reading."""
     @property
-    def processor(self) -> Processor | None: ...
+    def write_kb_s(self) -> float | None:
+        """Measured, writing."""
     @property
-    def software(self) -> Software | None: ...
-    @property
-    def operation_ns(self) -> float | None: ...
-    @property
-    def dma(self) -> Dma | None: ...
-    @property
-    def copied(self) -> bool: ...
-    @property
-    def system(self) -> str | None: ...
-    @property
-    def like(self) -> str | None: ...
-    @property
-    def array_share(self) -> float | None: ...
-    @property
-    def layers(self) -> list[PricedLayer]: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class EstimateSpec:
-    @property
-    def part(self) -> str: ...
-    @property
-    def operation(self) -> str | None: ...
-    @property
-    def bytes(self) -> int | None: ...
-    @property
-    def mode(self) -> str | None: ...
-    @property
-    def waits(self) -> bool: ...
-    @property
-    def cache_page_bytes(self) -> int | None: ...
-    @property
-    def page_bytes(self) -> int | None: ...
-    @property
-    def width_bits(self) -> int | None: ...
-    @property
-    def host(self) -> PricedHost: ...
-    @property
-    def without(self) -> str | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class OperationStep:
-    @property
-    def name(self) -> str: ...
-    @property
-    def formula(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def ns(self) -> float: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def longest_ns(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Operation:
-    @property
-    def kind(self) -> str: ...
-    @property
-    def mode(self) -> str | None: ...
-    @property
-    def steps(self) -> list[OperationStep]: ...
-    @property
-    def data_bytes(self) -> int: ...
-    @property
-    def left_out(self) -> list[OperationStep]: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def ns(self) -> float: ...
-    @property
-    def bus_ns(self) -> float: ...
-    @property
-    def command_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Stage:
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def ns(self) -> float: ...
-    @property
-    def bytes_per_s(self) -> float: ...
-    @property
-    def measured(self) -> bool: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class ValueRange:
-    @property
-    def best(self) -> float: ...
-    @property
-    def likely(self) -> float: ...
-    @property
-    def worst(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class AssumedValue:
-    @property
-    def parameter(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def span(self) -> ValueRange: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def options(self) -> str: ...
-    @property
-    def narrows(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Range:
-    @property
-    def low_ns(self) -> float: ...
-    @property
-    def likely_ns(self) -> float: ...
-    @property
-    def high_ns(self) -> float: ...
-    @property
-    def low_bytes_per_s(self) -> float: ...
-    @property
-    def likely_bytes_per_s(self) -> float: ...
-    @property
-    def high_bytes_per_s(self) -> float: ...
-    @property
-    def assumed(self) -> list[AssumedValue]: ...
-    @property
-    def width(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class DividerRange:
-    @property
-    def divider(self) -> str: ...
-    @property
-    def least(self) -> float: ...
-    @property
-    def most(self) -> float: ...
-    @property
-    def source(self) -> str: ...
-    def as_dict(self) -> _Json: ...
+    def write_share(self) -> float | None:
+        """Share of the driver's rate that it leaves, writing."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class MeasuredHost:
+    """A measured host: the times that it adds to part and bus."""
+
     @property
-    def name(self) -> str: ...
+    def byte_ns(self) -> float | None:
+        """ns of a byte at the host's own pace, where an operation's time was measured with it; 0
+        where that time contains what moves the bytes.
+        """
     @property
-    def source(self) -> str: ...
+    def clock_share(self) -> float | None:
+        """The bus's clock over the fastest that the part allows."""
     @property
-    def system(self) -> str: ...
+    def mover(self) -> tuple[str, list[float]] | None:
+        """The mover of the bytes, `dma` or `processor`, and the processor's clocks for a byte, one
+        for each measurement; None if unknown.
+        """
     @property
-    def pages(self) -> bool: ...
+    def name(self) -> str:
+        """Name by which `like` refers to it."""
     @property
-    def processor_mhz(self) -> float | None: ...
+    def operation_us(self) -> list[float]:
+        """Times that the host adds to an operation, besides part, bus and mover, in µs, one for
+        each measurement.
+        """
     @property
-    def clock_share(self) -> float | None: ...
+    def pages(self) -> bool:
+        """Whether pages come through a data register; else memory is read in place."""
     @property
-    def serial(self) -> bool: ...
+    def processor_mhz(self) -> float | None:
+        """The processor's clock, where a mover is reckoned in it."""
     @property
-    def byte_ns(self) -> float | None: ...
+    def serial(self) -> bool:
+        """Whether the medium there is serial."""
     @property
-    def operation_us(self) -> list[float]: ...
+    def source(self) -> str:
+        """Source of the measurement."""
     @property
-    def mover(self) -> tuple[str, list[float]] | None: ...
-    def as_dict(self) -> _Json: ...
+    def system(self) -> str:
+        """The system that drives the medium."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class ByteTime:
+class Memory:
+    """The RAM that data ends in, or comes from."""
+
+    def __new__(cls, bus: str, refresh_share: float | None = None) -> Memory: ...
     @property
-    def part_ns(self) -> float: ...
+    def bus(self) -> str:
+        """The RAM's bus, as `100MHz/5-x32`; the cycles are those of a whole access."""
     @property
-    def bus_ns(self) -> float: ...
-    @property
-    def memory_ns(self) -> float: ...
-    @property
-    def software_ns(self) -> float: ...
-    @property
-    def ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    def refresh_share(self) -> float:
+        """Share of the time that refreshing takes; 0 by default."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    def on(self, bus: str) -> Memory:
+        """The same RAM on another bus."""
 
 @final
-class Energy:
+class Peripheral:
+    """A port that makes the bus's clock from its own by a divider."""
+
+    def __new__(
+        cls,
+        clock_mhz: float,
+        divider: str | None = None,
+        *,
+        controller: str | None = None,
+        asked_mhz: float | None = None,
+    ) -> Peripheral: ...
     @property
-    def array_uj(self) -> float: ...
+    def asked_mhz(self) -> float | None:
+        """The clock that the driver asks for; the fastest that the part allows if None."""
     @property
-    def io_uj(self) -> float: ...
+    def clock_mhz(self) -> float:
+        """The clock that is divided."""
     @property
-    def operation_uj(self) -> float: ...
+    def controller(self) -> str | None:
+        """The controller that divides it, as `controllers` lists them."""
     @property
-    def uj_per_kb(self) -> float | None: ...
-    @property
-    def fault_uj(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
+    def divider(self) -> str:
+        """The divider's kind: that of the controller, or `integer` by default."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class Remedy:
+class Processor:
+    """The processor that runs the driver."""
+
+    def __new__(
+        cls,
+        clock_mhz: float,
+        cycles_per_instruction: float | None = None,
+    ) -> Processor: ...
     @property
-    def change(self) -> str: ...
+    def clock_mhz(self) -> float:
+        """Its clock."""
     @property
-    def to(self) -> float | None: ...
-    @property
-    def mode(self) -> str | None: ...
-    @property
-    def speedup(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    def cycles_per_instruction(self) -> float:
+        """Clocks of an instruction, on average; 1 by default."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    def at(self, clock_mhz: float) -> Processor:
+        """The same processor at another clock."""
 
 @final
-class Estimate:
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def part(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def operation_kind(self) -> str: ...
-    @property
-    def spec(self) -> EstimateSpec: ...
-    @property
-    def operation(self) -> Operation: ...
-    @property
-    def on_bus(self) -> Operation: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def stages(self) -> list[Stage]: ...
-    @property
-    def range(self) -> Range: ...
-    @property
-    def longest_ns(self) -> float | None: ...
-    @property
-    def byte(self) -> ByteTime: ...
-    @property
-    def energy(self) -> Energy | None: ...
-    @property
-    def remedies(self) -> list[Remedy]: ...
-    @property
-    def bus(self) -> str | None: ...
-    @property
-    def unverified(self) -> list[str]: ...
-    @property
-    def notes(self) -> list[str]: ...
-    @property
-    def loop(self) -> CopyLoop | None: ...
-    @property
-    def composed(self) -> list[Stage]: ...
-    @property
-    def through_host(self) -> Stage: ...
-    @property
-    def shares(self) -> list[tuple[str, float]]: ...
-    def as_dict(self) -> _Json: ...
+class Software:
+    """The driver's innermost loop, by what an iteration does."""
 
-def estimate(
-    part: str,
-    host: Host | None = None,
+    def __new__(
+        cls,
+        instructions: float,
+        bytes: int,
+        port_accesses: int | None = None,
+        memory_accesses: float | None = None,
+        other_device_accesses: float | None = None,
+    ) -> Software: ...
+    @property
+    def bytes(self) -> int:
+        """Bytes moved through the data port."""
+    @property
+    def instructions(self) -> float:
+        """Instructions executed."""
+    @property
+    def memory_accesses(self) -> float:
+        """Accesses to RAM; 1 by default."""
+    @property
+    def other_device_accesses(self) -> float:
+        """Accesses to other devices on the same bus, such as pins that strobe."""
+    @property
+    def port_accesses(self) -> int:
+        """Accesses to the data port that move the bytes; 1 by default."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def controllers() -> list[tuple[str, DividerRange]]:
+    """All controllers whose divider is known, by name."""
+
+def dividers() -> list[str]:
+    """All dividers of a port's clock by name."""
+
+def measured_hosts() -> list[MeasuredHost]:
+    """All hosts that were measured."""
+
+def systems() -> list[str]:
+    """All systems that drive a medium, by name."""
+
+@final
+class Layout:
+    """A program laid out."""
+
+    @property
+    def best(self) -> PageLayout:
+        """The layout of the best cache page."""
+    @property
+    def coverage(self) -> LayoutCoverage:
+        """The units found in the program."""
+    @property
+    def evaluations(self) -> int:
+        """Candidates evaluated."""
+    @property
+    def executed_pieces(self) -> int:
+        """Pieces of code executed."""
+    @property
+    def pages(self) -> list[PageLayout]:
+        """The layouts, one for each cache page of the request."""
+    @property
+    def replayed_pieces(self) -> list[int]:
+        """Pieces of code that the search replays for a look at all, for each cache page."""
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of the units that lie in RAM, beside the cache."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class LayoutCoverage:
+    """The units found in the program."""
+
+    @property
+    def executed_share(self) -> float:
+        """Bytes fetched out of them, as a share of all."""
+    @property
+    def movable(self) -> int:
+        """Units that can move."""
+    @property
+    def notes(self) -> list[str]:
+        """Assumptions, and what remained unknown."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class LayoutOutcome:
+    """An order, and the results of designs with it."""
+
+    @property
+    def cache_page_bytes(self) -> int:
+        """The cache page, of the first design."""
+    @property
+    def held_out(self) -> list[Row]:
+        """Results of held-out traces."""
+    @property
+    def held_out_ratio(self) -> float | None:
+        """The same ratio for held-out traces; None if there are none."""
+    @property
+    def rows(self) -> list[Row]:
+        """Results, by design, then by trace."""
+    @property
+    def time_ratio(self) -> float:
+        """Time over that before with the design's own page, the mean of all designs."""
+    @property
+    def what(self) -> str:
+        """Name of the order: ``before``, a published algorithm, or ``found``."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PageHeat:
+    """A page of an image, of which something is executed."""
+
+    @property
+    def executed_bytes(self) -> float:
+        """Bytes executed of it, once for each time."""
+    @property
+    def page(self) -> int:
+        """Its number: its offset over the size of a page."""
+    @property
+    def units(self) -> list[int]:
+        """The numbers of the units of which something in it is executed."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PageLayout:
+    """The layouts found for a cache page."""
+
+    @property
+    def baseline(self) -> LayoutOutcome:
+        """The best of the published orders, the recorded one among them."""
+    @property
+    def before(self) -> LayoutOutcome:
+        """The recorded order, with the same units in RAM."""
+    @property
+    def before_resident(self) -> LayoutOutcome | None:
+        """The recorded order with nothing in RAM, where units are."""
+    @property
+    def cache_page_bytes(self) -> int:
+        """The cache page, of the first design."""
+    @property
+    def evaluations(self) -> int:
+        """Orders that the search tried with this page; 0 where it ended before."""
+    @property
+    def found(self) -> LayoutOutcome:
+        """The best of all."""
+    @property
+    def gap_bytes(self) -> int:
+        """Bytes between units."""
+    @property
+    def heat_after(self) -> list[PageHeat]:
+        """The same pages of the image laid out anew."""
+    @property
+    def heat_before(self) -> list[PageHeat]:
+        """The pages of the recorded image of which something in flash is executed."""
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of the image laid out so."""
+    @property
+    def order(self) -> list[str]:
+        """The names of movable units, as they are laid out."""
+    @property
+    def portfolio(self) -> list[tuple[str, float]]:
+        """The published orders, each with its time over that before."""
+    @property
+    def units(self) -> list[PlacedUnit]:
+        """All units."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PlacedUnit:
+    """A unit of a program, and its places."""
+
+    @property
+    def after(self) -> int:
+        """Its offset laid out anew."""
+    @property
+    def before(self) -> int:
+        """Its offset in the recorded image."""
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def executed_bytes(self) -> float:
+        """Bytes executed of it, once for each time."""
+    @property
+    def fixed(self) -> bool:
+        """Whether it stays where it is."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def lay_out(
+    traces: Sequence[tuple[str | os.PathLike[str], float]],
+    designs: Sequence[tuple[Design, float]],
+    progress: Callable[[int, float], float],
     *,
-    operation: str | None = None,
-    size: int | None = None,
-    mode: str | None = None,
-    waits: bool = False,
-    cache_page_bytes: int | None = None,
-    page_bytes: int | None = None,
-    width_bits: int | None = None,
-    loop: CopyLoop | None = None,
-    without: str | None = None,
-) -> Estimate: ...
-def controllers() -> list[tuple[str, DividerRange]]: ...
-def dividers() -> list[str]: ...
-def measured_hosts() -> list[MeasuredHost]: ...
-def systems() -> list[str]: ...
+    map: str | os.PathLike[str] | None = None,
+    held_out: Sequence[str | os.PathLike[str]] = ...,
+    held_out_share: float = 0.0,
+    pages: Sequence[int] = ...,
+    resident: Sequence[str] = ...,
+    seed: int = 1,
+    evaluations: int | None = None,
+) -> Layout:
+    """Lay a program out. ``traces`` and ``designs`` come with how much each counts.
 
-# Traces.
-
-# Traces
+    ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and gives the share of
+    the search that is used up: with 1 it ends, and what was found is kept. With ``evaluations`` it
+    ends after about so many orders, too, and what is found is the same each time.
+    """
 
 @final
-class Symbol:
+class CheckedLink:
+    """Whether a program was linked in an order."""
+
     @property
-    def name(self) -> str: ...
+    def disobeyed(self) -> list[OrderViolation]:
+        """The violations of the order."""
     @property
-    def offset(self) -> int: ...
+    def lines(self) -> int:
+        """Lines of the order."""
     @property
-    def bytes(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def repeated(self) -> int:
+        """Lines that repeat the unit of an earlier line, which counts."""
+    @property
+    def several(self) -> int:
+        """Lines that name several functions."""
+    @property
+    def unclear(self) -> int:
+        """Lines that name one of several functions of one name, as ``helper@0x360``."""
+    @property
+    def unseen(self) -> int:
+        """Lines whose place in the program is unknown."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class Section:
+class LinkOrder:
+    """An order of input sections."""
+
     @property
-    def name(self) -> str: ...
+    def repeated(self) -> list[str]:
+        """Lines that name only what a line before them does, which counts."""
     @property
-    def address(self) -> int: ...
+    def units(self) -> int:
+        """Units that the order names; the others follow in the recorded order."""
     @property
-    def offset(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def unknown(self) -> list[str]:
+        """Lines that name none."""
 
 @final
-class Image:
+class Linked:
+    """The input sections of a program in flash, by the map of its link."""
+
+    def __new__(cls, trace: str | os.PathLike[str], map: str | os.PathLike[str]) -> Linked:
+        """Take a trace and the map of the link of what was recorded."""
     @property
-    def path(self) -> str: ...
+    def fixed(self) -> list[str]:
+        """Input sections that stay, by name, as they lie."""
     @property
-    def build_id(self) -> str: ...
+    def is_relaxed(self) -> bool:
+        """Whether the linker made code shorter, so that lengths depend on the order."""
     @property
-    def offset(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def sections(self) -> list[Section]: ...
-    @property
-    def symbols(self) -> list[Symbol]: ...
-    def as_dict(self) -> _Json: ...
+    def movable(self) -> list[str]:
+        """Input sections that move, by name, as they lie."""
+    def arrange(self, output: str | os.PathLike[str], order: LinkOrder) -> TraceInfo:
+        """Write the trace that the same execution has in ``order``. Gives its description."""
+    def order(self, text: str) -> LinkOrder:
+        """The order of the lines of a file: names of units, a fragment of a linker script, or
+        symbols.
+        """
+    def pin_text(self, names: Sequence[str], format: str) -> PinText:
+        """The units of these names, which are to lie in RAM, in a format of ``pin_formats()``."""
+    def text(self, order: LinkOrder, format: str) -> OrderText:
+        """``order`` in a format of ``order_formats()``."""
+    def text_beside(
+        self,
+        pinned: Sequence[str],
+        order: Sequence[str],
+        format: str,
+    ) -> OrderText:
+        """The order of the units that stay in flash if those named ``pinned`` leave it, in a format of
+        ``order_formats()``. Units that ``order`` does not name follow in the recorded order.
+        """
 
 @final
-class Ending:
-    @staticmethod
-    def complete() -> Ending: ...
-    @staticmethod
-    def interrupted() -> Ending: ...
-    @staticmethod
-    def failed(how: str) -> Ending: ...
+class OrderText:
+    """An order for a linker."""
+
     @property
-    def name(self) -> str: ...
+    def ambiguous(self) -> list[str]:
+        """Symbols that several functions have, where the linker lays all of them together."""
     @property
-    def is_complete(self) -> bool: ...
+    def nameless(self) -> int:
+        """Units without a symbol, for linkers that order symbols: these follow all others."""
     @property
-    def failure(self) -> str | None: ...
+    def text(self) -> str:
+        """The contents of its file."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class OutsideFile:
+class OrderViolation:
+    """A unit that does not lie as an order says."""
+
     @property
-    def path(self) -> str: ...
+    def address(self) -> int | None:
+        """Its linked address; None if it is missing."""
     @property
-    def instructions(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def behind(self) -> str:
+        """The unit that it follows in the program."""
+    @property
+    def fault(self) -> str:
+        """``missing``, ``elsewhere``, or ``between``: the order does not name it."""
+    @property
+    def name(self) -> str:
+        """Name of the unit in the order or the map."""
+    @property
+    def wanted_behind(self) -> str:
+        """The unit that it follows in the order."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class WarmUp:
-    def __new__(cls, runs: int, bytes: int) -> WarmUp: ...
+class PinText:
+    """A list of units to place in RAM."""
+
     @property
-    def runs(self) -> int: ...
+    def ambiguous(self) -> list[str]:
+        """Sections of other objects that have the same name, and go to RAM, too."""
     @property
-    def bytes(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def left_out(self) -> list[str]:
+        """Units that the format cannot express, and so are not in the text."""
+    @property
+    def text(self) -> str:
+        """The contents of its file."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class TraceInfo:
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, object]) -> TraceInfo: ...
+class SampleProfile:
+    """A profile of a program by line, as LLVM's compilers read it."""
+
     @property
-    def schema_version(self) -> int: ...
+    def functions(self) -> int:
+        """Functions in it."""
     @property
-    def program(self) -> str: ...
+    def left_out(self) -> int:
+        """Functions without a sample, or without lines."""
     @property
-    def arguments(self) -> list[str]: ...
-    @property
-    def architecture(self) -> str: ...
-    @property
-    def build_id(self) -> str: ...
-    @property
-    def recorder(self) -> str: ...
-    @property
-    def recorder_version(self) -> str: ...
-    @property
-    def ending(self) -> Ending: ...
-    @property
-    def images(self) -> list[Image]: ...
-    @property
-    def image_bytes(self) -> int: ...
-    @property
-    def runs(self) -> int: ...
-    @property
-    def reads(self) -> int: ...
-    @property
-    def read_bytes(self) -> int: ...
-    @property
-    def continued(self) -> int: ...
-    @property
-    def instructions(self) -> int | None: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def outside_instructions(self) -> int | None: ...
-    @property
-    def outside_bytes(self) -> int: ...
-    @property
-    def calls(self) -> int | None: ...
-    @property
-    def returns(self) -> int | None: ...
-    @property
-    def thread(self) -> str: ...
-    @property
-    def process(self) -> str: ...
-    @property
-    def left_out(self) -> list[str]: ...
-    @property
-    def region(self) -> str: ...
-    @property
-    def beside_instructions(self) -> int: ...
-    @property
-    def outside_files(self) -> list[OutsideFile]: ...
-    @property
-    def in_doubt(self) -> int | None: ...
-    @property
-    def warm_up(self) -> WarmUp: ...
-    def as_dict(self) -> _Json: ...
+    def text(self) -> str:
+        """The contents of its file."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def check_link(
+    elf: str | os.PathLike[str],
+    order: str,
+    map: str | os.PathLike[str] | None = None,
+) -> CheckedLink:
+    """Check whether the ELF file of a program was linked in the order of a text. The map of its link
+    has more names than its symbols.
+    """
+
+def method_profile(trace: str | os.PathLike[str]) -> str:
+    """A profile of a Java program by parts of methods: lines of name, bytes of code, start, end and
+    number of executions.
+    """
+
+def order_formats() -> list[str]:
+    """The formats of an order; the first is the default."""
+
+def pin_formats() -> list[str]:
+    """The formats of what is pinned; the first is the default."""
+
+def sample_profile(
+    trace: str | os.PathLike[str],
+    elf: str | os.PathLike[str] | None = None,
+) -> SampleProfile:
+    """Profile the program of a trace by the lines of its file, or of ``elf``."""
 
 @final
-class PageUse:
+class CompressorRatios:
+    """Compression of a file of pages by one compressor."""
+
     @property
-    def page_bytes(self) -> int: ...
+    def all(self) -> PagesRatio:
+        """Compression of all pages."""
     @property
-    def pages(self) -> int: ...
+    def compressor(self) -> str:
+        """Its name."""
     @property
-    def used_share(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    def processes(self) -> list[PagesRatio]:
+        """Compression of the pages of each process of the file."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class BlockStatistics:
-    @property
-    def used_blocks(self) -> int: ...
-    @property
-    def used_bytes(self) -> int: ...
-    @property
-    def mean_used_block_bytes(self) -> float: ...
-    @property
-    def mean_executed_block_bytes(self) -> float: ...
-    @property
-    def mean_run_bytes(self) -> float: ...
-    @property
-    def predicted_page_bytes(self) -> int: ...
-    @property
-    def seen_calls(self) -> int | None: ...
-    @property
-    def seen_returns(self) -> int | None: ...
-    @property
-    def pages(self) -> list[PageUse]: ...
-    def as_dict(self) -> _Json: ...
+class LiveCounts:
+    """The counts of the live pager."""
 
-def trace_info(trace: _Path, warm_up: WarmUp | str | None = None) -> TraceInfo: ...
-def recorded_blocks(trace: _Path) -> BlockStatistics | None: ...
-def block_statistics(
-    trace: _Path, progress: Callable[[int, int], None] | None = None
-) -> BlockStatistics: ...
-def check_trace(
-    trace: _Path,
-    output: _Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> TraceInfo: ...
-def export_formats() -> list[str]: ...
-def export_trace(
-    trace: _Path, format: str, instruction_bytes: int, output: _Path | None
-) -> None: ...
-def elf_identity(path: _Path) -> tuple[str, str]: ...
-def flash_image(info: TraceInfo, elf: _Path) -> bytes: ...
-def linked_ranges(
-    path: _Path, sections: Sequence[str]
-) -> tuple[list[tuple[int, int]], int | None]: ...
+    @property
+    def dropped(self) -> int:
+        """Pages that went and needed no writing."""
+    @property
+    def faults(self) -> int:
+        """Faults of missing pages."""
+    @property
+    def swap_ins(self) -> int:
+        """Faults of pages that the store held."""
+    @property
+    def swap_outs(self) -> int:
+        """Pages that went to the store."""
+    @property
+    def write_faults(self) -> int:
+        """Faults of the first write to a page that came in by reading."""
+    @property
+    def zero_fills(self) -> int:
+        """Faults of pages never written to, filled with zeros."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
-# Recording
+@final
+class LivePoint:
+    """A point of the chart of a live run."""
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes that the program had allocated."""
+    @property
+    def counts(self) -> LiveCounts:
+        """The counts of the pager."""
+    @property
+    def mib_s(self) -> float:
+        """Speed of the program's reading, in 2²⁰ bytes a second."""
+    @property
+    def read(self) -> LiveRead:
+        """The reading that was measured."""
+    @property
+    def share_of_ram(self) -> float:
+        """Speed as a share of RAM's."""
+    @property
+    def time_ns(self) -> int:
+        """Wall time of the reading."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class LiveRead:
+    """The reading that was measured."""
+
+    @property
+    def counts(self) -> LiveReadCounts:
+        """The counts."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class LiveReadCounts:
+    """The counts of a simulated run's point that a live run has, too."""
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that the program read."""
+    @property
+    def pages_in(self) -> int:
+        """Pages that came from the store."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class LiveStore:
+    """The store at the end of a live run."""
+
+    @property
+    def counters(self) -> StoreCounters:
+        """Operations of medium and compressor."""
+    @property
+    def statistics(self) -> StoreStatistics:
+        """Statistics."""
+    @property
+    def wear(self) -> Wear:
+        """Wear of the medium."""
+    @property
+    def write_amplification(self) -> float | None:
+        """Bytes programmed over compressed bytes written; absent where nothing was."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PagesInfo:
+    """The description of a file of pages."""
+
+    @property
+    def limit(self) -> int | None:
+        """The most pages that were to be captured; None for all."""
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page: those of the kernel that it was captured from."""
+    @property
+    def pages(self) -> int:
+        """Pages in the file."""
+    @property
+    def processes(self) -> list[PagesProcess]:
+        """The processes that the pages come from."""
+    @property
+    def schema_version(self) -> int:
+        """Version of the file's layout."""
+    @property
+    def stopped(self) -> bool:
+        """Whether the processes were stopped meanwhile."""
+    @property
+    def with_zero_pages(self) -> bool:
+        """Whether pages full of zeros are among them."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PagesProcess:
+    """A process whose pages were captured."""
+
+    @property
+    def anonymous_pages(self) -> int:
+        """Its anonymous pages, in RAM or swapped out."""
+    @property
+    def pages(self) -> int:
+        """Its pages in the file."""
+    @property
+    def program(self) -> str:
+        """Its name."""
+    @property
+    def swapped_pages(self) -> int:
+        """Anonymous pages that are swapped out."""
+    @property
+    def zero_pages(self) -> int:
+        """Pages full of zeros, captured or left out."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PagesRatio:
+    """Compression of a set of pages."""
+
+    @property
+    def compression_ratio(self) -> float | None:
+        """Compressed over original bytes of those that are not filled with one word; absent
+        without any.
+        """
+    @property
+    def compression_ratio_of_all(self) -> float | None:
+        """The same ratio over all pages; those filled with one word take nothing."""
+    @property
+    def huge_pages(self) -> int:
+        """Incompressible pages, stored as they are."""
+    @property
+    def pages(self) -> int:
+        """Pages."""
+    @property
+    def same_pages(self) -> int:
+        """Pages filled with one word, which take no data."""
+    @property
+    def used_ratio(self) -> float | None:
+        """Bytes that a store in place (fragments) takes of its medium, headers and all, over
+        original bytes, of pages that are not filled with one word.
+        """
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class SwapLive:
+    """The result of `swap_live`."""
+
+    @property
+    def allocated_bytes(self) -> int:
+        """Bytes that the program had filled by then, and could read back."""
+    @property
+    def counts(self) -> LiveCounts:
+        """The counts of the pager."""
+    @property
+    def ending(self) -> str:
+        """End of the run: `complete` or `out-of-memory`."""
+    @property
+    def major_faults(self) -> int:
+        """Major faults of the program's thread."""
+    @property
+    def mean_share_of_ram(self) -> float | None:
+        """The mean of the points' speeds as shares of RAM's; absent without points."""
+    @property
+    def minor_faults(self) -> int:
+        """Minor faults of the program's thread, as getrusage(2) counts them."""
+    @property
+    def most_resident_pages(self) -> int:
+        """The most pages that were in RAM at once."""
+    @property
+    def notes(self) -> list[str]:
+        """Notes for the reader."""
+    @property
+    def out_of_memory_at_bytes(self) -> int | None:
+        """Bytes allocated when the medium was full; absent if it never was."""
+    @property
+    def points(self) -> list[LivePoint]:
+        """The chart."""
+    @property
+    def store(self) -> LiveStore:
+        """The store at the end."""
+    @property
+    def system(self) -> SwapSystem:
+        """The system; RAM's speed is that of this machine under these reads."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def capture_pages(
+    pid: int,
+    path: str | os.PathLike[str],
+    *,
+    limit: int | None = None,
+    children: bool | None = None,
+    zero_pages: bool | None = None,
+    stop: bool | None = None,
+) -> PagesInfo:
+    """Capture pages of a process into a file.
+
+    Args:
+        limit: the most pages, taken evenly.
+        children: whether pages of child processes are captured, too.
+        zero_pages: whether pages full of zeros are kept; else they are counted only.
+        stop: whether the processes are stopped meanwhile. Arguments that are None take the
+            engine's defaults.
+    """
+
+def pages_info(path: str | os.PathLike[str]) -> PagesInfo:
+    """The description of a file of pages."""
+
+def pages_ratios(path: str | os.PathLike[str]) -> list[CompressorRatios]:
+    """Compress a file of pages with each compressor: all of it, and the pages of each process."""
+
+def swap_live(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapLive:
+    """Run the benchmark program in memory that is really paged through the store. The medium takes its
+    priced time; RAM is that of this machine. `progress(allocated_bytes, most_bytes)` is called now
+    and then.
+    """
+
+@final
+class Complaint:
+    """A fault in a part's file."""
+
+    @property
+    def line(self) -> int:
+        """The line, from 1."""
+    @property
+    def message(self) -> str:
+        """The fault, in words."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Ecc:
+    """Error correction of a NAND part."""
+
+    @property
+    def codeword_bytes(self) -> int:
+        """Bytes checked together."""
+    @property
+    def correctable_bits(self) -> int:
+        """Bits corrected in each codeword."""
+    @property
+    def place(self) -> str:
+        """The place of error correction: `host` or `on-die`."""
+    @property
+    def source(self) -> str:
+        """Source of the values."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Fact:
+    """A number of a part: where it stands in the file, its value and its source."""
+
+    @property
+    def field(self) -> str:
+        """Its path, as `sdr.t_wc_ns`."""
+    @property
+    def source(self) -> str:
+        """Source of the number."""
+    @property
+    def unverified(self) -> bool:
+        """Whether the number is unchecked."""
+    @property
+    def value(self) -> object:
+        """The value as written: a number, or a table of numbers."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Part:
+    """A flash part. Fields that only some media have are found by their path: `number()`, `facts`."""
+
+    @property
+    def abilities(self) -> list[tuple[str, bool]]:
+        """Its abilities by path, as `spi.continuous_read`, each with whether it has it."""
+    @property
+    def bus(self) -> str:
+        """Its bus as datasheets write it: `x8`, `SPI x4`."""
+    @property
+    def ecc(self) -> Ecc | None:
+        """Error correction."""
+    @property
+    def endurance_cycles(self) -> SourcedFloat | None:
+        """Programs and erases that a block endures."""
+    @property
+    def erase_bytes(self) -> SourcedInt | None:
+        """Bytes erased together, of parts without pages."""
+    @property
+    def facts(self) -> list[Fact]:
+        """Every number, in the order of the file's fields."""
+    @property
+    def flash_page_bytes(self) -> int:
+        """Bytes of a page without spare; 0 for parts without pages."""
+    @property
+    def is_nonvolatile(self) -> bool:
+        """Whether it keeps what it holds without power."""
+    @property
+    def is_read_in_place(self) -> bool:
+        """Whether bytes are read where they lie, without a page being loaded."""
+    @property
+    def kind(self) -> str:
+        """Kind of memory, as `nand`."""
+    @property
+    def maker(self) -> str:
+        """Its maker."""
+    @property
+    def name(self) -> str:
+        """Its name, as on the package."""
+    @property
+    def note(self) -> str | None:
+        """A note to read before its numbers are used."""
+    @property
+    def pace(self) -> list[tuple[str, float]] | None:
+        """Fields of its table that determine the pace of words, with their values; None if it has
+        no table.
+        """
+    @property
+    def page_bytes(self) -> SourcedInt | None:
+        """Bytes of a page without spare."""
+    @property
+    def pages_per_block(self) -> SourcedInt | None:
+        """Pages of an erase block."""
+    @property
+    def program_bytes(self) -> SourcedInt | None:
+        """Bytes programmed together, of parts without pages."""
+    @property
+    def programs_per_page(self) -> SourcedInt | None:
+        """Programs of a page between two erases."""
+    @property
+    def reads_before_refresh(self) -> SourcedFloat | None:
+        """Reads of a block before it should be refreshed."""
+    @property
+    def spare_bytes(self) -> SourcedInt | None:
+        """Spare bytes of a page."""
+    @property
+    def t_bers_ns(self) -> SourcedFloat | None:
+        """Erase of a block."""
+    @property
+    def t_prog_ns(self) -> SourcedFloat | None:
+        """Program of a page, or of `program_bytes`."""
+    @property
+    def t_r_ns(self) -> SourcedFloat | None:
+        """Loading from the array into the register."""
+    @property
+    def table(self) -> str | None:
+        """The table that says how the part is spoken to, as `sdr`; None if its file has none."""
+    @property
+    def unverified(self) -> list[str]:
+        """Fields whose source is marked unverified."""
+    @property
+    def width_bits(self) -> SourcedInt:
+        """Data lines."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    def number(self, field: str) -> float:
+        """The number at a path, as `sdr.t_wc_ns`."""
+    def operations(self) -> list[str]:
+        """The operations of the part; the first is the usual one."""
+
+@final
+class PartCheck:
+    """A part's file, read and checked."""
+
+    @property
+    def complaints(self) -> list[Complaint]:
+        """All faults, in the order of the lines."""
+    @property
+    def part(self) -> Part | None:
+        """The part, if it could be read."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class RawBandwidth:
+    """Bandwidth of a part on a bus without a cache, in 2²⁰ bytes/s (CARDIS 2010, tables 1 and 2)."""
+
+    @property
+    def max_mib_s(self) -> float:
+        """Page after page."""
+    @property
+    def min_mib_s(self) -> float:
+        """A load and a whole page for every byte."""
+    @property
+    def page_fetch_ns(self) -> float:
+        """Time of a whole page over the bus."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class SourcedFloat:
+    """A number with where it was read."""
+
+    @property
+    def source(self) -> str:
+        """The datasheet, paper or table."""
+    @property
+    def unverified(self) -> bool:
+        """Whether the number is unchecked."""
+    @property
+    def value(self) -> float:
+        """The number, in the unit its name ends with."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class SourcedInt:
+    """A whole number with where it was read."""
+
+    @property
+    def source(self) -> str:
+        """The datasheet, paper or table."""
+    @property
+    def unverified(self) -> bool:
+        """Whether the number is unchecked."""
+    @property
+    def value(self) -> int:
+        """The number, in the unit its name ends with."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def catalog() -> list[Part]:
+    """All parts of the catalog, by name."""
+
+def examine_part(path: str | os.PathLike[str]) -> PartCheck:
+    """Read and check a part's file."""
+
+def find_part(name: str) -> Part:
+    """One part, by name or TOML file."""
+
+def part_kinds() -> list[str]:
+    """The kinds of memory, as parts' files name them."""
+
+def part_schema() -> Json:
+    """The JSON Schema of a part's file."""
+
+def raw_bandwidth(part: str, bus: str) -> RawBandwidth:
+    """Compute the bandwidth of a part on a bus without a cache."""
+
+@final
+class ColdCall:
+    """Times of a limited function's calls, from an empty cache."""
+
+    @property
+    def after_ns(self) -> float:
+        """The longest call with the pinned units."""
+    @property
+    def before_ns(self) -> float:
+        """The longest call before."""
+    @property
+    def calls(self) -> int:
+        """Calls recorded."""
+    @property
+    def function(self) -> str:
+        """The function, as the caller named it."""
+    @property
+    def limit_ns(self) -> float:
+        """The longest call that is allowed."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class JointLayout:
+    """An order of the units that stay, and its result beside the pinned ones."""
+
+    @property
+    def gap_bytes(self) -> int:
+        """Bytes between units, laid out so."""
+    @property
+    def order(self) -> list[str]:
+        """Names of movable units that are not pinned, in their new order in flash."""
+    @property
+    def order_alone_ratio(self) -> float:
+        """The same with an order, and only those units pinned that have to be."""
+    @property
+    def orders(self) -> int:
+        """Orders tried."""
+    @property
+    def pinning_alone_ratio(self) -> float:
+        """Time over that before with units pinned and all others in the recorded order."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PinStep:
+    """A step of the greedy choice: a unit, and the result with all units up to it."""
+
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def misses(self) -> int:
+        """Misses of all traces."""
+    @property
+    def name(self) -> str:
+        """The unit."""
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM of all up to it."""
+    @property
+    def time_ratio(self) -> float:
+        """Time over that before."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Pinning:
+    """The choice of code to pin in RAM."""
+
+    @property
+    def after(self) -> list[Row]:
+        """Results by trace, all of it pinned."""
+    @property
+    def before(self) -> list[Row]:
+        """Results by trace, nothing pinned."""
+    @property
+    def calls(self) -> list[ColdCall]:
+        """Calls of limited functions."""
+    @property
+    def coverage(self) -> LayoutCoverage:
+        """The units found in the program."""
+    @property
+    def curve(self) -> list[PinStep]:
+        """The greedy choice, step by step, all others in the recorded order."""
+    @property
+    def evaluations(self) -> int:
+        """Choices replayed."""
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of the image that stays in flash."""
+    @property
+    def is_exchanged(self) -> bool:
+        """Whether an exchange found better than the greedy choice, in the recorded order."""
+    @property
+    def is_finished(self) -> bool:
+        """Whether the search came to its end; one that was ended may have left better ones."""
+    @property
+    def knee(self) -> int | None:
+        """The step of the curve after which RAM saves less; None where none saves."""
+    @property
+    def pinned(self) -> list[str]:
+        """Names of the units to pin, in the order of the image."""
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM that it takes."""
+    @property
+    def sampled_share(self) -> float:
+        """The share of the executed pieces that the search looked at."""
+    @property
+    def time_ratio(self) -> float:
+        """Time over that before."""
+    @property
+    def together(self) -> JointLayout | None:
+        """The order of the other units; None if none was requested."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def pin_in_ram(
+    traces: Sequence[tuple[str | os.PathLike[str], float]],
+    design: Design,
+    ram_bytes: int,
+    progress: Callable[[float, int], float],
+    *,
+    map: str | os.PathLike[str] | None = None,
+    always: Sequence[str] = ...,
+    calls: Sequence[tuple[str, float]] = ...,
+    order: bool = False,
+    evaluations: int | None = None,
+) -> Pinning:
+    """Choose what to pin, and an order of the rest with ``order``. ``traces`` come with how much each
+    counts.
+
+    ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
+    choice, and gives the share of the time that is used up. With 1 the search ends, and what was
+    found is kept. With ``evaluations`` about so many orders are tried, pinning is searched to its
+    end, and what is found is the same each time, unless ``progress`` gives 1 before.
+    """
+
+@final
+class CallTimes:
+    """Times of the calls of a function, its callees included."""
+
+    @property
+    def all_alone_ns(self) -> float:
+        """Time of the function and its callees without paging."""
+    @property
+    def all_ns(self) -> float:
+        """Time of all calls, none counted twice."""
+    @property
+    def calls(self) -> int:
+        """Number of calls."""
+    @property
+    def function(self) -> str:
+        """The function, as the caller named it."""
+    @property
+    def lost(self) -> Spread:
+        """The part of it that faults, lookups and false faults take."""
+    @property
+    def mean_faults(self) -> float:
+        """True faults of a call, on average."""
+    @property
+    def most_faults(self) -> int:
+        """The most true faults of a call."""
+    @property
+    def recursive(self) -> int:
+        """Calls made while another of it had not returned."""
+    @property
+    def time(self) -> Spread:
+        """Duration of a call."""
+    @property
+    def unreturned(self) -> int:
+        """Calls that were left without returning, or cut off by the trace's end."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Core:
+    """A processor core of the catalog, or of a file."""
+
+    @property
+    def architecture(self) -> str | None:
+        """The architecture whose instructions it executes, by its name in a trace."""
+    @property
+    def cycles_per_instruction(self) -> SourcedFloat:
+        """Clocks of an instruction on average, out of memory without wait states."""
+    @property
+    def fault_path_like(self) -> str | None:
+        """The core whose fault path stands for what is not known of this one's."""
+    @property
+    def jobs(self) -> list[FaultPathJob]:
+        """Times of the jobs of the fault path."""
+    @property
+    def maker(self) -> str:
+        """Its designer."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+    @property
+    def note(self) -> str | None:
+        """A note to read before its numbers are used."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class FaultPathJob:
+    """Time of a job of the fault path on a core."""
+
+    @property
+    def cycles(self) -> float:
+        """Clocks."""
+    @property
+    def measured_on(self) -> str:
+        """The core it was measured on; another takes as many instructions."""
+    @property
+    def name(self) -> str:
+        """Name of the job as in a board's ``[handler]``, without the unit, or ``copy_byte``."""
+    @property
+    def source(self) -> str:
+        """Source of the values."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Spread:
+    """A distribution of durations."""
+
+    @property
+    def mean_ns(self) -> float:
+        """Mean erasures of a block."""
+    @property
+    def p99_ns(self) -> float:
+        """99 of 100 take no longer."""
+    @property
+    def worst_ns(self) -> float:
+        """The longest."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Stall:
+    """The stretch of a trace in which misses take most time."""
+
+    @property
+    def executed_bytes(self) -> int:
+        """Bytes executed before it."""
+    @property
+    def misses(self) -> int:
+        """Misses in it."""
+    @property
+    def offset(self) -> int:
+        """Offset of the first miss in the image."""
+    @property
+    def stall_ns(self) -> float:
+        """Time of these misses."""
+    @property
+    def window_bytes(self) -> int:
+        """The length of the stretch, in bytes executed."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def call_times(
+    trace: str | os.PathLike[str],
+    design: Design,
+    functions: Sequence[str],
+    elfs: Sequence[str | os.PathLike[str]] = ...,
+    progress: Callable[[float, int], None] | None = None,
+    *,
+    warm_up: WarmUp | None = None,
+) -> list[CallTimes]:
+    """Replay a trace through a design and time the calls of functions, in their order; ``elfs`` are
+    files to read symbols from that the trace lacks. Calls that begin in a warm-up are not counted.
+    ``progress(finished, all)`` is called with the number of passes; one under way counts in part.
+    """
+
+def cores() -> list[Core]:
+    """All cores of the catalog, by name."""
+
+def find_core(name: str) -> Core:
+    """The core of this name, or in the TOML file of this path."""
+
+def worst_stall(
+    trace: str | os.PathLike[str],
+    design: Design,
+    window_bytes: int = ...,
+    progress: Callable[[float, int], None] | None = None,
+    *,
+    warm_up: WarmUp | None = None,
+) -> Stall:
+    """Replay a trace through a design and find the stretch of ``window_bytes`` executed in which misses
+    take most time; misses of a warm-up are in none. ``progress(finished, all)`` is called with the
+    number of passes; one under way counts in part.
+    """
 
 @final
 class Arrangement:
-    def __new__(cls, *, keep: str | None = None, order: Sequence[str] = ...) -> Arrangement: ...
+    """A layout of the methods that a recorder reports."""
+
+    def __new__(cls, *, keep: str | None = None, order: Sequence[str] = ...) -> Arrangement:
+        """Arrange the methods that ``keep`` selects, one of ``kept_methods()``. ``order`` lists
+        methods, or classes for all their methods, that go to flash before all others; ``*`` stands
+        for any characters, and a method may be named without its parameters.
+        """
     @property
-    def keep(self) -> str: ...
+    def keep(self) -> str:
+        """The methods that are kept."""
     @property
-    def order(self) -> list[str]: ...
-
-def kept_methods() -> list[str]: ...
-
-@final
-class Placement:
-    def __new__(cls) -> Placement: ...
-    @staticmethod
-    def of_methods(arrangement: Arrangement) -> Placement: ...
-    @staticmethod
-    def of_range(start: int, end: int) -> Placement: ...
-    @staticmethod
-    def of_files(
-        files: Sequence[_Path],
-        *,
-        sections: Sequence[str] = ...,
-        with_libraries: bool = False,
-        bias: int | None = None,
-        as_linked: bool = False,
-    ) -> Placement: ...
-
-def default_sections() -> list[str]: ...
+    def order(self) -> list[str]:
+        """The methods that go to flash first."""
 
 @final
 class Origin:
+    """The description of a program before it is recorded."""
+
     def __new__(
         cls,
         program: str,
@@ -1519,121 +2592,122 @@ class Origin:
         build_id: str = ...,
         recorder: str = ...,
         recorder_version: str = ...,
-    ) -> Origin: ...
+    ) -> Origin:
+        """Describe a program by its path, or that of an imported file. An import is recorded by its
+        format.
+        """
     @property
-    def program(self) -> str: ...
-
-def arrange_methods(trace: _Path, output: _Path, arrangement: Arrangement) -> TraceInfo: ...
-def unknown_methods(trace: _Path, order: Sequence[str]) -> list[str]: ...
-def import_formats() -> list[str]: ...
-
-@final
-class OrderViolation:
-    @property
-    def name(self) -> str: ...
-    @property
-    def fault(self) -> str: ...
-    @property
-    def address(self) -> int | None: ...
-    @property
-    def behind(self) -> str: ...
-    @property
-    def wanted_behind(self) -> str: ...
-    def as_dict(self) -> _Json: ...
+    def program(self) -> str:
+        """The program's path, or the imported file's."""
 
 @final
-class CheckedLink:
-    @property
-    def lines(self) -> int: ...
-    @property
-    def unseen(self) -> int: ...
-    @property
-    def unclear(self) -> int: ...
-    @property
-    def repeated(self) -> int: ...
-    @property
-    def several(self) -> int: ...
-    @property
-    def disobeyed(self) -> list[OrderViolation]: ...
-    def as_dict(self) -> _Json: ...
+class Placement:
+    """The code of a program that goes to flash. By default the methods that the recorder reports;
+    without methods, addresses are flash offsets.
+    """
 
-def check_link(elf: _Path, order: str, map: _Path | None = None) -> CheckedLink: ...
+    def __new__(cls) -> Placement: ...
+    @staticmethod
+    def of_files(
+        files: Sequence[str | os.PathLike[str]],
+        *,
+        sections: Sequence[str] = ...,
+        with_libraries: bool = False,
+        bias: int | None = None,
+        as_linked: bool = False,
+    ) -> Placement:
+        """Place sections of files, ``default_sections()`` if none are named.
 
-@final
-class LinkOrder:
-    @property
-    def units(self) -> int: ...
-    @property
-    def unknown(self) -> list[str]: ...
-    @property
-    def repeated(self) -> list[str]: ...
-
-@final
-class OrderText:
-    @property
-    def text(self) -> str: ...
-    @property
-    def ambiguous(self) -> list[str]: ...
-    @property
-    def nameless(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-def order_formats() -> list[str]: ...
+        Args:
+            with_libraries: whether libraries are placed as the program loads them.
+            bias: the distance of the first file from its linked addresses; None if the
+                recorder reports it.
+            as_linked: whether sections keep their linked distances.
+        """
+    @staticmethod
+    def of_methods(arrangement: Arrangement) -> Placement:
+        """Place the methods that the recorder reports, in this arrangement."""
+    @staticmethod
+    def of_range(start: int, end: int) -> Placement:
+        """Place the addresses from ``start`` up to ``end``, without a file."""
 
 @final
-class SampleProfile:
-    @property
-    def text(self) -> str: ...
-    @property
-    def functions(self) -> int: ...
-    @property
-    def left_out(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+class RecordedTrace:
+    """A trace that was written."""
 
-def sample_profile(trace: _Path, elf: _Path | None = None) -> SampleProfile: ...
-def method_profile(trace: _Path) -> str: ...
-
-@final
-class PinText:
     @property
-    def text(self) -> str: ...
+    def arranged(self) -> bool:
+        """Whether its methods lie in the requested arrangement. If the disk was full or the run
+        was stopped, they lie as the recorder reported them.
+        """
     @property
-    def ambiguous(self) -> list[str]: ...
+    def info(self) -> TraceInfo:
+        """Its description."""
     @property
-    def left_out(self) -> list[str]: ...
-    def as_dict(self) -> _Json: ...
-
-def pin_formats() -> list[str]: ...
+    def path(self) -> pathlib.Path:
+        """Its file."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class Linked:
-    def __new__(cls, trace: _Path, map: _Path) -> Linked: ...
-    @property
-    def movable(self) -> list[str]: ...
-    @property
-    def fixed(self) -> list[str]: ...
-    @property
-    def is_relaxed(self) -> bool: ...
-    def order(self, text: str) -> LinkOrder: ...
-    def text(self, order: LinkOrder, format: str) -> OrderText: ...
-    def pin_text(self, names: Sequence[str], format: str) -> PinText: ...
-    def text_beside(
-        self, pinned: Sequence[str], order: Sequence[str], format: str
-    ) -> OrderText: ...
-    def arrange(self, output: _Path, order: LinkOrder) -> TraceInfo: ...
+class Recording:
+    """An import or recording under way: `read_*` once, then `finish`."""
 
-@final
-class Recorded:
-    @property
-    def path(self) -> Path: ...
-    @property
-    def info(self) -> TraceInfo: ...
-    @property
-    def arranged(self) -> bool: ...
-    def as_dict(self) -> _Json: ...
+    def __new__(
+        cls,
+        output: str | os.PathLike[str],
+        placement: Placement,
+        origin: Origin,
+        *,
+        live: bool,
+    ) -> Recording:
+        """Begin the file `output`. A ``live`` one holds back space on the disk for an orderly end."""
+    def abandon(self) -> None:
+        """Leave no file behind."""
+    def disk_full(self) -> bool:
+        """Whether the disk ran full."""
+    def finish(self, ending: Ending) -> list[RecordedTrace]:
+        """Write the rest of a recording with this ending. Returns the trace and, behind it, those of
+        further threads.
+        """
+    def is_over(self) -> bool:
+        """Whether the part that is recorded has ended: what follows is of no use."""
+    def read_file(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None,
+        instruction_bytes: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> tuple[Ending, str]:
+        """Read a file or, for `-`, standard input, in one of ``import_formats()``; None detects it.
+        Returns the ending and the format.
+        """
+    def read_pipe(
+        self,
+        pipe: str | os.PathLike[str],
+        format: str,
+        pid: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> Ending:
+        """Read text of one of ``import_formats()`` that a foreign tool writes into `pipe`, and load
+        addresses from the mappings of its process `pid`.
+        """
+    def read_stream(
+        self,
+        pipe: str | os.PathLike[str],
+        tail: str | os.PathLike[str],
+        progress: Callable[[int, int], None] | None,
+    ) -> Ending:
+        """Read a running recorder of our own by the paths of its pipe and its tail."""
+    def select(self, region: Region) -> None:
+        """Record this part of what is executed, before anything is read."""
+    def take_reads(self) -> None:
+        """Record data reads, too, before anything is read."""
 
 @final
 class Region:
+    """The part of an execution that is recorded; all of it by default."""
+
     def __new__(
         cls,
         *,
@@ -1642,1012 +2716,1580 @@ class Region:
         call: tuple[str, int] | None = None,
         skip_instructions: int = 0,
         max_instructions: int | None = None,
-    ) -> Region: ...
+    ) -> Region:
+        """Select the part between ``begin`` and ``end``, each time, names of functions or addresses
+        with `0x`; or one ``call`` of a function, counted from 1. Of that part,
+        ``skip_instructions`` are left out at the beginning, and at most ``max_instructions`` are
+        recorded.
+        """
     @property
-    def is_all(self) -> bool: ...
+    def is_all(self) -> bool:
+        """Whether it is the whole execution."""
+
+def arrange_methods(
+    trace: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    arrangement: Arrangement,
+) -> TraceInfo:
+    """Write a trace with its methods laid out anew. Gives its description."""
+
+def default_sections() -> list[str]:
+    """The sections of a file that are placed where none is named."""
+
+def import_formats() -> list[str]:
+    """The formats that can be imported."""
+
+def kept_methods() -> list[str]:
+    """The choices of methods that an arrangement keeps; the first is the default."""
+
+def unknown_methods(trace: str | os.PathLike[str], order: Sequence[str]) -> list[str]:
+    """Lines of an order of methods that name nothing placed in `trace`."""
 
 @final
-class Recording:
+class Count:
+    """A count of a replay, as the engine states it."""
+
+    @property
+    def description(self) -> str:
+        """When the count grows."""
+    @property
+    def devices(self) -> list[str]:
+        """The devices that count it for themselves, of `firmware`, `tagged-firmware`, `chip`,
+        `tagged-chip`, `mmu` and `process`.
+        """
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one number, and so a column of a table; else it is a distribution."""
+    @property
+    def is_optional(self) -> bool:
+        """Whether JSON leaves it out if it is 0 or empty."""
+    @property
+    def name(self) -> str:
+        """The property of `Counts`, which is also the key in JSON and the column of a table."""
+    @property
+    def unit(self) -> str:
+        """The unit of what is counted."""
+
+@final
+class Counts:
+    """The counts of a replay. `references = hits + misses + false_faults`, and
+    `misses = other_page + other_buffer + forward + backward`.
+    """
+
+    @property
+    def backward(self) -> int:
+        """Misses in the register's page, before its next column."""
+    @property
+    def bytes_fetched(self) -> int:
+        """Bytes over the bus, skipped ones and tags included."""
+    @property
+    def bytes_read(self) -> int:
+        """Bytes delivered to the CPU: the lengths of all runs."""
+    @property
+    def bytes_skipped(self) -> int:
+        """Bytes over the bus that are thrown away."""
+    @property
+    def bytes_written(self) -> int:
+        """Bytes written into frames: a cache page at each miss."""
+    @property
+    def column_changes(self) -> int:
+        """Column changes; a load has none."""
+    @property
+    def distance_histogram(self) -> list[tuple[int, int]]:
+        """Distances of misses in the flash page of the miss before, ascending, each with
+        its number of misses.
+        """
+    @property
+    def downgrades(self) -> int:
+        """Pages moved from valid to invalid."""
+    @property
+    def false_faults(self) -> int:
+        """References to a page that is cached, but marked invalid."""
+    @property
+    def first_words(self) -> list[tuple[int, int]]:
+        """Offsets in the line of the word that is wanted first, ascending, each with its
+        number of misses; empty if lines are fetched whole.
+        """
+    @property
+    def forward(self) -> int:
+        """Misses in the register's page, at its next column or behind it."""
+    @property
+    def hits(self) -> int:
+        """References that find their page usable."""
+    @property
+    def line_refills(self) -> int:
+        """Lines refilled into the instruction cache; 0 without one."""
+    @property
+    def loads(self) -> int:
+        """Flash pages loaded because they were asked for."""
+    @property
+    def mac_bytes(self) -> int:
+        """Bytes of which a MAC is taken: at each miss the unit and 8 bytes; 0 without
+        authentication.
+        """
+    @property
+    def max_walk(self) -> int:
+        """The longest of these searches; 0 without one."""
+    @property
+    def misses(self) -> int:
+        """References whose page has to be fetched: true faults."""
+    @property
+    def next_block_share(self) -> float:
+        """The share of requests in the register's page that ask for the next block; 0
+        without any.
+        """
+    @property
+    def other_buffer(self) -> int:
+        """Misses in the flash page of the buffer that was not used last, or in a prefetch
+        buffer.
+        """
+    @property
+    def other_page(self) -> int:
+        """Misses in a flash page that is not held."""
+    @property
+    def prefetches(self) -> int:
+        """Flash pages loaded ahead, or lines read ahead."""
+    @property
+    def prefetches_in_vain(self) -> int:
+        """Lines read ahead and dropped without having been asked for."""
+    @property
+    def reference_bits_set(self) -> int:
+        """References, hits or false faults, at which a page's reference bit is set again
+        after the hand cleared it.
+        """
+    @property
+    def references(self) -> int:
+        """References to the page cache, after collapsing. With a TLB they equal
+        `tlb_misses`.
+        """
+    @property
+    def tag_bytes_fetched(self) -> int:
+        """Bytes of tags over the bus; 0 without authentication."""
+    @property
+    def tlb_misses(self) -> int:
+        """References whose page the TLB does not know; 0 without a TLB."""
+    @property
+    def walk(self) -> int:
+        """Frames looked at in search of victims."""
+    @property
+    def words(self) -> int:
+        """Words fetched through the instruction cache; 0 without one."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Fetch:
+    """The latency of instruction fetches through an instruction cache."""
+
+    @property
+    def fetch_latencies(self) -> list[tuple[float, int]]:
+        """Latencies in ns, ascending, each with its number of words."""
+    @property
+    def icache_hit_ratio(self) -> float:
+        """Share of words found in the instruction cache."""
+    @property
+    def mean_fetch_ns(self) -> float:
+        """Mean over all words."""
+    @property
+    def page_miss_ratio(self) -> float:
+        """Share of words whose page faulted."""
+    @property
+    def tlb_hit_ratio(self) -> float | None:
+        """Share of refills whose page the TLB knew; None without a TLB."""
+    @property
+    def worst_fetch_ns(self) -> float:
+        """The longest fetch: a refill with the longest fault."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class FetchPrices:
+    """Prices of what stands in front of the page cache, in ns."""
+
+    @property
+    def fetch_ns(self) -> float:
+        """A word from the instruction cache."""
+    @property
+    def page_walk_ns(self) -> float:
+        """A walk of the page table, if the TLB does not know the page."""
+    @property
+    def refill_ns(self) -> float:
+        """A line from its frame into the instruction cache."""
+    @property
+    def tlb_lookup_ns(self) -> float:
+        """A lookup in the TLB."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class FlashEnergy:
+    """Energy of the flash."""
+
+    @property
+    def energy_uj(self) -> float:
+        """Energy of the whole replay."""
+    @property
+    def mean_fault_uj(self) -> float:
+        """Mean energy of a fault."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Latency:
+    """The latency of true faults."""
+
+    @property
+    def mean_fault_ns(self) -> float:
+        """Mean over all faults."""
+    @property
+    def p99_fault_ns(self) -> float:
+        """99 of 100 faults take no longer."""
+    @property
+    def worst_fault_ns(self) -> float:
+        """The longest."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class NorComparison:
+    """The comparison with the same bytes read in place from NOR."""
+
+    @property
+    def nor_bandwidth_mib_s(self) -> float:
+        """NOR's bandwidth, in 2²⁰ bytes/s."""
+    @property
+    def nor_bus(self) -> str:
+        """The bus of the NOR part."""
+    @property
+    def nor_ratio(self) -> float:
+        """Our bandwidth over NOR's."""
+    @property
+    def nor_time_ns(self) -> float:
+        """Time to read all bytes from NOR."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Power:
+    """A part's power."""
+
+    @property
+    def array_mw(self) -> float:
+        """While the array is at work."""
+    @property
+    def io_mw(self) -> float:
+        """While commands and data go over the bus."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Prices:
+    """All prices of a design, in ns."""
+
+    @property
+    def emulates_bit(self) -> bool:
+        """Whether setting a reference bit again is a false fault."""
+    @property
+    def fetch(self) -> FetchPrices | None:
+        """Prices of instruction cache and TLB; None without an instruction cache."""
+    @property
+    def handler(self) -> Handler:
+        """The software."""
+    @property
+    def power(self) -> Power | None:
+        """Power of the part; None if its file has no currents."""
+    @property
+    def ram(self) -> Ram:
+        """The RAM."""
+    @property
+    def schedule(self) -> str:
+        """The schedule of a fault's jobs."""
+    @property
+    def t_byte_ns(self) -> float:
+        """A byte over the bus."""
+    @property
+    def t_column_change_ns(self) -> float | None:
+        """A column change; None where the part gives none."""
+    @property
+    def t_execute_ns(self) -> float | None:
+        """Execution of a byte of the trace by the processor, instead of its reading; None without
+        a processor.
+        """
+    @property
+    def t_load_commands_ns(self) -> float | None:
+        """Command, address and status cycles of a load; None if unknown."""
+    @property
+    def t_load_ns(self) -> float:
+        """A load of a page into the register."""
+    @property
+    def t_r_ns(self) -> float:
+        """t_R alone."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ReadDisturb:
+    """Read disturb of the most-read erase block."""
+
+    @property
+    def hottest_block_loads(self) -> int:
+        """Page loads from it during the replay."""
+    @property
+    def hottest_block_loads_per_hour(self) -> float:
+        """Page loads from it per hour of execution."""
+    @property
+    def hours_to_refresh(self) -> float | None:
+        """Hours of execution until it should be refreshed; None if the part gives no limit, or it
+        is never reached.
+        """
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Row:
+    """The result of replaying one trace through one design, with its inputs."""
+
+    @property
+    def assumed(self) -> list[Assumption]:
+        """Parameters that the user left open, with the value taken and the rule that chose it."""
+    @property
+    def counts(self) -> Counts:
+        """The counts."""
+    @property
+    def design(self) -> Design:
+        """The design, with flash page and the policy's parameters filled in."""
+    @property
+    def ecc_unchecked(self) -> bool:
+        """Whether less than an ECC codeword is fetched, which cannot be checked."""
+    @property
+    def energy(self) -> FlashEnergy | None:
+        """Energy of the flash; None if the part's file has no currents."""
+    @property
+    def errors(self) -> SampleErrors | None:
+        """Confidence intervals. None if the whole trace was replayed."""
+    @property
+    def fault_latencies(self) -> list[tuple[float, int]]:
+        """Latencies in ns, ascending, each with its number of faults."""
+    @property
+    def fetch(self) -> Fetch | None:
+        """The latency of instruction fetches; None without an instruction cache."""
+    @property
+    def flash_page_bytes(self) -> int:
+        """Bytes of a flash page; the part's own if the design names none."""
+    @property
+    def frames(self) -> int:
+        """Frames in the cache."""
+    @property
+    def is_executed(self) -> bool:
+        """Whether it was executed fault by fault."""
+    @property
+    def latency(self) -> Latency:
+        """The latency of faults."""
+    @property
+    def metadata_bytes(self) -> int | None:
+        """Bytes of RAM that the policy needs beside frames; None if no device can run it."""
+    @property
+    def nor(self) -> NorComparison | None:
+        """The comparison with NOR; None without a NOR part."""
+    @property
+    def prices(self) -> Prices:
+        """The prices that apply."""
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM for frames and policy."""
+    @property
+    def read_disturb(self) -> ReadDisturb:
+        """Read disturb."""
+    @property
+    def run(self) -> RunTime | None:
+        """Run time on the processor; None if the design has none."""
+    @property
+    def time(self) -> Time:
+        """The time, step by step."""
+    @property
+    def warnings(self) -> list[str]:
+        """Reasons why the design would disappoint."""
+    @property
+    def worst_wait_ns(self) -> float:
+        """The longest wait after a fault for the rest of its page."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class RunTime:
+    """Run time of a program on a processor: out of RAM, and paged."""
+
+    @property
+    def alone_ns(self) -> float:
+        """Time out of RAM; with an instruction cache, refills included."""
+    @property
+    def instruction_ns(self) -> float:
+        """Time of an instruction, on average."""
+    @property
+    def instructions(self) -> int:
+        """Instructions of the code in flash."""
+    @property
+    def lost_ns(self) -> float:
+        """Time that paging adds: loads, transfers, copies, handler and lookups, less what is done
+        at once.
+        """
+    @property
+    def outside_instructions(self) -> int:
+        """Instructions of code outside of flash, which run at full speed, paged or not."""
+    @property
+    def paged_ns(self) -> float:
+        """Time paged."""
+    @property
+    def slowdown(self) -> float:
+        """Time paged over time out of RAM."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class SampleErrors:
+    """Confidence intervals of a sample's figures, each as a share of the figure. None if the
+    sample allows no estimate.
+    """
+
+    @property
+    def bytes_fetched(self) -> float | None:
+        """Interval of bytes fetched."""
+    @property
+    def loads(self) -> float | None:
+        """Interval of loads."""
+    @property
+    def mean_fault(self) -> float | None:
+        """Interval of the mean fault."""
+    @property
+    def misses(self) -> float | None:
+        """Interval of misses."""
+    @property
+    def p99_fault(self) -> float | None:
+        """Interval of the 99th percentile of faults."""
+    @property
+    def time(self) -> float | None:
+        """Interval of the time, of bandwidths and of ratios to NOR."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class SamplePlan:
+    """The plan of a sample: 16 times ``windows`` windows of ``window_runs`` runs of a trace."""
+
     def __new__(
-        cls, output: _Path, placement: Placement, origin: Origin, *, live: bool
-    ) -> Recording: ...
-    def take_reads(self) -> None: ...
-    def read_file(
-        self,
-        path: _Path,
-        format: str | None,
-        instruction_bytes: int,
-        progress: Callable[[int, int], None] | None,
-    ) -> tuple[Ending, str]: ...
-    def read_stream(
-        self, pipe: _Path, tail: _Path, progress: Callable[[int, int], None] | None
-    ) -> Ending: ...
-    def read_pipe(
-        self, pipe: _Path, format: str, pid: int, progress: Callable[[int, int], None] | None
-    ) -> Ending: ...
-    def disk_full(self) -> bool: ...
-    def select(self, region: Region) -> None: ...
-    def is_over(self) -> bool: ...
-    def finish(self, ending: Ending) -> list[Recorded]: ...
-    def abandon(self) -> None: ...
-
-# Counts and times of a replay
-
-# Attribution
+        cls,
+        *,
+        windows: int | None = None,
+        window_runs: int | None = None,
+    ) -> SamplePlan: ...
+    @property
+    def all_windows(self) -> int:
+        """Windows in all."""
+    @property
+    def runs(self) -> int:
+        """Runs in all windows."""
+    @property
+    def window_runs(self) -> int:
+        """Runs in a window."""
+    @staticmethod
+    def for_runs(runs: int) -> SamplePlan | None:
+        """The plan that a trace of so many runs needs to be reported on within a minute; None to
+        replay the whole.
+        """
 
 @final
-class LayoutOutcome:
-    @property
-    def what(self) -> str: ...
-    @property
-    def cache_page_bytes(self) -> int: ...
-    @property
-    def time_ratio(self) -> float: ...
-    @property
-    def held_out_ratio(self) -> float | None: ...
-    @property
-    def rows(self) -> list[Row]: ...
-    @property
-    def held_out(self) -> list[Row]: ...
-    def as_dict(self) -> _Json: ...
+class Time:
+    """The time of a whole replay, step by step."""
 
-@final
-class PlacedUnit:
     @property
-    def name(self) -> str: ...
+    def bandwidth_mib_s(self) -> float:
+        """Bytes read over time, in 2²⁰ bytes/s."""
     @property
-    def bytes(self) -> int: ...
+    def column_change_ns(self) -> float:
+        """Column changes."""
     @property
-    def before(self) -> int: ...
+    def false_faults_ns(self) -> float:
+        """False faults."""
     @property
-    def after(self) -> int: ...
+    def fetch_ns(self) -> float:
+        """Fetching from the register over the bus."""
     @property
-    def fixed(self) -> bool: ...
+    def handler_ns(self) -> float:
+        """The host's work for true faults."""
     @property
-    def executed_bytes(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    def hidden_ns(self) -> float:
+        """Time saved by doing steps at once; below 0 if loads ahead cost more than they save."""
+    @property
+    def load_ns(self) -> float:
+        """Loading from the array into the register."""
+    @property
+    def lookups_ns(self) -> float:
+        """Lookups in the page cache."""
+    @property
+    def read_ns(self) -> float:
+        """Reading from frames by the processor, or through instruction cache and TLB; with a
+        processor, its execution time.
+        """
+    @property
+    def time_ns(self) -> float:
+        """Sum of all steps, less `hidden_ns`."""
+    @property
+    def write_ns(self) -> float:
+        """Writing into frames."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
-@final
-class PageHeat:
-    @property
-    def page(self) -> int: ...
-    @property
-    def executed_bytes(self) -> float: ...
-    @property
-    def units(self) -> list[int]: ...
-    def as_dict(self) -> _Json: ...
+def counts() -> list[Count]:
+    """The counts of a replay, in the order of a table."""
 
-@final
-class PageLayout:
-    @property
-    def cache_page_bytes(self) -> int: ...
-    @property
-    def before(self) -> LayoutOutcome: ...
-    @property
-    def before_resident(self) -> LayoutOutcome | None: ...
-    @property
-    def baseline(self) -> LayoutOutcome: ...
-    @property
-    def found(self) -> LayoutOutcome: ...
-    @property
-    def evaluations(self) -> int: ...
-    @property
-    def order(self) -> list[str]: ...
-    @property
-    def image_bytes(self) -> int: ...
-    @property
-    def gap_bytes(self) -> int: ...
-    @property
-    def units(self) -> list[PlacedUnit]: ...
-    @property
-    def portfolio(self) -> list[tuple[str, float]]: ...
-    @property
-    def heat_before(self) -> list[PageHeat]: ...
-    @property
-    def heat_after(self) -> list[PageHeat]: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class LayoutCoverage:
-    @property
-    def movable(self) -> int: ...
-    @property
-    def executed_share(self) -> float: ...
-    @property
-    def notes(self) -> list[str]: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Layout:
-    @property
-    def pages(self) -> list[PageLayout]: ...
-    @property
-    def best(self) -> PageLayout: ...
-    @property
-    def coverage(self) -> LayoutCoverage: ...
-    @property
-    def resident_bytes(self) -> int: ...
-    @property
-    def evaluations(self) -> int: ...
-    @property
-    def replayed_pieces(self) -> list[int]: ...
-    @property
-    def executed_pieces(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-def lay_out(
-    traces: Sequence[tuple[_Path, float]],
-    designs: Sequence[tuple[Design, float]],
-    progress: Callable[[int, float], float],
+def explore(
+    trace: str | os.PathLike[str],
+    designs: Sequence[Design],
+    found: Callable[[list[tuple[int, Row]], float, int], None],
     *,
-    map: _Path | None = None,
-    held_out: Sequence[_Path] = ...,
-    held_out_share: float = 0.0,
-    pages: Sequence[int] = ...,
-    resident: Sequence[str] = ...,
-    seed: int = 1,
-    evaluations: int | None = None,
-) -> Layout: ...
+    warm_up: WarmUp | None = None,
+) -> None:
+    """Replay a trace for the designs of a space, in parallel, and price the counts. `found` is called
+    with `[(index, row)]` of each finished pass, and with the numbers of finished and of all passes.
+    It is also called ten times a second without rows; a running pass then counts in part. Rows have
+    no distance histogram and no fault latencies.
+    """
 
-@final
-class PinStep:
-    @property
-    def name(self) -> str: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def ram_bytes(self) -> int: ...
-    @property
-    def time_ratio(self) -> float: ...
-    @property
-    def misses(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class ColdCall:
-    @property
-    def function(self) -> str: ...
-    @property
-    def limit_ns(self) -> float: ...
-    @property
-    def before_ns(self) -> float: ...
-    @property
-    def after_ns(self) -> float: ...
-    @property
-    def calls(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class JointLayout:
-    @property
-    def order(self) -> list[str]: ...
-    @property
-    def gap_bytes(self) -> int: ...
-    @property
-    def pinning_alone_ratio(self) -> float: ...
-    @property
-    def order_alone_ratio(self) -> float: ...
-    @property
-    def orders(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Pinning:
-    @property
-    def pinned(self) -> list[str]: ...
-    @property
-    def ram_bytes(self) -> int: ...
-    @property
-    def before(self) -> list[Row]: ...
-    @property
-    def after(self) -> list[Row]: ...
-    @property
-    def time_ratio(self) -> float: ...
-    @property
-    def together(self) -> JointLayout | None: ...
-    @property
-    def curve(self) -> list[PinStep]: ...
-    @property
-    def knee(self) -> int | None: ...
-    @property
-    def is_exchanged(self) -> bool: ...
-    @property
-    def is_finished(self) -> bool: ...
-    @property
-    def calls(self) -> list[ColdCall]: ...
-    @property
-    def coverage(self) -> LayoutCoverage: ...
-    @property
-    def image_bytes(self) -> int: ...
-    @property
-    def evaluations(self) -> int: ...
-    @property
-    def sampled_share(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-def pin_in_ram(
-    traces: Sequence[tuple[_Path, float]],
-    design: Design,
-    ram_bytes: int,
-    progress: Callable[[float, int], float],
+def memory_bytes(
+    trace: str | os.PathLike[str],
+    designs: Sequence[Design],
     *,
-    map: _Path | None = None,
-    always: Sequence[str] = ...,
-    calls: Sequence[tuple[str, float]] = ...,
-    order: bool = False,
-    evaluations: int | None = None,
-) -> Pinning: ...
+    warm_up: WarmUp | None = None,
+) -> int:
+    """Most memory that [`explore`] takes in the engine, in bytes."""
 
-@final
-class Owner:
-    @property
-    def name(self) -> str: ...
-    @property
-    def function(self) -> str | None: ...
-    @property
-    def file(self) -> str | None: ...
-    @property
-    def line(self) -> int | None: ...
-    @property
-    def image(self) -> str: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def code_bytes(self) -> int: ...
-    @property
-    def bytes_executed(self) -> int: ...
-    @property
-    def bytes_read(self) -> int: ...
-    @property
-    def misses(self) -> int: ...
-    @property
-    def read_misses(self) -> int: ...
-    @property
-    def loads(self) -> int: ...
-    @property
-    def other_page(self) -> int: ...
-    @property
-    def other_buffer(self) -> int: ...
-    @property
-    def forward(self) -> int: ...
-    @property
-    def backward(self) -> int: ...
-    @property
-    def column_changes(self) -> int: ...
-    @property
-    def bytes_fetched(self) -> int: ...
-    @property
-    def bytes_skipped(self) -> int: ...
-    @property
-    def fault_ns(self) -> float: ...
-    @property
-    def fault_error(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Attribution:
-    @property
-    def frames(self) -> int: ...
-    @property
-    def fault_ns(self) -> float: ...
-    @property
-    def owners(self) -> list[Owner]: ...
-    @property
-    def notes(self) -> list[str]: ...
-    @property
-    def design(self) -> Design: ...
-    @property
-    def flash_page_bytes(self) -> int: ...
-    @property
-    def counts(self) -> Counts: ...
-    @property
-    def time(self) -> Time: ...
-    @property
-    def warnings(self) -> list[str]: ...
-    def as_dict(self) -> _Json: ...
-
-def attributions() -> list[str]: ...
-def attribute(
-    trace: _Path,
-    design: Design,
-    by: str,
-    elfs: Sequence[_Path],
+def simulate(
+    trace: str | os.PathLike[str],
+    designs: Sequence[Design],
+    progress: Callable[[float, int], None] | None = None,
+    *,
     sample: SamplePlan | None = None,
-    *,
     warm_up: WarmUp | None = None,
-) -> Attribution: ...
-
-# Processors, and what calls take.
-
-@final
-class Core:
-    @property
-    def name(self) -> str: ...
-    @property
-    def maker(self) -> str: ...
-    @property
-    def note(self) -> str | None: ...
-    @property
-    def cycles_per_instruction(self) -> SourcedFloat: ...
-    @property
-    def architecture(self) -> str | None: ...
-    @property
-    def fault_path_like(self) -> str | None: ...
-    @property
-    def jobs(self) -> list[FaultPathJob]: ...
-    def as_dict(self) -> _Json: ...
+) -> list[Row]:
+    """Replay a trace, or a sample of it, for all designs, in parallel, and price the counts. A warm-up
+    is not counted; a sample takes none. `progress(finished, all)` is called with numbers of passes;
+    a running pass counts in part.
+    """
 
 @final
-class FaultPathJob:
-    @property
-    def name(self) -> str: ...
-    @property
-    def cycles(self) -> float: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def measured_on(self) -> str: ...
-    def as_dict(self) -> _Json: ...
+class Axis:
+    """A field of a design that a space may vary."""
 
-@final
-class Spread:
     @property
-    def mean_ns(self) -> float: ...
+    def all(self) -> list[str] | None:
+        """The values that `all` stands for; None if `all` is a name like others."""
     @property
-    def p99_ns(self) -> float: ...
+    def description(self) -> str:
+        """What the field of a design holds."""
     @property
-    def worst_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+    def help(self) -> str:
+        """One line of help."""
+    @property
+    def is_count(self) -> bool:
+        """Whether its values are numbers of things."""
+    @property
+    def is_size(self) -> bool:
+        """Whether its values are numbers, of bytes or of things."""
+    @property
+    def may_be_none(self) -> bool:
+        """Whether a value may be None."""
+    @property
+    def metavar(self) -> str:
+        """The placeholder of a value in a usage line."""
+    @property
+    def name(self) -> str:
+        """The field of a design, which is also the column of a table and the key of a board's file."""
+    @property
+    def title(self) -> str:
+        """The field's name for people. Its flag is the same with dashes."""
+    def checked(self, given: str | int | None) -> str | int | None:
+        """Check a value by itself, before it is combined with others. Returns it spelled in one way.
 
-@final
-class CallTimes:
-    @property
-    def function(self) -> str: ...
-    @property
-    def calls(self) -> int: ...
-    @property
-    def recursive(self) -> int: ...
-    @property
-    def unreturned(self) -> int: ...
-    @property
-    def time(self) -> Spread: ...
-    @property
-    def lost(self) -> Spread: ...
-    @property
-    def mean_faults(self) -> float: ...
-    @property
-    def most_faults(self) -> int: ...
-    @property
-    def all_ns(self) -> float: ...
-    @property
-    def all_alone_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
+        Raises:
+            FlashpagerError: for a value that no design can have, such as an unknown part.
+        """
 
-def cores() -> list[Core]: ...
-def find_core(name: str) -> Core: ...
-def call_times(
-    trace: _Path,
-    design: Design,
-    functions: Sequence[str],
-    elfs: Sequence[_Path] = ...,
-    progress: Callable[[float, int], None] | None = None,
-    *,
-    warm_up: WarmUp | None = None,
-) -> list[CallTimes]: ...
+def axes() -> list[Axis]:
+    """The axes of a space, in the order of its product."""
 
-@final
-class Stall:
-    @property
-    def window_bytes(self) -> int: ...
-    @property
-    def misses(self) -> int: ...
-    @property
-    def stall_ns(self) -> float: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def executed_bytes(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+def policies() -> list[tuple[str, int]]:
+    """All policies, as pairs of name and number of parameters."""
 
-def worst_stall(
-    trace: _Path,
-    design: Design,
-    window_bytes: int = ...,
-    progress: Callable[[float, int], None] | None = None,
-    *,
-    warm_up: WarmUp | None = None,
-) -> Stall: ...
-
-# Compressed swap.
-
-@final
-class MediumFaults:
-    def __new__(
-        cls,
-        *,
-        factory_bad_blocks: int | None = None,
-        endurance_cycles: int | None = None,
-        program_fail_ppm: int | None = None,
-        erase_fail_ppm: int | None = None,
-        corrected_ppm: int | None = None,
-    ) -> Self: ...
-    def replace(
-        self,
-        *,
-        factory_bad_blocks: int | None = None,
-        endurance_cycles: int | None = None,
-        program_fail_ppm: int | None = None,
-        erase_fail_ppm: int | None = None,
-        corrected_ppm: int | None = None,
-    ) -> Self: ...
-    @property
-    def factory_bad_blocks(self) -> int: ...
-    @property
-    def endurance_cycles(self) -> int: ...
-    @property
-    def program_fail_ppm(self) -> int: ...
-    @property
-    def erase_fail_ppm(self) -> int: ...
-    @property
-    def corrected_ppm(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class SwapSpec:
-    def __new__(
-        cls,
-        *,
-        ram_bytes: int | None = None,
-        reserved_bytes: int | None = None,
-        page_bytes: int | None = None,
-        medium: str | None = None,
-        layout: str | None = None,
-        compressor: str | None = None,
-        verify: bool | None = None,
-        policy: str | None = None,
-        keep_copies_percent: int | None = None,
-        pages: str | None = None,
-        seed: int | None = None,
-        reserve_blocks: int | None = None,
-        file: _Path | None = None,
-        faults: MediumFaults | None = None,
-        reading: str | None = None,
-        chunk_bytes: int | None = None,
-        reads: int | None = None,
-        random_pages: int | None = None,
-        most_bytes: int | None = None,
-        fill_percent: int | None = None,
-        turnovers: float | None = None,
-        bus: str | None = None,
-        ram_ns_per_byte: float | None = None,
-        fault_ns: float | None = None,
-        clock_mhz: float | None = None,
-        cycles_per_instruction: float | None = None,
-        compress_instructions_per_byte: float | None = None,
-        decompress_instructions_per_byte: float | None = None,
-    ) -> Self: ...
-    def replace(
-        self,
-        *,
-        ram_bytes: int | None = None,
-        reserved_bytes: int | None = None,
-        page_bytes: int | None = None,
-        medium: str | None = None,
-        layout: str | None = None,
-        compressor: str | None = None,
-        verify: bool | None = None,
-        policy: str | None = None,
-        keep_copies_percent: int | None = None,
-        pages: str | None = None,
-        seed: int | None = None,
-        reserve_blocks: int | None = None,
-        file: _Path | None = None,
-        faults: MediumFaults | None = None,
-        reading: str | None = None,
-        chunk_bytes: int | None = None,
-        reads: int | None = None,
-        random_pages: int | None = None,
-        most_bytes: int | None = None,
-        fill_percent: int | None = None,
-        turnovers: float | None = None,
-        bus: str | None = None,
-        ram_ns_per_byte: float | None = None,
-        fault_ns: float | None = None,
-        clock_mhz: float | None = None,
-        cycles_per_instruction: float | None = None,
-        compress_instructions_per_byte: float | None = None,
-        decompress_instructions_per_byte: float | None = None,
-    ) -> Self: ...
-    @property
-    def ram_bytes(self) -> int: ...
-    @property
-    def reserved_bytes(self) -> int: ...
-    @property
-    def page_bytes(self) -> int: ...
-    @property
-    def medium(self) -> str: ...
-    @property
-    def layout(self) -> str | None: ...
-    @property
-    def compressor(self) -> str: ...
-    @property
-    def verify(self) -> bool: ...
-    @property
-    def policy(self) -> str: ...
-    @property
-    def keep_copies_percent(self) -> int: ...
-    @property
-    def pages(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def reserve_blocks(self) -> int: ...
-    @property
-    def file(self) -> Path | None: ...
-    @property
-    def faults(self) -> MediumFaults: ...
-    @property
-    def reading(self) -> str: ...
-    @property
-    def chunk_bytes(self) -> int: ...
-    @property
-    def reads(self) -> int: ...
-    @property
-    def random_pages(self) -> int: ...
-    @property
-    def most_bytes(self) -> int | None: ...
-    @property
-    def fill_percent(self) -> int: ...
-    @property
-    def turnovers(self) -> float: ...
-    @property
-    def bus(self) -> str | None: ...
-    @property
-    def ram_ns_per_byte(self) -> float: ...
-    @property
-    def fault_ns(self) -> float: ...
-    @property
-    def clock_mhz(self) -> float: ...
-    @property
-    def cycles_per_instruction(self) -> float: ...
-    @property
-    def compress_instructions_per_byte(self) -> float | None: ...
-    @property
-    def decompress_instructions_per_byte(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class MediumGeometry:
-    @property
-    def program_bytes(self) -> int: ...
-    @property
-    def block_bytes(self) -> int: ...
-    @property
-    def block_count(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class MediumPrices:
-    @property
-    def read_ns(self) -> float: ...
-    @property
-    def load_ns(self) -> float: ...
-    @property
-    def column_ns(self) -> float: ...
-    @property
-    def read_byte_ns(self) -> float: ...
-    @property
-    def program_ns(self) -> float: ...
-    @property
-    def program_byte_ns(self) -> float: ...
-    @property
-    def program_unit_bytes(self) -> int: ...
-    @property
-    def program_unit_ns(self) -> float: ...
-    @property
-    def erase_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class MediumTime:
-    @property
-    def read_ns(self) -> float: ...
-    @property
-    def program_ns(self) -> float: ...
-    @property
-    def erase_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class SwapPrices:
-    @property
-    def ram_ns_per_byte(self) -> float: ...
-    @property
-    def fault_ns(self) -> float: ...
-    @property
-    def compress_page_ns(self) -> float: ...
-    @property
-    def decompress_page_ns(self) -> float: ...
-    @property
-    def medium(self) -> MediumPrices: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class SwapTime:
-    @property
-    def ram_ns(self) -> float: ...
-    @property
-    def fault_ns(self) -> float: ...
-    @property
-    def compress_ns(self) -> float: ...
-    @property
-    def decompress_ns(self) -> float: ...
-    @property
-    def medium(self) -> MediumTime: ...
-    @property
-    def total_ns(self) -> float: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class StoreCounters:
-    @property
-    def reads(self) -> int: ...
-    @property
-    def loads(self) -> int: ...
-    @property
-    def columns(self) -> int: ...
-    @property
-    def read_bytes(self) -> int: ...
-    @property
-    def programs(self) -> int: ...
-    @property
-    def program_bytes(self) -> int: ...
-    @property
-    def erases(self) -> int: ...
-    @property
-    def compressed_pages(self) -> int: ...
-    @property
-    def decompressed_pages(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class StoreStatistics:
-    @property
-    def orig_data_size(self) -> int: ...
-    @property
-    def compr_data_size(self) -> int: ...
-    @property
-    def mem_used_total(self) -> int: ...
-    @property
-    def mem_limit(self) -> int: ...
-    @property
-    def mem_used_max(self) -> int: ...
-    @property
-    def pages(self) -> int: ...
-    @property
-    def same_pages(self) -> int: ...
-    @property
-    def huge_pages(self) -> int: ...
-    @property
-    def lost_pages(self) -> int: ...
-    @property
-    def bad_blocks(self) -> int: ...
-    @property
-    def erases(self) -> int: ...
-    @property
-    def written_size(self) -> int: ...
-    @property
-    def moved_size(self) -> int: ...
-    @property
-    def programmed_size(self) -> int: ...
-    @property
-    def compression_ratio(self) -> float | None: ...
-    @property
-    def used_ratio(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class Wear:
-    @property
-    def good_blocks(self) -> int: ...
-    @property
-    def min(self) -> int: ...
-    @property
-    def mean(self) -> float: ...
-    @property
-    def max(self) -> int: ...
-    def as_dict(self) -> _Json: ...
-
-@final
-class StoreReport:
-    @property
-    def statistics(self) -> StoreStatistics: ...
-    @property
-    def counters(self) -> StoreCounters: ...
-    @property
-    def wear(self) -> Wear: ...
-    @property
-    def wear_max_over_mean(self) -> float | None: ...
-    @property
-    def write_amplification(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
+def policy_metadata(policy: str) -> tuple[float, int] | None:
+    """The RAM that a policy needs beside frames, as a pair: bytes for each frame, and fixed bytes.
+    None if no device can run the policy.
+    """
 
 @final
 class MachineCounts:
+    """The counts of a machine."""
+
     @property
-    def bytes_read(self) -> int: ...
+    def bytes_read(self) -> int:
+        """Bytes that the program read."""
     @property
-    def bytes_written(self) -> int: ...
+    def bytes_written(self) -> int:
+        """Bytes that it wrote."""
     @property
-    def faults(self) -> int: ...
+    def copies_freed(self) -> int:
+        """Copies given up: their page was written to, or the medium was too full to keep them."""
     @property
-    def false_faults(self) -> int: ...
+    def false_faults(self) -> int:
+        """Pages that the policy had marked invalid."""
     @property
-    def first_touches(self) -> int: ...
+    def faults(self) -> int:
+        """Pages that were in no frame: touched for the first time, or swapped out."""
     @property
-    def pages_in(self) -> int: ...
+    def first_touches(self) -> int:
+        """Faults on pages never touched before."""
     @property
-    def pages_out(self) -> int: ...
+    def pages_dropped(self) -> int:
+        """Victims that were clean, with a copy in their slot."""
     @property
-    def pages_dropped(self) -> int: ...
+    def pages_in(self) -> int:
+        """Pages that came from the store."""
     @property
-    def copies_freed(self) -> int: ...
+    def pages_out(self) -> int:
+        """Victims that went to the store."""
     @property
-    def store(self) -> StoreCounters: ...
-    def as_dict(self) -> _Json: ...
+    def store(self) -> StoreCounters:
+        """Operations of medium and compressor."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class SwapPhase:
+class MediumFaults:
+    """Faults of an emulated medium; none by default."""
+
+    def __new__(
+        cls,
+        *,
+        factory_bad_blocks: int | None = None,
+        endurance_cycles: int | None = None,
+        program_fail_ppm: int | None = None,
+        erase_fail_ppm: int | None = None,
+        corrected_ppm: int | None = None,
+    ) -> MediumFaults: ...
     @property
-    def counts(self) -> MachineCounts: ...
+    def corrected_ppm(self) -> int:
+        """Reads in a million that need correction."""
     @property
-    def time(self) -> SwapTime: ...
-    def as_dict(self) -> _Json: ...
+    def endurance_cycles(self) -> int:
+        """Erasures after which a block may fail; 0: never."""
+    @property
+    def erase_fail_ppm(self) -> int:
+        """Erasures in a million that fail and make their block bad."""
+    @property
+    def factory_bad_blocks(self) -> int:
+        """Blocks that are bad from the start."""
+    @property
+    def program_fail_ppm(self) -> int:
+        """Programs in a million that fail and make their block bad."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    def replace(
+        self,
+        *,
+        factory_bad_blocks: int | None = None,
+        endurance_cycles: int | None = None,
+        program_fail_ppm: int | None = None,
+        erase_fail_ppm: int | None = None,
+        corrected_ppm: int | None = None,
+    ) -> MediumFaults:
+        """The same with other values of some fields; None leaves a field as it is."""
 
 @final
-class SwapPoint:
+class MediumGeometry:
+    """The shape of a medium."""
+
     @property
-    def allocated_bytes(self) -> int: ...
+    def block_bytes(self) -> int:
+        """Bytes of an erase block; of media that rewrite in place, what wear is counted by."""
     @property
-    def mib_s(self) -> float: ...
+    def block_count(self) -> int:
+        """Blocks."""
     @property
-    def share_of_ram(self) -> float: ...
-    @property
-    def fill(self) -> SwapPhase: ...
-    @property
-    def read(self) -> SwapPhase: ...
-    def as_dict(self) -> _Json: ...
+    def program_bytes(self) -> int:
+        """Bytes of a flash page; 1 where bytes are rewritten in place."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class SwapSystem:
+class MediumPrices:
+    """Times of the operations of a medium."""
+
     @property
-    def spec(self) -> SwapSpec: ...
+    def column_ns(self) -> float:
+        """A change of the column within it."""
     @property
-    def part(self) -> str | None: ...
+    def erase_ns(self) -> float:
+        """An erasure."""
     @property
-    def unverified(self) -> list[str]: ...
+    def load_ns(self) -> float:
+        """A flash page into the data register: commands, address and t_R."""
     @property
-    def assumed(self) -> list[str]: ...
+    def program_byte_ns(self) -> float:
+        """A byte that is programmed in place."""
     @property
-    def medium_bytes(self) -> int: ...
+    def program_ns(self) -> float:
+        """A program, without its bytes; of NAND a whole flash page with all its bytes."""
     @property
-    def geometry(self) -> MediumGeometry: ...
+    def program_unit_bytes(self) -> int:
+        """Bytes that are programmed together in place; 0 where each goes alone."""
     @property
-    def ram_bytes(self) -> int: ...
+    def program_unit_ns(self) -> float:
+        """Time of such a unit, with its bytes."""
     @property
-    def taken_bytes(self) -> int: ...
+    def read_byte_ns(self) -> float:
+        """A byte that is read."""
     @property
-    def frames(self) -> int: ...
+    def read_ns(self) -> float:
+        """A read, without its bytes."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class MediumTime:
+    """Time at the medium."""
+
     @property
-    def ram_mib_s(self) -> float: ...
+    def erase_ns(self) -> float:
+        """Erasures."""
     @property
-    def store_memory_bytes(self) -> int: ...
+    def program_ns(self) -> float:
+        """Programs."""
     @property
-    def slot_count(self) -> int: ...
+    def read_ns(self) -> float:
+        """Reads."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class StoreCounters:
+    """Operations of the medium, and of the compressor."""
+
     @property
-    def reserve_blocks(self) -> int: ...
+    def columns(self) -> int:
+        """Reads that change the column within it."""
     @property
-    def prices(self) -> SwapPrices: ...
-    def as_dict(self) -> _Json: ...
+    def compressed_pages(self) -> int:
+        """Pages given to the compressor."""
+    @property
+    def decompressed_pages(self) -> int:
+        """Pages that it gave back."""
+    @property
+    def erases(self) -> int:
+        """Erasures."""
+    @property
+    def loads(self) -> int:
+        """Reads that load another flash page into the data register."""
+    @property
+    def program_bytes(self) -> int:
+        """Bytes programmed."""
+    @property
+    def programs(self) -> int:
+        """Programs: of flash pages, or of bytes in place."""
+    @property
+    def read_bytes(self) -> int:
+        """Bytes read."""
+    @property
+    def reads(self) -> int:
+        """Reads of the medium."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class StoreReport:
+    """The store at the end of a run."""
+
+    @property
+    def counters(self) -> StoreCounters:
+        """Operations of medium and compressor."""
+    @property
+    def statistics(self) -> StoreStatistics:
+        """Statistics."""
+    @property
+    def wear(self) -> Wear:
+        """Wear of the medium."""
+    @property
+    def wear_max_over_mean(self) -> float | None:
+        """Most over mean of that; absent where nothing is worn."""
+    @property
+    def write_amplification(self) -> float | None:
+        """Bytes programmed over compressed bytes written; absent where nothing was."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class StoreStatistics:
+    """Statistics of a store, named after zram's `mm_stat`."""
+
+    @property
+    def bad_blocks(self) -> int:
+        """Bad blocks of the medium."""
+    @property
+    def compr_data_size(self) -> int:
+        """Bytes of the pages held, after compression."""
+    @property
+    def compression_ratio(self) -> float | None:
+        """Compressed over original bytes of pages not filled with one word; None without any."""
+    @property
+    def erases(self) -> int:
+        """Erasures since format or mount."""
+    @property
+    def huge_pages(self) -> int:
+        """Incompressible pages, stored as they are."""
+    @property
+    def lost_pages(self) -> int:
+        """Slots whose page is lost."""
+    @property
+    def mem_limit(self) -> int:
+        """Bytes of the medium that they may take."""
+    @property
+    def mem_used_max(self) -> int:
+        """The most they ever took."""
+    @property
+    def mem_used_total(self) -> int:
+        """Bytes of the medium that they take, headers and all."""
+    @property
+    def moved_size(self) -> int:
+        """Bytes that collection moved."""
+    @property
+    def orig_data_size(self) -> int:
+        """Bytes of the pages held, as they were written."""
+    @property
+    def pages(self) -> int:
+        """Slots that hold a page."""
+    @property
+    def programmed_size(self) -> int:
+        """Bytes that the layout programmed."""
+    @property
+    def same_pages(self) -> int:
+        """Pages filled with one word, which take no data."""
+    @property
+    def used_ratio(self) -> float | None:
+        """Used over original bytes of the same pages; None without any."""
+    @property
+    def written_size(self) -> int:
+        """Bytes handed to the layout: compressed pages."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class SwapBench:
+    """The result of `swap_bench`."""
+
     @property
-    def system(self) -> SwapSystem: ...
+    def mean_share_of_ram(self) -> float | None:
+        """The mean of the points' speeds as shares of RAM's; absent without points."""
     @property
-    def points(self) -> list[SwapPoint]: ...
+    def out_of_memory_at_bytes(self) -> int | None:
+        """Bytes allocated when the medium was full; absent if it never was."""
     @property
-    def mean_share_of_ram(self) -> float | None: ...
+    def points(self) -> list[SwapPoint]:
+        """The chart."""
     @property
-    def out_of_memory_at_bytes(self) -> int | None: ...
+    def store(self) -> StoreReport:
+        """The store at the end."""
     @property
-    def total(self) -> SwapPhase: ...
+    def system(self) -> SwapSystem:
+        """The system."""
     @property
-    def store(self) -> StoreReport: ...
-    def as_dict(self) -> _Json: ...
+    def total(self) -> SwapPhase:
+        """Counts and time from the first byte to the last."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class SwapChurn:
+    """The result of `swap_churn`."""
+
     @property
-    def system(self) -> SwapSystem: ...
+    def filled_share(self) -> float:
+        """Share of the store's room that they took."""
     @property
-    def filled_slots(self) -> int: ...
+    def filled_slots(self) -> int:
+        """Slots that were filled before."""
     @property
-    def filled_share(self) -> float: ...
+    def overwriting(self) -> SwapPhase:
+        """Counts and time of overwriting alone."""
     @property
-    def pages_written(self) -> int: ...
+    def page_ns(self) -> float:
+        """Time of a page written over another."""
     @property
-    def turnovers(self) -> float: ...
+    def pages_written(self) -> int:
+        """Pages written over others."""
     @property
-    def overwriting(self) -> SwapPhase: ...
+    def store(self) -> StoreReport:
+        """The store in the end, filling included."""
     @property
-    def page_ns(self) -> float: ...
+    def system(self) -> SwapSystem:
+        """The system."""
     @property
-    def write_amplification(self) -> float: ...
+    def turnovers(self) -> float:
+        """Number of times that their compressed bytes would fill the store."""
     @property
-    def store(self) -> StoreReport: ...
-    def as_dict(self) -> _Json: ...
+    def write_amplification(self) -> float:
+        """Bytes programmed over compressed bytes written, of overwriting alone."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class PagesProcess:
+class SwapPhase:
+    """Counts of a phase, and their time."""
+
     @property
-    def program(self) -> str: ...
+    def counts(self) -> MachineCounts:
+        """The counts."""
     @property
-    def anonymous_pages(self) -> int: ...
-    @property
-    def swapped_pages(self) -> int: ...
-    @property
-    def zero_pages(self) -> int: ...
-    @property
-    def pages(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def time(self) -> SwapTime:
+        """The time."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class PagesInfo:
+class SwapPoint:
+    """A point of the chart."""
+
     @property
-    def schema_version(self) -> int: ...
+    def allocated_bytes(self) -> int:
+        """Bytes that the program had allocated."""
     @property
-    def page_bytes(self) -> int: ...
+    def fill(self) -> SwapPhase:
+        """Allocating and filling the chunk."""
     @property
-    def pages(self) -> int: ...
+    def mib_s(self) -> float:
+        """Speed of its reading, in 2²⁰ bytes a second."""
     @property
-    def limit(self) -> int | None: ...
+    def read(self) -> SwapPhase:
+        """The reading that was measured."""
     @property
-    def with_zero_pages(self) -> bool: ...
-    @property
-    def stopped(self) -> bool: ...
-    @property
-    def processes(self) -> list[PagesProcess]: ...
-    def as_dict(self) -> _Json: ...
+    def share_of_ram(self) -> float:
+        """Speed as a share of RAM's."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class PagesRatio:
+class SwapPrices:
+    """Prices of a swap system."""
+
     @property
-    def pages(self) -> int: ...
+    def compress_page_ns(self) -> float:
+        """Compressing a page."""
     @property
-    def same_pages(self) -> int: ...
+    def decompress_page_ns(self) -> float:
+        """Decompressing one."""
     @property
-    def huge_pages(self) -> int: ...
+    def fault_ns(self) -> float:
+        """A page fault, without store and medium."""
     @property
-    def compression_ratio(self) -> float | None: ...
+    def medium(self) -> MediumPrices:
+        """The medium's operations."""
     @property
-    def compression_ratio_of_all(self) -> float | None: ...
-    @property
-    def used_ratio(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
+    def ram_ns_per_byte(self) -> float:
+        """A byte of RAM that the program reads or writes."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class CompressorRatios:
+class SwapSpec:
+    """A swap system, and what runs on it. By default MTDCOMPR's board, with swap on PCM."""
+
+    def __new__(
+        cls,
+        *,
+        ram_bytes: int | None = None,
+        reserved_bytes: int | None = None,
+        page_bytes: int | None = None,
+        medium: str | None = None,
+        layout: str | None = None,
+        compressor: str | None = None,
+        verify: bool | None = None,
+        policy: str | None = None,
+        keep_copies_percent: int | None = None,
+        pages: str | None = None,
+        seed: int | None = None,
+        reserve_blocks: int | None = None,
+        file: str | os.PathLike[str] | None = None,
+        faults: MediumFaults | None = None,
+        reading: str | None = None,
+        chunk_bytes: int | None = None,
+        reads: int | None = None,
+        random_pages: int | None = None,
+        most_bytes: int | None = None,
+        fill_percent: int | None = None,
+        turnovers: float | None = None,
+        bus: str | None = None,
+        ram_ns_per_byte: float | None = None,
+        fault_ns: float | None = None,
+        clock_mhz: float | None = None,
+        cycles_per_instruction: float | None = None,
+        compress_instructions_per_byte: float | None = None,
+        decompress_instructions_per_byte: float | None = None,
+    ) -> SwapSpec: ...
     @property
-    def compressor(self) -> str: ...
+    def bus(self) -> str | None:
+        """The medium's bus, as `33MHz-x8`; one as fast and wide as the part's if absent."""
     @property
-    def all(self) -> PagesRatio: ...
+    def chunk_bytes(self) -> int:
+        """Bytes that it allocates at a time."""
     @property
-    def processes(self) -> list[PagesRatio]: ...
-    def as_dict(self) -> _Json: ...
+    def clock_mhz(self) -> float:
+        """Clock of the processor."""
+    @property
+    def compress_instructions_per_byte(self) -> float | None:
+        """Instructions for each byte of a page to be compressed; None for the number counted."""
+    @property
+    def compressor(self) -> str:
+        """The compressor."""
+    @property
+    def cycles_per_instruction(self) -> float:
+        """Cycles of the processor for an instruction."""
+    @property
+    def decompress_instructions_per_byte(self) -> float | None:
+        """Instructions for each byte of a page to be decompressed; None for the number counted."""
+    @property
+    def fault_ns(self) -> float:
+        """A page fault, without store and medium."""
+    @property
+    def faults(self) -> MediumFaults:
+        """Faults of the medium."""
+    @property
+    def file(self) -> pathlib.Path | None:
+        """The file that holds the medium; memory if absent."""
+    @property
+    def fill_percent(self) -> int:
+        """Churn: percent of the store's room that is filled before."""
+    @property
+    def keep_copies_percent(self) -> int:
+        """Percent of the medium's room up to which a page that came back keeps its copy there."""
+    @property
+    def layout(self) -> str | None:
+        """The layout of pages on it; None for the usual one of the medium."""
+    @property
+    def medium(self) -> str:
+        """The medium, as `pcm:16M`: a kind, a part or its TOML file, and a size."""
+    @property
+    def most_bytes(self) -> int | None:
+        """Bytes that it allocates at most; RAM and five times the medium if absent."""
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page of memory."""
+    @property
+    def pages(self) -> str:
+        """Contents of pages: `synthetic(25%)`, or a file of captured pages."""
+    @property
+    def policy(self) -> str:
+        """The replacement policy."""
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM."""
+    @property
+    def ram_ns_per_byte(self) -> float:
+        """A byte of RAM that the program reads or writes; of RAM as a medium, too."""
+    @property
+    def random_pages(self) -> int:
+        """Number of pages that `random` reads after each chunk."""
+    @property
+    def reading(self) -> str:
+        """The reading of the program after each chunk: `random`, `fixed` or `last`."""
+    @property
+    def reads(self) -> int:
+        """Number of times that `fixed` and `last` read their chunk."""
+    @property
+    def reserve_blocks(self) -> int:
+        """Blocks that a log leaves free; 0 for as few as possible."""
+    @property
+    def reserved_bytes(self) -> int:
+        """Bytes of it that are neither for the program's pages nor the store's."""
+    @property
+    def seed(self) -> int:
+        """Seed of all random choices."""
+    @property
+    def turnovers(self) -> float:
+        """Churn: how often the store's room is then overwritten."""
+    @property
+    def verify(self) -> bool:
+        """Whether each page that was compressed is decompressed and compared."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    def replace(
+        self,
+        *,
+        ram_bytes: int | None = None,
+        reserved_bytes: int | None = None,
+        page_bytes: int | None = None,
+        medium: str | None = None,
+        layout: str | None = None,
+        compressor: str | None = None,
+        verify: bool | None = None,
+        policy: str | None = None,
+        keep_copies_percent: int | None = None,
+        pages: str | None = None,
+        seed: int | None = None,
+        reserve_blocks: int | None = None,
+        file: str | os.PathLike[str] | None = None,
+        faults: MediumFaults | None = None,
+        reading: str | None = None,
+        chunk_bytes: int | None = None,
+        reads: int | None = None,
+        random_pages: int | None = None,
+        most_bytes: int | None = None,
+        fill_percent: int | None = None,
+        turnovers: float | None = None,
+        bus: str | None = None,
+        ram_ns_per_byte: float | None = None,
+        fault_ns: float | None = None,
+        clock_mhz: float | None = None,
+        cycles_per_instruction: float | None = None,
+        compress_instructions_per_byte: float | None = None,
+        decompress_instructions_per_byte: float | None = None,
+    ) -> SwapSpec:
+        """The same with other values of some fields; None leaves a field as it is."""
 
 @final
-class LiveCounts:
+class SwapSystem:
+    """The description of a swap system in all results."""
+
     @property
-    def faults(self) -> int: ...
+    def assumed(self) -> list[str]:
+        """Assumptions, each with the reason."""
     @property
-    def zero_fills(self) -> int: ...
+    def frames(self) -> int:
+        """Frames for the program's pages; 0 where none fits, and churn needs none."""
     @property
-    def swap_ins(self) -> int: ...
+    def geometry(self) -> MediumGeometry:
+        """Its shape."""
     @property
-    def write_faults(self) -> int: ...
+    def medium_bytes(self) -> int:
+        """Bytes of the medium."""
     @property
-    def swap_outs(self) -> int: ...
+    def part(self) -> str | None:
+        """The medium's part; absent for RAM."""
     @property
-    def dropped(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def prices(self) -> SwapPrices:
+        """Prices of a swap system."""
+    @property
+    def ram_bytes(self) -> int:
+        """Bytes of RAM."""
+    @property
+    def ram_mib_s(self) -> float:
+        """RAM's own speed, in 2²⁰ bytes a second."""
+    @property
+    def reserve_blocks(self) -> int:
+        """Blocks that a log leaves free; 0 for other layouts."""
+    @property
+    def slot_count(self) -> int:
+        """Its slots."""
+    @property
+    def spec(self) -> SwapSpec:
+        """The spec, with all open values filled in."""
+    @property
+    def store_memory_bytes(self) -> int:
+        """Bytes of RAM that the store takes beside its medium."""
+    @property
+    def taken_bytes(self) -> int:
+        """Bytes of RAM not for the program's pages: reserved ones, the store's, and a medium in
+        RAM.
+        """
+    @property
+    def unverified(self) -> list[str]:
+        """Unchecked fields of the part."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class LiveReadCounts:
+class SwapTime:
+    """The time of a swap system, by cause."""
+
     @property
-    def bytes_read(self) -> int: ...
+    def compress_ns(self) -> float:
+        """Pages on their way out."""
     @property
-    def pages_in(self) -> int: ...
-    def as_dict(self) -> _Json: ...
+    def decompress_ns(self) -> float:
+        """Pages on their way back."""
+    @property
+    def fault_ns(self) -> float:
+        """Page faults."""
+    @property
+    def medium(self) -> MediumTime:
+        """The medium."""
+    @property
+    def ram_ns(self) -> float:
+        """The program reads and writes RAM."""
+    @property
+    def total_ns(self) -> float:
+        """All of it."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class LiveRead:
+class Wear:
+    """The spread of a medium's erasures over its good blocks. For media that rewrite in place, the
+    number of times that each block's bytes were rewritten.
+    """
+
     @property
-    def counts(self) -> LiveReadCounts: ...
-    def as_dict(self) -> _Json: ...
+    def good_blocks(self) -> int:
+        """Blocks that are not bad."""
+    @property
+    def max(self) -> int:
+        """Erasures of the most worn block."""
+    @property
+    def mean(self) -> float:
+        """Mean erasures of a block."""
+    @property
+    def min(self) -> int:
+        """Erasures of the least worn block."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def swap_bench(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapBench:
+    """Run MTDCOMPR's benchmark program on a simulated machine.
+    `progress(allocated_bytes, most_bytes)` is called now and then.
+    """
+
+def swap_churn(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapChurn:
+    """Fill a share of a store and overwrite random slots until it was turned over.
+    `progress(written_bytes, bytes_to_write)` is called now and then.
+    """
+
+def swap_compressors() -> list[str]:
+    """The compressor."""
+
+def swap_layouts() -> list[str]:
+    """Ways in which pages lie on a medium."""
+
+def swap_media() -> list[tuple[str, str | None]]:
+    """Kinds of media, and the part of the catalog that stands for each (None for RAM)."""
+
+def swap_readings() -> list[str]:
+    """The readings of the benchmark program after each chunk."""
+
+def swap_system(spec: SwapSpec) -> SwapSystem:
+    """A system looked up and checked, without running anything."""
 
 @final
-class LivePoint:
+class BlockStatistics:
+    """Executed basic blocks of a trace: executed bytes, cut wherever a run begins or ends
+    (CARDIS 2010, section 6.2).
+    """
+
     @property
-    def share_of_ram(self) -> float: ...
+    def mean_executed_block_bytes(self) -> float:
+        """Mean size weighted by how often each block was executed."""
     @property
-    def read(self) -> LiveRead: ...
+    def mean_run_bytes(self) -> float:
+        """Mean length of a run: code between two taken jumps."""
     @property
-    def allocated_bytes(self) -> int: ...
+    def mean_used_block_bytes(self) -> float:
+        """Mean size of the distinct blocks."""
     @property
-    def time_ns(self) -> int: ...
+    def pages(self) -> list[PageUse]:
+        """Use of pages, by the size of a page."""
     @property
-    def mib_s(self) -> float: ...
+    def predicted_page_bytes(self) -> int:
+        """The mean used block aligned up to a power of two: by the paper the best cache page."""
     @property
-    def counts(self) -> LiveCounts: ...
-    def as_dict(self) -> _Json: ...
+    def seen_calls(self) -> int | None:
+        """Jumps to the first byte of a symbol; None where less than half of the code has one."""
+    @property
+    def seen_returns(self) -> int | None:
+        """Jumps to where a call had left off."""
+    @property
+    def used_blocks(self) -> int:
+        """Distinct blocks executed."""
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of code executed at least once."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
-class LiveStore:
+class Ending:
+    """The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or ``disk-
+    full``.
+    """
+
     @property
-    def statistics(self) -> StoreStatistics: ...
+    def failure(self) -> str | None:
+        """The program's exit status or signal; None if it did not fail."""
     @property
-    def counters(self) -> StoreCounters: ...
+    def is_complete(self) -> bool:
+        """Whether the program ended well, or the file was imported whole."""
     @property
-    def wear(self) -> Wear: ...
-    @property
-    def write_amplification(self) -> float | None: ...
-    def as_dict(self) -> _Json: ...
+    def name(self) -> str:
+        """The kind of the end, as the trace file has it."""
+    @staticmethod
+    def complete() -> Ending:
+        """The program ended by itself with exit status 0, or the file was imported whole."""
+    @staticmethod
+    def failed(how: str) -> Ending:
+        """The program failed with this exit status, or by this signal."""
+    @staticmethod
+    def interrupted() -> Ending:
+        """Somebody stopped the recording."""
 
 @final
-class SwapLive:
-    @property
-    def system(self) -> SwapSystem: ...
-    @property
-    def ending(self) -> str: ...
-    @property
-    def allocated_bytes(self) -> int: ...
-    @property
-    def points(self) -> list[LivePoint]: ...
-    @property
-    def counts(self) -> LiveCounts: ...
-    @property
-    def most_resident_pages(self) -> int: ...
-    @property
-    def minor_faults(self) -> int: ...
-    @property
-    def major_faults(self) -> int: ...
-    @property
-    def notes(self) -> list[str]: ...
-    @property
-    def mean_share_of_ram(self) -> float | None: ...
-    @property
-    def out_of_memory_at_bytes(self) -> int | None: ...
-    @property
-    def store(self) -> LiveStore: ...
-    def as_dict(self) -> _Json: ...
+class Image:
+    """The placed code of one file."""
 
-def capture_pages(
-    pid: int,
-    path: _Path,
-    *,
-    limit: int | None = None,
-    children: bool | None = None,
-    zero_pages: bool | None = None,
-    stop: bool | None = None,
-) -> PagesInfo: ...
-def pages_info(path: _Path) -> PagesInfo: ...
-def pages_ratios(path: _Path) -> list[CompressorRatios]: ...
-def swap_bench(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapBench: ...
-def swap_churn(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapChurn: ...
-def swap_live(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapLive: ...
-def swap_system(spec: SwapSpec) -> SwapSystem: ...
-def swap_media() -> list[tuple[str, str | None]]: ...
-def swap_layouts() -> list[str]: ...
-def swap_compressors() -> list[str]: ...
-def swap_readings() -> list[str]: ...
+    @property
+    def build_id(self) -> str:
+        """Its GNU build id in hexadecimal; empty if it has none."""
+    @property
+    def bytes(self) -> int:
+        """Bytes up to the end of its last section."""
+    @property
+    def offset(self) -> int:
+        """Its first byte in the flash image."""
+    @property
+    def path(self) -> str:
+        """The file it comes from."""
+    @property
+    def sections(self) -> list[Section]:
+        """Its sections in flash."""
+    @property
+    def symbols(self) -> list[Symbol]:
+        """Its symbols, by offset."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class OutsideFile:
+    """A file whose code was executed and is not placed."""
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed of it."""
+    @property
+    def path(self) -> str:
+        """Its path."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class PageUse:
+    """Use of the pages of one size in which something was executed."""
+
+    @property
+    def page_bytes(self) -> int:
+        """Size of a page."""
+    @property
+    def pages(self) -> int:
+        """Pages with at least one executed byte."""
+    @property
+    def used_share(self) -> float:
+        """Share of their bytes that was executed."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Section:
+    """A section of an image in flash."""
+
+    @property
+    def address(self) -> int:
+        """Its address in the file, before any load bias."""
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def name(self) -> str:
+        """Its name, as ``.text``."""
+    @property
+    def offset(self) -> int:
+        """Its first byte in the flash image."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Symbol:
+    """A function, or whatever else owns code."""
+
+    @property
+    def bytes(self) -> int:
+        """Its length; 0 if the file does not state it."""
+    @property
+    def name(self) -> str:
+        """Its name as the linker knows it."""
+    @property
+    def offset(self) -> int:
+        """Its first byte in the flash image."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class TraceInfo:
+    """The description of a trace."""
+
+    @property
+    def architecture(self) -> str:
+        """Instruction set, as QEMU spells it; empty if unknown."""
+    @property
+    def arguments(self) -> list[str]:
+        """Its arguments."""
+    @property
+    def beside_instructions(self) -> int:
+        """Instructions executed before this part, or between its parts."""
+    @property
+    def build_id(self) -> str:
+        """The program's GNU build id in hexadecimal; empty if it has none."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of all runs."""
+    @property
+    def calls(self) -> int | None:
+        """Methods entered; None if the recorder does not report them."""
+    @property
+    def continued(self) -> int:
+        """Executed runs that continue one that a data read interrupted."""
+    @property
+    def ending(self) -> Ending:
+        """The ending of the recording."""
+    @property
+    def image_bytes(self) -> int:
+        """Bytes of the flash image."""
+    @property
+    def images(self) -> list[Image]:
+        """The code in flash, by offset."""
+    @property
+    def in_doubt(self) -> int | None:
+        """Executed blocks that are counted whole and may have been cut short; None if the recorder
+        does not report them.
+        """
+    @property
+    def instructions(self) -> int | None:
+        """Instructions placed and executed; None if the format does not say."""
+    @property
+    def left_out(self) -> list[str]:
+        """Code that ran and could not be recorded, each with the reason."""
+    @property
+    def outside_bytes(self) -> int:
+        """Bytes fetched by them."""
+    @property
+    def outside_files(self) -> list[OutsideFile]:
+        """Files whose code was executed and is not placed, most instructions first; empty if the
+        recorder does not report them.
+        """
+    @property
+    def outside_instructions(self) -> int | None:
+        """Instructions executed outside the placed images, not in the runs; None if the recorder
+        does not report them.
+        """
+    @property
+    def process(self) -> str:
+        """The further process whose execution this is; empty for the first."""
+    @property
+    def program(self) -> str:
+        """The program's path, or the imported file's."""
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the data reads."""
+    @property
+    def reads(self) -> int:
+        """Runs that are data reads, not executed."""
+    @property
+    def recorder(self) -> str:
+        """The recorder of the trace: ``qemu``, ``lackey``, or the imported format."""
+    @property
+    def recorder_version(self) -> str:
+        """The recorder's own version; empty if unknown."""
+    @property
+    def region(self) -> str:
+        """The part of the execution that was recorded, in words; empty if it is all."""
+    @property
+    def returns(self) -> int | None:
+        """Methods left by a return; None if the recorder does not report them."""
+    @property
+    def runs(self) -> int:
+        """Runs in the file."""
+    @property
+    def schema_version(self) -> int:
+        """Version of the file's layout."""
+    @property
+    def thread(self) -> str:
+        """The thread that was recorded; empty if threads are not recorded apart."""
+    @property
+    def warm_up(self) -> WarmUp:
+        """Its first runs that fill a cache and are not counted."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, object]) -> TraceInfo:
+        """A description of the fields that `as_dict` gives; for pickles."""
+
+@final
+class WarmUp:
+    """The first runs of a trace, which fill a cache and are not counted; 0 runs to count all."""
+
+    def __new__(cls, runs: int, bytes: int) -> WarmUp: ...
+    @property
+    def bytes(self) -> int:
+        """Bytes fetched by them."""
+    @property
+    def runs(self) -> int:
+        """Runs."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def block_statistics(
+    trace: str | os.PathLike[str],
+    progress: Callable[[int, int], None] | None = None,
+) -> BlockStatistics:
+    """Executed basic blocks of a trace, as its file has them, or else counted by reading it once.
+    `progress(read, all)` is called with runs.
+    """
+
+def check_trace(
+    trace: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TraceInfo:
+    """Read a whole trace with its checksums, and check the description of its blocks. With ``output``,
+    write it anew with what the description lacks. Returns the description. `progress(read, all)` is
+    called with runs.
+    """
+
+def elf_identity(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The instruction set and build id of an ELF file."""
+
+def export_formats() -> list[str]:
+    """The formats that a trace can be written as."""
+
+def export_trace(
+    trace: str | os.PathLike[str],
+    format: str,
+    instruction_bytes: int,
+    output: str | os.PathLike[str] | None,
+) -> None:
+    """Write a trace as text, in one of ``export_formats()``: ``din`` with an instruction every so
+    many bytes; to standard output without `output`.
+    """
+
+def flash_image(info: TraceInfo, elf: str | os.PathLike[str]) -> bytes:
+    """The bytes of a trace's flash image, out of the ELF file that was recorded."""
+
+def linked_ranges(
+    path: str | os.PathLike[str],
+    sections: Sequence[str],
+) -> tuple[list[tuple[int, int]], int | None]:
+    """The linked addresses of an ELF file's sections, as pairs of start and end, and the first address
+    of its executable segments; None if it has none.
+    """
+
+def recorded_blocks(trace: str | os.PathLike[str]) -> BlockStatistics | None:
+    """Executed basic blocks of a trace, as its file has them; None if it has none."""
+
+def trace_info(trace: str | os.PathLike[str], warm_up: WarmUp | str | None = None) -> TraceInfo:
+    """The description of a trace file, with another warm-up if one is given: as text ``80K``, ``10%``,
+    a function's name, or ``none``.
+    """
+
+def version() -> str:
+    """The engine's version."""

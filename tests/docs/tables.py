@@ -10,9 +10,11 @@ import math
 import re
 
 from flashpager import _engine
+from flashpager.base.axes import flag_of
 from tests.conftest import ROOT
 
-MODEL = ROOT / "docs" / "model.md"
+#: The documents with generated tables.
+DOCUMENTS = (ROOT / "docs" / "model.md", ROOT / "docs" / "formats.md")
 _PAGER = ROOT / "crates" / "replay" / "src" / "pager"
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 #: The frames of the example: 2 KB in pages of 64 bytes.
@@ -49,7 +51,26 @@ def _ram(per_frame: float, fixed: int) -> str:
     return f"{per_frame:g} | {fixed} | {math.ceil(per_frame * _FRAMES) + fixed}"
 
 
-TABLES = {"policies": policies}
+def counts() -> str:
+    """Return the table of what a replay counts."""
+    rows = ["| count | unit | |", "|---|---|---|"]
+    for count in _engine.counts():
+        optional = "; `--json` leaves it out if there is none" if count.is_optional else ""
+        about = count.description.removesuffix(".")
+        rows.append(f"| `{count.name}` | {count.unit} | {about}{optional} |")
+    return "\n".join(rows) + "\n"
+
+
+def axes() -> str:
+    """Return the table of the fields of a design that an exploration may vary."""
+    rows = ["| field | flag | |", "|---|---|---|"]
+    for axis in _engine.axes():
+        about = axis.description.removesuffix(".").replace("; None ", "; `none` ")
+        rows.append(f"| `{axis.name}` | `{flag_of(axis)}` | {about} |")
+    return "\n".join(rows) + "\n"
+
+
+TABLES = {"policies": policies, "counts": counts, "axes": axes}
 
 
 def renewed(text: str) -> str:
@@ -58,4 +79,5 @@ def renewed(text: str) -> str:
 
 
 if __name__ == "__main__":
-    MODEL.write_text(renewed(MODEL.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in DOCUMENTS:
+        document.write_text(renewed(document.read_text(encoding="utf-8")), encoding="utf-8")

@@ -85,7 +85,7 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
         after = simulate(trace, changed)
         gain = lost_or_run(before) / lost_or_run(after) if lost_or_run(after) else float("inf")
         best[what] = max(gain, best.get(what, 0))
-        fields, now = own.settled().as_dict(), changed.as_dict()
+        fields, now = own.resolved().as_dict(), changed.as_dict()
         assert {name for name in fields if fields[name] != now[name]} <= FIELDS[what]
     # No helpful change is left out, and each listed change helps.
     notable = {what for what, gain in best.items() if gain >= NOTABLE}

@@ -1,4 +1,4 @@
-//! Which code causes the faults.
+//! Attribution of faults to the code that causes them.
 
 use std::path::PathBuf;
 
@@ -35,9 +35,9 @@ view! {
         bytes_read: u64,
         /// True faults.
         misses: u64,
-        /// Those of them that a data read had.
+        /// True faults that a data read caused.
         read_misses: u64,
-        /// Those that loaded a flash page into the register.
+        /// True faults that loaded a flash page into the register.
         loads: u64,
         /// Misses in a flash page that is not held.
         other_page: u64,
@@ -55,14 +55,14 @@ view! {
         bytes_skipped: u64,
         /// Time of its faults: load, column change, fetch, write and handler.
         fault_ns: f64,
-        /// How far that may be off, as a share of it; None where the whole trace was replayed,
-        /// or where windows cannot tell.
+        /// The confidence interval of `fault_ns`, as a share of it. None if the whole trace was
+        /// replayed, or if the windows of the sample allow no estimate.
         fault_error: Option<f64>,
     }
 }
 
 view! {
-    /// Who causes the faults of a design.
+    /// The faults of a design, attributed to code.
     Attribution = attribution::Attribution {
         /// Frames of the design's cache.
         frames: u64,
@@ -70,7 +70,7 @@ view! {
         fault_ns: f64,
         /// All that was executed, longest fault time first.
         owners: Vec<Owner>,
-        /// What could not be told, and what to do about it.
+        /// Code that could not be attributed, and what to do about it.
         notes: Vec<String>,
     }
     methods {
@@ -80,25 +80,25 @@ view! {
             Design::view_of(&self.0.design)
         }
 
-        /// Bytes of a flash page, the part's own where the design names none.
+        /// Bytes of a flash page; the part's own if the design names none.
         #[getter]
         fn flash_page_bytes(&self) -> u32 {
             self.0.design.flash_page_bytes.unwrap_or_default()
         }
 
-        /// What the whole replay counted.
+        /// The counts of the whole replay.
         #[getter]
         fn counts(&self) -> Counts {
             Counts::view_of(&self.0.evaluation.counts)
         }
 
-        /// What it cost.
+        /// The time of the whole replay.
         #[getter]
         fn time(&self) -> Time {
             Time::view_of(&self.0.evaluation.time)
         }
 
-        /// Why the design would disappoint.
+        /// Reasons why the design would disappoint.
         #[getter]
         fn warnings(&self) -> Vec<String> {
             self.0.evaluation.warnings.clone()
@@ -140,7 +140,7 @@ pub fn attribute(
     Ok(Attribution(attributed))
 }
 
-/// What faults are attributed by.
+/// The units that faults can be attributed to.
 #[pyfunction]
 pub fn attributions() -> Vec<&'static str> {
     GroupBy::ALL.iter().map(|(name, _)| *name).collect()

@@ -1,4 +1,4 @@
-//! Designs: as they are asked for, checked once, and what can be varied in them.
+//! Designs: built from keyword arguments, and checked once.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -8,20 +8,22 @@ use flashpager::sizes;
 use flashpager::spec::{self, AxisKind, DesignSpec, ICacheSpec, TlbSpec, Value};
 use flashpager::{Error, board, cost, design};
 use pyo3::exceptions::PyTypeError;
+use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString, PyType};
+use pyo3::{type_hint_identifier, type_hint_union};
 use pythonize::depythonize;
 
 use crate::faults::FaultTimes;
-use crate::seam::{ToPyView, bad_argument, hash, raise, represented, to_python, view};
+use crate::seam::{Json, ToPyView, bad_argument, hash, raise, represented, to_python, view};
 
 view! {
-    /// The RAM that holds the frames, on the processor's bus; times of a byte. By default that
-    /// of the CARDIS smart card.
+    /// Times of the RAM that holds the frames, on the processor's bus. The defaults are those of
+    /// the CARDIS smart card.
     Ram = cost::Ram {
-        /// To the processor.
+        /// Nanoseconds per byte to the processor.
         t_read_ns: f64,
-        /// Into a frame.
+        /// Nanoseconds per byte into a frame.
         t_write_ns: f64,
     }
     methods {
@@ -38,33 +40,33 @@ view! {
 }
 
 view! {
-    /// What software adds, in ns: the jobs of a fault as the SWL paper names them, and lookups.
+    /// Times of the software, in ns: the jobs of a fault as the SWL paper names them, and lookups.
     Handler = cost::Handler {
-        /// Of each reference to the page cache.
+        /// Time of the lookup at each reference to the page cache.
         lookup_ns: f64,
-        /// Of each true fault: saving registers, finding the page in flash.
+        /// Time at each true fault to save registers and find the page in flash.
         pre_process_ns: f64,
-        /// Finding a frame, but for the search.
+        /// Time at each true fault to find a frame, without the search.
         get_freeframe_ns: f64,
-        /// Of each frame looked at.
+        /// Time of each frame looked at in the search.
         walk_step_ns: f64,
-        /// Of each page moved from valid to invalid.
+        /// Time of each page moved from valid to invalid.
         downgrade_ns: f64,
-        /// Of each load that is asked for: commanding it.
+        /// Time to command a load that is not ahead.
         load_command_ns: f64,
-        /// Of each column change, beside the bus.
+        /// Time to command a column change, beside the bus.
         column_command_ns: f64,
-        /// Of each tag that is checked, beside the bus and the blocks of its MAC.
+        /// Time to check a tag, without the bus and the blocks of its MAC.
         tag_check_ns: f64,
-        /// Of each 16 bytes of which a MAC is taken.
+        /// Time of each 16 bytes of which a MAC is taken.
         mac_block_ns: f64,
-        /// Page table and TLB.
+        /// Time to update page table and TLB.
         update_mmu_ns: f64,
-        /// Restoring registers.
+        /// Time to restore registers.
         post_process_ns: f64,
-        /// Of each false fault, but for pages it moves down.
+        /// Time of each false fault, without pages that it moves down.
         false_fault_ns: f64,
-        /// The flash page into its buffer, as measured; None for the part's t_R.
+        /// Measured time of a flash page into its buffer; None for the part's t_R.
         load_stopover_ns: Option<f64>,
     }
     methods {
@@ -106,13 +108,13 @@ view! {
             })
         }
 
-        /// What the host does for every true fault, whatever it searches and moves down.
+        /// The host's time at every true fault, whatever it searches and moves down.
         #[getter]
         fn fixed_fault_ns(&self) -> f64 {
             self.0.fixed_fault_ns()
         }
 
-        /// The same with a LoadStopover as measured; None for the part's t_R.
+        /// The same times with a measured LoadStopover; None for the part's t_R.
         fn with_load_stopover(&self, load_stopover_ns: Option<f64>) -> Self {
             Self(cost::Handler { load_stopover_ns, ..self.0 })
         }
@@ -125,7 +127,7 @@ view! {
 }
 
 view! {
-    /// The processor's instruction cache, with times of a word out of it and of a line into it.
+    /// The instruction cache of the processor, with its times.
     ICache = ICacheSpec {
         /// Bytes of all lines.
         size_bytes: u32,
@@ -133,9 +135,9 @@ view! {
         line_bytes: u32,
         /// Lines of a set.
         ways: u32,
-        /// A word out of it.
+        /// Nanoseconds to fetch a word from it.
         fetch_ns: f64,
-        /// A line into it.
+        /// Nanoseconds to refill a line.
         refill_ns: f64,
     }
     methods {
@@ -154,15 +156,15 @@ view! {
 }
 
 view! {
-    /// The TLB behind it, with the times of asking it and of the page table it does without.
+    /// The TLB behind the instruction cache, with its times.
     Tlb = TlbSpec {
         /// Sets.
         sets: u32,
         /// Entries of a set.
         ways: u32,
-        /// Asking it.
+        /// Nanoseconds of a lookup in it.
         lookup_ns: f64,
-        /// The page table, where it does not know the page.
+        /// Nanoseconds to walk the page table if it does not know the page.
         page_walk_ns: f64,
     }
     methods {
@@ -190,6 +192,11 @@ impl Size {
 impl<'a, 'py> FromPyObject<'a, 'py> for Size {
     type Error = PyErr;
 
+    const INPUT_TYPE: PyStaticExpr = type_hint_union!(
+        type_hint_identifier!("builtins", "int"),
+        type_hint_identifier!("builtins", "str")
+    );
+
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let is_number = given.is_instance_of::<PyInt>() && !given.is_instance_of::<PyBool>();
         if !is_number && !given.is_instance_of::<PyString>() {
@@ -207,28 +214,34 @@ pub fn parse_size(size: Size) -> u64 {
 }
 
 view! {
-    /// A value of a design that nobody said.
+    /// A parameter of a design that the user left open.
     Assumption = design::Assumption {
-        /// The field.
+        /// The field of the design.
         field: &'static str,
-        /// What was taken.
+        /// The value that was taken.
         value: String,
-        /// Why, in a few words.
+        /// The rule that chose the value, in a few words.
         reason: String,
     }
 }
 
-/// A part, a bus, a cache and how they are used. Bus, register and NOR that are not given follow
-/// from the part; `assumed` tells them.
+/// A design: a part, a bus, a cache and how they are used. Bus, register and NOR that are not given
+/// follow from the part; `assumed` lists them.
 ///
 /// >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
 /// 4096
-#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+#[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, Default)]
 pub struct Design {
     spec: DesignSpec,
     /// Looked up when it is first needed, and kept.
     checked: OnceLock<Result<Arc<design::Design>, String>>,
+}
+
+impl PartialEq for Design {
+    fn eq(&self, other: &Self) -> bool {
+        self.spec == other.spec
+    }
 }
 
 impl ToPyView<DesignSpec> for Design {
@@ -245,12 +258,12 @@ impl Design {
         checked.clone().map_err(Error::Design)
     }
 
-    /// The design as written down, with what was not said.
+    /// The design as written down, its open fields filled in.
     fn resolved_spec(&self) -> PyResult<DesignSpec> {
         let spec = &self.spec;
-        let is_said =
+        let is_given =
             [&spec.part, &spec.bus, &spec.register, &spec.nor].iter().all(|s| s.is_some());
-        if is_said {
+        if is_given {
             return Ok(spec.clone());
         }
         spec.resolved().map(|(resolved, _)| resolved).map_err(raise)
@@ -297,24 +310,21 @@ impl Design {
             }
             "nor" => return self.set_text("nor", given, wrong),
             _ => match spec::axis(name).map(|axis| axis.kind) {
-                Ok(AxisKind::TextOrNone) if given.is_none() => {
+                Ok(kind) if kind.may_be_none() && given.is_none() => {
                     return spec.set(name, Value::Nothing).map_err(raise);
                 }
-                Ok(AxisKind::Text | AxisKind::TextOrNone) => {
+                Ok(AxisKind::Name | AxisKind::NameOrNone) => {
                     return self.set_text(name, given, wrong);
                 }
-                Ok(kind) => {
-                    let value = match (kind, given.is_none()) {
-                        (AxisKind::SizeOrNone, true) => Value::Nothing,
-                        _ => match given.extract::<Size>() {
-                            Ok(size) => Value::Size(size.0),
-                            Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
-                                return wrong("a size or text such as 2K");
-                            }
-                            Err(error) => return Err(error),
-                        },
+                Ok(_) => {
+                    let size = match given.extract::<Size>() {
+                        Ok(size) => size.0,
+                        Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => {
+                            return wrong("a size or text such as 2K");
+                        }
+                        Err(error) => return Err(error),
                     };
-                    return spec.set(name, value).map_err(raise);
+                    return spec.set(name, Value::Size(size)).map_err(raise);
                 }
                 Err(_) => {
                     let known: Vec<&str> = board::design_fields().collect();
@@ -344,311 +354,251 @@ impl Design {
     }
 }
 
-#[pymethods]
-impl Design {
-    #[new]
-    #[pyo3(signature = (**fields))]
-    fn new(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        Self::default().replace(fields)
-    }
-
-    /// Read a board: a shipped one by its name, any other from its file.
-    #[staticmethod]
-    fn from_board(board: PathBuf) -> PyResult<Self> {
-        Board::read(board).map(|board| board.design())
-    }
-
-    /// The same design with other values of some fields.
-    #[pyo3(signature = (**fields))]
-    fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut design = Self::view_of(&self.spec);
-        for (name, given) in fields.into_iter().flatten() {
-            design.set(name.cast::<PyString>()?.to_str()?, &given)?;
-        }
-        Ok(design)
-    }
-
-    /// The same with other values of axes; of another part nobody measured a load.
-    fn vary(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
-        match values.get_item("part")? {
-            Some(part) => self.on_part(part.extract()?).replace(Some(values)),
-            None => self.replace(Some(values)),
-        }
-    }
-
-    /// The same on another part, of which nobody measured a load.
-    fn on_part(&self, part: &str) -> Self {
-        Self::view_of(&self.spec.on_part(part))
-    }
-
-    /// A part of the catalog, or a TOML file.
-    #[getter]
-    fn part(&self) -> &str {
-        self.spec.part_name()
-    }
-
-    /// Clock and data lines, as `33MHz-x8`.
-    #[getter]
-    fn bus(&self) -> PyResult<String> {
-        self.resolved_spec().map(|spec| spec.bus.unwrap_or_default())
-    }
-
-    /// Whether a bus may be faster or wider than the part, which is then read at its own pace.
-    #[getter]
-    fn clip_bus(&self) -> bool {
-        self.spec.clip_bus
-    }
-
-    /// RAM for frames.
-    #[getter]
-    fn cache_bytes(&self) -> u64 {
-        self.spec.cache_bytes
-    }
-
-    /// A cache page, a power of two.
-    #[getter]
-    fn cache_page_bytes(&self) -> u32 {
-        self.spec.cache_page_bytes
-    }
-
-    /// A flash page; the part's own if None.
-    #[getter]
-    fn flash_page_bytes(&self) -> Option<u32> {
-        self.spec.flash_page_bytes
-    }
-
-    /// How the data register is read.
-    #[getter]
-    fn register(&self) -> PyResult<String> {
-        self.resolved_spec().map(|spec| spec.register.unwrap_or_default())
-    }
-
-    /// With host ECC, what is fetched and checked whole.
-    #[getter]
-    fn codeword_bytes(&self) -> Option<u32> {
-        self.spec.codeword_bytes
-    }
-
-    /// With authentication, bytes of the tag of what is fetched.
-    #[getter]
-    fn tag_bytes(&self) -> Option<u32> {
-        self.spec.tag_bytes
-    }
-
-    /// Who is evicted.
-    #[getter]
-    fn policy(&self) -> &str {
-        &self.spec.policy
-    }
-
-    /// Ways of a set of a cache in hardware; None for frames in software.
-    #[getter]
-    fn ways(&self) -> Option<u32> {
-        self.spec.ways
-    }
-
-    /// Lines that a prefetch buffer takes in ahead; None without one.
-    #[getter]
-    fn prefetch_lines(&self) -> Option<u32> {
-        self.spec.prefetch_lines
-    }
-
-    /// When the program goes on at a miss: `whole`, `early-restart` or `critical-word-first`.
-    #[getter]
-    fn line_fetch(&self) -> &str {
-        &self.spec.line_fetch
-    }
-
-    /// How a part that is read in place is read, as `1-4-4`; None for the fastest way.
-    #[getter]
-    fn read_mode(&self) -> Option<&str> {
-        self.spec.read_mode.as_deref()
-    }
-
-    /// The NOR part to compare with.
-    #[getter]
-    fn nor(&self) -> PyResult<Option<String>> {
-        Ok(self.resolved_spec()?.nor.filter(|nor| nor != spec::NO_NOR))
-    }
-
-    /// Times of the RAM: as given, or what the processor takes to copy into it.
-    #[getter]
-    fn ram(&self) -> PyResult<Ram> {
-        Ok(Ram(self.spec.software_times().map_err(raise)?.1))
-    }
-
-    /// Times of the software: as given, or the processor's fault path.
-    #[getter]
-    fn handler(&self) -> PyResult<Handler> {
-        Ok(Handler(self.spec.software_times().map_err(raise)?.0))
-    }
-
-    /// Who executes, as `cortex-m3@64MHz`; None for the times of the memories alone.
-    #[getter]
-    fn processor(&self) -> Option<&str> {
-        self.spec.processor.as_deref()
-    }
-
-    /// Whether a load costs its command, address and status cycles, too; the papers leave them
-    /// out.
-    #[getter]
-    fn count_commands(&self) -> bool {
-        self.spec.count_commands
-    }
-
-    /// What of a fault goes on at once: `sequential`, `parallel` and others.
-    #[getter]
-    fn schedule(&self) -> &str {
-        &self.spec.schedule
-    }
-
-    /// `hardware`, or `emulated` by the valid bit, which costs false faults.
-    #[getter]
-    fn reference_bit(&self) -> &str {
-        &self.spec.reference_bit
-    }
-
-    /// What of a page is transferred before the program goes on; None for all of it.
-    #[getter]
-    fn critical_block_bytes(&self) -> Option<u32> {
-        self.spec.critical_block_bytes
-    }
-
-    /// The instruction cache in front of the page cache, if there is one.
-    #[getter]
-    fn icache(&self) -> Option<ICache> {
-        self.spec.icache.map(ICache)
-    }
-
-    /// The TLB between both, if there is one.
-    #[getter]
-    fn tlb(&self) -> Option<Tlb> {
-        self.spec.tlb.map(Tlb)
-    }
-
-    /// Frames in the cache.
-    #[getter]
-    fn frames(&self) -> u64 {
-        self.spec.frames()
-    }
-
-    /// Why the design cannot be; None if it can.
-    fn refusal(&self) -> Option<String> {
-        self.checked().err().map(|error| error.to_string())
-    }
-
-    /// Whether flash or bus go on while the program runs, so that no fault's time is its own.
-    #[getter]
-    fn is_executed(&self) -> PyResult<bool> {
-        Ok(self.checked().map_err(raise)?.is_executed())
-    }
-
-    /// What nobody said, and why it is so.
-    #[getter]
-    fn assumed(&self) -> PyResult<Vec<Assumption>> {
-        let assumed = match self.checked() {
-            Ok(checked) => checked.assumed().to_vec(),
-            Err(_) => self.spec.resolved().map_err(raise)?.1,
-        };
-        Ok(assumed.into_iter().map(Assumption).collect())
-    }
-
-    /// Numbers that nobody checked and that the prices depend on: by their path in the part, or,
-    /// behind `nor.`, in the NOR part.
-    fn unverified(&self) -> PyResult<Vec<String>> {
-        Ok(self.checked().map_err(raise)?.unverified())
-    }
-
-    /// Why what follows a warm-up cannot be told of it; None where it can.
-    fn warm_up_refusal(&self) -> PyResult<Option<String>> {
-        let checked = self.checked().map_err(raise)?;
-        Ok(checked.check_warm_up().err().map(|error| error.to_string()))
-    }
-
-    /// The same with the parameters of its policy: PA-Clock's budget comes from the handler's
-    /// times. A design that cannot be stays as it is.
-    fn settled(&self) -> Self {
-        match self.checked() {
-            Ok(checked) => {
-                let policy = checked.cache().policy.to_string();
-                let spec = DesignSpec { policy, ..self.spec.clone() };
-                Self { spec, checked: Ok(checked).into() }
-            }
-            Err(_) => self.clone(),
-        }
-    }
-
-    /// What a fault takes that loads its flash page, looks at each of `walks` frames and moves
-    /// `downgrades` pages down, by every schedule.
-    fn fault_times(&self, walks: Vec<u32>, downgrades: u32) -> PyResult<Vec<FaultTimes>> {
-        let design = self.checked().map_err(raise)?;
-        let times = |walk| FaultTimes(design.handler(VictimSearch { walk, downgrades }));
-        Ok(walks.into_iter().map(times).collect())
-    }
-
-    /// All fields as plain dictionaries, with what was not said.
-    fn as_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        to_python(py, &self.resolved_spec()?)
-    }
-
-    fn __hash__(&self) -> u64 {
-        hash(&self.spec)
-    }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| other.get().spec == self.spec)
-    }
-
-    /// As it can be typed: what was said of it, and the rest of what can be varied but what follows
-    /// from the part.
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let usual = Bound::new(slf.py(), Self::default())?;
-        let mut fields = Vec::new();
-        let spec = &slf.get().spec;
-        for field in board::design_fields() {
-            let is_said = match field {
-                "part" => Some(spec.part.is_some()),
-                "bus" => Some(spec.bus.is_some()),
-                "register" => Some(spec.register.is_some()),
-                "nor" => Some(spec.nor.is_some()),
-                "ram" => Some(spec.ram.is_some()),
-                "handler" => Some(spec.handler.is_some()),
-                _ => None,
-            };
-            let value = slf.getattr(field)?;
-            let is_axis = spec::axis(field).is_ok() && !value.is_none();
-            let differs = || value.eq(usual.getattr(field)?).map(|same| !same);
-            if is_said.map_or_else(|| Ok(is_axis || differs()?), PyResult::Ok)? {
-                fields.push(field);
-            }
-        }
-        represented(slf, "Design", fields)
-    }
-
-    /// A design of the fields that `as_dict` gives; for pickles.
-    #[classmethod]
-    fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
-        depythonize::<DesignSpec>(fields).map(|spec| Self::view_of(&spec)).map_err(bad_argument)
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
-        let rebuild = py.get_type::<Self>().getattr("from_dict")?;
-        Ok((rebuild, (to_python(py, &self.spec)?,)))
-    }
+/// The Python type of a property of a design, by the field and its type in the engine.
+macro_rules! property_type {
+    (part, $type:ty) => { String };
+    (bus, $type:ty) => { String };
+    (register, $type:ty) => { String };
+    (ram, $type:ty) => { Ram };
+    (handler, $type:ty) => { Handler };
+    (icache, $type:ty) => { Option<ICache> };
+    (tlb, $type:ty) => { Option<Tlb> };
+    ($field:ident, $type:ty) => { $type };
 }
 
-/// Which of the designs are replayed together as a cell, by their places.
+/// The value of a property of a design. Fields that the user left open are resolved.
+macro_rules! property {
+    ($design:ident, part) => {
+        Ok($design.spec.part_name().to_owned())
+    };
+    ($design:ident, bus) => {
+        $design.resolved_spec().map(|spec| spec.bus.unwrap_or_default())
+    };
+    ($design:ident, register) => {
+        $design.resolved_spec().map(|spec| spec.register.unwrap_or_default())
+    };
+    ($design:ident, nor) => {
+        Ok($design.resolved_spec()?.nor.filter(|nor| nor != spec::NO_NOR))
+    };
+    ($design:ident, ram) => {
+        Ok(Ram($design.spec.software_times().map_err(raise)?.1))
+    };
+    ($design:ident, handler) => {
+        Ok(Handler($design.spec.software_times().map_err(raise)?.0))
+    };
+    ($design:ident, icache) => {
+        Ok($design.spec.icache.map(ICache))
+    };
+    ($design:ident, tlb) => {
+        Ok($design.spec.tlb.map(Tlb))
+    };
+    ($design:ident, $field:ident) => {
+        Ok(Clone::clone(&$design.spec.$field))
+    };
+}
+
+/// Makes the methods of `Design`, with a property for each field of the engine's schema.
+macro_rules! design_methods {
+    ($(
+        $(#[doc = $doc:tt])+
+        $(#[serde($($serde:tt)*)])?
+        $field:ident: $type:ty = $default:expr
+        $(, axis { $($axis:tt)* })?;
+    )*) => {
+        #[pymethods]
+        impl Design {
+            #[new]
+            #[pyo3(signature = (**fields: "Unpack[DesignFields]"))]
+            fn new(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                Self::default().replace(fields)
+            }
+
+            /// Read a board: a shipped one by its name, any other from its file.
+            #[staticmethod]
+            fn from_board(board: PathBuf) -> PyResult<Self> {
+                Board::read(board).map(|board| board.design())
+            }
+
+            /// The same design with other values of some fields.
+            #[pyo3(signature = (**fields: "Unpack[DesignFields]"))]
+            fn replace(&self, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+                let mut design = Self::view_of(&self.spec);
+                for (name, given) in fields.into_iter().flatten() {
+                    design.set(name.cast::<PyString>()?.to_str()?, &given)?;
+                }
+                Ok(design)
+            }
+
+            /// The same design with other values of axes. On another part, no load was measured.
+            #[pyo3(signature = (values: "dict[str, str | int | None]"))]
+            fn vary(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
+                match values.get_item("part")? {
+                    Some(part) => self.on_part(part.extract()?).replace(Some(values)),
+                    None => self.replace(Some(values)),
+                }
+            }
+
+            /// The same design on another part, whose loads were not measured.
+            fn on_part(&self, part: &str) -> Self {
+                Self::view_of(&self.spec.on_part(part))
+            }
+
+            $(
+            $(#[doc = $doc])+
+            #[getter]
+            fn $field(&self) -> PyResult<property_type!($field, $type)> {
+                property!(self, $field)
+            }
+            )*
+
+            /// The number of frames in the cache.
+            #[getter]
+            fn frames(&self) -> u64 {
+                self.spec.frames()
+            }
+
+            /// The reason why the design is impossible; None if it is possible.
+            fn refusal(&self) -> Option<String> {
+                self.checked().err().map(|error| error.to_string())
+            }
+
+            /// Whether flash or bus go on while the program runs. A fault's time then depends on those
+            /// before it, and the design is replayed fault by fault.
+            #[getter]
+            fn is_executed(&self) -> PyResult<bool> {
+                Ok(self.checked().map_err(raise)?.is_executed())
+            }
+
+            /// Parameters that the user left open, with the value taken and its reason.
+            #[getter]
+            fn assumed(&self) -> PyResult<Vec<Assumption>> {
+                let assumed = match self.checked() {
+                    Ok(checked) => checked.assumed().to_vec(),
+                    Err(_) => self.spec.resolved().map_err(raise)?.1,
+                };
+                Ok(assumed.into_iter().map(Assumption).collect())
+            }
+
+            /// Unchecked numbers that the prices depend on, by their path in the part, or, behind `nor.`,
+            /// in the NOR part.
+            fn unverified(&self) -> PyResult<Vec<String>> {
+                Ok(self.checked().map_err(raise)?.unverified())
+            }
+
+            /// The reason why the design can have no warm-up; None if it can.
+            fn warm_up_refusal(&self) -> PyResult<Option<String>> {
+                let checked = self.checked().map_err(raise)?;
+                Ok(checked.check_warm_up().err().map(|error| error.to_string()))
+            }
+
+            /// The same design with the parameters of its policy: PA-Clock's budget comes from the
+            /// handler's times. An impossible design stays as it is.
+            fn resolved(&self) -> Self {
+                match self.checked() {
+                    Ok(checked) => {
+                        let policy = checked.cache().policy.to_string();
+                        let spec = DesignSpec { policy, ..self.spec.clone() };
+                        Self { spec, checked: Ok(checked).into() }
+                    }
+                    Err(_) => self.clone(),
+                }
+            }
+
+            /// The times of faults by every schedule, one for each of `walks`, the number of frames looked
+            /// at. Each fault loads its flash page and moves `downgrades` pages down.
+            fn fault_times(&self, walks: Vec<u32>, downgrades: u32) -> PyResult<Vec<FaultTimes>> {
+                let design = self.checked().map_err(raise)?;
+                let times = |walk| FaultTimes(design.handler(VictimSearch { walk, downgrades }));
+                Ok(walks.into_iter().map(times).collect())
+            }
+
+            /// All fields as plain dictionaries, those that follow from the part filled in.
+            fn as_dict(&self, py: Python<'_>) -> PyResult<Json> {
+                Json::of(py, &self.resolved_spec()?)
+            }
+
+            fn __hash__(&self) -> u64 {
+                hash(&self.spec)
+            }
+
+            /// A call that makes an equal design. It names axes, and other fields that were given; fields
+            /// that follow from the part are left out.
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+                let usual = Bound::new(slf.py(), Self::default())?;
+                let mut fields = Vec::new();
+                let spec = &slf.get().spec;
+                for field in board::design_fields() {
+                    let is_given = match field {
+                        "part" => Some(spec.part.is_some()),
+                        "bus" => Some(spec.bus.is_some()),
+                        "register" => Some(spec.register.is_some()),
+                        "nor" => Some(spec.nor.is_some()),
+                        "ram" => Some(spec.ram.is_some()),
+                        "handler" => Some(spec.handler.is_some()),
+                        _ => None,
+                    };
+                    let value = slf.getattr(field)?;
+                    let is_axis = spec::axis(field).is_ok() && !value.is_none();
+                    let differs = || value.eq(usual.getattr(field)?).map(|same| !same);
+                    if is_given.map_or_else(|| Ok(is_axis || differs()?), PyResult::Ok)? {
+                        fields.push(field);
+                    }
+                }
+                represented(slf, "Design", fields)
+            }
+
+            /// Make a design of the fields that `as_dict` returns; for pickles.
+            #[classmethod]
+            #[pyo3(signature = (fields: "Mapping[str, object]"))]
+            fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+                depythonize::<DesignSpec>(fields).map(|spec| Self::view_of(&spec)).map_err(bad_argument)
+            }
+
+            fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+                let rebuild = py.get_type::<Self>().getattr("from_dict")?;
+                Ok((rebuild, (to_python(py, &self.spec)?,)))
+            }
+
+            /// Whether the part is read where its bytes lie, without a page being loaded.
+            ///
+            /// Raises:
+            ///     FlashpagerError: for an unknown part.
+            #[getter]
+            fn is_in_place(&self) -> PyResult<bool> {
+                self.spec.is_in_place().map_err(raise)
+            }
+
+            /// Whether a cache in hardware stands before a part that is read in place.
+            ///
+            /// Raises:
+            ///     FlashpagerError: for an unknown part.
+            #[getter]
+            fn is_in_hardware(&self) -> PyResult<bool> {
+                self.spec.is_in_hardware().map_err(raise)
+            }
+        }
+    };
+}
+flashpager::design_schema!(design_methods);
+
+/// Group designs into cells, which are replayed together. Each cell is a list of indices.
 #[pyfunction]
 pub fn cells(designs: Vec<Py<Design>>) -> PyResult<Vec<Vec<usize>>> {
     Ok(design::cells(&checked(&designs).map_err(raise)?))
 }
 
-/// The designs looked up; the first that cannot be is the error.
+/// The fields of a design, which are the keyword arguments of `Design`.
+#[pyfunction]
+pub fn design_fields() -> Vec<&'static str> {
+    board::design_fields().collect()
+}
+
+/// Looks the designs up and checks them; the error is that of the first impossible one.
 pub fn checked(designs: &[Py<Design>]) -> flashpager::Result<Vec<Arc<design::Design>>> {
     designs.iter().map(|design| design.get().checked()).collect()
 }
 
-/// A board, read.
+/// A board, read from its file.
 #[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
 pub struct Board(board::Board);
 
@@ -660,45 +610,45 @@ impl Board {
         board::Board::read(&board).map(Self).map_err(raise)
     }
 
-    /// What it says of a design; the rest is not said.
+    /// The design on the board. Fields that the board does not state are left open.
     #[getter]
     fn design(&self) -> Design {
         Design::view_of(&self.0.design)
     }
 
-    /// RAM of its microcontroller, all of it, in bytes.
+    /// All RAM of the microcontroller, in bytes; None if the board does not state it.
     #[getter]
     fn ram_bytes(&self) -> Option<u64> {
         self.0.ram_bytes
     }
 
-    /// What a design on it must do, as it is written.
+    /// The requirements of the board, as its file has them.
     #[getter]
-    fn needs(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        to_python(py, &self.0.needs)
+    fn needs(&self, py: Python<'_>) -> PyResult<Json> {
+        Json::of(py, &self.0.needs)
     }
 
-    /// What nobody published of it, in words.
+    /// Facts of the board that nobody published, in words.
     #[getter]
     fn unknown(&self) -> Vec<String> {
         self.0.unknown.clone()
     }
 
-    /// The policies that its cache may have, where its maker does not say.
+    /// The policies that its cache may have, if its maker does not name one.
     #[getter]
     fn policies(&self) -> Vec<String> {
         self.0.policies.iter().map(ToString::to_string).collect()
     }
 }
 
-/// The shipped boards: name, and what each says of itself in a sentence.
+/// The shipped boards, as pairs of name and summary.
 #[pyfunction]
 pub fn boards() -> PyResult<Vec<(&'static str, String)>> {
     let about = |board: board::ShippedBoard| Ok((board.name, board.summary().map_err(raise)?));
     board::shipped().into_iter().map(about).collect()
 }
 
-/// The file of a shipped board, as it is written.
+/// The text of the file of a shipped board.
 #[pyfunction]
 pub fn board_text(name: &str) -> PyResult<&'static str> {
     board::text(name).map_err(raise)
@@ -706,6 +656,6 @@ pub fn board_text(name: &str) -> PyResult<&'static str> {
 
 /// A TOML file as plain dictionaries and lists.
 #[pyfunction]
-pub fn read_toml(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
-    to_python(py, &board::read_table(&path).map_err(raise)?)
+pub fn read_toml(py: Python<'_>, path: PathBuf) -> PyResult<Json> {
+    Json::of(py, &board::read_table(&path).map_err(raise)?)
 }

@@ -9,25 +9,25 @@ views_by_name!(driver::Direction);
 view! {
     /// An instruction of a loop.
     ListedInstruction = driver::ListedInstruction {
-        /// Its address in the file.
+        /// Address of the instruction in the file.
         address: u64,
         /// The instruction, as the disassembler writes it.
         text: String,
-        /// What it accesses: `port`, `memory`, `literal` or `device`.
+        /// The target of its access: `port`, `memory`, `literal` or `device`; None without one.
         access: Option<&'static str>,
     }
 }
 
 view! {
-    /// What one iteration of a copy loop executes.
+    /// The instructions of one iteration of a copy loop.
     CopyLoop = driver::CopyLoop {
         /// The function.
         function: String,
         /// `arm`, `thumb`, `aarch64`, `riscv32`, `riscv64`, `i386`, `x86_64` or `avr`.
         architecture: String,
-        /// Which way it moves data: `read` or `write`.
+        /// The direction of the data: `read` or `write`.
         direction: &'static str,
-        /// The address of the port, where it is known.
+        /// Address of the data port; None if it is unknown.
         port: Option<u64>,
         /// Address of the loop's first instruction.
         first_address: u64,

@@ -1,4 +1,4 @@
-//! How fast a medium is on a host, and who eats the time.
+//! Estimates: the speed of a medium on a host, and where the time goes.
 
 use flashpager::board::{self, BoardEstimate, BoardHost};
 use flashpager::estimate::{self as engine, CostSource, RemedyKind, StageKind, UnknownParameter};
@@ -14,11 +14,11 @@ views_by_name!(RemedyKind, StageKind, StepKind, CostSource, UnknownParameter, Op
 view! {
     /// A layer in the direction of an operation.
     PricedLayer = engine::Layer {
-        /// What it is called.
+        /// Name of the layer.
         name: String,
-        /// What it leaves of the driver's rate.
+        /// Share of the driver's rate that it leaves.
         share: Option<f64>,
-        /// What was measured through it.
+        /// Rate measured through it.
         bytes_per_s: Option<f64>,
     }
 }
@@ -36,25 +36,25 @@ view! {
         processor: Option<Processor>,
         /// The driver's loop.
         software: Option<Software>,
-        /// What the driver takes for an operation outside of its loop; None if nobody knows.
+        /// Time of the driver for an operation, outside of its loop; None if unknown.
         operation_ns: Option<f64>,
         /// Whether data is moved by DMA.
         dma: Option<Dma>,
         /// Whether the processor moves it, by a loop of which no more is known.
         copied: bool,
-        /// What drives the medium.
+        /// The system that drives the medium.
         system: Option<&'static str>,
         /// A measured host that this one is like.
         like: Option<String>,
-        /// What the chip takes of its datasheet's array time.
+        /// The chip's array time as a share of its datasheet's.
         array_share: Option<f64>,
-        /// What is above the driver, from below.
+        /// The layers above the driver, the lowest first.
         layers: Vec<PricedLayer>,
     }
 }
 
 view! {
-    /// What was estimated.
+    /// The inputs of an estimate.
     EstimateSpec = engine::EstimateSpec {
         /// A part of the catalog, or a TOML file.
         part: String,
@@ -68,9 +68,9 @@ view! {
         waits: bool,
         /// Bytes of a cache page, for the energy of a page fault.
         cache_page_bytes: Option<u32>,
-        /// What if the part had pages of this size.
+        /// Bytes of a page, if other than the part's.
         page_bytes: Option<u32>,
-        /// What if part and bus had this many data lines.
+        /// Data lines of part and bus, if other than the part's.
         width_bits: Option<u32>,
         /// The host.
         host: PricedHost,
@@ -82,17 +82,17 @@ view! {
 view! {
     /// A step of an operation.
     OperationStep = operation::OperationStep {
-        /// What happens, as `command 30h`.
+        /// Name of the step, as `command 30h`.
         name: String,
-        /// How its time is composed, in the datasheet's names.
+        /// Composition of its time, in the datasheet's names.
         formula: String,
-        /// What it does: `command`, `wait`, `busy`, `transfer` or `hidden`.
+        /// Kind of the step: `command`, `wait`, `busy`, `transfer` or `hidden`.
         kind: &'static str,
-        /// Its time.
+        /// Time of the step.
         ns: f64,
         /// Bytes that it moves.
         bytes: u64,
-        /// The longest that it was seen to take, where it was measured and varies.
+        /// The longest time measured; None if the time does not vary.
         longest_ns: Option<f64>,
     }
 }
@@ -100,15 +100,15 @@ view! {
 view! {
     /// An operation, composed of steps.
     Operation = operation::Operation {
-        /// Which.
+        /// Name.
         kind: &'static str,
-        /// In which way data came over the bus, where there are several.
+        /// The mode in which data came over the bus; None if the part has one mode only.
         mode: Option<String>,
         /// The steps, in order.
         steps: Vec<OperationStep>,
         /// Bytes of user data among those moved.
         data_bytes: u64,
-        /// Waits that the flash-media article does not count.
+        /// Waits that the flash-media article leaves out.
         left_out: Vec<OperationStep>,
     }
     methods {
@@ -139,59 +139,60 @@ view! {
 }
 
 view! {
-    /// What is left after one more thing in the way.
+    /// The rate that remains after one more stage on the way from the medium to the application.
     Stage = engine::Stage {
-        /// What it is: `part`, `bus`, `memory`, `software` or `layer`.
+        /// Kind of the stage: `part`, `bus`, `memory`, `software` or `layer`.
         kind: &'static str,
-        /// The layer's own name; of others the name of their kind.
+        /// Name of the layer; for other stages, the name of their kind.
         name: String,
         /// Time of the operation so far.
         ns: f64,
         /// Bytes over it, a second.
         bytes_per_s: f64,
-        /// Whether somebody measured it; else it is composed.
+        /// Whether the time was measured; else it is composed.
         measured: bool,
     }
 }
 
 view! {
-    /// What an unknown may be.
+    /// The range of an unknown value.
     ValueRange = engine::ValueRange {
-        /// Where the operation is fastest.
+        /// The value with which the operation is fastest.
         best: f64,
-        /// The median of what was measured.
+        /// The median of measured values.
         likely: f64,
-        /// Where it is slowest.
+        /// The value with which the operation is slowest.
         worst: f64,
     }
 }
 
 view! {
-    /// What was taken for something that nobody said.
+    /// A value assumed for a parameter of the host that the user left open.
     AssumedValue = engine::AssumedValue {
-        /// What: `clock`, `lines`, `operation`, `mover` or `array`.
+        /// The parameter: `clock`, `lines`, `operation`, `mover` or `array`.
         parameter: &'static str,
-        /// Its unit.
+        /// Unit of the value.
         unit: &'static str,
-        /// What it may be.
+        /// Range of the value.
         span: ValueRange,
-        /// Where that is from.
+        /// Source of the range.
         source: String,
-        /// What to say, so that it is known.
+        /// The option that states the value.
         options: String,
-        /// The ratio of the range's ends now over that if it were known to be as likely.
+        /// How much the range of the estimate narrows if the value is known: the ratio of its ends
+        /// now, over the same with the likely value.
         narrows: f64,
     }
 }
 
 view! {
-    /// What an operation takes through the driver, with what is not known of the host.
+    /// Time of an operation through the driver, from best to worst values of the unknowns.
     Range = engine::Range {
-        /// If all that is unknown is at its best.
+        /// Time with the best values.
         low_ns: f64,
-        /// If it is as likely.
+        /// Time with the likely values.
         likely_ns: f64,
-        /// If it is at its worst.
+        /// Time with the worst values.
         high_ns: f64,
         /// Bytes a second at the worst.
         low_bytes_per_s: f64,
@@ -199,7 +200,7 @@ view! {
         likely_bytes_per_s: f64,
         /// Bytes a second at the best.
         high_bytes_per_s: f64,
-        /// What is unknown, that first which would narrow the range most.
+        /// The unknowns, the one first that would narrow the range most.
         assumed: Vec<AssumedValue>,
     }
     methods {
@@ -212,15 +213,15 @@ view! {
 }
 
 view! {
-    /// What a byte takes in the driver's loop, without the array and the commands.
+    /// Time of a byte in the driver's loop, without the array and the commands.
     ByteTime = engine::ByteTime {
-        /// On the part's own cycles.
+        /// Time at the part's own cycles.
         part_ns: f64,
-        /// On the host's bus.
+        /// Time on the host's bus.
         bus_ns: f64,
-        /// In RAM.
+        /// Time in RAM.
         memory_ns: f64,
-        /// Instructions.
+        /// Time of instructions.
         software_ns: f64,
     }
     methods {
@@ -233,29 +234,29 @@ view! {
 }
 
 view! {
-    /// What an operation takes of the supply.
+    /// Energy of an operation.
     Energy = engine::Energy {
-        /// Of the array.
+        /// Energy of the array.
         array_uj: f64,
-        /// Of commands and data on the bus.
+        /// Energy of commands and data on the bus.
         io_uj: f64,
-        /// Both.
+        /// Sum of both.
         operation_uj: f64,
-        /// Both, for 1024 bytes; None if no byte moves.
+        /// Sum of both for 1024 bytes; None if no byte moves.
         uj_per_kb: Option<f64>,
-        /// Of a page fault: a read of a cache page, if one was named.
+        /// Energy of a page fault, a read of a cache page; None if no cache page was given.
         fault_uj: Option<f64>,
     }
 }
 
 view! {
-    /// One thing changed, and how much faster the driver gets.
+    /// A change of the host, and how much faster the driver gets.
     Remedy = engine::Remedy {
-        /// Which.
+        /// Name.
         change: &'static str,
-        /// Its number: data lines, or MHz.
+        /// Number of data lines, or MHz; None for other changes.
         to: Option<f64>,
-        /// The mode, if that is changed.
+        /// The new mode; None if it stays.
         mode: Option<String>,
         /// Time of the operation now over that with the change; 1 if nothing is gained.
         speedup: f64,
@@ -265,46 +266,46 @@ view! {
 view! {
     /// An estimate.
     Estimate = BoardEstimate {
-        /// Who takes most of the time, and what would change that, in words.
+        /// Where most of the time goes, and which change would help, in words.
         verdict: String,
-        /// The part, as it was asked for.
+        /// The part, as the caller named it.
         part: String,
         /// Its name.
         name: String,
-        /// What kind of memory it is, as `nand`.
+        /// Kind of memory, as `nand`.
         kind: &'static str,
-        /// Which operation.
+        /// The operation.
         operation_kind: &'static str,
-        /// What was asked.
+        /// The inputs.
         spec: EstimateSpec,
         /// The operation at the part's own speed.
         operation: Operation,
-        /// Its steps on the host's bus.
+        /// The operation on the host's bus.
         on_bus: Operation,
         /// Bytes over the bus.
         bytes: u64,
-        /// From the physical limit to the application, as far as it is known.
+        /// The stages from the physical limit to the application, as far as they are known.
         stages: Vec<Stage>,
-        /// What the operation takes with what is not known of the host.
+        /// The range of the operation's time, with the unknowns of the host.
         range: Range,
-        /// Time of the operation through the driver when the medium is as slow as it was ever
-        /// seen; None where its times do not vary.
+        /// Time of the operation through the driver with the slowest times measured of the medium;
+        /// None if its times do not vary.
         longest_ns: Option<f64>,
-        /// What each byte takes.
+        /// Time of each byte.
         byte: ByteTime,
-        /// What it takes of the supply, if the part says.
+        /// Energy of the operation; None if the part's file has no currents.
         energy: Option<Energy>,
-        /// What would make it faster, the best first.
+        /// Changes that would make it faster, the best first.
         remedies: Vec<Remedy>,
         /// The bus, its clock after dividers; None if it is the part's.
         bus: Option<String>,
-        /// Fields of the part that nobody checked.
+        /// Unchecked fields of the part.
         unverified: Vec<String>,
-        /// What a reader should know.
+        /// Notes for the reader.
         notes: Vec<String>,
     }
     methods {
-        /// What the driver's code does, if it was counted there.
+        /// The loop of the driver's code; None if it was not counted.
         #[getter(r#loop)]
         fn counted(&self) -> Option<CopyLoop> {
             Option::view_of(&self.0.counted)
@@ -316,15 +317,15 @@ view! {
             self.0.composed().iter().map(Stage::view_of).collect()
         }
 
-        /// The last of them: the operation through all that is known of the host.
+        /// The last composed stage: the operation through all that is known of the host.
         #[getter]
         fn through_host(&self) -> PyResult<Stage> {
             let last = self.0.through_host().map(Stage::view_of);
             last.ok_or_else(|| FlashpagerError::new_err("an estimate without stages"))
         }
 
-        /// The time of the operation through the host by who takes it, in ns: `array`, `commands`,
-        /// `transfer`, `bus`, `memory`, `software`.
+        /// The time of the operation through the host, in ns, split into `array`, `commands`,
+        /// `transfer`, `bus`, `memory` and `software`.
         #[getter]
         fn shares(&self) -> Vec<(&'static str, f64)> {
             Vec::view_of(&self.0.shares())

@@ -1,4 +1,4 @@
-//! What a page fault takes, job by job, by each schedule of its handler.
+//! Times of a page fault, job by job, by each schedule of its handler.
 
 use flashpager::cost::handler::{self, Executor, Schedule};
 use flashpager::design;
@@ -9,64 +9,64 @@ use crate::seam::{raise, view, views_by_name};
 views_by_name!(Schedule, Executor);
 
 view! {
-    /// What a fault takes of each job, in ns.
+    /// Times of a fault's jobs, in ns.
     Jobs = handler::Jobs {
-        /// Saving registers, finding the page.
+        /// Saving registers and finding the page.
         pre_process_ns: f64,
         /// Finding a frame, its search included.
         get_freeframe_ns: f64,
-        /// The flash page into its buffer; 0 where it is in one.
+        /// Loading the flash page into its buffer; 0 if a buffer holds it.
         load_stopover_ns: f64,
-        /// What is transferred before the program goes on.
+        /// Transferring the bytes that the program waits for.
         trans_host_mem_ns: f64,
-        /// The rest of the page, transferred while it does.
+        /// Transferring the rest of the page while the program runs.
         trans_rest_ns: f64,
-        /// Page table and TLB.
+        /// Time to update page table and TLB.
         update_mmu_ns: f64,
-        /// Restoring registers.
+        /// Time to restore registers.
         post_process_ns: f64,
     }
 }
 
 view! {
     /// A job with its place in time, from the fault on.
-    Span = handler::JobSpan {
+    JobSpan = handler::JobSpan {
         /// The paper's name of the job.
         job: &'static str,
-        /// Who does it: `host`, `flash` or `dma`.
+        /// The executor: `host`, `flash` or `dma`.
         executor: &'static str,
-        /// When it begins.
+        /// Begin, counted from the fault.
         start_ns: f64,
-        /// When it ends.
+        /// End, counted from the fault.
         end_ns: f64,
     }
 }
 
 view! {
-    /// A fault by one schedule.
-    Scheduled = design::ScheduledFault {
-        /// Which.
+    /// The times of a fault by one schedule.
+    ScheduledFault = design::ScheduledFault {
+        /// Name.
         schedule: &'static str,
         /// The jobs in time.
-        spans: Vec<Span>,
-        /// From the fault until the program goes on.
+        spans: Vec<JobSpan>,
+        /// Time from the fault until the program goes on.
         latency_ns: f64,
-        /// What all jobs one after another would take longer.
+        /// Time saved, compared with all jobs one after another.
         hidden_ns: f64,
         /// PA-Clock's budget by this schedule.
         walk_budget: u32,
         /// The share of all jobs that is hidden.
         gain: f64,
-        /// What the host does while the flash loads.
+        /// Time that the host works while the flash loads.
         meanwhile_ns: f64,
-        /// What of that takes longer than the load.
+        /// The part of that time by which it exceeds the load.
         outlasting_ns: f64,
         /// The longest walk that the load hides whole; infinite if a step takes no time, None if
         /// nothing is hidden.
         longest_hidden_walk: Option<f64>,
     }
     methods {
-        /// What the host does while the flash loads, in words; empty where it waits.
+        /// The host's work while the flash loads, in words; empty if it waits.
         #[getter]
         fn at_once(&self) -> &'static str {
             self.0.schedule.at_once()
@@ -75,17 +75,17 @@ view! {
 }
 
 view! {
-    /// A fault by every schedule.
+    /// The times of a fault by every schedule.
     FaultTimes = design::HandlerTimes {
         /// Frames looked at.
         walk in search: u32,
         /// Pages moved from valid to invalid.
         downgrades in search: u32,
-        /// What each job takes.
+        /// Times of the jobs.
         jobs: Jobs,
-        /// By each schedule.
-        schedules: Vec<Scheduled>,
-        /// All jobs, one after another.
+        /// The fault by each schedule.
+        schedules: Vec<ScheduledFault>,
+        /// Time of all jobs, one after another.
         sum_ns: f64,
     }
 }

@@ -37,7 +37,7 @@ view! {
             made.check().map(|()| Self(made)).map_err(raise)
         }
 
-        /// By what it can be divided: as its controller can, `integer` if nothing was said.
+        /// The divider's kind: that of the controller, or `integer` by default.
         #[getter]
         fn divider(&self) -> &'static str {
             self.0.divider().name()
@@ -48,7 +48,7 @@ view! {
 view! {
     /// The RAM that data ends in, or comes from.
     Memory = engine::Memory {
-        /// Its bus; the cycles are those of a whole access.
+        /// The RAM's bus, as `100MHz/5-x32`; the cycles are those of a whole access.
         bus: String,
     }
     methods {
@@ -59,7 +59,7 @@ view! {
             made.check().map(|()| Self(made)).map_err(raise)
         }
 
-        /// Share of the time in which it is refreshed and serves nobody; none if nothing was said.
+        /// Share of the time that refreshing takes; 0 by default.
         #[getter]
         fn refresh_share(&self) -> f64 {
             self.0.refresh_share()
@@ -86,7 +86,7 @@ view! {
             made.check().map(|()| Self(made)).map_err(raise)
         }
 
-        /// Clocks of an instruction, on average; 1 if nothing was said.
+        /// Clocks of an instruction, on average; 1 by default.
         #[getter]
         fn cycles_per_instruction(&self) -> f64 {
             self.0.cycles_per_instruction()
@@ -128,13 +128,13 @@ view! {
             made.check().map(|()| Self(made)).map_err(raise)
         }
 
-        /// Accesses to the data port that move the bytes; 1 if nothing was said.
+        /// Accesses to the data port that move the bytes; 1 by default.
         #[getter]
         fn port_accesses(&self) -> u32 {
             self.0.port_accesses()
         }
 
-        /// Accesses to RAM; 1 if nothing was said.
+        /// Accesses to RAM; 1 by default.
         #[getter]
         fn memory_accesses(&self) -> f64 {
             self.0.memory_accesses()
@@ -159,7 +159,7 @@ view! {
             made.check().map(|()| Self(made)).map_err(raise)
         }
 
-        /// Share of the software overhead that remains; a half if nothing was said.
+        /// Share of the software overhead that remains; a half by default.
         #[getter]
         fn software_share(&self) -> f64 {
             self.0.software_share()
@@ -171,15 +171,15 @@ view! {
     /// A layer of software above the driver: what was measured through it, in 1000 bytes a second,
     /// or the share that it leaves of the driver's rate.
     Layer = board::LayerRates {
-        /// What it is called.
+        /// Name of the layer.
         name: String,
         /// Measured, reading.
         read_kb_s: Option<f64>,
         /// Measured, writing.
         write_kb_s: Option<f64>,
-        /// What it leaves, reading.
+        /// Share of the driver's rate that it leaves, reading.
         read_share: Option<f64>,
-        /// What it leaves, writing.
+        /// Share of the driver's rate that it leaves, writing.
         write_share: Option<f64>,
     }
     methods {
@@ -205,12 +205,12 @@ view! {
         object: PathBuf,
         /// The function.
         function: String,
-        /// Address of the data port, where it cannot be told from the code.
+        /// Address of the data port, if it does not follow from the code.
         port: Option<u64>,
     }
     methods {
         #[new]
-        #[pyo3(signature = (object, function, port=None))]
+        #[pyo3(signature = (object, function, port: "int | str | None"=None))]
         fn new(
             object: PathBuf,
             function: String,
@@ -243,19 +243,20 @@ view! {
         software: Option<Software>,
         /// Code in which to count the loop instead.
         driver: Option<Driver>,
-        /// What the driver takes for an operation outside of its loop; None if nobody knows.
+        /// Time of the driver for an operation, outside of its loop; None if unknown.
         operation_ns: Option<f64>,
         /// Whether data is moved by DMA.
         dma: Option<Dma>,
         /// Whether the processor moves it, by a loop of which no more is known.
         copied: bool,
-        /// What drives the medium: `linux`, `firmware` or `in-place`.
+        /// The system that drives the medium: `linux`, `firmware` or `in-place`.
         system: Option<&'static str>,
         /// A measured host, as `measured_hosts` lists them, that this one is like.
         like: Option<String>,
-        /// What the chip takes of its datasheet's array time, if that was measured.
+        /// The chip's measured array time as a share of its datasheet's; None if it was not
+        /// measured.
         array_share: Option<f64>,
-        /// What is above the driver, from below.
+        /// The layers above the driver, the lowest first.
         layers: Vec<Layer>,
     }
     methods {
@@ -309,12 +310,12 @@ view! {
             Ok(self.0.copy_loop().map_err(raise)?.map(CopyLoop))
         }
 
-        /// The same host, its bus clocked otherwise.
+        /// The same host with another clock of its bus.
         fn with_clock(&self, part: PyRef<'_, Part>, clock_mhz: f64) -> PyResult<Self> {
             self.0.with_clock(&part.0, clock_mhz).map(Self).map_err(raise)
         }
 
-        /// The same host without what was measured through layers, with one part alone.
+        /// The same host without the rates measured through layers, which hold for one part only.
         fn without_measurements(&self) -> Self {
             Self(self.0.without_measurements())
         }
@@ -328,15 +329,15 @@ pub fn dividers() -> Vec<&'static str> {
 }
 
 view! {
-    /// What a controller's divider can do.
+    /// The dividers that a controller has.
     DividerRange = engine::DividerRange {
-        /// By what kind of numbers.
+        /// Kind of its numbers.
         divider: &'static str,
-        /// The least of them.
+        /// The smallest divider.
         least: f64,
-        /// The largest.
+        /// The largest divider.
         most: f64,
-        /// Where that was read.
+        /// Source of the values.
         source: &'static str,
     }
 }
@@ -348,13 +349,13 @@ pub fn controllers() -> Vec<(&'static str, DividerRange)> {
 }
 
 view! {
-    /// A host that somebody measured: what it takes besides part and bus.
+    /// A measured host: the times that it adds to part and bus.
     MeasuredHost = engine::MeasuredHost {
-        /// What `like` calls it.
+        /// Name by which `like` refers to it.
         name: &'static str,
-        /// Who measured it.
+        /// Source of the measurement.
         source: &'static str,
-        /// What drives the medium there.
+        /// The system that drives the medium.
         system: &'static str,
         /// Whether pages come through a data register; else memory is read in place.
         pages: bool,
@@ -369,13 +370,15 @@ view! {
         byte_ns: Option<f64>,
     }
     methods {
-        /// What an operation takes besides part, bus and mover, in µs, each measurement by itself.
+        /// Times that the host adds to an operation, besides part, bus and mover, in µs, one for
+        /// each measurement.
         #[getter]
         fn operation_us(&self) -> Vec<f64> {
             self.0.operation_us.to_vec()
         }
 
-        /// Who moves the bytes, `dma` or `processor`, and the processor's clocks for one.
+        /// The mover of the bytes, `dma` or `processor`, and the processor's clocks for a byte, one
+        /// for each measurement; None if unknown.
         #[getter]
         fn mover(&self) -> Option<(&'static str, Vec<f64>)> {
             self.0.transfer.map(|(engine, clocks)| (engine.name(), clocks.to_vec()))

@@ -11,19 +11,19 @@ use crate::replay::Row;
 use crate::seam::{run, view};
 
 view! {
-    /// An order, and what designs give with it.
+    /// An order, and the results of designs with it.
     LayoutOutcome = layout::LayoutOutcome {
-        /// Which: ``before``, the name of a published algorithm, or ``found``.
+        /// Name of the order: ``before``, a published algorithm, or ``found``.
         what: String,
         /// The cache page, of the first design.
         cache_page_bytes: u32,
         /// Time over that before with the design's own page, the mean of all designs.
         time_ratio: f64,
-        /// The same of what was held out; None where nothing was.
+        /// The same ratio for held-out traces; None if there are none.
         held_out_ratio: Option<f64>,
-        /// By design, then by trace.
+        /// Results, by design, then by trace.
         rows: Vec<Row>,
-        /// The same of what was held out.
+        /// Results of held-out traces.
         held_out: Vec<Row>,
     }
 }
@@ -59,7 +59,7 @@ view! {
 }
 
 view! {
-    /// What was found for a cache page.
+    /// The layouts found for a cache page.
     PageLayout = layout::PageLayout {
         /// The cache page, of the first design.
         cache_page_bytes: u32,
@@ -81,23 +81,23 @@ view! {
         gap_bytes: u32,
         /// All units.
         units: Vec<PlacedUnit>,
-        /// By each published order, its time over that before.
+        /// The published orders, each with its time over that before.
         portfolio: Vec<(&'static str, f64)>,
         /// The pages of the recorded image of which something in flash is executed.
         heat_before: Vec<PageHeat>,
-        /// Those of the image laid out anew.
+        /// The same pages of the image laid out anew.
         heat_after: Vec<PageHeat>,
     }
 }
 
 view! {
-    /// How units were found.
+    /// The units found in the program.
     LayoutCoverage = layout::Coverage {
         /// Units that can move.
         movable: usize,
         /// Bytes fetched out of them, as a share of all.
         executed_share: f64,
-        /// What was taken to be so, and what could not be told.
+        /// Assumptions, and what remained unknown.
         notes: Vec<String>,
     }
 }
@@ -105,9 +105,9 @@ view! {
 view! {
     /// A program laid out.
     Layout = layout::Layout {
-        /// For each cache page, as asked for.
+        /// The layouts, one for each cache page of the request.
         pages: Vec<PageLayout>,
-        /// How units were found.
+        /// The units found in the program.
         coverage: LayoutCoverage,
         /// Bytes of the units that lie in RAM, beside the cache.
         resident_bytes: u64,
@@ -119,7 +119,7 @@ view! {
         executed_pieces: u64,
     }
     methods {
-        /// What was found for the best cache page.
+        /// The layout of the best cache page.
         #[getter]
         fn best(&self) -> PageLayout {
             PageLayout(self.0.pages[self.0.best].clone())
@@ -134,7 +134,7 @@ view! {
 /// ends after about so many orders, too, and what is found is the same each time.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, designs, progress, *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
+    traces, designs, progress: "Callable[[int, float], float]", *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
     resident=vec![], seed=1,
     evaluations=None
 ))]

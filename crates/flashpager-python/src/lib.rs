@@ -35,7 +35,7 @@ mod _engine {
     #[pymodule_export]
     use super::design::{
         Assumption, Board, Design, Handler, ICache, Ram, Tlb, board_text, boards, cells,
-        parse_size, read_toml,
+        design_fields, parse_size, read_toml,
     };
     #[pymodule_export]
     use super::driver::{CopyLoop, ListedInstruction};
@@ -45,7 +45,7 @@ mod _engine {
         PricedHost, PricedLayer, Range, Remedy, Stage, ValueRange, all_operations, estimate,
     };
     #[pymodule_export]
-    use super::faults::{FaultTimes, Jobs, Scheduled, Span, overlaps, schedules};
+    use super::faults::{FaultTimes, JobSpan, Jobs, ScheduledFault, overlaps, schedules};
     #[pymodule_export]
     use super::host::{
         DividerRange, Dma, Driver, Host, Layer, MeasuredHost, Memory, Peripheral, Processor,
@@ -78,13 +78,14 @@ mod _engine {
     };
     #[pymodule_export]
     use super::record::{
-        Arrangement, Origin, Placement, Recorded, Recording, Region, arrange_methods,
+        Arrangement, Origin, Placement, RecordedTrace, Recording, Region, arrange_methods,
         default_sections, import_formats, kept_methods, unknown_methods,
     };
     #[pymodule_export]
     use super::replay::{
-        Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
-        ReadDisturb, Row, RunTime, SampleErrors, SamplePlan, Time, explore, memory_bytes, simulate,
+        Count, Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
+        ReadDisturb, Row, RunTime, SampleErrors, SamplePlan, Time, counts, explore, memory_bytes,
+        simulate,
     };
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};

@@ -16,15 +16,15 @@ views_by_name!(link::ViolationKind);
 view! {
     /// A unit that does not lie as an order says.
     OrderViolation = link::OrderViolation {
-        /// It, as the order or the map calls it.
+        /// Name of the unit in the order or the map.
         name: String,
         /// ``missing``, ``elsewhere``, or ``between``: the order does not name it.
         fault: &'static str,
-        /// Where it lies, linked.
+        /// Its linked address; None if it is missing.
         address: Option<u64>,
-        /// What it lies behind.
+        /// The unit that it follows in the program.
         behind: String,
-        /// What the order puts it behind.
+        /// The unit that it follows in the order.
         wanted_behind: String,
     }
 }
@@ -34,21 +34,21 @@ view! {
     CheckedLink = link::CheckedLink {
         /// Lines of the order.
         lines: usize,
-        /// Those of which it is not known where they lie.
+        /// Lines whose place in the program is unknown.
         unseen: usize,
-        /// Those that are one of several functions of one name, as ``helper@0x360``.
+        /// Lines that name one of several functions of one name, as ``helper@0x360``.
         unclear: usize,
-        /// Those that name only what a line before them does, which counts.
+        /// Lines that repeat the unit of an earlier line, which counts.
         repeated: usize,
-        /// Those that are the name of several functions.
+        /// Lines that name several functions.
         several: usize,
-        /// What does not obey.
+        /// The violations of the order.
         disobeyed: Vec<OrderViolation>,
     }
 }
 
-/// Hold the ELF file of a program against the text of an order; the map of its link tells more
-/// than its symbols.
+/// Check whether the ELF file of a program was linked in the order of a text. The map of its link
+/// has more names than its symbols.
 #[pyfunction]
 #[pyo3(signature = (elf, order, map=None))]
 pub fn check_link(
@@ -77,14 +77,13 @@ view! {
         text: String,
         /// Symbols that several functions have, where the linker lays all of them together.
         ambiguous: Vec<String>,
-        /// How many units no symbol stands for, where the linker knows symbols: they follow all
-        /// others.
+        /// Units without a symbol, for linkers that order symbols: these follow all others.
         nameless: usize,
     }
 }
 
 view! {
-    /// What was executed of a program by line, as LLVM's compilers read it.
+    /// A profile of a program by line, as LLVM's compilers read it.
     SampleProfile = flashpager::binary::sample_profile::SampleProfile {
         /// The contents of its file.
         text: String,
@@ -111,8 +110,8 @@ pub fn sample_profile(
     Ok(SampleProfile(made))
 }
 
-/// How often each part of each method of a Java program was executed: lines of name, bytes of code,
-/// start, end and times.
+/// A profile of a Java program by parts of methods: lines of name, bytes of code, start, end and
+/// number of executions.
 #[pyfunction]
 pub fn method_profile(py: Python<'_>, trace: PathBuf) -> PyResult<String> {
     run(py, |_, ()| Ok(()), |go_on, _| flashpager::sample_profile::method_profile(&trace, &go_on))
@@ -125,13 +124,13 @@ pub fn order_formats() -> Vec<&'static str> {
 }
 
 view! {
-    /// A list of what is to lie in RAM.
+    /// A list of units to place in RAM.
     PinText = link::PinText {
         /// The contents of its file.
         text: String,
         /// Sections of other objects that have the same name, and go to RAM, too.
         ambiguous: Vec<String>,
-        /// What the format has no words for, and so is not in it.
+        /// Units that the format cannot express, and so are not in the text.
         left_out: Vec<String>,
     }
 }
@@ -155,7 +154,7 @@ pub struct LinkOrder(linked::NamedOrder);
 
 #[pymethods]
 impl LinkOrder {
-    /// Units that it named; the others follow as they lay.
+    /// Units that the order names; the others follow in the recorded order.
     #[getter]
     fn units(&self) -> usize {
         self.0.units
@@ -199,7 +198,7 @@ impl Linked {
         numbers.map(|number| units.all()[*number as usize].name.clone()).collect()
     }
 
-    /// Those that stay.
+    /// Input sections that stay, by name, as they lie.
     #[getter]
     fn fixed(&self) -> Vec<String> {
         let units = self.linked.units().all().iter().filter(|unit| unit.fixed);
@@ -230,8 +229,8 @@ impl Linked {
         self.linked.pin_text(&names, format).map(PinText).map_err(raise)
     }
 
-    /// The order of what stays in flash beside the units named ``pinned``, in a format of
-    /// ``order_formats()``. What ``order`` does not name follows as it lay.
+    /// The order of the units that stay in flash if those named ``pinned`` leave it, in a format of
+    /// ``order_formats()``. Units that ``order`` does not name follow in the recorded order.
     fn text_beside(
         &self,
         pinned: Vec<String>,

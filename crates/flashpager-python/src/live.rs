@@ -19,9 +19,9 @@ view! {
         program: String,
         /// Its anonymous pages, in RAM or swapped out.
         anonymous_pages: u64,
-        /// Of them swapped out.
+        /// Anonymous pages that are swapped out.
         swapped_pages: u64,
-        /// Of its pages that were captured or left out: full of zeros.
+        /// Pages full of zeros, captured or left out.
         zero_pages: u64,
         /// Its pages in the file.
         pages: u64,
@@ -29,7 +29,7 @@ view! {
 }
 
 view! {
-    /// What a file of pages says of itself.
+    /// The description of a file of pages.
     PagesInfo = pages::PagesInfo {
         /// Version of the file's layout.
         schema_version: u32,
@@ -37,30 +37,30 @@ view! {
         page_bytes: u32,
         /// Pages in the file.
         pages: u64,
-        /// How many pages were asked for; None for all.
+        /// The most pages that were to be captured; None for all.
         limit: Option<u64>,
         /// Whether pages full of zeros are among them.
         with_zero_pages: bool,
         /// Whether the processes were stopped meanwhile.
         stopped: bool,
-        /// Where the pages are from.
+        /// The processes that the pages come from.
         processes: Vec<PagesProcess>,
     }
 }
 
 view! {
-    /// What became of some pages.
+    /// Compression of a set of pages.
     PagesRatio = ratios::PagesRatio {
         /// Pages.
         pages: u64,
-        /// Of them filled with one word: no data.
+        /// Pages filled with one word, which take no data.
         same_pages: u64,
-        /// Of them incompressible: stored as they are.
+        /// Incompressible pages, stored as they are.
         huge_pages: u64,
         /// Compressed over original bytes of those that are not filled with one word; absent
         /// without any.
         compression_ratio: Option<f64>,
-        /// As above, of all pages, those that are filled with one word taking nothing.
+        /// The same ratio over all pages; those filled with one word take nothing.
         compression_ratio_of_all: Option<f64>,
         /// Bytes that a store in place (fragments) takes of its medium, headers and all, over
         /// original bytes, of pages that are not filled with one word.
@@ -69,25 +69,25 @@ view! {
 }
 
 view! {
-    /// What a compressor makes of a file of pages.
+    /// Compression of a file of pages by one compressor.
     CompressorRatios = ratios::CompressorRatios {
         /// Its name.
         compressor: &'static str,
-        /// Of all pages.
+        /// Compression of all pages.
         all: PagesRatio,
-        /// Of the pages of each process of the file.
+        /// Compression of the pages of each process of the file.
         processes: Vec<PagesRatio>,
     }
 }
 
 view! {
-    /// What the live pager did.
+    /// The counts of the live pager.
     LiveCounts = live::LiveCounts {
         /// Faults of missing pages.
         faults: u64,
-        /// Of them of pages never written to: filled with zeros.
+        /// Faults of pages never written to, filled with zeros.
         zero_fills: u64,
-        /// Of them of pages that the store held.
+        /// Faults of pages that the store held.
         swap_ins: u64,
         /// Faults of the first write to a page that came in by reading.
         write_faults: u64,
@@ -99,7 +99,7 @@ view! {
 }
 
 view! {
-    /// What a point of a simulated run counts, as far as a live one can.
+    /// The counts of a simulated run's point that a live run has, too.
     LiveReadCounts = live::LiveReadCounts {
         /// Bytes that the program read.
         bytes_read: u64,
@@ -111,7 +111,7 @@ view! {
 view! {
     /// The reading that was measured.
     LiveRead = live::LiveRead {
-        /// What happened.
+        /// The counts.
         counts: LiveReadCounts,
     }
 }
@@ -119,7 +119,7 @@ view! {
 view! {
     /// A point of the chart of a live run.
     LivePoint = live::LivePoint {
-        /// As a share of RAM's speed.
+        /// Speed as a share of RAM's.
         share_of_ram: f64,
         /// The reading that was measured.
         read: LiveRead,
@@ -131,19 +131,19 @@ view! {
             self.0.measured.allocated_bytes
         }
 
-        /// What reading took, in wall time.
+        /// Wall time of the reading.
         #[getter]
         fn time_ns(&self) -> u64 {
             self.0.measured.time_ns
         }
 
-        /// How fast the program read, in 2²⁰ bytes a second.
+        /// Speed of the program's reading, in 2²⁰ bytes a second.
         #[getter]
         fn mib_s(&self) -> f64 {
             self.0.measured.mib_s
         }
 
-        /// What the pager did for it.
+        /// The counts of the pager.
         #[getter]
         fn counts(&self) -> LiveCounts {
             LiveCounts(self.0.measured.counts)
@@ -152,13 +152,13 @@ view! {
 }
 
 view! {
-    /// What the store did, at the end of a live run.
+    /// The store at the end of a live run.
     LiveStore = live::LiveStore {
         /// Statistics.
         statistics: StoreStatistics,
-        /// What was asked of medium and compressor.
+        /// Operations of medium and compressor.
         counters: StoreCounters,
-        /// How the medium is worn.
+        /// Wear of the medium.
         wear: Wear,
         /// Bytes programmed over compressed bytes written; absent where nothing was.
         write_amplification: Option<f64>,
@@ -166,31 +166,31 @@ view! {
 }
 
 view! {
-    /// What `swap_live` gives.
+    /// The result of `swap_live`.
     SwapLive = live::LiveReport {
         /// The system; RAM's speed is that of this machine under these reads.
         system: SwapSystem,
-        /// How the run ended: `complete` or `out-of-memory`.
+        /// End of the run: `complete` or `out-of-memory`.
         ending: &'static str,
         /// Bytes that the program had filled by then, and could read back.
         allocated_bytes: u64,
         /// The chart.
         points: Vec<LivePoint>,
-        /// All that the pager did.
+        /// The counts of the pager.
         counts: LiveCounts,
         /// The most pages that were in RAM at once.
         most_resident_pages: u32,
         /// Minor faults of the program's thread, as getrusage(2) counts them.
         minor_faults: u64,
-        /// Major ones.
+        /// Major faults of the program's thread.
         major_faults: u64,
-        /// What a reader should know.
+        /// Notes for the reader.
         notes: Vec<String>,
         /// The mean of the points' speeds as shares of RAM's; absent without points.
         mean_share_of_ram: Option<f64>,
         /// Bytes allocated when the medium was full; absent if it never was.
         out_of_memory_at_bytes: Option<u64>,
-        /// The store in the end.
+        /// The store at the end.
         store: LiveStore,
     }
 }
@@ -201,18 +201,18 @@ pub fn pages_info(path: PathBuf) -> PyResult<PagesInfo> {
     pages::info(&path).map(PagesInfo).map_err(raise)
 }
 
-/// What compressors and a store make of a file of pages: of all, and of each process.
+/// Compress a file of pages with each compressor: all of it, and the pages of each process.
 #[pyfunction]
 pub fn pages_ratios(py: Python<'_>, path: PathBuf) -> PyResult<Vec<CompressorRatios>> {
     let found = run(py, |_, ()| Ok(()), |go_on, _| ratios::ratios(&Pages::load(&path)?, go_on))?;
     Ok(found.into_iter().map(CompressorRatios).collect())
 }
 
-/// Run the benchmark program in memory that is really paged through the store. The medium takes
-/// its time as it is priced; RAM is as fast as it is. `progress(allocated_bytes, most_bytes)` is
-/// called now and then.
+/// Run the benchmark program in memory that is really paged through the store. The medium takes its
+/// priced time; RAM is that of this machine. `progress(allocated_bytes, most_bytes)` is called now
+/// and then.
 #[pyfunction]
-#[pyo3(signature = (spec, progress=None))]
+#[pyo3(signature = (spec, progress: "Callable[[int, int], None] | None"=None))]
 pub fn swap_live(
     py: Python<'_>,
     spec: &SwapSpec,
@@ -224,9 +224,14 @@ pub fn swap_live(
     Ok(SwapLive(report))
 }
 
-/// Capture pages of a process into a file: at most `limit`, evenly taken; those of its
-/// `children`, too; `zero_pages` as a swap keeps them, else only counted; `stop` the processes
-/// meanwhile. What is left out is as the engine has it by default.
+/// Capture pages of a process into a file.
+///
+/// Args:
+///     limit: the most pages, taken evenly.
+///     children: whether pages of child processes are captured, too.
+///     zero_pages: whether pages full of zeros are kept; else they are counted only.
+///     stop: whether the processes are stopped meanwhile. Arguments that are None take the
+///         engine's defaults.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(signature = (pid, path, *, limit=None, children=None, zero_pages=None, stop=None))]
@@ -251,7 +256,7 @@ pub fn capture_pages(
     Ok(PagesInfo(info))
 }
 
-/// Not here.
+/// Refuse to capture pages, which works on Linux only.
 #[cfg(not(target_os = "linux"))]
 #[pyfunction]
 #[pyo3(signature = (pid, path, *, limit=None, children=None, zero_pages=None, stop=None))]

@@ -8,7 +8,7 @@ use flashpager::media::part::{self, EccPlace, MemoryKind};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::seam::{ToPyView, raise, to_python, view, views_by_name};
+use crate::seam::{Json, ToPyView, raise, to_python, view, views_by_name};
 
 views_by_name!(EccPlace);
 
@@ -33,7 +33,7 @@ view! {
         source: String,
     }
     methods {
-        /// Whether nobody checked it.
+        /// Whether the number is unchecked.
         #[getter]
         fn unverified(&self) -> bool {
             self.0.is_unverified()
@@ -50,7 +50,7 @@ view! {
         source: String,
     }
     methods {
-        /// Whether nobody checked it.
+        /// Whether the number is unchecked.
         #[getter]
         fn unverified(&self) -> bool {
             self.0.is_unverified()
@@ -61,13 +61,13 @@ view! {
 view! {
     /// Error correction of a NAND part.
     Ecc = part::Ecc {
-        /// Who does it: `host` or `on-die`.
+        /// The place of error correction: `host` or `on-die`.
         place: &'static str,
         /// Bytes checked together.
         codeword_bytes: u32,
         /// Bits corrected in each codeword.
         correctable_bits: u32,
-        /// Where that was read.
+        /// Source of the values.
         source: String,
     }
 }
@@ -77,13 +77,13 @@ view! {
     Fact = part::Fact {
         /// Its path, as `sdr.t_wc_ns`.
         field: String,
-        /// Where it was read.
+        /// Source of the number.
         source: String,
-        /// Whether nobody checked it.
+        /// Whether the number is unchecked.
         unverified: bool,
     }
     methods {
-        /// As written: a number, or a table of them.
+        /// The value as written: a number, or a table of numbers.
         #[getter]
         fn value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
             to_python(py, &self.0.value)
@@ -92,15 +92,15 @@ view! {
 }
 
 view! {
-    /// A flash part. What only parts of some media have is found by its path: `number()`, `facts`.
+    /// A flash part. Fields that only some media have are found by their path: `number()`, `facts`.
     Part = part::Part {
         /// Its name, as on the package.
         name: String,
-        /// Who makes it.
+        /// Its maker.
         maker: String,
-        /// What kind of memory it is, as `nand`.
+        /// Kind of memory, as `nand`.
         kind: &'static str,
-        /// What a reader should know before using its numbers.
+        /// A note to read before its numbers are used.
         note: Option<String>,
         /// Bytes of a page without spare.
         page_bytes: Option<SourcedInt>,
@@ -114,7 +114,7 @@ view! {
         program_bytes: Option<SourcedInt>,
         /// Data lines.
         width_bits: SourcedInt,
-        /// Array to register.
+        /// Loading from the array into the register.
         t_r_ns: Option<SourcedFloat>,
         /// Program of a page, or of `program_bytes`.
         t_prog_ns: Option<SourcedFloat>,
@@ -154,19 +154,20 @@ view! {
             self.0.table()
         }
 
-        /// Its bus as people write it: `x8`, `SPI x4`.
+        /// Its bus as datasheets write it: `x8`, `SPI x4`.
         #[getter]
         fn bus(&self) -> String {
             self.0.bus()
         }
 
-        /// How fast words come, as the fields of its table tell it; None if it has no table.
+        /// Fields of its table that determine the pace of words, with their values; None if it has
+        /// no table.
         #[getter]
         fn pace(&self) -> Option<Vec<(&'static str, f64)>> {
             self.0.pace()
         }
 
-        /// What it can do or cannot, by path, as `spi.continuous_read`.
+        /// Its abilities by path, as `spi.continuous_read`, each with whether it has it.
         #[getter]
         fn abilities(&self) -> Vec<(String, bool)> {
             self.0.abilities()
@@ -178,7 +179,7 @@ view! {
             self.0.facts().into_iter().map(Fact).collect()
         }
 
-        /// Fields whose source says that nobody checked them.
+        /// Fields whose source is marked unverified.
         #[getter]
         fn unverified(&self) -> Vec<String> {
             self.0.unverified()
@@ -189,7 +190,7 @@ view! {
             self.0.number(field).map_err(raise)
         }
 
-        /// The operations that it can do; the first is the usual one.
+        /// The operations of the part; the first is the usual one.
         fn operations(&self) -> PyResult<Vec<&'static str>> {
             let medium = self.0.medium().map_err(raise)?;
             Ok(medium.operations(&self.0).into_iter().map(|what| what.name()).collect())
@@ -198,11 +199,11 @@ view! {
 }
 
 view! {
-    /// Something wrong in a part's file.
+    /// A fault in a part's file.
     Complaint = part::Complaint {
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault, in words.
         message: String,
     }
 }
@@ -219,7 +220,7 @@ view! {
     PartCheck = PartFileCheck {
         /// The part, if it could be read.
         part: Option<Part>,
-        /// All that is wrong, in the order of the lines.
+        /// All faults, in the order of the lines.
         complaints: Vec<Complaint>,
     }
 }
@@ -251,12 +252,12 @@ pub fn examine_part(path: PathBuf) -> PyResult<PartCheck> {
 
 /// The JSON Schema of a part's file.
 #[pyfunction]
-pub fn part_schema(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    to_python(py, &part::schema())
+pub fn part_schema(py: Python<'_>) -> PyResult<Json> {
+    Json::of(py, &part::schema())
 }
 
 view! {
-    /// What a part gives on a bus without a cache, in 2²⁰ bytes/s (CARDIS 2010, tables 1 and 2).
+    /// Bandwidth of a part on a bus without a cache, in 2²⁰ bytes/s (CARDIS 2010, tables 1 and 2).
     RawBandwidth = cost::RawBandwidth {
         /// Time of a whole page over the bus.
         page_fetch_ns: f64,
@@ -267,7 +268,7 @@ view! {
     }
 }
 
-/// What a part gives on a bus without a cache.
+/// Compute the bandwidth of a part on a bus without a cache.
 #[pyfunction]
 pub fn raw_bandwidth(part: &str, bus: &str) -> PyResult<RawBandwidth> {
     let priced =

@@ -1,4 +1,4 @@
-//! What to pin in RAM.
+//! The choice of code to pin in RAM.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::replay::Row;
 use crate::seam::{run, view};
 
 view! {
-    /// A unit, and what all up to it give.
+    /// A step of the greedy choice: a unit, and the result with all units up to it.
     PinStep = pin::PinStep {
         /// The unit.
         name: String,
@@ -29,15 +29,15 @@ view! {
 }
 
 view! {
-    /// What a limited function's calls take from an empty cache.
+    /// Times of a limited function's calls, from an empty cache.
     ColdCall = pin::ColdCall {
-        /// The function, as it was asked for.
+        /// The function, as the caller named it.
         function: String,
-        /// The longest that is allowed.
+        /// The longest call that is allowed.
         limit_ns: f64,
-        /// The longest before.
+        /// The longest call before.
         before_ns: f64,
-        /// The longest with what is pinned.
+        /// The longest call with the pinned units.
         after_ns: f64,
         /// Calls recorded.
         calls: u64,
@@ -45,15 +45,15 @@ view! {
 }
 
 view! {
-    /// An order of what stays, and what it gives beside what is pinned.
+    /// An order of the units that stay, and its result beside the pinned ones.
     JointLayout = pin::JointLayout {
-        /// Names of what can move and is not pinned, as it is to lie in flash.
+        /// Names of movable units that are not pinned, in their new order in flash.
         order: Vec<String>,
         /// Bytes between units, laid out so.
         gap_bytes: u32,
         /// Time over that before with units pinned and all others in the recorded order.
         pinning_alone_ratio: f64,
-        /// The same with an order, and nothing pinned but what has to be.
+        /// The same with an order, and only those units pinned that have to be.
         order_alone_ratio: f64,
         /// Orders tried.
         orders: u64,
@@ -61,19 +61,19 @@ view! {
 }
 
 view! {
-    /// What to pin in RAM.
+    /// The choice of code to pin in RAM.
     Pinning = pin::Pinning {
-        /// Names of what to pin, in the order of the image.
+        /// Names of the units to pin, in the order of the image.
         pinned: Vec<String>,
         /// Bytes of RAM that it takes.
         ram_bytes: u64,
-        /// By trace, nothing pinned.
+        /// Results by trace, nothing pinned.
         before: Vec<Row>,
-        /// By trace, with all of it pinned.
+        /// Results by trace, all of it pinned.
         after: Vec<Row>,
         /// Time over that before.
         time_ratio: f64,
-        /// What an order of the rest gives with it; None where none was asked for.
+        /// The order of the other units; None if none was requested.
         together: Option<JointLayout>,
         /// The greedy choice, step by step, all others in the recorded order.
         curve: Vec<PinStep>,
@@ -83,9 +83,9 @@ view! {
         is_exchanged: bool,
         /// Whether the search came to its end; one that was ended may have left better ones.
         is_finished: bool,
-        /// Of limited functions.
+        /// Calls of limited functions.
         calls: Vec<ColdCall>,
-        /// How units were found.
+        /// The units found in the program.
         coverage: LayoutCoverage,
         /// Bytes of the image that stays in flash.
         image_bytes: u32,
@@ -105,7 +105,7 @@ view! {
 /// end, and what is found is the same each time, unless ``progress`` gives 1 before.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, design, ram_bytes, progress, *, map=None, always=vec![], calls=vec![], order=false,
+    traces, design, ram_bytes, progress: "Callable[[float, int], float]", *, map=None, always=vec![], calls=vec![], order=false,
     evaluations=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "as Python names them")]

@@ -1,4 +1,4 @@
-//! Processor cores, and what calls take.
+//! Processor cores, and times of calls.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,9 @@ view! {
     Core = engine::Core {
         /// Its name.
         name: String,
-        /// Who designed it.
+        /// Its designer.
         maker: String,
-        /// What a reader should know before using its numbers.
+        /// A note to read before its numbers are used.
         note: Option<String>,
         /// The architecture whose instructions it executes, by its name in a trace.
         architecture: Option<String>,
@@ -28,7 +28,7 @@ view! {
         fault_path_like: Option<String>,
     }
     methods {
-        /// What the jobs of the fault path take.
+        /// Times of the jobs of the fault path.
         #[getter]
         fn jobs(&self) -> PyResult<Vec<FaultPathJob>> {
             Ok(self.0.jobs().map_err(raise)?.into_iter().map(FaultPathJob).collect())
@@ -37,13 +37,13 @@ view! {
 }
 
 view! {
-    /// What a job of the fault path takes on a core.
+    /// Time of a job of the fault path on a core.
     FaultPathJob = engine::FaultPathJob {
-        /// Its name, as a board's ``[handler]`` has it without the unit, or ``copy_byte``.
+        /// Name of the job as in a board's ``[handler]``, without the unit, or ``copy_byte``.
         name: &'static str,
         /// Clocks.
         cycles: f64,
-        /// Where that was read.
+        /// Source of the values.
         source: String,
         /// The core it was measured on; another takes as many instructions.
         measured_on: String,
@@ -51,9 +51,9 @@ view! {
 }
 
 view! {
-    /// How long something took.
+    /// A distribution of durations.
     Spread = calls::CallDurations {
-        /// On average.
+        /// Mean erasures of a block.
         mean_ns: f64,
         /// 99 of 100 take no longer.
         p99_ns: f64,
@@ -63,27 +63,27 @@ view! {
 }
 
 view! {
-    /// What the calls of a function took, with all that it called.
+    /// Times of the calls of a function, its callees included.
     CallTimes = calls::CallTimes {
-        /// The function, as it was asked for.
+        /// The function, as the caller named it.
         function: String,
-        /// How often it was called.
+        /// Number of calls.
         calls: u64,
         /// Calls made while another of it had not returned.
         recursive: u64,
         /// Calls that were left without returning, or cut off by the trace's end.
         unreturned: u64,
-        /// A call.
+        /// Duration of a call.
         time: Spread,
-        /// Of that, faults, lookups and false faults.
+        /// The part of it that faults, lookups and false faults take.
         lost: Spread,
         /// True faults of a call, on average.
         mean_faults: f64,
-        /// The most true faults of one.
+        /// The most true faults of a call.
         most_faults: u64,
-        /// Of all calls, none counted twice.
+        /// Time of all calls, none counted twice.
         all_ns: f64,
-        /// What the function and all that it called take without paging.
+        /// Time of the function and its callees without paging.
         all_alone_ns: f64,
     }
 }
@@ -95,9 +95,9 @@ view! {
         window_bytes: u64,
         /// Misses in it.
         misses: u64,
-        /// What they take.
+        /// Time of these misses.
         stall_ns: f64,
-        /// Where in the image the first of them is.
+        /// Offset of the first miss in the image.
         offset: u32,
         /// Bytes executed before it.
         executed_bytes: u64,
@@ -120,7 +120,7 @@ pub fn find_core(name: &str) -> PyResult<Core> {
 /// files to read symbols from that the trace lacks. Calls that begin in a warm-up are not counted.
 /// ``progress(finished, all)`` is called with the number of passes; one under way counts in part.
 #[pyfunction]
-#[pyo3(signature = (trace, design, functions, elfs=Vec::new(), progress=None, *, warm_up=None))]
+#[pyo3(signature = (trace, design, functions, elfs=Vec::new(), progress: "Callable[[float, int], None] | None"=None, *, warm_up=None))]
 pub fn call_times(
     py: Python<'_>,
     trace: PathBuf,
@@ -144,7 +144,7 @@ pub fn call_times(
 /// number of passes; one under way counts in part.
 #[pyfunction]
 #[pyo3(signature = (
-    trace, design, window_bytes=stall::INTERRUPT_BYTES, progress=None, *, warm_up=None
+    trace, design, window_bytes=stall::INTERRUPT_BYTES, progress: "Callable[[float, int], None] | None"=None, *, warm_up=None
 ))]
 pub fn worst_stall(
     py: Python<'_>,

@@ -16,16 +16,16 @@ use pyo3::prelude::*;
 use crate::seam::{FlashpagerError, ToPyView, raise, run, view};
 use crate::trace::{Ending, TraceInfo};
 
-/// How methods are laid out that a recorder tells.
+/// A layout of the methods that a recorder reports.
 #[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq)]
 pub struct Arrangement(arrange::MethodArrangement);
 
 #[pymethods]
 impl Arrangement {
-    /// Take what ``keep`` says of the methods, one of ``kept_methods()``, in this order:
-    /// methods, or classes for all their methods, that go to flash before all others; ``*``
-    /// stands for any characters, and a method may stand without its parameters.
+    /// Arrange the methods that ``keep`` selects, one of ``kept_methods()``. ``order`` lists
+    /// methods, or classes for all their methods, that go to flash before all others; ``*`` stands
+    /// for any characters, and a method may be named without its parameters.
     #[new]
     #[pyo3(signature = (*, keep=None, order=Vec::new()))]
     fn new(keep: Option<&str>, order: Vec<String>) -> PyResult<Self> {
@@ -33,13 +33,13 @@ impl Arrangement {
         Ok(Self(arrange::MethodArrangement { keep, order }))
     }
 
-    /// Which methods are there.
+    /// The methods that are kept.
     #[getter]
     fn keep(&self) -> &'static str {
         self.0.keep.name()
     }
 
-    /// What goes to flash first.
+    /// The methods that go to flash first.
     #[getter]
     fn order(&self) -> Vec<String> {
         self.0.order.clone()
@@ -50,14 +50,14 @@ impl Arrangement {
     }
 }
 
-/// Which methods an arrangement can keep; the first is the default.
+/// The choices of methods that an arrangement keeps; the first is the default.
 #[pyfunction]
 pub fn kept_methods() -> Vec<&'static str> {
     KeptMethods::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// What of a program goes to flash. As it is, what the recorder tells; without methods
-/// addresses are flash offsets.
+/// The code of a program that goes to flash. By default the methods that the recorder reports;
+/// without methods, addresses are flash offsets.
 #[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq)]
 pub struct Placement(placement::Placement);
@@ -69,21 +69,25 @@ impl Placement {
         Self(placement::Placement::default())
     }
 
-    /// Methods that the recorder tells, laid out so.
+    /// Place the methods that the recorder reports, in this arrangement.
     #[staticmethod]
     fn of_methods(arrangement: &Arrangement) -> Self {
         Self(placement::Placement::AsRecorded(arrangement.0.clone()))
     }
 
-    /// The addresses from ``start`` up to ``end``, without a file.
+    /// Place the addresses from ``start`` up to ``end``, without a file.
     #[staticmethod]
     fn of_range(start: u64, end: u64) -> Self {
         Self(placement::Placement::Range { start, end })
     }
 
-    /// Sections of files, ``default_sections()`` where none is named, and of libraries as the
-    /// program loads them. The first file lies ``bias`` above its linked addresses; without
-    /// one the recorder tells. ``as_linked``: they keep the distances that they are linked with.
+    /// Place sections of files, ``default_sections()`` if none are named.
+    ///
+    /// Args:
+    ///     with_libraries: whether libraries are placed as the program loads them.
+    ///     bias: the distance of the first file from its linked addresses; None if the
+    ///         recorder reports it.
+    ///     as_linked: whether sections keep their linked distances.
     #[staticmethod]
     #[pyo3(signature = (
         files, *, sections=Vec::new(), with_libraries=false, bias=None, as_linked=false
@@ -111,21 +115,21 @@ pub fn default_sections() -> Vec<String> {
     PlacementOptions::default().sections
 }
 
-/// What a trace says of a program is text.
+/// Converts a name of a trace to text, which has to be Unicode.
 fn unicode(text: OsString) -> PyResult<String> {
     text.into_string()
         .map_err(|text| FlashpagerError::new_err(format!("{text:?} is no UTF-8 text")))
 }
 
-/// What is known of a program before it is recorded.
+/// The description of a program before it is recorded.
 #[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq)]
 pub struct Origin(trace::TraceInfo);
 
 #[pymethods]
 impl Origin {
-    /// Take the program's path, or the imported file's, and what the trace is to say of it;
-    /// an import is recorded by its format.
+    /// Describe a program by its path, or that of an imported file. An import is recorded by its
+    /// format.
     #[new]
     #[pyo3(signature = (
         program, *, arguments=Vec::new(), architecture=String::new(), build_id=String::new(),
@@ -201,27 +205,28 @@ pub fn import_formats() -> Vec<&'static str> {
 
 view! {
     /// A trace that was written.
-    Recorded = import::RecordedTrace {
+    RecordedTrace = import::RecordedTrace {
         /// Its file.
         path: PathBuf,
         /// Its description.
         info: TraceInfo,
-        /// Whether its methods lie as they should. Where the disk had no room for that, or
-        /// somebody stopped it, they lie as the recorder told them.
+        /// Whether its methods lie in the requested arrangement. If the disk was full or the run
+        /// was stopped, they lie as the recorder reported them.
         arranged: bool,
     }
 }
 
-/// What of an execution is recorded; without arguments all of it.
+/// The part of an execution that is recorded; all of it by default.
 #[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq)]
 pub struct Region(region::Region);
 
 #[pymethods]
 impl Region {
-    /// Take where it begins and ends, each time, as names of functions or addresses with `0x`;
-    /// or one ``call`` of a function, counted from 1. Of that, instructions to leave out at the
-    /// beginning, and how many to record then.
+    /// Select the part between ``begin`` and ``end``, each time, names of functions or addresses
+    /// with `0x`; or one ``call`` of a function, counted from 1. Of that part,
+    /// ``skip_instructions`` are left out at the beginning, and at most ``max_instructions`` are
+    /// recorded.
     #[new]
     #[pyo3(signature = (
         *, begin=None, end=None, call=None, skip_instructions=0, max_instructions=None,
@@ -318,9 +323,9 @@ impl Recording {
         self.import.as_ref().is_some_and(Import::is_over)
     }
 
-    /// Read a file or, for `-`, standard input, in one of ``import_formats()``; without one it
-    /// is found out. Gives how it ended, and the format.
-    #[pyo3(signature = (path, format, instruction_bytes, progress))]
+    /// Read a file or, for `-`, standard input, in one of ``import_formats()``; None detects it.
+    /// Returns the ending and the format.
+    #[pyo3(signature = (path, format, instruction_bytes, progress: "Callable[[int, int], None] | None"))]
     fn read_file(
         &mut self,
         py: Python<'_>,
@@ -334,7 +339,7 @@ impl Recording {
     }
 
     /// Read a running recorder of our own by the paths of its pipe and its tail.
-    #[pyo3(signature = (pipe, tail, progress))]
+    #[pyo3(signature = (pipe, tail, progress: "Callable[[int, int], None] | None"))]
     fn read_stream(
         &mut self,
         py: Python<'_>,
@@ -350,7 +355,7 @@ impl Recording {
 
     /// Read text of one of ``import_formats()`` that a foreign tool writes into `pipe`, and load
     /// addresses from the mappings of its process `pid`.
-    #[pyo3(signature = (pipe, format, pid, progress))]
+    #[pyo3(signature = (pipe, format, pid, progress: "Callable[[int, int], None] | None"))]
     fn read_pipe(
         &mut self,
         py: Python<'_>,
@@ -373,9 +378,9 @@ impl Recording {
         self.import.as_ref().is_some_and(Import::disk_full)
     }
 
-    /// Write the rest, of what ended so. Gives the trace and, behind it, those of further
-    /// threads.
-    fn finish(&mut self, py: Python<'_>, ending: &Ending) -> PyResult<Vec<Recorded>> {
+    /// Write the rest of a recording with this ending. Returns the trace and, behind it, those of
+    /// further threads.
+    fn finish(&mut self, py: Python<'_>, ending: &Ending) -> PyResult<Vec<RecordedTrace>> {
         let import = self.import.take().ok_or_else(finished)?;
         let ending = ending.0.clone();
         let traces = run(py, |_, ()| Ok(()), |go_on, _| import.finish(ending, &go_on))?;

@@ -13,99 +13,111 @@ use crate::design::{Assumption, Design, Handler, Ram, checked};
 use crate::seam::{call_progress, raise, run, view};
 use crate::trace::WarmUp;
 
-view! {
-    /// What happened in a replay. `references = hits + misses + false_faults`.
-    Counts = replay::Counts {
-        /// Collapsed page references.
-        references: u64,
-        /// References that found their page usable.
-        hits: u64,
-        /// References whose page had to be fetched: true faults.
-        misses: u64,
-        /// References to a page that was cached but marked invalid.
-        false_faults: u64,
-        /// References that set a page's bit again.
-        reference_bits_set: u64,
-        /// Flash pages loaded because they were asked for.
-        loads: u64,
-        /// Flash pages loaded ahead.
-        prefetches: u64,
-        /// Lines read ahead that were dropped without having been asked for.
-        prefetches_in_vain: u64,
-        /// Misses in a flash page that is not held.
-        other_page: u64,
-        /// Misses in the flash page of the buffer that was not used last.
-        other_buffer: u64,
-        /// Misses in the register's page, at its next column or behind.
-        forward: u64,
-        /// Misses in the register's page, before its next column.
-        backward: u64,
-        /// Column changes without a load.
-        column_changes: u64,
-        /// Bytes delivered to the processor.
-        bytes_read: u64,
-        /// Bytes over the bus, skipped ones included.
-        bytes_fetched: u64,
-        /// Bytes over the bus that were thrown away.
-        bytes_skipped: u64,
-        /// Bytes of tags over the bus; 0 without authentication.
-        tag_bytes_fetched: u64,
-        /// Bytes of which a MAC was taken; 0 without authentication.
-        mac_bytes: u64,
-        /// Bytes written into frames.
-        bytes_written: u64,
-        /// Frames looked at in search of victims.
-        walk: u64,
-        /// The longest of those searches.
-        max_walk: u32,
-        /// Pages moved from valid to invalid.
-        downgrades: u64,
-        /// Words fetched through the instruction cache; 0 without one.
-        words: u64,
-        /// Lines refilled into the instruction cache.
-        line_refills: u64,
-        /// Refills whose page the TLB did not know; 0 without one.
-        tlb_misses: u64,
-        /// (distance in blocks, how often), ascending, for consecutive requests in one flash
-        /// page.
-        distance_histogram: Vec<(i32, u64)>,
-        /// (offset in the line of the word that is wanted first, misses), ascending; empty where
-        /// lines are fetched whole.
-        first_words: Vec<(u32, u64)>,
-    }
-    methods {
-        /// The share of requests in the register's page that ask for the next block.
-        #[getter]
-        fn next_block_share(&self) -> f64 {
-            self.0.next_block_share()
+/// Makes the class of counts from the engine's schema.
+macro_rules! counts_view {
+    (
+        public {
+            $($(#[doc = $doc:tt])+
+            $field:ident: $type:ty, $unit:literal, $json:ident, [$($device:ident),*];)*
         }
+        internal { $($internal:tt)* }
+    ) => {
+        view! {
+            /// The counts of a replay. `references = hits + misses + false_faults`, and
+            /// `misses = other_page + other_buffer + forward + backward`.
+            Counts = replay::Counts {
+                $($(#[doc = $doc])+ $field: $type,)*
+            }
+            methods {
+                /// The share of requests in the register's page that ask for the next block; 0
+                /// without any.
+                #[getter]
+                fn next_block_share(&self) -> f64 {
+                    self.0.next_block_share()
+                }
+            }
+        }
+    };
+}
+flashpager::replay::counts_schema!(counts_view);
+
+/// A count of a replay, as the engine states it.
+#[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
+pub struct Count(&'static replay::Count);
+
+#[pymethods]
+impl Count {
+    /// The property of `Counts`, which is also the key in JSON and the column of a table.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
     }
+
+    /// The unit of what is counted.
+    #[getter]
+    fn unit(&self) -> &'static str {
+        self.0.unit
+    }
+
+    /// When the count grows.
+    #[getter]
+    fn description(&self) -> &'static str {
+        self.0.description
+    }
+
+    /// Whether it is one number, and so a column of a table; else it is a distribution.
+    #[getter]
+    fn is_number(&self) -> bool {
+        self.0.is_number
+    }
+
+    /// Whether JSON leaves it out if it is 0 or empty.
+    #[getter]
+    fn is_optional(&self) -> bool {
+        self.0.is_optional
+    }
+
+    /// The devices that count it for themselves, of `firmware`, `tagged-firmware`, `chip`,
+    /// `tagged-chip`, `mmu` and `process`.
+    #[getter]
+    fn devices(&self) -> Vec<&'static str> {
+        self.0.devices.iter().map(|device| device.name()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Count({})", self.0.name)
+    }
+}
+
+/// The counts of a replay, in the order of a table.
+#[pyfunction]
+pub fn counts() -> Vec<Count> {
+    replay::COUNTS.iter().map(Count).collect()
 }
 
 view! {
     /// The time of a whole replay, step by step.
     Time = cost::Time {
-        /// All steps together, less what is hidden.
+        /// Sum of all steps, less `hidden_ns`.
         time_ns: f64,
-        /// Array to register.
+        /// Loading from the array into the register.
         load_ns: f64,
-        /// Register over the bus.
+        /// Fetching from the register over the bus.
         fetch_ns: f64,
-        /// Into frames.
+        /// Writing into frames.
         write_ns: f64,
-        /// Frames to the processor, or through instruction cache and TLB; with a processor, what
-        /// it takes.
+        /// Reading from frames by the processor, or through instruction cache and TLB; with a
+        /// processor, its execution time.
         read_ns: f64,
         /// Column changes.
         column_change_ns: f64,
-        /// Finding pages in the page cache.
+        /// Lookups in the page cache.
         lookups_ns: f64,
-        /// What the host does for true faults.
+        /// The host's work for true faults.
         handler_ns: f64,
         /// False faults.
         false_faults_ns: f64,
-        /// What goes on at once with something else; below 0 where loads ahead cost more than
-        /// they save.
+        /// Time saved by doing steps at once; below 0 if loads ahead cost more than they save.
         hidden_ns: f64,
         /// Bytes read over time, in 2²⁰ bytes/s.
         bandwidth_mib_s: f64,
@@ -113,30 +125,30 @@ view! {
 }
 
 view! {
-    /// What a program takes on a processor: out of RAM, and paged.
+    /// Run time of a program on a processor: out of RAM, and paged.
     RunTime = cost::RunTime {
         /// Instructions of the code in flash.
         instructions in work: u64,
-        /// Instructions of code that is not: it runs at full speed, paged or not.
+        /// Instructions of code outside of flash, which run at full speed, paged or not.
         outside_instructions in work: u64,
         /// Time of an instruction, on average.
         instruction_ns in work: f64,
-        /// All of it out of RAM; with an instruction cache, its refills from there among it.
+        /// Time out of RAM; with an instruction cache, refills included.
         alone_ns: f64,
-        /// All of it, paged.
+        /// Time paged.
         paged_ns: f64,
-        /// The one over the other.
+        /// Time paged over time out of RAM.
         slowdown: f64,
-        /// What paging takes: loads, transfers, copies, handler and lookups, less what goes on at
-        /// once.
+        /// Time that paging adds: loads, transfers, copies, handler and lookups, less what is done
+        /// at once.
         lost_ns: f64,
     }
 }
 
 view! {
-    /// What a true fault takes.
+    /// The latency of true faults.
     Latency = cost::Latency {
-        /// Over all faults.
+        /// Mean over all faults.
         mean_fault_ns: f64,
         /// 99 of 100 faults take no longer.
         p99_fault_ns: f64,
@@ -146,27 +158,27 @@ view! {
 }
 
 view! {
-    /// What an instruction fetch takes, with an instruction cache.
+    /// The latency of instruction fetches through an instruction cache.
     Fetch = cost::Fetch {
-        /// All time over all words.
+        /// Mean over all words.
         mean_fetch_ns: f64,
-        /// The longest: a refill with the longest fault.
+        /// The longest fetch: a refill with the longest fault.
         worst_fetch_ns: f64,
-        /// Words found in the instruction cache.
+        /// Share of words found in the instruction cache.
         icache_hit_ratio: f64,
-        /// Refills whose page the TLB knew; None without a TLB.
+        /// Share of refills whose page the TLB knew; None without a TLB.
         tlb_hit_ratio: Option<f64>,
-        /// Of all words, those whose page faulted.
+        /// Share of words whose page faulted.
         page_miss_ratio: f64,
-        /// (ns, how many words), ascending.
+        /// Latencies in ns, ascending, each with its number of words.
         fetch_latencies: Vec<(f64, u64)>,
     }
 }
 
 view! {
-    /// The same bytes read in place from NOR.
+    /// The comparison with the same bytes read in place from NOR.
     NorComparison = cost::NorComparison {
-        /// What it is read on.
+        /// The bus of the NOR part.
         nor_bus: String,
         /// Time to read all bytes from NOR.
         nor_time_ns: f64,
@@ -178,23 +190,24 @@ view! {
 }
 
 view! {
-    /// What the flash takes of its supply.
+    /// Energy of the flash.
     FlashEnergy = cost::FlashEnergy {
-        /// Of the whole replay.
+        /// Energy of the whole replay.
         energy_uj: f64,
-        /// On average of a fault.
+        /// Mean energy of a fault.
         mean_fault_uj: f64,
     }
 }
 
 view! {
-    /// How hard the most-read erase block is read.
+    /// Read disturb of the most-read erase block.
     ReadDisturb = cost::ReadDisturb {
         /// Page loads from it during the replay.
         hottest_block_loads: u64,
-        /// The same, per hour of execution.
+        /// Page loads from it per hour of execution.
         hottest_block_loads_per_hour: f64,
-        /// Hours of execution until it should be refreshed, where the part gives a limit.
+        /// Hours of execution until it should be refreshed; None if the part gives no limit, or it
+        /// is never reached.
         hours_to_refresh: Option<f64>,
     }
 }
@@ -202,13 +215,13 @@ view! {
 view! {
     /// Prices of what stands in front of the page cache, in ns.
     FetchPrices = cost::FetchPrices {
-        /// A word out of the instruction cache.
+        /// A word from the instruction cache.
         fetch_ns: f64,
         /// A line from its frame into the instruction cache.
         refill_ns: f64,
-        /// Asking the TLB.
+        /// A lookup in the TLB.
         tlb_lookup_ns: f64,
-        /// The page table, where the TLB did not know the page.
+        /// A walk of the page table, if the TLB does not know the page.
         page_walk_ns: f64,
     }
 }
@@ -230,7 +243,7 @@ view! {
         t_load_ns: f64,
         /// t_R alone.
         t_r_ns: f64,
-        /// Command, address and status cycles of a load, where they are known.
+        /// Command, address and status cycles of a load; None if unknown.
         t_load_commands_ns: Option<f64>,
         /// A byte over the bus.
         t_byte_ns: f64,
@@ -238,86 +251,87 @@ view! {
         t_column_change_ns: Option<f64>,
         /// The RAM.
         ram: Ram,
-        /// With a processor: what it takes for a byte of the trace, instead of reading it.
+        /// Execution of a byte of the trace by the processor, instead of its reading; None without
+        /// a processor.
         t_execute_ns: Option<f64>,
         /// The software.
         handler: Handler,
-        /// What of a fault goes on at once.
+        /// The schedule of a fault's jobs.
         schedule: &'static str,
         /// Whether setting a reference bit again is a false fault.
         emulates_bit: bool,
-        /// What stands in front of the page cache.
+        /// Prices of instruction cache and TLB; None without an instruction cache.
         fetch: Option<FetchPrices>,
-        /// What the part takes of its supply, where it says.
+        /// Power of the part; None if its file has no currents.
         power: Option<Power>,
     }
 }
 
 view! {
-    /// How far figures of a sample may be from those of the whole trace, as a
-    /// share of the figure; None where the sample cannot tell.
+    /// Confidence intervals of a sample's figures, each as a share of the figure. None if the
+    /// sample allows no estimate.
     SampleErrors = sample::SampleErrors {
-        /// Of the time, and of bandwidths and ratios to NOR.
+        /// Interval of the time, of bandwidths and of ratios to NOR.
         time: Option<f64>,
-        /// Of misses.
+        /// Interval of misses.
         misses: Option<f64>,
-        /// Of loads.
+        /// Interval of loads.
         loads: Option<f64>,
-        /// Of bytes fetched.
+        /// Interval of bytes fetched.
         bytes_fetched: Option<f64>,
-        /// Of the mean fault.
+        /// Interval of the mean fault.
         mean_fault: Option<f64>,
-        /// Of the fault that 99 of 100 do not exceed.
+        /// Interval of the 99th percentile of faults.
         p99_fault: Option<f64>,
     }
 }
 
 view! {
-    /// What a design gives for a trace, with all that the numbers are made of.
+    /// The result of replaying one trace through one design, with its inputs.
     Row = simulation::ResultRow {
         /// The design, with flash page and the policy's parameters filled in.
         design: Design,
         /// Frames in the cache.
         frames: u64,
-        /// Bytes of RAM that the policy keeps; None where no device can run it.
+        /// Bytes of RAM that the policy needs beside frames; None if no device can run it.
         metadata_bytes: Option<u64>,
         /// Bytes of RAM for frames and policy.
         ram_bytes: u64,
         /// The prices that apply.
         prices: Prices,
-        /// What nobody said of the design, and why it is so.
+        /// Parameters that the user left open, with the value taken and the rule that chose it.
         assumed: Vec<Assumption>,
         /// Whether it was executed fault by fault.
         is_executed: bool,
-        /// What happened.
+        /// The counts.
         counts in evaluation: Counts,
-        /// What it costs.
+        /// The time, step by step.
         time in evaluation: Time,
-        /// What the program takes on the processor, if the design has one.
+        /// Run time on the processor; None if the design has none.
         run in evaluation: Option<RunTime>,
-        /// What a fault costs.
+        /// The latency of faults.
         latency in evaluation: Latency,
-        /// The longest that the program waits, after a fault, for the rest of its page.
+        /// The longest wait after a fault for the rest of its page.
         worst_wait_ns in evaluation: f64,
-        /// What an instruction fetch costs, with an instruction cache.
+        /// The latency of instruction fetches; None without an instruction cache.
         fetch in evaluation: Option<Fetch>,
-        /// (latency in ns, how many faults), ascending.
+        /// Latencies in ns, ascending, each with its number of faults.
         fault_latencies in evaluation: Vec<(f64, u64)>,
-        /// Beside NOR, if a NOR part was named.
+        /// The comparison with NOR; None without a NOR part.
         nor in evaluation: Option<NorComparison>,
-        /// What the flash takes of its supply, if the part says.
+        /// Energy of the flash; None if the part's file has no currents.
         energy in evaluation: Option<FlashEnergy>,
-        /// How hard the flash is read.
+        /// Read disturb.
         read_disturb in evaluation: ReadDisturb,
-        /// Whether less is fetched than an ECC codeword, so that nobody can check it.
+        /// Whether less than an ECC codeword is fetched, which cannot be checked.
         ecc_unchecked in evaluation: bool,
-        /// Why the design would disappoint.
+        /// Reasons why the design would disappoint.
         warnings in evaluation: Vec<String>,
-        /// How far the figures may be off; None where the whole trace was replayed.
+        /// Confidence intervals. None if the whole trace was replayed.
         errors: Option<SampleErrors>,
     }
     methods {
-        /// Bytes of a flash page, the part's own where the design names none.
+        /// Bytes of a flash page; the part's own if the design names none.
         #[getter]
         fn flash_page_bytes(&self) -> u32 {
             self.0.design.flash_page_bytes.unwrap_or_default()
@@ -332,15 +346,14 @@ view! {
     }
 }
 
-/// Why nothing is sampled behind a warm-up.
+/// The refusal of a sample with a warm-up.
 pub const NO_SAMPLE: &str = "a sample has no warm-up: replay the whole trace";
 
-/// Replay a trace, or a sample of it, for all designs, in parallel, and price them. What it
-/// does in a warm-up is not counted; a sample takes none.
-///
-/// `progress(finished, all)` is called with the number of passes; one under way counts in part.
+/// Replay a trace, or a sample of it, for all designs, in parallel, and price the counts. A warm-up
+/// is not counted; a sample takes none. `progress(finished, all)` is called with numbers of passes;
+/// a running pass counts in part.
 #[pyfunction]
-#[pyo3(signature = (trace, designs, progress=None, *, sample=None, warm_up=None))]
+#[pyo3(signature = (trace, designs, progress: "Callable[[float, int], None] | None"=None, *, sample=None, warm_up=None))]
 pub fn simulate(
     py: Python<'_>,
     trace: PathBuf,
@@ -361,7 +374,7 @@ pub fn simulate(
     Ok(rows.into_iter().map(Row).collect())
 }
 
-/// What is sampled of a long trace: 16 times ``windows`` windows of ``window_runs`` runs.
+/// The plan of a sample: 16 times ``windows`` windows of ``window_runs`` runs of a trace.
 #[pyclass(frozen, eq, hash, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct SamplePlan(pub sample::SamplePlan);
@@ -378,7 +391,8 @@ impl SamplePlan {
         })
     }
 
-    /// What a trace of so many runs needs to be reported on within a minute; None for the whole.
+    /// The plan that a trace of so many runs needs to be reported on within a minute; None to
+    /// replay the whole.
     #[staticmethod]
     fn for_runs(runs: u64) -> Option<Self> {
         (runs > sample::MAX_EXACT_RUNS).then(|| Self(sample::SamplePlan::default()))
@@ -407,12 +421,12 @@ impl SamplePlan {
     }
 }
 
-/// As [`simulate`], but for spaces: `found` is called with [(index, row)] of the
-/// designs of each finished pass, the number of finished passes, and of all; without rows
-/// ten times a second, when passes under way count in part.
-/// Rows come without distance histogram and fault latencies.
+/// Replay a trace for the designs of a space, in parallel, and price the counts. `found` is called
+/// with `[(index, row)]` of each finished pass, and with the numbers of finished and of all passes.
+/// It is also called ten times a second without rows; a running pass then counts in part. Rows have
+/// no distance histogram and no fault latencies.
 #[pyfunction]
-#[pyo3(signature = (trace, designs, found, *, warm_up=None))]
+#[pyo3(signature = (trace, designs, found: "Callable[[list[tuple[int, Row]], float, int], None]", *, warm_up=None))]
 pub fn explore(
     py: Python<'_>,
     trace: PathBuf,

@@ -1,5 +1,5 @@
-//! What all of the binding shares: exceptions, work without the interpreter lock, and the
-//! classes through which Python sees values of the engine.
+//! The parts that all files of the binding share: exceptions, work without the interpreter lock,
+//! and the classes that show values of the engine to Python.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
@@ -9,21 +9,23 @@ use flashpager::{Error, ProgressFn, Result};
 use pyo3::call::PyCallArgs;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyBrokenPipeError, PyException, PyKeyboardInterrupt};
+use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use pyo3::{type_hint_identifier, type_hint_subscript};
 use pythonize::pythonize;
 
 create_exception!(
     flashpager._engine,
     FlashpagerError,
     PyException,
-    "What was wrong, where, and what to do."
+    "An error of the engine: what is wrong, where, and what to do."
 );
 create_exception!(
     flashpager._engine,
     DiskFullError,
     FlashpagerError,
-    "No space is left for a file."
+    "An error of the engine: no space is left for a file."
 );
 
 /// An error of the engine as Python's exception.
@@ -38,7 +40,7 @@ pub fn raise(error: Error) -> PyErr {
     }
 }
 
-/// A hash of what a value shows: equal values have equal ones.
+/// A hash of the JSON of a value: equal values have equal hashes.
 pub fn hash<T: serde::Serialize>(value: &T) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -46,7 +48,7 @@ pub fn hash<T: serde::Serialize>(value: &T) -> u64 {
     hasher.finish()
 }
 
-/// What an argument must not be, as Python's exception.
+/// An argument that cannot be converted, as Python's exception.
 pub fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
     FlashpagerError::new_err(error.to_string())
 }
@@ -54,6 +56,32 @@ pub fn bad_argument(error: pythonize::PythonizeError) -> PyErr {
 /// A value as plain dictionaries and lists, for `--json` and the metadata of files.
 pub fn to_python<T: serde::Serialize>(py: Python<'_>, value: &T) -> PyResult<Py<PyAny>> {
     Ok(pythonize(py, value)?.unbind())
+}
+
+/// A value as plain dictionaries: an object of JSON.
+pub struct Json(Py<PyAny>);
+
+impl Json {
+    /// The dictionary of a structure.
+    pub fn of<T: serde::Serialize>(py: Python<'_>, value: &T) -> PyResult<Self> {
+        to_python(py, value).map(Self)
+    }
+}
+
+impl<'py> IntoPyObject<'py> for Json {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = std::convert::Infallible;
+
+    const OUTPUT_TYPE: PyStaticExpr = type_hint_subscript!(
+        type_hint_identifier!("builtins", "dict"),
+        type_hint_identifier!("builtins", "str"),
+        type_hint_identifier!("builtins", "object")
+    );
+
+    fn into_pyobject(self, py: Python<'py>) -> std::result::Result<Self::Output, Self::Error> {
+        Ok(self.0.into_bound(py))
+    }
 }
 
 /// Runs `work` without the interpreter lock. `work` gets two callbacks: one that says whether to go
@@ -117,8 +145,8 @@ pub fn call_progress<P: for<'py> PyCallArgs<'py>>(
     }
 }
 
-/// How Python sees a value `T` of the engine: numbers and text as they are, a structure as the
-/// class that [`view!`](crate::seam::view) makes of it.
+/// A Python view of a value `T` of the engine. Numbers and text are their own views; the view of a
+/// structure is the class that [`view!`](crate::seam::view) makes.
 pub trait ToPyView<T> {
     /// The value for Python.
     fn view_of(value: &T) -> Self;
@@ -159,13 +187,13 @@ impl<T, U, V: ToPyView<T>, W: ToPyView<U>> ToPyView<(T, U)> for (V, W) {
     }
 }
 
-/// Most characters of a part that stand in the representation of a whole.
+/// The most characters of a field in the representation of an object.
 const LONGEST_PART: usize = 400;
-/// Most items of a list that do.
+/// The most items of a list in the representation of an object.
 const LONGEST_LIST: usize = 6;
 
-/// An object as Python writes it, `Ram(t_read_ns=37.8, t_write_ns=30.0)`; what is long is left out
-/// (`…`).
+/// The representation of an object in Python, as `Ram(t_read_ns=37.8, t_write_ns=30.0)`. Long fields
+/// are replaced by `…`.
 pub fn represented<'a>(
     object: &Bound<'_, PyAny>,
     name: &str,
@@ -191,9 +219,9 @@ fn part_of_representation(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(format!("{}(…)", value.get_type().name()?))
 }
 
-/// Makes a read-only class of Python over a structure of the engine. Each field that is named
-/// becomes a property of the kind that stands behind it, with its documentation (`field in outer`
-/// is `outer.field`); further methods may follow. Every such class has `as_dict()`, equality and a representation.
+/// Makes a read-only Python class over a structure of the engine. Each field in the list becomes a
+/// property of the given type, with its documentation; `field in outer` is `outer.field`. Further
+/// methods may follow. Every such class has `as_dict()`, equality and a representation.
 ///
 /// ```text
 /// view! {
@@ -234,9 +262,9 @@ macro_rules! view {
                 }
             )*
 
-            /// All of it as plain dictionaries and lists.
-            fn as_dict(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<pyo3::Py<pyo3::PyAny>> {
-                $crate::seam::to_python(py, &self.0)
+            /// The value as plain dictionaries and lists, as JSON has it.
+            fn as_dict(&self, py: pyo3::Python<'_>) -> pyo3::PyResult<$crate::seam::Json> {
+                $crate::seam::Json::of(py, &self.0)
             }
 
             fn __hash__(&self) -> u64 {
@@ -254,7 +282,7 @@ macro_rules! view {
 }
 pub(crate) use view;
 
-/// Shows Python enumerations of the engine by their names.
+/// Makes the names of enumerations their views in Python.
 macro_rules! views_by_name {
     ($($kind:ty),* $(,)?) => {
         $(impl $crate::seam::ToPyView<$kind> for &'static str {

@@ -1,7 +1,7 @@
-//! What a space of designs can vary.
+//! The axes of a space of designs, and the policies.
 
 use flashpager::pager::{self, PolicySpec};
-use flashpager::spec::{self, AXES, AxisKind, Value};
+use flashpager::spec::{self, AXES, Value};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -14,19 +14,19 @@ pub struct Axis(&'static spec::Axis);
 
 #[pymethods]
 impl Axis {
-    /// The field of a design, and the column of a table.
+    /// The field of a design, which is also the column of a table and the key of a board's file.
     #[getter]
     fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// As a person calls it; its flag is the same with dashes.
+    /// The field's name for people. Its flag is the same with dashes.
     #[getter]
     fn title(&self) -> &'static str {
         self.0.title
     }
 
-    /// What stands for a value in a usage line.
+    /// The placeholder of a value in a usage line.
     #[getter]
     fn metavar(&self) -> &'static str {
         self.0.metavar
@@ -38,10 +38,22 @@ impl Axis {
         self.0.help()
     }
 
-    /// Whether its values are sizes.
+    /// What the field of a design holds.
+    #[getter]
+    fn description(&self) -> &'static str {
+        self.0.description()
+    }
+
+    /// Whether its values are numbers, of bytes or of things.
     #[getter]
     fn is_size(&self) -> bool {
-        matches!(self.0.kind, AxisKind::Size | AxisKind::SizeOrNone)
+        self.0.kind.is_size()
+    }
+
+    /// Whether its values are numbers of things.
+    #[getter]
+    fn is_count(&self) -> bool {
+        self.0.kind.is_count()
     }
 
     /// Whether a value may be None.
@@ -50,13 +62,17 @@ impl Axis {
         self.0.may_be_none()
     }
 
-    /// The values that `all` stands for; None where it is no more than a name.
+    /// The values that `all` stands for; None if `all` is a name like others.
     #[getter]
     fn all(&self) -> Option<Vec<&'static str>> {
         self.0.all()
     }
 
-    /// A value checked by itself, before it is combined with others, and spelled in one way.
+    /// Check a value by itself, before it is combined with others. Returns it spelled in one way.
+    ///
+    /// Raises:
+    ///     FlashpagerError: for a value that no design can have, such as an unknown part.
+    #[pyo3(signature = (given: "str | int | None") -> "str | int | None")]
     fn checked<'py>(&self, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = given.py();
         let value = if given.is_none() {
@@ -78,20 +94,20 @@ impl Axis {
     }
 }
 
-/// What a space can vary, in the order of its product.
+/// The axes of a space, in the order of its product.
 #[pyfunction]
 pub fn axes() -> Vec<Axis> {
     AXES.iter().map(Axis).collect()
 }
 
-/// The policies: (name, number of parameters).
+/// All policies, as pairs of name and number of parameters.
 #[pyfunction]
 pub fn policies() -> Vec<(&'static str, usize)> {
     pager::POLICIES.to_vec()
 }
 
-/// What a policy keeps in RAM: (bytes for each frame, fixed bytes); `None` where
-/// no device can run it.
+/// The RAM that a policy needs beside frames, as a pair: bytes for each frame, and fixed bytes.
+/// None if no device can run the policy.
 #[pyfunction]
 pub fn policy_metadata(policy: &str) -> PyResult<Option<(f64, u32)>> {
     let policy: PolicySpec = policy.parse().map_err(raise)?;

@@ -11,9 +11,8 @@ use pyo3::prelude::*;
 
 use crate::seam::{call_progress, raise, run, view};
 
-/// Makes a class over a structure that Python fills in, by keyword arguments: what is left out is
-/// as the engine has it by default. Each field names the kind that is given and the kind that is
-/// seen.
+/// Makes a class over a structure that is built from keyword arguments; those left out take the
+/// engine's defaults. Each field has the type of its argument and the type of its property.
 macro_rules! keyword_view {
     (
         $(#[$about:meta])*
@@ -34,7 +33,7 @@ macro_rules! keyword_view {
                     Self(<$engine>::default()).replace($($field),*)
                 }
 
-                /// The same with what is given changed; None leaves a field as it is.
+                /// The same with other values of some fields; None leaves a field as it is.
                 #[pyo3(signature = (*, $($field=None),*))]
                 #[allow(clippy::too_many_arguments)]
                 fn replace(&self, $($field: Option<$given>),*) -> Self {
@@ -50,17 +49,17 @@ macro_rules! keyword_view {
 }
 
 keyword_view! {
-    /// What fails on an emulated medium, and when; by default nothing does.
+    /// Faults of an emulated medium; none by default.
     MediumFaults = store::MediumFaults {
         /// Blocks that are bad from the start.
         factory_bad_blocks: u32 => u32,
         /// Erasures after which a block may fail; 0: never.
         endurance_cycles: u32 => u32,
-        /// Of a million programs, those that fail and grow a bad block.
+        /// Programs in a million that fail and make their block bad.
         program_fail_ppm: u32 => u32,
-        /// Of a million erasures, those that do.
+        /// Erasures in a million that fail and make their block bad.
         erase_fail_ppm: u32 => u32,
-        /// Of a million reads, those whose bits had to be corrected.
+        /// Reads in a million that need correction.
         corrected_ppm: u32 => u32,
     }
 }
@@ -87,33 +86,33 @@ keyword_view! {
         page_bytes: u32 => u32,
         /// The medium, as `pcm:16M`: a kind, a part or its TOML file, and a size.
         medium: String => String,
-        /// How pages lie on it; what is usual on the medium if absent.
+        /// The layout of pages on it; None for the usual one of the medium.
         layout: String => Option<String>,
-        /// What makes pages smaller.
+        /// The compressor.
         compressor: String => String,
         /// Whether each page that was compressed is decompressed and compared.
         verify: bool => bool,
-        /// Who goes out.
+        /// The replacement policy.
         policy: String => String,
         /// Percent of the medium's room up to which a page that came back keeps its copy there.
         keep_copies_percent: u32 => u32,
         /// Contents of pages: `synthetic(25%)`, or a file of captured pages.
         pages: String => String,
-        /// Of all that is random.
+        /// Seed of all random choices.
         seed: u64 => u64,
-        /// Blocks that a log leaves free; 0: as few as it can.
+        /// Blocks that a log leaves free; 0 for as few as possible.
         reserve_blocks: u32 => u32,
         /// The file that holds the medium; memory if absent.
         file: PathBuf => Option<PathBuf>,
-        /// What fails on the medium.
+        /// Faults of the medium.
         faults: FaultsArgument<'_> => MediumFaults,
-        /// What the program reads after each chunk: `random`, `fixed`, `last`.
+        /// The reading of the program after each chunk: `random`, `fixed` or `last`.
         reading: String => String,
         /// Bytes that it allocates at a time.
         chunk_bytes: u64 => u64,
-        /// How often `fixed` and `last` read their chunk.
+        /// Number of times that `fixed` and `last` read their chunk.
         reads: u32 => u32,
-        /// How many pages `random` reads after each chunk.
+        /// Number of pages that `random` reads after each chunk.
         random_pages: u32 => u32,
         /// Bytes that it allocates at most; RAM and five times the medium if absent.
         most_bytes: u64 => Option<u64>,
@@ -129,11 +128,11 @@ keyword_view! {
         fault_ns: f64 => f64,
         /// Clock of the processor.
         clock_mhz: f64 => f64,
-        /// Its cycles for an instruction.
+        /// Cycles of the processor for an instruction.
         cycles_per_instruction: f64 => f64,
-        /// Instructions for each byte of a page to be compressed; as counted if absent.
+        /// Instructions for each byte of a page to be compressed; None for the number counted.
         compress_instructions_per_byte: f64 => Option<f64>,
-        /// As above, for each byte of a page that was decompressed.
+        /// Instructions for each byte of a page to be decompressed; None for the number counted.
         decompress_instructions_per_byte: f64 => Option<f64>,
     }
 }
@@ -151,7 +150,7 @@ view! {
 }
 
 view! {
-    /// What the operations of a medium take.
+    /// Times of the operations of a medium.
     MediumPrices = medium::MediumPrices {
         /// A read, without its bytes.
         read_ns: f64,
@@ -167,7 +166,7 @@ view! {
         program_byte_ns: f64,
         /// Bytes that are programmed together in place; 0 where each goes alone.
         program_unit_bytes: u32,
-        /// Such a unit, with its bytes.
+        /// Time of such a unit, with its bytes.
         program_unit_ns: f64,
         /// An erasure.
         erase_ns: f64,
@@ -187,7 +186,7 @@ view! {
 }
 
 view! {
-    /// What things take.
+    /// Prices of a swap system.
     SwapPrices = price::SwapPrices {
         /// A byte of RAM that the program reads or writes.
         ram_ns_per_byte: f64,
@@ -203,7 +202,7 @@ view! {
 }
 
 view! {
-    /// Where time goes.
+    /// The time of a swap system, by cause.
     SwapTime = price::SwapTime {
         /// The program reads and writes RAM.
         ram_ns: f64,
@@ -221,13 +220,13 @@ view! {
 }
 
 view! {
-    /// What was asked of the medium, and of the compressor.
+    /// Operations of the medium, and of the compressor.
     StoreCounters = store::StoreCounters {
         /// Reads of the medium.
         reads: u64,
-        /// Of them loads of another flash page into the data register.
+        /// Reads that load another flash page into the data register.
         loads: u64,
-        /// Of them changes of the column within it.
+        /// Reads that change the column within it.
         columns: u64,
         /// Bytes read.
         read_bytes: u64,
@@ -249,7 +248,7 @@ view! {
     StoreStatistics = store::Statistics {
         /// Bytes of the pages held, as they were written.
         orig_data_size: u64,
-        /// Bytes of them after compression.
+        /// Bytes of the pages held, after compression.
         compr_data_size: u64,
         /// Bytes of the medium that they take, headers and all.
         mem_used_total: u64,
@@ -259,11 +258,11 @@ view! {
         mem_used_max: u64,
         /// Slots that hold a page.
         pages: u32,
-        /// Of them filled with one word: no data.
+        /// Pages filled with one word, which take no data.
         same_pages: u32,
-        /// Of them incompressible: stored as they are.
+        /// Incompressible pages, stored as they are.
         huge_pages: u32,
-        /// Of them lost.
+        /// Slots whose page is lost.
         lost_pages: u32,
         /// Bad blocks of the medium.
         bad_blocks: u32,
@@ -275,36 +274,36 @@ view! {
         moved_size: u64,
         /// Bytes that the layout programmed.
         programmed_size: u64,
-        /// What the compressor makes of the pages that are not same-filled; absent without any.
+        /// Compressed over original bytes of pages not filled with one word; None without any.
         compression_ratio: Option<f64>,
-        /// What compressor and store make of them.
+        /// Used over original bytes of the same pages; None without any.
         used_ratio: Option<f64>,
     }
 }
 
 view! {
-    /// How the erasures of a medium are spread over its good blocks; of media that rewrite in
-    /// place, how often each block's bytes were rewritten.
+    /// The spread of a medium's erasures over its good blocks. For media that rewrite in place, the
+    /// number of times that each block's bytes were rewritten.
     Wear = store::Wear {
         /// Blocks that are not bad.
         good_blocks: u32,
-        /// Of the least worn.
+        /// Erasures of the least worn block.
         min: u32,
-        /// On average.
+        /// Mean erasures of a block.
         mean: f64,
-        /// Of the most worn.
+        /// Erasures of the most worn block.
         max: u32,
     }
 }
 
 view! {
-    /// What the store did, at the end of a run.
+    /// The store at the end of a run.
     StoreReport = machine::StoreReport {
         /// Statistics.
         statistics: StoreStatistics,
-        /// What was asked of medium and compressor.
+        /// Operations of medium and compressor.
         counters: StoreCounters,
-        /// How the medium is worn.
+        /// Wear of the medium.
         wear: Wear,
         /// Most over mean of that; absent where nothing is worn.
         wear_max_over_mean: Option<f64>,
@@ -314,7 +313,7 @@ view! {
 }
 
 view! {
-    /// What happened on a machine.
+    /// The counts of a machine.
     MachineCounts = machine::MachineCounts {
         /// Bytes that the program read.
         bytes_read: u64,
@@ -324,7 +323,7 @@ view! {
         faults: u64,
         /// Pages that the policy had marked invalid.
         false_faults: u64,
-        /// Of the faults those on pages never touched before.
+        /// Faults on pages never touched before.
         first_touches: u64,
         /// Pages that came from the store.
         pages_in: u64,
@@ -334,17 +333,17 @@ view! {
         pages_dropped: u64,
         /// Copies given up: their page was written to, or the medium was too full to keep them.
         copies_freed: u64,
-        /// What was asked of medium and compressor.
+        /// Operations of medium and compressor.
         store: StoreCounters,
     }
 }
 
 view! {
-    /// Counts of a while, and their time.
+    /// Counts of a phase, and their time.
     SwapPhase = machine::Phase {
-        /// What happened.
+        /// The counts.
         counts: MachineCounts,
-        /// What it took.
+        /// The time.
         time: SwapTime,
     }
 }
@@ -354,9 +353,9 @@ view! {
     SwapPoint = machine::BenchPoint {
         /// Bytes that the program had allocated.
         allocated_bytes: u64,
-        /// How fast it read, in 2²⁰ bytes a second.
+        /// Speed of its reading, in 2²⁰ bytes a second.
         mib_s: f64,
-        /// As a share of RAM's speed.
+        /// Speed as a share of RAM's.
         share_of_ram: f64,
         /// Allocating and filling the chunk.
         fill: SwapPhase,
@@ -366,15 +365,15 @@ view! {
 }
 
 view! {
-    /// What all results say of their system.
+    /// The description of a swap system in all results.
     SwapSystem = machine::SystemReport {
-        /// The spec, nothing absent that was chosen.
+        /// The spec, with all open values filled in.
         spec: SwapSpec,
         /// The medium's part; absent for RAM.
         part: Option<String>,
-        /// Fields of it that nobody checked.
+        /// Unchecked fields of the part.
         unverified: Vec<String>,
-        /// What nobody said, each with the reason.
+        /// Assumptions, each with the reason.
         assumed: Vec<String>,
         /// Bytes of the medium.
         medium_bytes: u64,
@@ -382,7 +381,8 @@ view! {
         geometry: MediumGeometry,
         /// Bytes of RAM.
         ram_bytes: u64,
-        /// Of them not for the program's pages: reserved, the store's, and a medium of RAM.
+        /// Bytes of RAM not for the program's pages: reserved ones, the store's, and a medium in
+        /// RAM.
         taken_bytes: u64,
         /// Frames for the program's pages; 0 where none fits, and churn needs none.
         frames: u32,
@@ -394,13 +394,13 @@ view! {
         slot_count: u32,
         /// Blocks that a log leaves free; 0 for other layouts.
         reserve_blocks: u32,
-        /// What things take.
+        /// Prices of a swap system.
         prices: SwapPrices,
     }
 }
 
 view! {
-    /// What `swap_bench` gives.
+    /// The result of `swap_bench`.
     SwapBench = machine::BenchReport {
         /// The system.
         system: SwapSystem,
@@ -410,15 +410,15 @@ view! {
         mean_share_of_ram: Option<f64>,
         /// Bytes allocated when the medium was full; absent if it never was.
         out_of_memory_at_bytes: Option<u64>,
-        /// Everything, from the first byte to the last.
+        /// Counts and time from the first byte to the last.
         total: SwapPhase,
-        /// The store in the end.
+        /// The store at the end.
         store: StoreReport,
     }
 }
 
 view! {
-    /// What `swap_churn` gives.
+    /// The result of `swap_churn`.
     SwapChurn = machine::ChurnReport {
         /// The system.
         system: SwapSystem,
@@ -428,9 +428,9 @@ view! {
         filled_share: f64,
         /// Pages written over others.
         pages_written: u64,
-        /// How often their bytes, compressed, would fill the store's room.
+        /// Number of times that their compressed bytes would fill the store.
         turnovers: f64,
-        /// Of overwriting alone.
+        /// Counts and time of overwriting alone.
         overwriting: SwapPhase,
         /// Time of a page written over another.
         page_ns: f64,
@@ -444,7 +444,7 @@ view! {
 /// Run MTDCOMPR's benchmark program on a simulated machine.
 /// `progress(allocated_bytes, most_bytes)` is called now and then.
 #[pyfunction]
-#[pyo3(signature = (spec, progress=None))]
+#[pyo3(signature = (spec, progress: "Callable[[int, int], None] | None"=None))]
 pub fn swap_bench(
     py: Python<'_>,
     spec: &SwapSpec,
@@ -459,7 +459,7 @@ pub fn swap_bench(
 /// Fill a share of a store and overwrite random slots until it was turned over.
 /// `progress(written_bytes, bytes_to_write)` is called now and then.
 #[pyfunction]
-#[pyo3(signature = (spec, progress=None))]
+#[pyo3(signature = (spec, progress: "Callable[[int, int], None] | None"=None))]
 pub fn swap_churn(
     py: Python<'_>,
     spec: &SwapSpec,
@@ -495,13 +495,13 @@ pub fn swap_layouts() -> Vec<&'static str> {
     names(&StoreLayout::ALL)
 }
 
-/// What makes pages smaller.
+/// The compressor.
 #[pyfunction]
 pub fn swap_compressors() -> Vec<&'static str> {
     names(&Compressor::ALL)
 }
 
-/// What the benchmark program reads after each chunk.
+/// The readings of the benchmark program after each chunk.
 #[pyfunction]
 pub fn swap_readings() -> Vec<&'static str> {
     names(&AccessPattern::ALL)

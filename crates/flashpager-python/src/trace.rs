@@ -1,4 +1,4 @@
-//! Traces: what they say of themselves, and as text.
+//! Traces: their descriptions, and their export as text.
 
 use std::borrow::Cow;
 use std::io::BufWriter;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pythonize::depythonize;
 
-use crate::seam::{ToPyView, bad_argument, call_progress, raise, run, view};
+use crate::seam::{ToPyView, bad_argument, call_progress, raise, run, to_python, view};
 
 view! {
     /// A function, or whatever else owns code.
@@ -22,7 +22,7 @@ view! {
         name: String,
         /// Its first byte in the flash image.
         offset: u32,
-        /// Its length; 0 if the file does not tell.
+        /// Its length; 0 if the file does not state it.
         bytes: u32,
     }
 }
@@ -70,7 +70,7 @@ view! {
 }
 
 view! {
-    /// The first runs of a trace, which fill a cache and are not counted; no runs where all is.
+    /// The first runs of a trace, which fill a cache and are not counted; 0 runs to count all.
     WarmUp = trace::WarmUp {
         /// Runs.
         runs: u64,
@@ -92,15 +92,15 @@ view! {
     }
 }
 
-/// A warm-up, or text that says which of a trace.
+/// A warm-up, or text that describes one.
 #[derive(FromPyObject)]
 pub enum WarmUpArgument<'py> {
     WarmUp(PyRef<'py, WarmUp>),
     Text(String),
 }
 
-/// How a recording ended: its ``name`` is ``complete``, ``failed``, ``interrupted`` or
-/// ``disk-full``.
+/// The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or ``disk-
+/// full``.
 #[pyclass(frozen, eq, hash, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Ending(pub trace::Ending);
@@ -125,7 +125,7 @@ impl Ending {
         Self(trace::Ending::Interrupted)
     }
 
-    /// The program ended so: with this exit status, or by this signal.
+    /// The program failed with this exit status, or by this signal.
     #[staticmethod]
     fn failed(how: String) -> Self {
         Self(trace::Ending::Failed(how))
@@ -143,7 +143,7 @@ impl Ending {
         self.0 == trace::Ending::Complete
     }
 
-    /// How the program failed, if it did.
+    /// The program's exit status or signal; None if it did not fail.
     #[getter]
     fn failure(&self) -> Option<&str> {
         match &self.0 {
@@ -162,7 +162,7 @@ impl Ending {
 }
 
 view! {
-    /// What a trace file says of itself.
+    /// The description of a trace.
     TraceInfo = trace::TraceInfo {
         /// Version of the file's layout.
         schema_version: u32,
@@ -174,11 +174,11 @@ view! {
         architecture: String,
         /// The program's GNU build id in hexadecimal; empty if it has none.
         build_id: String,
-        /// What recorded the trace: ``qemu``, ``lackey``, or the imported format.
+        /// The recorder of the trace: ``qemu``, ``lackey``, or the imported format.
         recorder: String,
         /// The recorder's own version; empty if unknown.
         recorder_version: String,
-        /// How the recording ended.
+        /// The ending of the recording.
         ending: Ending,
         /// The code in flash, by offset.
         images: Vec<Image>,
@@ -186,40 +186,40 @@ view! {
         image_bytes: u64,
         /// Runs in the file.
         runs: u64,
-        /// Those of them that are data reads, not executed.
+        /// Runs that are data reads, not executed.
         reads: u64,
         /// Bytes of the data reads.
         read_bytes: u64,
-        /// Executed runs that go on with one that a data read parted.
+        /// Executed runs that continue one that a data read interrupted.
         continued: u64,
-        /// Instructions placed and executed; None where the format does not tell.
+        /// Instructions placed and executed; None if the format does not say.
         instructions: Option<u64>,
         /// Bytes of all runs.
         bytes: u64,
-        /// Instructions executed outside the placed images, not in the runs; None where
-        /// the recorder does not tell.
+        /// Instructions executed outside the placed images, not in the runs; None if the recorder
+        /// does not report them.
         outside_instructions: Option<u64>,
         /// Bytes fetched by them.
         outside_bytes: u64,
-        /// Methods entered, where the recorder tells.
+        /// Methods entered; None if the recorder does not report them.
         calls: Option<u64>,
-        /// Methods left by a return, where the recorder tells.
+        /// Methods left by a return; None if the recorder does not report them.
         returns: Option<u64>,
-        /// The thread whose execution this is; empty where threads are not told apart.
+        /// The thread that was recorded; empty if threads are not recorded apart.
         thread: String,
         /// The further process whose execution this is; empty for the first.
         process: String,
-        /// What ran and could not be recorded, each with the reason.
+        /// Code that ran and could not be recorded, each with the reason.
         left_out: Vec<String>,
-        /// The part of the execution that was recorded, in words; empty where it is all.
+        /// The part of the execution that was recorded, in words; empty if it is all.
         region: String,
         /// Instructions executed before this part, or between its parts.
         beside_instructions: u64,
-        /// Files whose code was executed and is not placed, most instructions first; empty where
-        /// the recorder does not tell.
+        /// Files whose code was executed and is not placed, most instructions first; empty if the
+        /// recorder does not report them.
         outside_files: Vec<OutsideFile>,
-        /// Executed blocks that are counted whole and may have been cut short; None where the
-        /// recorder does not tell.
+        /// Executed blocks that are counted whole and may have been cut short; None if the recorder
+        /// does not report them.
         in_doubt: Option<u64>,
         /// Its first runs that fill a cache and are not counted.
         warm_up: WarmUp,
@@ -227,6 +227,7 @@ view! {
     methods {
         /// A description of the fields that `as_dict` gives; for pickles.
         #[classmethod]
+        #[pyo3(signature = (fields: "Mapping[str, object]"))]
         fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
             depythonize(fields).map(Self).map_err(bad_argument)
         }
@@ -236,7 +237,7 @@ view! {
             py: Python<'py>,
         ) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
             let rebuild = py.get_type::<Self>().getattr("from_dict")?;
-            Ok((rebuild, (self.as_dict(py)?,)))
+            Ok((rebuild, (to_python(py, &self.0)?,)))
         }
     }
 }
@@ -273,13 +274,13 @@ view! {
         seen_calls: Option<u64>,
         /// Jumps to where a call had left off.
         seen_returns: Option<u64>,
-        /// How much of a used page is used, by the size of a page.
+        /// Use of pages, by the size of a page.
         pages: Vec<PageUse>,
     }
 }
 
-/// A trace file's description; with another warm-up, where one is given or said: ``80K``,
-/// ``10%``, a function's name, or ``none``.
+/// The description of a trace file, with another warm-up if one is given: as text ``80K``, ``10%``,
+/// a function's name, or ``none``.
 #[pyfunction]
 #[pyo3(signature = (trace, warm_up=None))]
 pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResult<TraceInfo> {
@@ -295,16 +296,16 @@ pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResu
     opened().map(|file| TraceInfo::view_of(file.info())).map_err(raise)
 }
 
-/// Executed basic blocks of a trace, as its file tells them; ``None`` where it does not.
+/// Executed basic blocks of a trace, as its file has them; None if it has none.
 #[pyfunction]
 pub fn recorded_blocks(trace: PathBuf) -> PyResult<Option<BlockStatistics>> {
     TraceFile::open(&trace).map(|file| file.blocks().map(BlockStatistics)).map_err(raise)
 }
 
-/// Executed basic blocks of a trace: as its file tells them, or else counted by reading it
-/// once. `progress(read, all)` is called with runs.
+/// Executed basic blocks of a trace, as its file has them, or else counted by reading it once.
+/// `progress(read, all)` is called with runs.
 #[pyfunction]
-#[pyo3(signature = (trace, progress=None))]
+#[pyo3(signature = (trace, progress: "Callable[[int, int], None] | None"=None))]
 pub fn block_statistics(
     py: Python<'_>,
     trace: PathBuf,
@@ -325,11 +326,11 @@ pub fn block_statistics(
     Ok(BlockStatistics(found))
 }
 
-/// Read a trace whole, with its checksums, and compare what its description says of its blocks;
-/// write it anew with what that lacks, where an ``output`` is named. Gives the description.
-/// `progress(read, all)` is called with runs.
+/// Read a whole trace with its checksums, and check the description of its blocks. With ``output``,
+/// write it anew with what the description lacks. Returns the description. `progress(read, all)` is
+/// called with runs.
 #[pyfunction]
-#[pyo3(signature = (trace, output=None, progress=None))]
+#[pyo3(signature = (trace, output=None, progress: "Callable[[int, int], None] | None"=None))]
 pub fn check_trace(
     py: Python<'_>,
     trace: PathBuf,
@@ -389,8 +390,8 @@ pub fn flash_image(info: &TraceInfo, elf: PathBuf) -> PyResult<Cow<'static, [u8]
 /// Addresses from the first up to the second.
 type Range = (u64, u64);
 
-/// Where sections of an ELF file are linked for, as pairs of start and end, and where its
-/// executable segments begin; None if it has none.
+/// The linked addresses of an ELF file's sections, as pairs of start and end, and the first address
+/// of its executable segments; None if it has none.
 #[pyfunction]
 pub fn linked_ranges(path: PathBuf, sections: Vec<String>) -> PyResult<(Vec<Range>, Option<u64>)> {
     let elf = ElfFile::read(&path).map_err(raise)?;

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import Design, FaultTimes, Jobs, Scheduled
+from flashpager._engine import Design, FaultTimes, Jobs, ScheduledFault
 from flashpager.judge.fault_times import scheduled
 from flashpager_papers.claim import (
     Claim,
@@ -127,7 +127,7 @@ class HandlerTimes:
             self._found[key] = design.fault_times([walk], downgrades)[0]
         return self._found[key]
 
-    def scheduled(self, schedule: str, walk: int, downgrades: int = 0) -> Scheduled:
+    def scheduled(self, schedule: str, walk: int, downgrades: int = 0) -> ScheduledFault:
         """Return one schedule of such a fault."""
         return scheduled(self.fault(walk, downgrades), schedule)
 

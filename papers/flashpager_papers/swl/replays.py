@@ -11,7 +11,7 @@ from flashpager._engine import Design, Fetch, FlashpagerError, Row, Tlb
 from flashpager_papers.swl.tables import SIZES_KB
 
 if TYPE_CHECKING:
-    from flashpager._engine import _DesignFields
+    from flashpager._engine import DesignFields
 
 #: Our traces, and the paper's traces that they stand for.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}
@@ -194,7 +194,7 @@ def replay(
 def _designs(board: Design) -> dict[Key, Design]:
     tlb = board.tlb
     walking = tlb and Tlb(tlb.sets, tlb.ways, tlb.lookup_ns, PAGE_WALK_NS)
-    variants: dict[str, _DesignFields] = {
+    variants: dict[str, DesignFields] = {
         "": {},
         "page walk": {"tlb": walking},
         "no TLB": {"tlb": None},

@@ -84,7 +84,7 @@ class DesignChange:
 
 
 def _possible(designs: Sequence[Design]) -> Iterator[Design]:
-    return (design.settled() for design in designs if design.refusal() is None)
+    return (design.resolved() for design in designs if design.refusal() is None)
 
 
 def changes(design: Design) -> list[tuple[str, str, Design]]:
@@ -201,7 +201,7 @@ def bites(
 
     """
     tried = changes(design)
-    designs = [design.settled(), *(one for *_, one in tried)]
+    designs = [design.resolved(), *(one for *_, one in tried)]
     frame = explore_designs(traces, designs, progress=progress)
     # The traces of each design, in turn.
     per_design = [frame[place :: len(designs)].to_dicts() for place in range(len(designs))]

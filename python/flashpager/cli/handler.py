@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Design, FaultTimes, FlashpagerError, Handler, Span
+from flashpager._engine import Design, FaultTimes, FlashpagerError, Handler, JobSpan
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted, duration, format_size
 from flashpager.cli import options
@@ -197,7 +197,7 @@ def _microseconds(ns: float) -> str:
     return f"{ns / 1e3:,.2f}"
 
 
-def _place(span: Span) -> str:
+def _place(span: JobSpan) -> str:
     return f"{_microseconds(span.start_ns)} – {_microseconds(span.end_ns)}"
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flashpager import _engine
-from flashpager._engine import Arrangement, FlashpagerError, Recorded, TraceInfo
+from flashpager._engine import Arrangement, FlashpagerError, RecordedTrace, TraceInfo
 from flashpager.base.files import read_text
 from flashpager.base.quantities import counted, counted_si
 from flashpager.cli.console import note
@@ -88,7 +88,7 @@ def note_unknown(trace: Path, order: list[str]) -> None:
         note(f"note: {len(unknown)} of {lines} of the order name nothing placed: {_some(unknown)}")
 
 
-def note_further(further: list[Recorded], noun: str) -> None:
+def note_further(further: list[RecordedTrace], noun: str) -> None:
     """Note the traces of further threads and processes, and how much is in each."""
     for trace in further:
         info = trace.info

@@ -52,8 +52,20 @@ _FOLLOWS = {
     "processor": ("t_read_ns", "t_write_ns", *HANDLER),
 }
 
-#: Columns that earlier versions did not write, with what was so.
-_SINCE = {"count_commands": False, "processor": None}
+#: The bytes of a tag's MAC beside the unit that it authenticates.
+_MAC_HEAD_BYTES = 8
+
+#: Columns that earlier versions did not write, with the values that they stand for.
+_SINCE = {
+    "count_commands": pl.lit(value=False),
+    "processor": pl.lit(None),
+    "mac_bytes": pl.when(pl.col("tag_bytes").is_null())
+    .then(0)
+    .otherwise(
+        pl.col("misses")
+        * (_MAC_HEAD_BYTES + pl.max_horizontal("cache_page_bytes", "codeword_bytes"))
+    ),
+}
 
 #: Rounding is no change for the worse.
 _ROUNDING = 1e-9
@@ -85,9 +97,10 @@ class ResultTable:
         """
         frame, about = table.read(path)
         since = {name: value for name, value in _SINCE.items() if name not in frame.columns}
-        frame = frame.with_columns(
-            pl.lit(value, table.SCHEMA[name]).alias(name) for name, value in since.items()
-        )
+        if "tag_bytes" in frame.columns:
+            frame = frame.with_columns(
+                value.cast(table.SCHEMA[name]).alias(name) for name, value in since.items()
+            )
         missing = [name for name in _NEEDED if name not in frame.columns]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""

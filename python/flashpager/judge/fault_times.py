@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from flashpager import _engine
-from flashpager._engine import Design, FaultTimes, FlashpagerError, Scheduled
+from flashpager._engine import Design, FaultTimes, FlashpagerError, ScheduledFault
 from flashpager.base.quantities import duration, percent, split_list
 
 _MAX_WALK = (1 << 32) - 1
@@ -63,7 +63,7 @@ def parse_schedules(text: str) -> list[str]:
     return [name for name in known if name in names or "all" in names]
 
 
-def scheduled(fault: FaultTimes, name: str) -> Scheduled:
+def scheduled(fault: FaultTimes, name: str) -> ScheduledFault:
     """Return a fault as one schedule handles it."""
     return next(one for one in fault.schedules if one.schedule == name)
 

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from flashpager import _engine
-from flashpager._engine import Design, FaultTimes, Scheduled, Span
+from flashpager._engine import Design, FaultTimes, JobSpan, ScheduledFault
 from flashpager.judge import fault_times as handling
 from flashpager.judge.fault_times import brief
 from flashpager.plots import style
@@ -123,7 +123,9 @@ def _up_to(longest: float | None) -> str:
     return "any" if math.isinf(longest) else f"up to {longest:,}"
 
 
-def _place(rows: _DrawnRows, one: Scheduled, sum_us: float, top: float, end_us: float) -> float:
+def _place(
+    rows: _DrawnRows, one: ScheduledFault, sum_us: float, top: float, end_us: float
+) -> float:
     """Put a schedule's lanes below ``top``; return where they end."""
     saved_us = one.hidden_ns / 1e3
     said = f"{one.schedule}: {brief(one.latency_ns)}"
@@ -154,7 +156,7 @@ def _place(rows: _DrawnRows, one: Scheduled, sum_us: float, top: float, end_us: 
     return top - _GAP
 
 
-def _place_lane(rows: _DrawnRows, spans: Sequence[Span], top: float, end_us: float) -> float:
+def _place_lane(rows: _DrawnRows, spans: Sequence[JobSpan], top: float, end_us: float) -> float:
     """Put a lane's bars below ``top``, the labels that are too wide for theirs above them."""
     outside: list[list[_BarLabel]] = []
     labels: list[tuple[float, str, str, str]] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import Ending, FlashpagerError, Origin, Recorded
+from flashpager._engine import Ending, FlashpagerError, Origin, RecordedTrace
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted
 from flashpager.record import interpreter as told
@@ -20,9 +20,9 @@ class RecordingResult:
     """The result of a recording."""
 
     #: The trace that was written.
-    trace: Recorded
+    trace: RecordedTrace
     #: The traces of further threads and processes.
-    further: list[Recorded]
+    further: list[RecordedTrace]
     interrupted: bool
     #: Empty, or how the program failed.
     failure: str

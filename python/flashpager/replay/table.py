@@ -11,6 +11,7 @@ import polars as pl
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Handler, Ram, Row, RunTime
 from flashpager.base.axes import AXES, SHOWN
+from flashpager.base.counts import COUNTS as _COUNTS
 from flashpager.base.files import appearing_whole
 
 #: The Parquet metadata key under which a table keeps its configuration and version.
@@ -42,14 +43,8 @@ DESIGN_COLUMNS = (
     *("t_read_ns", "t_write_ns", *HANDLER, *_FRONT_COLUMNS, "count_commands"),
 )
 
-#: Counts of a replay; prices do not change them.
-COUNTS = (
-    *("references", "hits", "misses", "false_faults", "reference_bits_set", "loads"),
-    *("prefetches", "prefetches_in_vain", "other_page", "other_buffer", "forward", "backward"),
-    *("column_changes", "bytes_read", "bytes_fetched", "bytes_skipped", "tag_bytes_fetched"),
-    "bytes_written",
-    *("walk", "max_walk", "downgrades", "words", "line_refills", "tlb_misses"),
-)
+#: The counts of a replay that are numbers; prices do not move them.
+COUNTS = tuple(name for name, count in _COUNTS.items() if count.is_number)
 _TIME = (
     *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
     *("lookups_ns", "handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
@@ -90,8 +85,9 @@ def _type(name: str) -> type[pl.DataType]:
     if name in _FLAGS:
         return pl.Boolean
     whole = name in COUNTS or name in _WHOLE or name.endswith("_bytes")
-    counted = (*("frames", "ways", "prefetch_lines", "icache_ways", "tlb_sets", "tlb_ways"),)
-    return pl.UInt64 if whole or name in counted else pl.Float64
+    is_axis = name in AXES and AXES[name].is_size
+    counted = ("frames", "icache_ways", "tlb_sets", "tlb_ways")
+    return pl.UInt64 if whole or is_axis or name in counted else pl.Float64
 
 
 #: The columns with their types.
@@ -131,7 +127,7 @@ def design_of(row: Mapping[str, Any]) -> Design:
     for table, names in _FRONT.items():
         front = {name: row[f"{table}_{name}"] for name in names}
         fields[table] = None if None in front.values() else front
-    if _engine.find_part(row["part"]).is_read_in_place:
+    if Design(part=row["part"]).is_in_place:
         # The line stands there, and such a part has no pages.
         fields["flash_page_bytes"] = None
     design = Design.from_dict(fields)

@@ -1,13 +1,12 @@
 """A design in words: its medium and its cache."""
 
-from flashpager import _engine
 from flashpager._engine import Design, TraceInfo
 from flashpager.base.quantities import counted, format_size, si
 
 
 def is_in_place(part: str) -> bool:
     """Return whether a part is read in place: without loading a page."""
-    return _engine.find_part(part).is_read_in_place
+    return Design(part=part).is_in_place
 
 
 def has_hardware_cache(part: str, ways: int | None) -> bool:
@@ -18,7 +17,7 @@ def has_hardware_cache(part: str, ways: int | None) -> bool:
         ways: the ways of its cache; None for a cache in software.
 
     """
-    return ways is not None and is_in_place(part)
+    return Design(part=part, ways=ways).is_in_hardware
 
 
 def medium(design: Design, flash_page_bytes: int) -> str:

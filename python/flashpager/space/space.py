@@ -23,8 +23,7 @@ _SMALLEST_PAGE = 8
 #: The largest that is tried over a part that has no pages: caches in hardware have lines up to it.
 _LARGEST_LINE = 64
 
-#: Sizes that are no bytes, and the most of them that a design holds.
-_COUNTED = ("ways", "prefetch_lines")
+#: The largest number of things, such as ways, that a design holds.
 _MOST_COUNTED = 2**32 - 1
 
 
@@ -133,7 +132,7 @@ class Space:
             tried = sizes if sizes is not None else self._sizes_in_ram(design)
             designs += [design.replace(cache_bytes=size) for size in tried if size is not None]
             _refuse_too_many(len(designs))
-        designs = [design.settled() for design in designs]
+        designs = [design.resolved() for design in designs]
         checked = [(design, design.refusal()) for design in designs]
         return CheckedDesigns(
             [design for design, reason in checked if reason is None],
@@ -248,7 +247,7 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
         message = f"{axis.name} must be a size or a list of sizes, not {given!r}"
         raise TypeError(message)
     or_none = "; or write none" if axis.may_be_none else ""
-    if axis.name in _COUNTED:
+    if axis.is_count:
         number = int(given) if re.fullmatch("[0-9]{1,10}", str(given)) else 0
         if not 0 < number <= _MOST_COUNTED:
             message = f"{axis.title}: '{given}' is no number from 1 to {_MOST_COUNTED:,}{or_none}"

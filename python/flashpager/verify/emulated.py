@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError
+from flashpager.base.counts import counts_of
 from flashpager.base.installed import pager_sources
 from flashpager.base.quantities import counted as said
 from flashpager.deploy.authentication import Authentication
@@ -20,28 +21,12 @@ from flashpager.verify.cycles import MeasuredPart, parts_of
 from flashpager.verify.nand import NandChip
 from flashpager.verify.runs import DeviceRuns
 
-#: Fields of :class:`Counts` that the firmware counts.
-COUNTS = (
-    "references",
-    "misses",
-    "reference_bits_set",
-    "loads",
-    "prefetches",
-    "other_page",
-    "other_buffer",
-    "forward",
-    "backward",
-    "column_changes",
-    "bytes_fetched",
-    "bytes_skipped",
-    "walk",
-    "max_walk",
-)
-#: Fields of :class:`Counts` that the emulated chip counts.
-COUNTS_OF_CHIP = ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
-#: The same of a device that checks tags, and of its chip.
-TAG_COUNTS = ("tag_bytes_fetched", "mac_bytes")
-TAG_COUNTS_OF_CHIP = ("tag_bytes_fetched",)
+#: Counts of the firmware, and those that its emulated chip has besides.
+COUNTS = counts_of("firmware")
+COUNTS_OF_CHIP = counts_of("chip")
+#: Further counts of firmware that checks tags, and of its chip.
+TAG_COUNTS = counts_of("tagged-firmware")
+TAG_COUNTS_OF_CHIP = counts_of("tagged-chip")
 #: Counters of the firmware have 32 bits.
 _MODULUS = 1 << 32
 

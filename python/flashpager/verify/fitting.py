@@ -158,7 +158,7 @@ class PriceFitting:
         is_random = self._pager.register == "random-column"
         register = "start-column" if is_random else "random-column"
         try:
-            design = self._row.design.replace(register=register, tag_bytes=None).settled()
+            design = self._row.design.replace(register=register, tag_bytes=None).resolved()
             row = _engine.simulate(self._trace.path, [design])[0]
         except FlashpagerError:
             return []

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from flashpager._engine import Design, FlashpagerError, TraceInfo
 from flashpager.base import installed
+from flashpager.base.counts import counts_of
 from flashpager.record import environment
 from flashpager.record.machine_code import find_program
 from flashpager.record.signals import forwarded_signals
@@ -39,15 +40,16 @@ POLICIES = {
 }
 #: An instruction across the end of a page wants two.
 _LEAST_PAGES = 2
-#: Fields of :class:`Counts` that the pager counts. It does not see hits.
-COUNTS = ("misses", "false_faults", "reference_bits_set", "downgrades", "walk", "max_walk")
+#: Counts of the pager. It does not see hits.
+COUNTS = counts_of("process")
 #: Any chip whose pages hold a page: no count is of it.
 _PART = "MT29F4G01ABAFD"
 
 _VARIABLE = "FLASHPAGER_PAGE"
 #: The fields of ``struct page_report`` in runtime/pager/linux/page.h before the reason.
 _FIELDS = (
-    *("state", "error", "code_bytes", *COUNTS),
+    *("state", "error", "code_bytes"),
+    *("misses", "false_faults", "reference_bits_set", "downgrades", "walk", "max_walk"),
     *("data_reads", "straddles", "handler_ns", "outer_ns"),
 )
 _TOLD = struct.Struct(f"<{len(_FIELDS)}Q256sQ")

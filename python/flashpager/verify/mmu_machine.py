@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError, Row, TraceInfo
+from flashpager.base.counts import counts_of
 from flashpager.base.installed import pager_sources
 from flashpager.base.quantities import format_size
 from flashpager.space.setting import is_in_place
@@ -35,24 +36,8 @@ _MEGABYTE = 1 << 20
 _PAGER_BYTES = 4 * _MEGABYTE
 _FRAME_BYTES = 3 * _MEGABYTE
 _RAM_BYTES = 128 * _MEGABYTE
-#: Fields of :class:`Counts` that the handler counts. It does not see hits.
-_COUNTS = (
-    "misses",
-    "false_faults",
-    "reference_bits_set",
-    "downgrades",
-    "walk",
-    "max_walk",
-    "loads",
-    "prefetches",
-    "other_page",
-    "other_buffer",
-    "forward",
-    "backward",
-    "column_changes",
-    "bytes_fetched",
-    "bytes_skipped",
-)
+#: Counts of the fault handler. It does not see hits.
+_COUNTS = counts_of("mmu")
 #: The line between the program's output and the handler's.
 _MARK = "--- pager"
 #: The header of a 32-bit ELF file.
@@ -86,8 +71,7 @@ class MmuMachine:
     ram: int = 0
     #: Counts of its flash chip, each with the fields of :class:`Counts` that it must equal in sum.
     of_chip: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
-        (name, (name,))
-        for name in ("loads", "prefetches", "column_changes", "bytes_fetched", "bytes_skipped")
+        (name, (name,)) for name in counts_of("chip")
     )
     #: Macros of the design.
     macros: tuple[tuple[str, int], ...] = ()

@@ -118,7 +118,7 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
 fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
     let wrong = |what: &str| Error::data(place, format!("{name} = {given} {what}"));
     let kind = match name {
-        "nor" => AxisKind::Text,
+        "nor" => AxisKind::Name,
         "count_commands" | "clip_bus" => {
             return given
                 .as_bool()
@@ -128,16 +128,13 @@ fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
         _ => axis(name)?.kind,
     };
     match (kind, given) {
-        (AxisKind::Text | AxisKind::TextOrNone, Toml::String(text))
-            if text == NONE && (name == "nor" || kind == AxisKind::TextOrNone) =>
-        {
+        (kind, Toml::String(text)) if text == NONE && (name == "nor" || kind.may_be_none()) => {
             Ok(Value::Nothing)
         }
-        (AxisKind::Text | AxisKind::TextOrNone, Toml::String(text)) => {
+        (AxisKind::Name | AxisKind::NameOrNone, Toml::String(text)) => {
             Ok(Value::Text(text.clone()))
         }
-        (AxisKind::Text | AxisKind::TextOrNone, _) => Err(wrong("is not text")),
-        (AxisKind::SizeOrNone, Toml::String(text)) if text == NONE => Ok(Value::Nothing),
+        (AxisKind::Name | AxisKind::NameOrNone, _) => Err(wrong("is not text")),
         (_, Toml::String(_) | Toml::Integer(_)) => size(place, name, given).map(Value::Size),
         _ => Err(wrong("is not a size")),
     }
