@@ -469,7 +469,7 @@ pub fn explore(
             )
         },
     );
-    // What was finished last, also when the rest was interrupted.
+    // The passes that finished last, also if the rest was interrupted.
     hand_over(py)?;
     outcome
 }

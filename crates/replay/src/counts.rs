@@ -1,4 +1,4 @@
-//! What a replay counts.
+//! The counts of a replay.
 //!
 //! [`counts_schema!`] is the one list of counts. It makes the struct [`Counts`] with its
 //! arithmetic and its JSON, and the table [`COUNTS`] that names each count with its unit. The
@@ -142,7 +142,7 @@ impl CountingDevice {
 pub struct Count {
     /// The field, which is also the key in JSON and the column of a table.
     pub name: &'static str,
-    /// What is counted.
+    /// The unit of the count.
     pub unit: &'static str,
     /// The field's documentation: when the count grows.
     pub description: &'static str,
@@ -162,7 +162,7 @@ trait CountValue {
     /// Whether nothing was counted.
     fn is_zero(&self) -> bool;
 
-    /// What was counted after `before`.
+    /// The part of the value that came after `before`.
     fn minus(&self, before: &Self) -> Self;
 }
 
@@ -369,7 +369,7 @@ macro_rules! define_sums {
 }
 
 define_sums! {
-    /// What the host does between two faults, in the units that cost time. The last three are 0
+    /// The host's work between two faults, in the units that cost time. The last three are 0
     /// without an instruction cache.
     Executed {
         /// Bytes executed.
