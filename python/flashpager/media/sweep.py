@@ -32,7 +32,7 @@ class EstimateQuery:
         width_bits: int | None = None,
         loop: CopyLoop | None = None,
     ) -> Estimate:
-        """Estimate it of a part on a host."""
+        """Estimate the operation for a part on a host."""
         return _engine.estimate(
             part,
             host,
@@ -49,17 +49,17 @@ class EstimateQuery:
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """An estimate, and the values of the axes that it is at."""
+    """An estimate, with its values of the swept axes."""
 
     at: Mapping[str, float]
     estimate: Estimate
 
 
 def read_axes(texts: Sequence[str]) -> dict[str, list[float]]:
-    """Read what is to be swept: ``page=512,2K``, ``width=8,16``, ``clock=20,40``.
+    """Read the swept axes with their values: ``page=512,2K``, ``width=8,16``, ``clock=20,40``.
 
     Raises:
-        FlashpagerError: for axes and values that are none.
+        FlashpagerError: if an axis is unknown or a value is invalid.
 
     """
     axes: dict[str, list[float]] = {}
@@ -90,22 +90,22 @@ def sweep(
     """Estimate all combinations of page sizes, data lines and bus clocks.
 
     Args:
-        part: as :func:`flashpager.estimate` takes it.
-        host: its bus's clock and data lines are what ``clock`` and ``width`` change.
+        part: name or file of a part, as in :func:`flashpager.estimate`.
+        host: the host. ``clock`` and ``width`` replace the clock and the data lines of its bus.
         axes: values of ``page`` (bytes), ``width`` (bits) and ``clock`` (MHz).
-        query: the rest of the question.
+        query: the operation and its other parameters.
 
     Returns:
-        estimates, each with what it is ``at``; and why combinations were left out.
+        The estimates with their values of the axes, and the reasons for combinations left out.
 
     Raises:
-        FlashpagerError: if none can be, with the first reason.
+        FlashpagerError: if no combination is possible, with the first reason.
 
     """
     # Layers were measured with one part only.
     host = host.without_measurements()
     loop = host.loop()
-    found, left_out = [], []
+    points, left_out = [], []
     for values in itertools.product(*axes.values()):
         at = dict(zip(axes, values, strict=True))
         try:
@@ -113,7 +113,7 @@ def sweep(
             clocked = host
             if "clock" in at:
                 clocked = host.with_clock(_engine.find_part(part), at["clock"])
-            one = query.of(
+            estimate = query.of(
                 part,
                 clocked,
                 page_bytes=whole.get("page"),
@@ -123,10 +123,10 @@ def sweep(
         except FlashpagerError as error:
             left_out.append(str(error))
             continue
-        found.append(SweepPoint({**at, **whole}, one))
-    if not found:
+        points.append(SweepPoint({**at, **whole}, estimate))
+    if not points:
         raise FlashpagerError(left_out[0])
-    return found, list(dict.fromkeys(left_out))
+    return points, list(dict.fromkeys(left_out))
 
 
 def _whole(axis: str, number: float) -> int:

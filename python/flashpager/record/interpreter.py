@@ -1,4 +1,4 @@
-"""Interpreters that tell themselves which bytes of their image they take."""
+"""Interpreters that write a recorder stream of the bytes that they execute."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from flashpager._engine import Arrangement, FlashpagerError, Placement
 from flashpager.record.request import ProgressFn, RecordRequest, RecordTarget, short
 from flashpager.record.streaming import StreamChannel
 
-#: Names the file into which such a program writes its stream.
+#: Environment variable with the name of the file into which the program writes its stream.
 STREAM = "FLASHPAGER_STREAM"
 
 
@@ -22,13 +22,13 @@ def target(request: RecordRequest) -> RecordTarget:
 
     """
     name, *arguments = request.command
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         message = f"{name}: no such program"
         raise FlashpagerError(message)
-    program = str(short(Path(found).absolute()))
-    recorder = StreamingInterpreter([found, *arguments])
-    # Its stream names arguments, if they matter.
+    program = str(short(Path(path).absolute()))
+    recorder = StreamingInterpreter([path, *arguments])
+    # The interpreter's stream names its arguments, if they matter.
     return RecordTarget(recorder, program, [], Placement.of_methods(Arrangement()))
 
 
@@ -43,11 +43,11 @@ class StreamingInterpreter:
         self.channel = StreamChannel()
 
     def version(self) -> str:
-        """Return ours: the stream tells what it is of."""
+        """Return our version; the stream itself names the interpreter."""
         return _engine.version()
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """Start the program; return its process."""
+        """Start the program. Return its process."""
         return self.channel.started(
             lambda _pipe, _tail: self.command, lambda pipe, _tail: {STREAM: f"/dev/fd/{pipe}"}
         )
@@ -55,5 +55,5 @@ class StreamingInterpreter:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; return whether the program said that it is the end."""
+        """Read the stream to its end. Return True if the program has marked the end."""
         return self.channel.read(recording, progress)

@@ -1,4 +1,4 @@
-"""Many designs on one trace or several, cell by cell."""
+"""Replays of one trace or several through many designs, cell by cell."""
 
 import errno
 import hashlib
@@ -18,7 +18,7 @@ from flashpager.replay.cells import Cell, CellRowsFn, cells_of
 from flashpager.replay.cluster import run_on_cluster
 from flashpager.space.space import Space
 
-#: Names of kept cells, whole or not.
+#: File names of kept cells, complete or partial.
 _KEPT_NAME = re.compile(r"\.?[0-9a-f]{32}\.parquet(\.partial)?")
 
 #: Progress callback: (cells done, cells in all). A running cell counts by its share done.
@@ -33,26 +33,26 @@ def explore(
     keep: Path | None = None,
     cluster: str | None = None,
 ) -> pl.DataFrame:
-    """Replay traces through all designs of a space that can be.
+    """Replay traces through all possible designs of a space.
 
     >>> explore(trace, Space(cache_bytes="1K,2K", policy="all")).sort("time_ns").head(3)
 
     Args:
         traces: traces with different names.
-        space: the designs. Those that cannot be are left out (:meth:`Space.designs` tells why).
+        space: the designs. Impossible ones are left out (:meth:`Space.designs` has the reasons).
         progress: callback: (cells done, cells in all); a running cell counts by its share done.
-        keep: a folder for finished cells. What lies in it from an interrupted call is not
-            computed again; it is removed at the end.
-        cluster: ``local``, or the address of a Dask scheduler, as ``tcp://host:8786``; without it
-            all cores of this machine are used.
+        keep: a folder for finished cells. Cells that an interrupted call left in it are not
+            computed again. The folder is removed at the end.
+        cluster: ``local``, or the address of a Dask scheduler, such as ``tcp://host:8786``. If
+            None, all cores of this machine are used.
 
     Returns:
-        One row a design and trace, in the order of the space, with the columns of
+        One row for each design and trace, in the order of the space, with the columns of
         :data:`flashpager.replay.table.SCHEMA`.
 
     Raises:
-        FlashpagerError: if no design can be, or a trace cannot be read.
-        TypeError: for anything else than traces and a space.
+        FlashpagerError: if no design is possible, or a trace cannot be read.
+        TypeError: if the arguments are not traces and a space.
 
     """
     traces = check_traces(traces, "explore")
@@ -63,10 +63,10 @@ def explore(
         message = "there is no trace to explore"
         raise FlashpagerError(message)
     designs = space.possible_designs().possible
-    found = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
+    frame = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
     if keep:
         forget(keep)
-    return found
+    return frame
 
 
 def explore_designs(
@@ -79,7 +79,7 @@ def explore_designs(
 ) -> pl.DataFrame:
     """Replay designs that are known to be possible, as :func:`explore` does.
 
-    Kept cells stay until :func:`forget` is called, when the result is safe.
+    Kept cells stay until :func:`forget` is called, which should follow once the result is saved.
     """
     _refuse_same_names(traces)
     cells = [cell for trace in traces for cell in cells_of(trace, designs)]
@@ -93,24 +93,24 @@ def explore_designs(
         else:
             pieces[id(cell)] = piece
 
-    def found(cell: Cell, piece: pl.DataFrame) -> None:
+    def finish(cell: Cell, piece: pl.DataFrame) -> None:
         pieces[id(cell)] = piece
         if kept:
             kept.add(cell, piece)
         if progress:
             progress(len(pieces), len(cells))
 
-    def under_way(share: float) -> None:
+    def report_running(share: float) -> None:
         if progress:
             progress(len(pieces) + share, len(cells))
 
-    under_way(0)
+    report_running(0)
     if cluster is not None and todo:
-        run_on_cluster(cluster, todo, found)
+        run_on_cluster(cluster, todo, finish)
     elif todo:
-        _run_here(todo, found, under_way)
+        _run_here(todo, finish, report_running)
     order = [place for cell in cells for place in cell.places]
-    # Cells of one trace stand together; within it the space's order is restored.
+    # Rows are sorted by trace, and within a trace by the order of the space.
     whole = pl.concat([pieces[id(cell)] for cell in cells])
     number = [index for index, trace in enumerate(traces) for _ in designs]
     key = pl.DataFrame({"_trace": number, "_place": order})
@@ -123,14 +123,16 @@ def forget(keep: Path) -> None:
 
 
 def _refuse_same_names(traces: Sequence[Trace]) -> None:
-    """Refuse traces of the same name, whose rows could not be told apart."""
+    """Refuse traces of the same name, whose rows could not be distinguished."""
     names = [trace.name for trace in traces]
     if len(set(names)) < len(names):
         message = f"traces must have different names, not {', '.join(names)}"
         raise FlashpagerError(message)
 
 
-def _run_here(cells: Sequence[Cell], found: CellRowsFn, under_way: Callable[[float], None]) -> None:
+def _run_here(
+    cells: Sequence[Cell], finish: CellRowsFn, report_running: Callable[[float], None]
+) -> None:
     by_trace: dict[int, list[Cell]] = {}
     for cell in cells:
         by_trace.setdefault(id(cell.trace), []).append(cell)
@@ -146,12 +148,12 @@ def _run_here(cells: Sequence[Cell], found: CellRowsFn, under_way: Callable[[flo
             cell_of: list[Cell] = cell_of,
             name: str = trace.name,
         ) -> None:
-            # Those of one cell.
+            # All rows belong to one cell. Without rows this is a progress report.
             if not rows:
-                under_way(finished % 1)
+                report_running(finished % 1)
                 return
             cell = cell_of[rows[0][0]]
-            found(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
+            finish(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
 
         _engine.explore(trace.path, designs, take, warm_up=trace.info.warm_up)
 
@@ -171,15 +173,15 @@ class CellStoreError(FlashpagerError):
 
 
 class CellStore:
-    """Finished cells in a folder, found again by all that their rows depend on."""
+    """Finished cells in a folder, named by a hash of everything that their rows depend on."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, which need not be there yet."""
+        """Use a folder, which need not exist yet."""
         self._folder = folder
         self._digests: dict[Path, str] = {}
 
     def find(self, cell: Cell) -> pl.DataFrame | None:
-        """Return the rows of a cell finished before, if they are there whole."""
+        """Return the rows of a finished cell, or None if they are missing or damaged."""
         path = self._path(cell)
         if not path.is_file():
             return None
@@ -206,10 +208,10 @@ class CellStore:
                 temporary.unlink()
 
     def remove(self) -> None:
-        """Forget all cells."""
+        """Remove all cells, and the folder if nothing else is in it."""
         if not self._folder.is_dir():
             return
-        # Whatever else is in it is not ours.
+        # Other files in the folder are not ours.
         for path in self._folder.iterdir():
             if _KEPT_NAME.fullmatch(path.name):
                 path.unlink(missing_ok=True)
@@ -224,7 +226,7 @@ class CellStore:
             "name": cell.trace.name,
             "warm_up": cell.trace.info.warm_up.as_dict(),
             "designs": [design.as_dict() for design in cell.designs],
-            # A part may be a file that changes meanwhile.
+            # A part may be a file that is changed between two calls.
             "parts": [_engine.find_part(name).as_dict() for name in sorted(filter(None, parts))],
         }
         text = json.dumps(about, sort_keys=True)

@@ -1,13 +1,13 @@
 /*
  * The cycles of each job of a firmware with the pager, in simavr
  *
- * The program counter tells the job: by the functions in the firmware's table of symbols, and by labels
- * between instructions, which take no cycle and no byte. The job of a function has the cycles of all that
- * it calls, unless that has a job of its own. Labels come from FP_PAGER_JOB_DONE() and
- * FP_PAGER_STEP_DONE() in the pager, and from AVR_JOB() of marks.h in a program.
+ * The program counter determines the job: by the functions in the firmware's symbol table, and by labels
+ * between instructions, which take no cycle and no byte. A called function belongs to its caller's job,
+ * unless it has a job of its own. Labels come from FP_PAGER_JOB_DONE() and FP_PAGER_STEP_DONE() in the
+ * pager, and from AVR_JOB() of marks.h in a program.
  *
- * The report has several parts, one after another, with faults grouped by their operations: so prices can
- * be fitted to one part and compared with another.
+ * The report has several parts, one after another, in which faults are grouped by their operations. So
+ * prices can be fitted to one part and compared with another.
  */
 #ifndef FLASHPAGER_AVR_JOBS_H
 #define FLASHPAGER_AVR_JOBS_H
@@ -25,7 +25,7 @@ enum job {
     JOB_PROGRAM,
     JOB_READ,   /* taking bytes from windows */
     JOB_LOOKUP, /* opening a window: finding the frame of its page */
-    JOB_FAULT,  /* the parts of a fault that are none of the following */
+    JOB_FAULT,  /* a fault, without the following jobs */
     JOB_SEARCH,
     JOB_COMMAND,
     JOB_WAIT,
@@ -95,7 +95,7 @@ static struct {
         uint16_t sp;
         enum job job;
     } frames[JOB_DEPTH];
-    unsigned depth; /* of the topmost */
+    unsigned depth; /* index of the topmost frame */
     uint64_t cycles[JOBS];
     unsigned part;
     uint64_t hits;
@@ -105,8 +105,8 @@ static struct {
     unsigned turn_depth; /* 0 for none */
     uint8_t is_fault;
     uint64_t before[JOBS];
-    struct nand_counts asked;
-    struct job_class now;
+    struct nand_counts nand_before;
+    struct job_class current;
 } jobs;
 
 static void job_add(const elf_firmware_t *firmware, int is_label)
@@ -137,7 +137,7 @@ static void job_add(const elf_firmware_t *firmware, int is_label)
     }
 }
 
-/* Of two marks at one address, the function comes before the label. */
+/* Adds the marks. If a function and a label have the same address, the function comes first. */
 static void jobs_begin(avr_t *avr, const elf_firmware_t *firmware)
 {
     jobs.avr = avr;
@@ -169,16 +169,16 @@ static void job_turn_ends(void)
         jobs.hits++;
         return;
     }
-    jobs.now.loads = nand.counts.loads - jobs.asked.loads;
-    jobs.now.column_changes = nand.counts.column_changes - jobs.asked.column_changes;
-    jobs.now.skipped = nand.counts.bytes_skipped - jobs.asked.bytes_skipped;
-    jobs.now.fetched = nand.counts.bytes_fetched - jobs.asked.bytes_fetched;
-    while (found < jobs.classes + jobs.classes_count && !job_same(found, &jobs.now))
+    jobs.current.loads = nand.counts.loads - jobs.nand_before.loads;
+    jobs.current.column_changes = nand.counts.column_changes - jobs.nand_before.column_changes;
+    jobs.current.skipped = nand.counts.bytes_skipped - jobs.nand_before.bytes_skipped;
+    jobs.current.fetched = nand.counts.bytes_fetched - jobs.nand_before.bytes_fetched;
+    while (found < jobs.classes + jobs.classes_count && !job_same(found, &jobs.current))
         found++;
     if (found == jobs.classes + jobs.classes_count) {
         if (jobs.classes_count == JOB_CLASSES)
             stop("too many kinds of faults");
-        *found = jobs.now;
+        *found = jobs.current;
         jobs.classes_count++;
     }
     found->faults++;
@@ -188,7 +188,7 @@ static void job_turn_ends(void)
 
 static void job_enter(enum job job)
 {
-    /* This is a loop to the function's first instruction, or a jump in place of a call. */
+    /* With an unchanged stack pointer, this is a loop to the function's first instruction, or a tail call. */
     if (jobs.depth && job_sp() == jobs.frames[jobs.depth].sp) {
         jobs.frames[jobs.depth].job = job;
         return;
@@ -201,8 +201,8 @@ static void job_enter(enum job job)
     if (job == JOB_LOOKUP && !jobs.turn_depth) {
         jobs.turn_depth = jobs.depth;
         jobs.is_fault = 0;
-        jobs.asked = nand.counts;
-        memset(&jobs.now, 0, sizeof(jobs.now));
+        jobs.nand_before = nand.counts;
+        memset(&jobs.current, 0, sizeof(jobs.current));
         memcpy(jobs.before, jobs.cycles, sizeof(jobs.before));
     }
     if (job == JOB_FAULT)
@@ -215,7 +215,7 @@ static void job_arrive(uint32_t address)
         if (jobs.marks[i].address != address)
             continue;
         if (jobs.marks[i].symbol == -1)
-            jobs.now.walk++;
+            jobs.current.walk++;
         else if (job_symbols[jobs.marks[i].symbol].is_label)
             jobs.frames[jobs.depth].job = job_symbols[jobs.marks[i].symbol].job;
         else
@@ -241,8 +241,8 @@ static int jobs_run(void)
     return state;
 }
 
-/* Prints a part, and begins the next. */
-static void jobs_tell(void)
+/* Prints a part of the report, and begins the next. */
+static void jobs_print(void)
 {
     const unsigned part = jobs.part++;
     printf("hits_%u %llu\n", part, (unsigned long long)jobs.hits);

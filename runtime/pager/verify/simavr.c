@@ -60,7 +60,7 @@ static uint8_t has_more(avr_t *avr, avr_io_addr_t address, void *context)
     (void)address;
     (void)context;
     if (fit_runs && served == fit_runs * 8)
-        jobs_tell();
+        jobs_print();
     if (byte != EOF)
         ungetc(byte, runs);
     avr->data[GPIOR1] = byte != EOF;
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
                "chip_bytes_skipped %u\nchip_tag_bytes_fetched %u\n",
                nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
                nand.counts.bytes_skipped, nand.counts.spare_bytes_fetched);
-    jobs_tell();
+    jobs_print();
     printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
     return 0;
 }

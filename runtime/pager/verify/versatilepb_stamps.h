@@ -1,5 +1,5 @@
 /*
- * Stamps of when each job of the handler begins and ends, by the counter of a Versatile PB
+ * Time stamps at the begin and end of each job of the handler, from the counter of a Versatile PB
  *
  * A stamp is a value of the 24 MHz counter, stored in the last 16 KB of the pager's memory, which the
  * linker's script keeps free. It always takes four instructions, of which the second one reads the
@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /* Points in time that the jobs of mmu/flashpager_mmu.h do not distinguish. */
-#define STAMP_COMMAND 6 /* the load has been asked for */
-#define STAMP_FETCH 7   /* the first byte is to come */
-#define STAMP_BEGIN 8   /* the fault */
+#define STAMP_COMMAND 6 /* after the command for the load */
+#define STAMP_FETCH 7   /* before the first byte is fetched */
+#define STAMP_BEGIN 8   /* at the fault */
 
 #define COUNTER (*(const volatile uint32_t *)0x1000005cu)
 #define STAMPS ((const volatile uint32_t *)0x003fc000u)

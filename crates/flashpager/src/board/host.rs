@@ -95,7 +95,7 @@ impl BoardHost {
 
     /// The layers with a known rate in this direction.
     fn layers(&self, direction: Direction) -> Vec<Layer> {
-        let of = |layer: &LayerRates| {
+        let layer = |layer: &LayerRates| {
             let (rate, share) = match direction {
                 Direction::Read => (layer.read_kb_s, layer.read_share),
                 Direction::Write => (layer.write_kb_s, layer.write_share),
@@ -104,7 +104,7 @@ impl BoardHost {
             let is_known = bytes_per_s.is_some() || share.is_some();
             is_known.then(|| Layer { name: layer.name.clone(), share, bytes_per_s })
         };
-        self.layers.iter().filter_map(of).collect()
+        self.layers.iter().filter_map(layer).collect()
     }
 
     /// The loop of the driver's code; `None` without code.
@@ -143,7 +143,7 @@ impl BoardHost {
         })
     }
 
-    /// The same host with another clock of its bus.
+    /// Copies the host, with another bus clock.
     ///
     /// # Errors
     /// A clock that is no frequency.
@@ -151,12 +151,12 @@ impl BoardHost {
         let (cycles, width_bits) =
             self.bus.map_or((1, part.width_bits.value), |bus| (bus.cycles, bus.width_bits));
         let bus = Bus { clock_mhz, cycles, width_bits };
-        // Parsed from text, so that it is refused like a bus that a person wrote.
+        // Parsed from text, so that an impossible bus is refused as in a board file.
         let bus = Some(bus.to_string().parse()?);
         Ok(Self { bus, peripheral: None, ..self.clone() })
     }
 
-    /// The same host without the rates measured through its layers, which hold for one part only.
+    /// Copies the host without the rates measured through its layers, which hold for one part only.
     pub fn without_measurements(&self) -> Self {
         let mut host = self.clone();
         for layer in &mut host.layers {
@@ -166,16 +166,16 @@ impl BoardHost {
     }
 }
 
-/// A disassembled loop as an estimate needs it. Constants beside the code are read from the instruction
-/// memory, which has no price.
+/// Converts a disassembled loop for an estimate. Constants next to the code are read from the
+/// instruction memory, which has no price.
 fn software(counted: &CopyLoop, direction: Direction) -> Result<Software> {
     if counted.direction != direction {
-        let (does, wanted) = match direction {
+        let (actual, required) = match direction {
             Direction::Write => ("reads from", "writes to"),
             Direction::Read => ("writes to", "reads from"),
         };
         return Err(Error::design(format!(
-            "the loop of {} {does} the data port; the operation needs a function that {wanted} it",
+            "the loop of {} {actual} the data port; the operation needs a function that {required} it",
             counted.function
         )));
     }
@@ -217,7 +217,7 @@ pub fn estimate_on(
     spec: EstimateSpec,
     counted: Option<CopyLoop>,
 ) -> Result<BoardEstimate> {
-    let what = match &spec.operation {
+    let kind = match &spec.operation {
         Some(name) => name.parse()?,
         None => {
             let part = part::find(&spec.part)?;
@@ -228,9 +228,9 @@ pub fn estimate_on(
         Some(counted) => Some(counted),
         None => host.copy_loop()?,
     };
-    let direction = if what.writes() { Direction::Write } else { Direction::Read };
+    let direction = if kind.writes() { Direction::Write } else { Direction::Read };
     let host = host.priced(direction, counted.as_ref())?;
-    let operation = Some(what.name().to_owned());
+    let operation = Some(kind.name().to_owned());
     let estimate = estimate(&EstimateSpec { host, operation, ..spec })?;
     Ok(BoardEstimate { estimate, counted })
 }

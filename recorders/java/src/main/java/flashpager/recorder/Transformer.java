@@ -12,38 +12,39 @@ import java.util.Set;
 import org.objectweb.asm.ClassReader;
 
 /**
- * Adds calls of the recorder to classes as they are loaded. If the stack is so short that the JVM
- * cannot even call this, the JVM prints that on standard error, and the class is not reported.
+ * Inserts calls of the recorder into classes when they are loaded. If the stack is so full that the
+ * JVM cannot even call this transformer, the JVM prints that on standard error, and the class is
+ * not reported as left out.
  */
 final class Transformer implements ClassFileTransformer {
     private final Selection selection;
     private final CodeMap map;
     private final Loaders loaders = new Loaders();
 
-    /** Recorded classes by name: other agents may offer a class again. */
+    /** Recorded classes by name, for other agents may transform a class again. */
     private final Map<String, Recorded> recorded = new HashMap<>();
 
     private final Set<String> leftOut = new HashSet<>();
 
     /**
-     * The first classes for which stack or memory did not suffice. They are reported when it does.
+     * The first classes for which stack or memory did not suffice. They are reported later.
      */
     private final Missed[] missed = new Missed[64];
 
     private volatile int missedCount;
-    private volatile int toldCount;
-    private volatile boolean isTelling;
+    private volatile int reportedCount;
+    private volatile boolean isReporting;
 
     /** Not a lambda, which would start the machinery of java.lang.invoke. */
     private final CodeMap.Left left =
             new CodeMap.Left() {
                 @Override
-                public void out(String method, String why) {
-                    leaveOut(method, why);
+                public void out(String method, String reason) {
+                    leaveOut(method, reason);
                 }
             };
 
-    /** A class file with calls, except in its methods that are {@code bare}. */
+    /** A class file with inserted calls, except in its methods that are {@code bare}. */
     private record Recorded(
             WeakReference<ClassLoader> loader, int hash, int first, boolean[] bare) {
         static Recorded of(ClassLoader loader, int hash, int first, List<MethodCode> methods) {
@@ -54,7 +55,7 @@ final class Transformer implements ClassFileTransformer {
             return new Recorded(new WeakReference<>(loader), hash, first, bare);
         }
 
-        /** Removes the blocks of the same methods again. */
+        /** Removes the blocks of those methods that were recorded without blocks before. */
         void strip(List<MethodCode> methods) {
             for (int i = 0; i < bare.length; i++) {
                 if (bare[i]) {
@@ -68,7 +69,7 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** A class that was missed, and why. */
+    /** A class that was missed. */
     private static final class Missed {
         private Module module;
         private ClassLoader loader;
@@ -92,15 +93,15 @@ final class Transformer implements ClassFileTransformer {
             ProtectionDomain domain,
             byte[] bytes) {
         if (internalName == null) {
-            return null; // a class without a name: made by the JDK itself
+            return null; // a class without a name, made by the JDK itself
         }
         try {
             Recorder.pause();
             try {
-                tellMissed();
+                reportMissed();
                 String name = internalName.replace('/', '.');
-                // Does not report the recorder's own needs, and takes no lock for them: the
-                // recorder itself may be waiting for this class, on any thread.
+                // Classes that the recorder itself uses are not reported here, which would take a
+                // lock: the recorder may be waiting for this class, on any thread.
                 return selection.wants(module, loader, name) && Selection.own(loader, name) == null
                         ? record(loader, name, redefined != null, bytes)
                         : null;
@@ -108,7 +109,7 @@ final class Transformer implements ClassFileTransformer {
                 Recorder.resume();
             }
         } catch (StackOverflowError | OutOfMemoryError e) {
-            // Without a call, as there may be no stack for one.
+            // Nothing is called here, as there may be no stack for a call.
             synchronized (missed) {
                 if (missedCount < missed.length) {
                     Missed now = missed[missedCount];
@@ -123,19 +124,19 @@ final class Transformer implements ClassFileTransformer {
     }
 
     /** Reports classes that were missed before, one thread at a time. */
-    private void tellMissed() {
-        if (toldCount == missedCount) {
+    private void reportMissed() {
+        if (reportedCount == missedCount) {
             return;
         }
         synchronized (missed) {
-            if (isTelling) {
+            if (isReporting) {
                 return;
             }
-            isTelling = true;
+            isReporting = true;
         }
         try {
-            while (toldCount < missedCount) {
-                Missed next = missed[toldCount];
+            while (reportedCount < missedCount) {
+                Missed next = missed[reportedCount];
                 String name = next.internalName.replace('/', '.');
                 if (selection.wants(next.module, next.loader, name)
                         && Selection.own(next.loader, name) == null) {
@@ -143,14 +144,17 @@ final class Transformer implements ClassFileTransformer {
                 }
                 next.module = null;
                 next.loader = null;
-                toldCount++;
+                reportedCount++;
             }
         } finally {
-            isTelling = false;
+            isReporting = false;
         }
     }
 
-    /** Whether a loaded class is to be recorded. Reports it if the recorder itself needs it. */
+    /**
+     * Returns true if a loaded class is to be recorded. Reports it as left out if the recorder
+     * itself needs it.
+     */
     boolean selects(Class<?> type) {
         String name = type.getName();
         if (!selection.wants(type.getModule(), type.getClassLoader(), name)) {
@@ -182,22 +186,22 @@ final class Transformer implements ClassFileTransformer {
             }
             CodeMap.Place[] places = map.place(bytes, methods, left);
             while (true) {
-                // Only classes that are known to work are described, and their blocks are numbered
-                // in that order. If another thread's class took these numbers, this one is made
-                // anew.
+                // A class is described after it was instrumented without an error, and its blocks
+                // are numbered in that order. If another thread has taken these numbers meanwhile,
+                // the class is instrumented again.
                 int first = Recorder.blocks();
-                byte[] made = Instrumenter.instrument(file, methods, first);
+                byte[] instrumented = Instrumenter.instrument(file, methods, first);
                 if (Recorder.describe(places, methods, first)) {
                     Recorded now = Recorded.of(loader, hash, first, methods);
                     synchronized (recorded) {
                         recorded.put(name, now);
                     }
-                    return made;
+                    return instrumented;
                 }
             }
         } catch (StackOverflowError | OutOfMemoryError e) {
             throw e;
-        } catch (Throwable e) { // the program runs on, whatever this is
+        } catch (Throwable e) { // the program must run on after any error
             leaveOut(name, reason(e));
             return null;
         }
@@ -210,16 +214,16 @@ final class Transformer implements ClassFileTransformer {
     }
 
     /** Reports once that something is not recorded. */
-    void leaveOut(String what, String why) {
+    void leaveOut(String name, String reason) {
         synchronized (leftOut) {
-            if (leftOut.contains(what)) {
+            if (leftOut.contains(name)) {
                 return;
             }
         }
-        // Reported first, then noted: either may fail, and is tried again then.
-        Recorder.leaveOut(what, why);
+        // The report comes before the note. If either fails, the next call tries both again.
+        Recorder.leaveOut(name, reason);
         synchronized (leftOut) {
-            leftOut.add(what);
+            leftOut.add(name);
         }
     }
 

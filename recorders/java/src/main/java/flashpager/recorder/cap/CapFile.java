@@ -12,12 +12,13 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
 
 /**
- * A CAP file (Java Card Virtual Machine Specification, chapter 6; section numbers are those of
- * 2.2.2): a ZIP of components, of which Header, Directory, Method, and Descriptor or Debug are
- * read. The extended format of 3.1 (several packages, 32-bit offsets) is not supported.
+ * A CAP file of Java Card: a ZIP file of components. The components Header, Directory, Method, and
+ * Descriptor or Debug are read. The format is described in the Java Card Virtual Machine
+ * Specification, chapter 6; section numbers are those of version 2.2.2. The extended format of 3.1
+ * (several packages, 32-bit offsets) is not supported.
  */
 final class CapFile {
-    private static final int MOST = 0xffff;
+    private static final int MAX_COMPONENT_BYTES = 0xffff;
     private static final int EXTENDED_HEADER = 0x80;
 
     final String path;
@@ -31,7 +32,7 @@ final class CapFile {
     /** Bytes of the exception handlers, before the first method. */
     int handlerBytes;
 
-    /** Whether a Debug component gives the names. */
+    /** True if names were read from a Debug component. */
     boolean hasNames;
 
     List<Type> types;
@@ -66,10 +67,10 @@ final class CapFile {
         } catch (IOException | IllegalArgumentException e) {
             throw new CapException(path, e.getMessage() == null ? e.toString() : e.getMessage());
         }
-        // 6.4: component_sizes[], of which the seventh is the Method component's.
-        int said = new Bytes(directory, path, "Directory.cap").skip(12).u2();
-        if (said != file.code.length) {
-            String sizes = file.code.length + " bytes, and " + said + " by its directory";
+        // 6.4: the seventh of component_sizes[] is the Method component's.
+        int listed = new Bytes(directory, path, "Directory.cap").skip(12).u2();
+        if (listed != file.code.length) {
+            String sizes = file.code.length + " bytes, and " + listed + " by its directory";
             throw new CapException(path, "its Method component has " + sizes);
         }
         file.methods = new Bytes(file.code, path, "Method.cap");
@@ -121,7 +122,7 @@ final class CapFile {
         }
         byte[] all;
         try (InputStream in = zip.getInputStream(entry)) {
-            all = in.readNBytes(3 + MOST + 1);
+            all = in.readNBytes(3 + MAX_COMPONENT_BYTES + 1);
         }
         Bytes in = new Bytes(all, path, name + ".cap");
         int tagFound = in.u1();
@@ -130,7 +131,10 @@ final class CapFile {
         }
         int size = in.u2();
         if (size != all.length - 3) {
-            String found = all.length > 3 + MOST ? "more than " + MOST : "" + (all.length - 3);
+            String found =
+                    all.length > 3 + MAX_COMPONENT_BYTES
+                            ? "more than " + MAX_COMPONENT_BYTES
+                            : "" + (all.length - 3);
             throw in.wrong("it says it has " + size + " bytes, and " + found + " follow");
         }
         CRC32 crc = new CRC32();
@@ -141,7 +145,7 @@ final class CapFile {
         return Arrays.copyOfRange(all, 3, all.length);
     }
 
-    /** 6.3. */
+    /** Checks the Header component (6.3). */
     private void checkHeader(byte[] header) throws CapException {
         Bytes in = new Bytes(header, path, "Header.cap");
         if (in.s4() != 0xdecaffed) {
@@ -154,7 +158,7 @@ final class CapFile {
         }
     }
 
-    /** 6.13. */
+    /** Reads types and methods from the Descriptor component (6.13). */
     private void readDescriptor(Bytes in) throws CapException {
         types = new ArrayList<>();
         int count = in.u1();
@@ -214,7 +218,10 @@ final class CapFile {
         }
     }
 
-    /** 6.13, one nibble a type, and four of a class behind each reference. */
+    /**
+     * Decodes a type descriptor (6.13): one nibble for each type, and after each reference type
+     * four nibbles for its class.
+     */
     private static String shape(Bytes in, int table, int offset, boolean isMethod)
             throws CapException {
         in.seek(table).skip(offset);
@@ -255,7 +262,7 @@ final class CapFile {
         };
     }
 
-    /** 6.14. */
+    /** Reads types and methods with their names from the Debug component (6.14). */
     private void readDebug(Bytes in) throws CapException {
         types = new ArrayList<>();
         String[] strings = new String[in.u2()];
@@ -313,8 +320,8 @@ final class CapFile {
     }
 
     /**
-     * 6.9: the header, of two or (ACC_EXTENDED) four bytes, the code, the handlers that lead into
-     * it.
+     * Reads a method's header, which has two bytes or (ACC_EXTENDED) four, its code, and the
+     * exception handlers that begin in it (6.9).
      */
     private void readCode(Method method) throws CapException {
         if (method.codeBytes == 0) {
