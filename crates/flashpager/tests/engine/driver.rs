@@ -15,7 +15,7 @@ struct Target {
     name: &'static str,
     compiler: &'static str,
     options: &'static [&'static str],
-    /// What the engine calls it.
+    /// The engine's name of the architecture.
     architecture: &'static str,
     /// The bytes that it moves at once, at most.
     word: u32,
@@ -102,7 +102,8 @@ fn left_out(tool: &str) {
     file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
 }
 
-/// What `compiler` makes of a source; `None` where it is missing and need not be there.
+/// The object that `compiler` makes of a source; `None` if the compiler is missing and not
+/// required.
 fn made(compiler: &str, options: &[&str], from: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let object = folder.path().join("driver.o");
@@ -151,7 +152,7 @@ fn refusal(object: &[u8], function: &str, port: Option<u64>) -> String {
     error
 }
 
-/// What the compiler of the target of that name makes, where it is installed.
+/// The object that the compiler of the named target makes, if it is installed.
 fn object(target: &str, level: &str) -> Option<Vec<u8>> {
     let target = TARGETS.iter().find(|known| known.name == target).unwrap();
     compiled(target, level)
@@ -205,8 +206,8 @@ fn one_port_access_for_each_byte() {
     });
 }
 
-/// Where less is kept than the port's accesses move, that is what an iteration
-/// moves, in a share for each access that is a power of two.
+/// If less is kept than the accesses to the port move, an iteration moves only that, in equal shares
+/// of the accesses that are powers of two.
 #[test]
 fn bytes_that_are_not_kept_do_not_count() {
     for_all(|target, level, object| {

@@ -7,17 +7,20 @@ use rustc_hash::FxHashMap;
 use crate::profile::windows;
 use crate::sequence::PieceSequence;
 
-/// LLVM's defaults.
+/// Largest number of rounds of exchanges, LLVM's default.
 const ITERATIONS: usize = 40;
-/// So many exchanges are left out, without which two halves may change sides for ever.
+/// Share of the exchanges that are skipped, LLVM's default. Otherwise two halves may exchange sides
+/// without end.
 const SKIPPED: f64 = 0.1;
 
+/// A unit, with the numbers of the windows in which it is executed.
 struct Document {
     unit: u32,
     queries: Vec<u32>,
 }
 
-/// Units that appear in the same windows of `runs` runs come near each other.
+/// Orders units so that those which are executed in the same windows of `runs` runs lie near each
+/// other.
 pub(super) fn order(executed: &[u32], sequences: &[&PieceSequence], runs: usize) -> Vec<u32> {
     let mut queries: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let mut next = 0;
@@ -38,13 +41,13 @@ pub(super) fn order(executed: &[u32], sequences: &[&PieceSequence], runs: usize)
     documents.into_iter().map(|document| document.unit).collect()
 }
 
-/// What it costs to write down the gaps of a query with so many documents on each side.
+/// Returns the cost of encoding the gaps of a query with these numbers of documents on each side.
 fn cost(left: u32, right: u32) -> f64 {
     let part = |count: u32| f64::from(count) * f64::from(count + 1).log2();
     -(part(left) + part(right))
 }
 
-/// What is won by a document of the query that changes from `here` to `there`.
+/// Returns the gain if a document of a query moves from the side `here` to the side `there`.
 fn gain((here, there): (u32, u32)) -> f64 {
     cost(here, there) - cost(here - 1, there + 1)
 }
@@ -64,7 +67,7 @@ fn bisect(documents: &mut [Document], counts: &mut [(u32, u32)], random: &mut Sp
     bisect(right, counts, random);
 }
 
-/// Exchange the documents that win most, pair by pair. Whether any were.
+/// Exchanges the documents with the largest gains, pair by pair. Returns whether there were any.
 fn improve(
     documents: &mut [Document],
     middle: usize,

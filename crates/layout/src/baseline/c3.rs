@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use crate::profile::{Profile, sorted_by};
 use crate::units::Units;
 
-/// Functions are taken from the hottest on; the cluster of each is put behind that of its most
-/// likely caller, unless both are one or would be too large together. In the end the clusters lie
-/// by their density, heat over size.
+/// Orders functions by call-chain clustering. From the hottest function on, the cluster of each is
+/// appended to that of its most likely caller, unless both are the same or would be too large
+/// together. At the end the clusters are sorted by density, heat divided by size.
 pub(super) fn order(
     units: &Units,
     executed: &[u32],
@@ -17,7 +17,7 @@ pub(super) fn order(
     let mut callers: FxHashMap<u32, (f64, u32)> = FxHashMap::default();
     for (&(from, to), &weight) in &profile.called {
         let best = callers.entry(to).or_insert((weight, from));
-        // Of equal ones the first in the image.
+        // Among equal callers, the first in the image counts.
         if weight > best.0 || (weight == best.0 && from < best.1) {
             *best = (weight, from);
         }

@@ -12,24 +12,24 @@ const DISTANCE_POWER: f64 = 0.25;
 const FREQUENCY_SCALE: f64 = 0.25;
 
 struct FunctionChain {
-    /// Places of units.
+    /// Indices of its units.
     units: Vec<usize>,
     bytes: f64,
     samples: f64,
-    /// Chains that it calls or that call it.
+    /// Indices of the chains that it calls or that call it.
     near: Vec<usize>,
 }
 
 struct CdSorter<'a> {
     bytes: &'a [f64],
-    /// By place: (callee, calls).
+    /// Callees of each unit, with the number of calls.
     calls: Vec<Vec<(usize, f64)>>,
     all_samples: f64,
     all_bytes: f64,
 }
 
 impl CdSorter<'_> {
-    /// How likely a page of such a density has left a cache of [`CACHE_ENTRIES`].
+    /// Returns the probability that a page with this density has left a cache of [`CACHE_ENTRIES`].
     fn miss_probability(&self, samples: f64, bytes: f64) -> f64 {
         let in_page = samples / bytes * CACHE_BYTES;
         if in_page >= self.all_samples {
@@ -42,12 +42,12 @@ impl CdSorter<'_> {
         calls * distance.max(0.1).powf(-DISTANCE_POWER)
     }
 
-    /// What is won by `second` right behind `first`.
+    /// Returns the gain of placing `second` directly behind `first`.
     fn gain(&self, first: &FunctionChain, second: &FunctionChain) -> f64 {
         let misses = |samples: f64, bytes: f64| samples * self.miss_probability(samples, bytes);
         let apart = misses(first.samples, first.bytes) + misses(second.samples, second.bytes);
         let together = misses(first.samples + second.samples, first.bytes + second.bytes);
-        // From the first byte of the caller; where in it the call stands is not asked.
+        // Distances are counted from the first byte of the caller, as the place of the call is unknown.
         let mut address = FxHashMap::default();
         let mut at = 0.0;
         for &unit in first.units.iter().chain(&second.units) {
@@ -73,8 +73,9 @@ impl CdSorter<'_> {
     }
 }
 
-/// Chains are merged, always the two that win most: fewer expected misses of a small cache, and
-/// shorter calls. In the end they lie by density. Samples of a unit are its calls, at least one.
+/// Orders functions by cache-directed sort. The two chains with the largest gain are merged: fewer
+/// expected misses of a small cache, and shorter calls. At the end the chains are sorted by
+/// density. Samples of a unit are its calls, at least one.
 pub(super) fn order(units: &Units, executed: &[u32], profile: &Profile) -> Vec<u32> {
     let place: FxHashMap<u32, usize> =
         executed.iter().enumerate().map(|(place, unit)| (*unit, place)).collect();

@@ -1,7 +1,8 @@
-//! Published ways to order functions, each from its paper. None asks a replay.
+//! Published orders of functions, each from its paper. None of them needs a replay.
 //!
-//! All see the same profile. A *call* is a transition from one unit to the first byte of another;
-//! its caller is the unit that was left. What is never executed follows as it lies in the image.
+//! All use the same profile. A *call* is a transition from one unit to the first byte of another;
+//! its caller is the unit that was left. Units that are never executed follow as they lie in the
+//! image.
 
 mod balanced;
 mod c3;
@@ -15,10 +16,10 @@ use crate::profile::{Profile, sorted_by};
 use crate::sequence::PieceSequence;
 use crate::units::Units;
 
-/// A way to order units.
+/// A published order of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Baseline {
-    /// As recorded.
+    /// The recorded order.
     Original,
     /// Most bytes fetched first.
     Heat,
@@ -55,11 +56,11 @@ named! {
 }
 
 impl Baseline {
-    /// The order that it gives. `cluster_bytes` is the most that call-chain clustering puts into
-    /// one cluster, a page in the paper; here the cache.
+    /// Returns the order of `units`. `cluster_bytes` is the largest cluster of call-chain clustering:
+    /// a page in the paper, the cache here.
     ///
     /// # Errors
-    /// None that an order of all executed units could have.
+    /// Those of [`Order::new`], which do not occur for a profile of the same units.
     pub fn order(
         self,
         units: &Units,

@@ -2,14 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-/// Chains are merged along the heaviest edge between them, which is the sum of all calls between
-/// their procedures in either direction. Of the four ways to put two chains together the one is
-/// taken whose procedures at the joint call each other most in the original graph.
+/// Orders procedures as Pettis and Hansen do. Chains are merged along the heaviest edge between
+/// them, the sum of all calls between their procedures in both directions. There are four ways to
+/// join two chains; the procedures at the joint are those that call each other most in the original
+/// graph.
 pub(super) fn order(executed: &[u32], called: &FxHashMap<(u32, u32), f64>) -> Vec<u32> {
     let place: FxHashMap<u32, usize> =
         executed.iter().enumerate().map(|(place, unit)| (*unit, place)).collect();
     let count = executed.len();
-    // The undirected graph, between places.
+    // The undirected graph between indices of units.
     let mut original: FxHashMap<(usize, usize), f64> = FxHashMap::default();
     let mut edges: Vec<FxHashMap<usize, f64>> = vec![FxHashMap::default(); count];
     let mut calls: Vec<_> = called.iter().collect();
@@ -37,7 +38,7 @@ pub(super) fn order(executed: &[u32], called: &FxHashMap<(u32, u32), f64>) -> Ve
         let Some((_, a, b)) = heaviest else { break };
         let (first, second) = (std::mem::take(&mut chains[a]), std::mem::take(&mut chains[b]));
         chains[a] = joined(first, second, between);
-        // The edges of both become those of one.
+        // The merged chain gets the edges of both.
         let of_b: Vec<(usize, f64)> = edges[b].drain().collect();
         edges[a].remove(&b);
         for (other, weight) in of_b.into_iter().filter(|(other, _)| *other != a) {
@@ -46,7 +47,7 @@ pub(super) fn order(executed: &[u32], called: &FxHashMap<(u32, u32), f64>) -> Ve
             *edges[a].entry(other).or_default() += weight;
         }
     }
-    // The paper leaves open where chains without calls between them go: as they lie.
+    // The paper leaves open the order of chains without calls between them: they stay as they lie.
     chains.into_iter().flatten().map(|place| executed[place]).collect()
 }
 

@@ -34,7 +34,7 @@ const LLD: &str = "     VMA      LMA     Size Align Out     In      Symbol
     2588     2588      5dc     4 .rodata
 ";
 
-/// Whether `text` is `pattern`, by the book: `*`, `?` and `[c]`.
+/// Tells in the simplest way whether `text` matches `pattern` with `*`, `?` and `[c]`.
 fn is_matched(pattern: &[char], text: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -74,7 +74,7 @@ fn any_inputs() -> impl Strategy<Value = Vec<InputSection>> {
         let mut inputs = Vec::new();
         for (path, member, name) in all {
             let file = path.join("/") + if member.is_empty() { ".o" } else { ".a" };
-            // What a linker cannot tell apart is refused: see names().
+            // Sections that a linker cannot distinguish are refused by names().
             let quoted = name.replace([' ', '*'], "?");
             if seen.insert((file.clone(), member, quoted)) {
                 inputs.push(InputSection {

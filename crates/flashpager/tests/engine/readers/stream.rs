@@ -80,7 +80,7 @@ fn data_that_is_read_is_no_instruction() {
     let (info, runs) = import_stream(&told).unwrap();
     assert_eq!(runs, [run(0x100, 3), run(0x200, 9), run(0x103, 2)]);
     assert_eq!((info.bytes, info.instructions), (14, Some(2)));
-    // Where nobody tells instructions, they are unknown.
+    // Instructions are unknown if the stream does not have them.
     let (info, _) = import_stream(&stream(&data)).unwrap();
     assert_eq!((info.bytes, info.instructions), (9, None));
 }
@@ -123,7 +123,7 @@ fn blocks_in_doubt_are_counted_where_the_recorder_tells_of_them() {
     assert_says(wrong, &["byte 8", "in_doubt 'many' is no number"]);
 }
 
-/// What a killed program's processors had begun, as `(told_at, address, begun)`.
+/// The pieces that processors of a killed program had begun, as `(reported_at, address, begun)`.
 fn read_killed(written: &[u8], unwritten: &[u8], running: &[[u64; 3]]) -> Vec<Run> {
     let running: Vec<[u64; 4]> =
         running.iter().map(|&[at, address, begun]| [at, address, begun, 0]).collect();

@@ -18,7 +18,7 @@ fn lackey_comes_back_to_a_repeated_instruction_once_too_often() {
     let runs = |text: &str| import(format!("I  ffe,2\n{text}")).unwrap().1;
     let (first, again) = (run(0xffe, 4), run(0x1000, 2));
     assert_eq!(runs(&format!("{turn}{turn}I  1000,2\nI  1002,4")), [first, run(0x1000, 6)]);
-    // What repeats nothing at all is executed, and so is what only jumps to itself.
+    // An instruction that repeats nothing is executed, and so is one that jumps to itself.
     assert_eq!(runs("I  1000,2\nI  1002,4"), [run(0xffe, 8)]);
     assert_eq!(runs("I  1000,2\nI  1000,2\nI  1002,4"), [first, run(0x1000, 6)]);
     // A fault is no end.
@@ -100,7 +100,7 @@ fn a_continued_run_continues_the_executed_run_before_it() {
     }
 }
 
-/// What lackey wrote about `.byte 0xf2; nop`, which processors execute.
+/// Lackey's messages about `.byte 0xf2; nop`, which processors execute.
 const UNKNOWN: &str = "\
 vex amd64->IR: unhandled instruction bytes: 0xF2 0x90 0xB8 0x0
 vex amd64->IR:   PFX.66=0 PFX.F2=1 PFX.F3=0
@@ -170,7 +170,7 @@ fn packed(data: &[u8]) -> [(&'static str, Vec<u8>); 3] {
 fn compressed_text_is_unpacked() {
     for (_, data) in packed(LACKEY.as_bytes()) {
         assert_eq!(import(&data).unwrap().1, lackey_runs());
-        // As several members, and drop by drop.
+        // Several members, and one byte at a time.
         let (front, back) = LACKEY.split_at(60);
         let twice = [front, back].map(|text| packed(text.as_bytes()));
         for (first, second) in twice[0].iter().zip(&twice[1]) {

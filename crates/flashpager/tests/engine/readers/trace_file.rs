@@ -18,7 +18,7 @@ fn a_trace_gives_back_what_was_written() {
         let loaded = MemoryTrace::load(&TraceFile::open(&path).unwrap()).unwrap();
         assert_eq!(runs_of(&loaded).unwrap(), runs);
     }
-    // Nothing else is left behind.
+    // No other file is left behind.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
