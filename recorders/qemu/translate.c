@@ -18,7 +18,7 @@ static void watch_reads(struct qemu_plugin_insn *instruction, uint64_t begun)
     }
 }
 
-/* Moves the watched ranges from where the program was linked to where it runs. */
+/* Moves the watched ranges from the program's linked addresses to those at which it runs. */
 static void place_watched_reads(void)
 {
     uint64_t bias = linked_code == NEVER ? 0 : qemu_plugin_start_code() - linked_code;
@@ -53,7 +53,7 @@ static void count_instruction(struct qemu_plugin_insn *instruction, size_t bytes
     }
 }
 
-/* Copies the first bytes of an instruction. Returns how many. */
+/* Copies the first bytes of an instruction, at most `most`. Returns the number of bytes copied. */
 static size_t first_bytes(const struct qemu_plugin_insn *instruction, unsigned char *bytes,
                           size_t most)
 {
@@ -69,7 +69,7 @@ static size_t first_bytes(const struct qemu_plugin_insn *instruction, unsigned c
     return length;
 }
 
-/* Whether a block is ARM code: one of its first instructions is none of Thumb. */
+/* Returns true if a block is ARM code, since one of its first instructions cannot be a Thumb one. */
 static bool is_arm(const struct qemu_plugin_tb *tb, size_t instructions)
 {
     for (size_t i = 0; i < instructions; i++) {
@@ -83,7 +83,8 @@ static bool is_arm(const struct qemu_plugin_tb *tb, size_t instructions)
     return false;
 }
 
-/* Fills in what depends on a block's last instruction, of ARM or Thumb. Returns its bytes. */
+/* Fills in the fields of a block that depend on its last ARM or Thumb instruction. Returns the length of
+ * that instruction. */
 static size_t examine_arm(struct block *block, const struct qemu_plugin_insn *last,
                           const unsigned char *code, size_t reported, bool is_thumb)
 {
@@ -108,7 +109,7 @@ static size_t examine_arm(struct block *block, const struct qemu_plugin_insn *la
     return reported;
 }
 
-/* Fills in what depends on a block's last instruction, of x86. */
+/* Fills in the fields of a block that depend on its last x86 instruction. */
 static void examine_x86(struct block *block, const unsigned char *code, size_t known)
 {
     /* Prefixes. 0x40 to 0x4f are prefixes on x86-64 only: on i386 they are inc and dec, whose
@@ -126,7 +127,7 @@ static void examine_x86(struct block *block, const unsigned char *code, size_t k
     bool string = first >> 2 == 0x6c >> 2 || (first >= 0xa4 && first <= 0xaf && kind != 0xa8);
     bool stores = kind == 0x6c || kind == 0xa4 || kind == 0xaa;
     block->repeats = repeated && string;
-    /* cmps reads two operands; ins writes once before, to see whether it may. */
+    /* cmps reads two operands; ins first writes once to test whether it may write. */
     block->accesses = kind == 0xa6 || kind == 0x6c ? 2 : 1;
     block->may_return =
         (block->repeats && !stores) || first >> 4 == 7 || first >> 2 == 0xe0 >> 2 ||
@@ -135,7 +136,8 @@ static void examine_x86(struct block *block, const unsigned char *code, size_t k
         (first == 0xff && (second >> 3 & 7) >= 2 && (second >> 3 & 7) <= 5); /* call, jmp */
 }
 
-/* Fills in what depends on a block's last instruction. Returns the bytes that it has. */
+/* Fills in the fields of a block that depend on its last instruction. Returns the length of that
+ * instruction. */
 static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, bool is_thumb)
 {
     unsigned char code[16] = { 0 };
@@ -160,7 +162,7 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
     }
 }
 
-/* Puts the META record into the stream that needs a running processor, once. */
+/* Writes the META record start_code once; it needs a running processor. */
 static void report_start(void)
 {
     if (!start_is_reported) {
@@ -188,7 +190,7 @@ static void instrument(struct block *block, struct qemu_plugin_tb *tb)
     }
     size_t last_bytes = qemu_plugin_insn_size(last);
     if (last_bytes == 0) {
-        /* A call of the kernel that QEMU executes itself: no code at all. */
+        /* A call of a kernel helper that QEMU executes itself, without any guest code. */
         instructions--;
     } else {
         last_bytes = examine_last(block, last, is_thumb);

@@ -1,4 +1,4 @@
-/* Mounts of bytes that no store wrote, or that were changed since. */
+/* Mounts of random bytes, and of stores that were changed afterwards. */
 #include "fuzz_mount.h"
 #include "rig.h"
 
@@ -23,7 +23,7 @@ static void random_bytes(void)
     }
 }
 
-/* Makes the medium of a store after some calls. */
+/* Copies the medium of a store after some random calls. */
 static void make_image(uint8_t *image, uint64_t seed, bool weak)
 {
     const struct rig_shape shape = {

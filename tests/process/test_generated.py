@@ -1,7 +1,7 @@
-"""Recorders held against programs whose execution is known by construction, to the last byte.
+"""Recordings of generated programs, whose execution is known to the last byte.
 
-`FLASHPAGER_TEST_ROUNDS` draws that many programs of each architecture instead of a few, and
-`FLASHPAGER_TEST_SEED` begins at another seed; a failure names the seed to repeat.
+`FLASHPAGER_TEST_ROUNDS` is the number of programs of each architecture, and `FLASHPAGER_TEST_SEED`
+the seed of the first one. A failure names the seed that repeats it.
 """
 
 import os
@@ -37,8 +37,8 @@ ROUNDS = int(os.environ.get("FLASHPAGER_TEST_ROUNDS", "8"))
 FIRST_SEED = int(os.environ.get("FLASHPAGER_TEST_SEED", "0"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + ROUNDS)
 
-#: Valgrind holds back what it tells of the last instructions before a fault, and looks at no
-#: store into a program's own text.
+#: Pieces that lackey does not record exactly: Valgrind does not report the last instructions before
+#: a fault, and ignores stores into a program's own text.
 NOT_FOR_LACKEY = frozenset({"fault", "escape", "beyond", "patch"})
 
 
@@ -48,47 +48,46 @@ def _failures(
     check: Callable[[Generated], str],
     without: frozenset[str] = frozenset(),
 ) -> str:
-    """Check programs of all seeds; return what is wrong with the first that fails, and how many."""
+    """Check programs of all seeds. Describe the first failure and name all failing seeds."""
     need(*words.tools)
-    wrong = {}
+    failures = {}
     for seed in SEEDS:
-        made = generate(words, seed, folder, without)
-        found = check(made)
-        if found:
-            wrong[seed] = found
-    if not wrong:
+        failure = check(generate(words, seed, folder, without))
+        if failure:
+            failures[seed] = failure
+    if not failures:
         return ""
-    seed, first = next(iter(wrong.items()))
+    seed, first = next(iter(failures.items()))
     return (
-        f"{len(wrong)} of {len(SEEDS)} programs, seeds {', '.join(map(str, wrong))}; "
+        f"{len(failures)} of {len(SEEDS)} programs, seeds {', '.join(map(str, failures))}; "
         f"FLASHPAGER_TEST_SEED={seed} FLASHPAGER_TEST_ROUNDS=1 repeats the first:\n{first}"
     )
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 class TestByConstruction:
-    """Programs without a library: what they execute follows from how they were made."""
+    """Programs without a library, whose executed instructions the generator predicts."""
 
     def test_single_steps(self, tmp_path: Path, name: str) -> None:
-        """An emulator that executes one instruction after the other agrees with construction."""
+        """An emulator that single-steps executes the predicted instructions."""
         words = ARCHITECTURES[name]()
 
-        def check(made: Generated) -> str:
-            if "fork" in made.features:
+        def check(generated: Generated) -> str:
+            if "fork" in generated.features:
                 # The child writes into the same log.
                 return ""
-            stepped = oracles.single_stepped(made, words.command(made.program))
-            return oracles.compare_addresses(made, stepped)
+            stepped = oracles.single_stepped(generated, words.command(generated.program))
+            return oracles.compare_addresses(generated, stepped)
 
         assert not _failures(words, tmp_path, check)
 
     def test_qemu(self, tmp_path: Path, name: str) -> None:
-        """Our plugin records exactly that."""
+        """Our QEMU plugin records exactly the predicted instructions."""
         words = ARCHITECTURES[name]()
         assert not _failures(
             words,
             tmp_path,
-            lambda made: oracles.differences(words, made, "qemu"),
+            lambda generated: oracles.differences(words, generated, "qemu"),
         )
 
 
@@ -96,38 +95,38 @@ class TestNative:
     """The other recorders of programs of this machine."""
 
     def test_lackey(self, tmp_path: Path) -> None:
-        """Valgrind's lackey records the same, but for faults and stores into code."""
+        """Valgrind's lackey records the predicted instructions, except with NOT_FOR_LACKEY."""
         need("valgrind")
         words = X86OfValgrind()
         assert not _failures(
             words,
             tmp_path,
-            lambda made: oracles.differences(words, made, "lackey"),
+            lambda generated: oracles.differences(words, generated, "lackey"),
             NOT_FOR_LACKEY,
         )
 
     def test_step(self, tmp_path: Path) -> None:
-        """The processor itself, one instruction after the other."""
+        """Our stepper, on the processor itself, records exactly the predicted instructions."""
         words = X86()
         assert not _failures(
             words,
             tmp_path,
-            lambda made: oracles.differences(words, made, "step"),
+            lambda generated: oracles.differences(words, generated, "step"),
         )
 
 
 class TestThreads:
-    """Threads, a library loaded late, jumps out of handlers: as often as stepping says."""
+    """Programs with threads, a library loaded late, and jumps out of handlers."""
 
     @pytest.mark.parametrize("name", TARGETS)
     def test_qemu(self, tmp_path: Path, name: str) -> None:
-        """Our plugin counts each instruction of the program and of the library so often."""
+        """Our QEMU plugin counts each instruction as often as single-stepping does."""
         need(*TARGETS[name].tools)
         for seed in SEEDS[: max(1, ROUNDS // 8)]:
             assert not differences(TARGETS[name], seed, tmp_path, "qemu")
 
     def test_step(self, tmp_path: Path) -> None:
-        """So does the processor."""
+        """Our stepper counts each instruction as often as single-stepping does."""
         need(*TARGETS["x86-64"].tools)
         for seed in SEEDS[: max(1, ROUNDS // 8)]:
             assert not differences(TARGETS["x86-64"], seed, tmp_path, "step")

@@ -1,4 +1,4 @@
-"""Nothing of the user's is lost, and programs run as they are called."""
+"""Tests that no file of the user is lost, and that recorded programs run as usual."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ int main(void) { execl("/bin/true", "true", (char *)0); return 1; }
 
 
 def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
-    """An output that is an input is refused, whatever name it goes by."""
+    """An output that is also an input is refused, under any name or link."""
     trace = import_csv(tmp_path, "0,64\n", "a.trace")
     csv = tmp_path / "a.csv"
     csv.write_text("offset,length\n0,64\n", encoding="ascii")
@@ -46,7 +46,7 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_export_appends_to_standard_output(tmp_path: Path) -> None:
-    """Standard output is written to, not opened anew."""
+    """An export to standard output appends to a file that is already open."""
     trace = import_csv(tmp_path, "0,64\n", "a.trace")
     kept = tmp_path / "all.csv"
     kept.write_text("before\n", encoding="ascii")
@@ -58,7 +58,7 @@ def test_export_appends_to_standard_output(tmp_path: Path) -> None:
 
 
 def test_export_into_a_closed_pipe(tmp_path: Path) -> None:
-    """Whoever has seen enough is not complained to."""
+    """An export prints no error if its reader closes the pipe early."""
     trace = import_csv(tmp_path, "0,64\n" * 200_000, "a.trace")
     done = subprocess.run(
         ["sh", "-c", f"'{COMMAND}' trace export '{trace}' -o - | head -n 1"],
@@ -70,7 +70,7 @@ def test_export_into_a_closed_pipe(tmp_path: Path) -> None:
 
 
 def test_a_program_sees_the_name_it_was_called_by(tmp_path: Path) -> None:
-    """Links are not resolved: busybox and xzcat look at their own names."""
+    """A link to a program is not resolved, since busybox and xzcat depend on their own names."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "real", _NAME)
     (tmp_path / "alias").symlink_to(program)
@@ -80,7 +80,7 @@ def test_a_program_sees_the_name_it_was_called_by(tmp_path: Path) -> None:
 
 
 def test_a_signal_without_a_name(tmp_path: Path) -> None:
-    """Real-time signals have numbers only."""
+    """A program that ends by a real-time signal, which has no name, is recorded."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "rt", _REAL_TIME)
     flashpager("record", "-o", tmp_path / "t.trace", "--", program)
@@ -89,7 +89,7 @@ def test_a_signal_without_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("recorder", TOOLS)
 def test_a_program_that_becomes_another(tmp_path: Path, recorder: str) -> None:
-    """What runs behind exec is not recorded, and the trace says that its end was not seen."""
+    """A program after exec is not recorded, and the trace says that it ended by exec."""
     need(*TOOLS[recorder])
     program = compile_with("gcc", tmp_path, "exec", _EXEC, *kind_for(recorder))
     flashpager("record", "--recorder", recorder, "-o", tmp_path / "t.trace", "--", program)
@@ -116,7 +116,7 @@ def test_an_ignored_interrupt_still_interrupts(tmp_path: Path) -> None:
 
 
 def test_lackey_places_no_part_of_valgrind(tmp_path: Path) -> None:
-    """Both recorders lay the same libraries out alike."""
+    """The traces of both recorders have the same libraries, none of them Valgrind's."""
     need("qemu-x86_64", "valgrind")
     program = compile_with("gcc", tmp_path, "name", _NAME)
     placed = {}
@@ -129,14 +129,14 @@ def test_lackey_places_no_part_of_valgrind(tmp_path: Path) -> None:
 
 
 def test_nothing_asked_is_answered_with_help() -> None:
-    """The help keeps its lines."""
+    """Without arguments the help is printed, with its line breaks."""
     done = flashpager(code=2)
     assert "Commands:\n" in done.err
     assert "record" in done.err
 
 
 def test_a_finished_recording_leaves_only_the_trace(tmp_path: Path) -> None:
-    """No partial file, no reserve."""
+    """A finished recording leaves neither a partial file nor the reserve."""
     need("qemu-x86_64")
     program, _ = x86_loop(tmp_path)
     before = set(tmp_path.iterdir())
@@ -145,7 +145,7 @@ def test_a_finished_recording_leaves_only_the_trace(tmp_path: Path) -> None:
 
 
 def test_a_trace_to_standard_output(tmp_path: Path) -> None:
-    """It is the same trace; what the program prints goes to standard error."""
+    """A trace on standard output equals that in a file; the program prints to standard error."""
     need("qemu-x86_64")
     program, _ = x86_loop(tmp_path)
     done = process("record", "-o", "-", "--", program)

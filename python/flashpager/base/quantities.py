@@ -30,7 +30,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def format_size(size: int) -> str:
-    """Write a size as :func:`parse_size` reads it, as short as it can be exact."""
+    """Write a size exactly, with the largest unit that divides it; :func:`parse_size` reads it."""
     for unit in ("G", "M", "K"):
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
@@ -38,7 +38,7 @@ def format_size(size: int) -> str:
 
 
 def significant(value: float, digits: int) -> str:
-    """Write a number with so many digits that count, and never with an exponent.
+    """Write a number with ``digits`` significant digits, never with an exponent.
 
     >>> significant(0.02345, 3), significant(99.96, 3), significant(123456, 3)
     ('0.0234', '100', '123,000')
@@ -50,14 +50,14 @@ def significant(value: float, digits: int) -> str:
 
 #: A share from here on is written without decimals.
 _WHOLE_PERCENT = 0.1
-#: A share below this is not told from 0.
+#: A share below this is written as ``under 0.0001 %``.
 _LEAST_PERCENT = 1e-6
 
 
 def percent(share: float | None, decimals: int | None = None) -> str:
-    """Write a share as ``2.3 %``: with two digits or without decimals, unless they are given.
+    """Write a share as ``2.3 %``, or as a dash if it is None.
 
-    Where there is none, a dash.
+    Without ``decimals``, shares below 10 % have two significant digits, and others no decimals.
 
     >>> percent(0.0234), percent(2.594), percent(0.25, 1)
     ('2.3 %', '259 %', '25.0 %')
@@ -75,7 +75,7 @@ def percent(share: float | None, decimals: int | None = None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write how many there are of something.
+    """Write a number of things with the noun in the right form.
 
     >>> counted(1, "byte"), counted(0, "miss"), counted(1234, "page")
     ('1 byte', '0 misses', '1,234 pages')
@@ -101,7 +101,7 @@ _TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def parse_bandwidth(text: str) -> float:
-    """Return the 2**20 bytes a second of ``3MB/s``; K, M and G are powers of 1024."""
+    """Read a bandwidth such as ``3MB/s``, in MiB per second; K, M and G are powers of 1024."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMG]?)(?:i?B(?:/s)?)?\s*", text, re.IGNORECASE)
     mib_s = float(found[1]) * _RATES[found[2].upper()] if found else 0.0
     if not 0 < mib_s < math.inf:
@@ -111,7 +111,7 @@ def parse_bandwidth(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Return the nanoseconds of ``200us``."""
+    """Read a time such as ``200us``, in nanoseconds."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ns|us|µs|μs|ms|s)\s*", text)
     ns = float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")] if found else 0.0
     if not 0 < ns < math.inf:
@@ -121,7 +121,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_share(text: str) -> float:
-    """Return the 0.02 of ``2%``; a share may be 0."""
+    """Read a share such as ``2%``, which is 0.02. It may be 0."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", text)
     if not found or not math.isfinite(float(found[1])):
         message = f"'{text}' is no share: write it as 2%"
@@ -130,7 +130,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_clock(text: str) -> float:
-    """Return the megahertz of ``40MHz``."""
+    """Read a clock such as ``40MHz``, in megahertz."""
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
     if not found or not 0 < float(found[1]) < math.inf:
         message = f"'{text}' is no clock: write it as 40MHz"
@@ -139,7 +139,7 @@ def parse_clock(text: str) -> float:
 
 
 def parse_factor(text: str) -> float:
-    """Return the number of ``2.5`` or ``2.5x``, which is 1 or more.
+    """Read a factor such as ``2.5`` or ``2.5x``, which must be at least 1.
 
     >>> parse_factor("2.5x")
     2.5
@@ -153,12 +153,12 @@ def parse_factor(text: str) -> float:
 
 
 def si(value: float, unit: str = "") -> str:
-    """Write a number with a prefix: 12.3 M, 2.85 MB."""
+    """Write a number with an SI prefix: 12.3 M, 2.85 MB."""
     return f"{_scaled(value, _PREFIXES, 3)}{unit}".strip()
 
 
 def counted_si(number: int, noun: str) -> str:
-    """Write how many there are of something, with a prefix.
+    """Write a number of things with an SI prefix and the noun in the right form.
 
     >>> counted_si(1, "instruction"), counted_si(1200, "instruction")
     ('1 instruction', '1.2 k instructions')
@@ -188,18 +188,18 @@ def joules(microjoules: float) -> str:
 
 
 def span(hours: float) -> str:
-    """Write a time as people plan with it: from a quarter of an hour on in hours.
+    """Write a long time: in hours from a quarter of an hour on, otherwise in its own unit.
 
     >>> span(0.25), span(0.00693), span(1.343)
     ('0.25 h', '24.95 s', '1.343 h')
 
     """
-    if hours < _A_WHILE_HOURS:
+    if hours < _LEAST_SPAN_HOURS:
         return duration(hours * 3.6e12)
     return f"{significant(hours, 4)} h"
 
 
-_A_WHILE_HOURS = 0.25
+_LEAST_SPAN_HOURS = 0.25
 _ENERGIES = ((1e6, "J"), (1e3, "mJ"), (1.0, "µJ"))
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _TIMES = ((3.6e12, "h"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))

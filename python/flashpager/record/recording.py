@@ -9,8 +9,7 @@ from flashpager import _engine
 from flashpager._engine import Ending, FlashpagerError, Origin, RecordedTrace
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted
-from flashpager.record import interpreter as told
-from flashpager.record import java, machine_code
+from flashpager.record import interpreter, java, machine_code
 from flashpager.record.request import ProgressFn, RecordRequest, RecordTarget
 from flashpager.record.signals import forwarded_signals
 
@@ -24,7 +23,7 @@ class RecordingResult:
     #: The traces of further threads and processes.
     further: list[RecordedTrace]
     interrupted: bool
-    #: Empty, or how the program failed.
+    #: The program's failure, such as ``exit status 1``; empty if it did not fail.
     failure: str
 
 
@@ -34,15 +33,15 @@ def record(
     """Run the program and write its trace as it runs.
 
     Raises:
-        FlashpagerError: if the program or a recorder cannot be had, nothing ran, or the disk is
-            full; in the last case what was recorded is kept.
+        FlashpagerError: if the program or a recorder is missing, nothing was executed, or the disk
+            is full. If the disk is full, the trace of the execution so far is kept.
 
     """
     if not request.command:
         message = "say which program to record, behind --"
         raise FlashpagerError(message)
     if request.interpreter:
-        target = told.target(request)
+        target = interpreter.target(request)
     elif request.java:
         target = java.target(request)
     else:
@@ -70,7 +69,7 @@ def _run(
     target: RecordTarget, recording: _engine.Recording, request: RecordRequest, progress: ProgressFn
 ) -> RecordingResult:
     recorder = target.recorder
-    # Handlers first: a child does not inherit handled signals as ignored ones.
+    # The handlers are installed first, so that the child does not inherit signals as ignored.
     with forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
         forward.child = child
         try:
@@ -107,7 +106,7 @@ def _run(
         if request.interpreter:
             message = (
                 f"{info.program}: told nothing: record --interpreter wants a program that writes "
-                f"a recorder stream into the file that {told.STREAM} names (docs/formats.md)"
+                f"a recorder stream into the file that {interpreter.STREAM} names (docs/formats.md)"
             )
         raise FlashpagerError(message)
     return RecordingResult(trace, further, interrupted, failure)

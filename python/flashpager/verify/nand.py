@@ -11,7 +11,7 @@ from flashpager.deploy.pager_design import PagerDesign
 _REGISTERS = ("sequential", "start-column", "random-column")
 
 
-#: t_CCS in ONFI's timing modes.
+#: t_CCS in ONFI's timing modes, for parts that do not state it.
 _T_CCS_NS = 500.0
 
 
@@ -28,7 +28,7 @@ class NandChip:
 
     clock_hz: int
     page_bytes: int
-    #: Behind each page in the image, where there are tags.
+    #: Bytes of the spare area behind each page of the image; 0 without tags.
     spare_bytes: int
     pages: int
     t_r: int
@@ -67,7 +67,7 @@ class NandChip:
         return None
 
     def options(self, fit_runs: int) -> list[str]:
-        """Return what the host of the emulator takes."""
+        """Return the arguments of the emulator's host program."""
         return [
             f"clock_hz={self.clock_hz}",
             f"page_bytes={self.page_bytes}",

@@ -23,8 +23,8 @@ pub struct LayoutOutcome {
     pub what: String,
     /// The cache page of the first design.
     pub cache_page_bytes: u32,
-    /// The mean over all designs of their time over the time before, which is that of the recorded
-    /// order with the design's own cache page.
+    /// The mean, over all designs, of the time divided by the time before. The time before is that
+    /// of the recorded order with the design's own cache page.
     pub time_ratio: f64,
     /// The same ratio for the executions that were held out; `None` if none were.
     pub held_out_ratio: Option<f64>,
@@ -78,7 +78,7 @@ pub struct PlacedUnit {
     pub after: u32,
     /// True if it cannot move.
     pub fixed: bool,
-    /// Bytes of it that are executed, each as often as it is, weighted by trace.
+    /// Executed bytes of the unit, counted at each execution and weighted by trace.
     pub executed_bytes: f64,
 }
 

@@ -7,11 +7,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Prints what tests/face/test_cap.py wants to know, in lines of words separated by tabs.
+ * Prints properties of CAP files for tests/face/test_cap.py, in lines of words separated by tabs.
  *
- * <p>{@code place CAPS CLASS…} prints where each class file's borders are. {@code each CLASS…
- * CAPS…} places all class files in each of the CAP files, and prints "read" or why it cannot be
- * read.
+ * <p>{@code place CAPS CLASS…} prints the addresses of each class file's instructions. {@code each
+ * CLASS… CAPS…} places all class files in each of the CAP files, and prints "read" or the error.
  */
 public final class CapTool {
     private CapTool() {}
@@ -23,22 +22,22 @@ public final class CapTool {
                 if (arguments[i].endsWith(".class")) {
                     classes.add(Files.readAllBytes(Path.of(arguments[i])));
                 } else {
-                    say(answer(arguments[i], classes));
+                    print(answer(arguments[i], classes));
                 }
             }
             return;
         }
         CapImage image = CapImage.read(arguments[1]);
-        say("image", image.bytes());
+        print("image", image.bytes());
         for (int i = 2; i < arguments.length; i++) {
             PlacedClass place = image.place(Files.readAllBytes(Path.of(arguments[i])));
             if (place == null) {
-                say("elsewhere", arguments[i]);
+                print("elsewhere", arguments[i]);
                 continue;
             }
-            say("class", place.name, place.file, place.reason);
+            print("class", place.name, place.file, place.reason);
             for (PlacedMethod method : place.methods) {
-                say(
+                print(
                         "method",
                         method.name,
                         method.descriptor,
@@ -49,7 +48,7 @@ public final class CapTool {
                 int last = -1;
                 for (int offset = 0; offset <= 0xffff; offset++) {
                     if (method.address(offset) >= 0) {
-                        say(
+                        print(
                                 "border",
                                 offset,
                                 method.address(offset),
@@ -61,7 +60,7 @@ public final class CapTool {
             }
         }
         for (CapImage.Stretch rest : image.rest()) {
-            say("rest", rest.address, rest.bytes, rest.name);
+            print("rest", rest.address, rest.bytes, rest.name);
         }
     }
 
@@ -79,7 +78,7 @@ public final class CapTool {
         return new Object[] {"read"};
     }
 
-    private static void say(Object... words) {
+    private static void print(Object... words) {
         StringBuilder line = new StringBuilder();
         for (Object word : words) {
             line.append(line.length() == 0 ? "" : "\t").append(word == null ? "-" : word);
