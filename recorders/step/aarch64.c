@@ -84,7 +84,7 @@ int64_t system_call_result(const registers *regs)
 bool steps_itself(const registers *regs)
 {
     (void)regs;
-    return false; /* only a kernel can set it */
+    return false; /* only a kernel can set the step bit */
 }
 
 uint64_t fetches(const struct instruction *instruction, const registers *before,
@@ -98,14 +98,14 @@ uint64_t fetches(const struct instruction *instruction, const registers *before,
 
 void hide_step_in_flags(const registers *after, int memory)
 {
-    /* No instruction reads the bit. */
+    /* No instruction reads the step bit. */
     (void)after;
     (void)memory;
 }
 
 void hide_step_in_frame(const registers *entry, int memory)
 {
-    /* At the stack pointer the kernel puts a siginfo, followed by the context. */
+    /* At the stack pointer is a siginfo, followed by the context. */
     off_t at = (off_t)(entry->sp + sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.pstate));
     uint64_t state;
     if (pread(memory, &state, sizeof state, at) == (ssize_t)sizeof state &&
@@ -119,7 +119,7 @@ void hide_step_in_frame(const registers *entry, int memory)
 struct exclusive {
     uint64_t address;
     uint32_t bytes; /* of both registers of a pair */
-    unsigned int status, first, second; /* registers */
+    unsigned int status, first, second; /* numbers of registers */
     bool is_pair;
 };
 
@@ -179,10 +179,10 @@ struct monitor monitor_of_load(pid_t thread, const struct instruction *instructi
     return monitor;
 }
 
-/* The processor forgets its monitor whenever a step returns from the kernel, so between an
- * exclusive load and its store a step would make the store fail for ever. The store is executed
- * here instead, as in QEMU: it succeeds if memory still holds what was loaded. A process that
- * shares this memory and is not recorded might write between the comparison and the store. */
+/* Executes an exclusive store. The processor clears its monitor whenever a step returns from the
+ * kernel, so a step between an exclusive load and its store would always make the store fail. As in
+ * QEMU, the store succeeds here if memory still holds the loaded value. An unrecorded process that
+ * shares this memory might write between the comparison and the store. */
 bool store_exclusive(pid_t thread, const struct instruction *instruction, registers *regs,
                      const struct monitor *monitor)
 {

@@ -1,4 +1,4 @@
-"""``flashpager simulate``: one design, in full."""
+"""``flashpager simulate``: all results of one design."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -39,7 +39,7 @@ from flashpager.space.file import read_board
 from flashpager.space.needs import Needs
 from flashpager.space.setting import cache, executed, has_hardware_cache, is_in_place, medium
 
-#: A share of the time worth a line.
+#: Smallest share of the time that gets a line in the table of steps.
 _NOTABLE = 1e-6
 
 
@@ -58,7 +58,7 @@ def simulate(
         typer.Option(
             "--calls",
             metavar="FUNCTION",
-            help="Also what a call of this function takes, and what of it goes into faults; "
+            help="Also show the time of calls of this function, and its share of faults; "
             "repeatable.",
         ),
     ] = None,
@@ -67,7 +67,7 @@ def simulate(
         typer.Option(
             "--elf",
             metavar="FILE",
-            help="With --calls: an ELF file with the symbols of the one recorded; repeatable.",
+            help="With --calls: an ELF file with the symbols of a recorded file; repeatable.",
         ),
     ] = None,
     warm_up: options.WarmUp = None,
@@ -75,10 +75,11 @@ def simulate(
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency.
 
-    With --processor, as cortex-m3@64MHz, also the run time out of RAM and paged.
+    With --processor, such as cortex-m3@64MHz, the run time out of RAM and the run time with paging
+    are shown, too.
 
-    The exit code is 1 if the design does not do what is needed, by --ram, --min-bandwidth,
-    --max-fault, --max-slowdown, --checked-ecc or its board.
+    The exit code is 1 if the design does not meet a need of --ram, --min-bandwidth, --max-fault,
+    --max-slowdown, --checked-ecc or its board.
     """
     budget = read_board(flags.board)[1] if flags.board else Needs()
     needs = options.needs(
@@ -120,14 +121,14 @@ def simulate(
         unverified = options.unverified(design, energy=row.energy is not None)
         if unverified:
             note(unverified)
-        for what in unpublished.lines(rows):
-            note(f"not published of {flags.board}: {what}")
+        for fact in unpublished.lines(rows):
+            note(f"not published of {flags.board}: {fact}")
         for warning in row.warnings:
             note(f"warning: {warning}")
 
 
 def _losses(trace: Trace, design: Design, row: Row) -> Losses | None:
-    """Return what misses cost, if the design has a cache in hardware."""
+    """Return the cost of misses, or None if the design has no cache in hardware."""
     if not has_hardware_cache(row.design.part, row.design.ways):
         return None
     if row.is_executed:
@@ -162,11 +163,11 @@ def _as_json(
 
 @dataclass(frozen=True)
 class _UnpublishedFacts:
-    """Unpublished facts of a board."""
+    """Facts of a board that its maker does not publish."""
 
-    #: In words.
+    #: Descriptions of the facts.
     unknown: list[str]
-    #: Policies that its cache may have, if none was given.
+    #: Policies that the board's cache may have; empty if the command line names one.
     policies: list[str]
 
     @classmethod
@@ -178,7 +179,7 @@ class _UnpublishedFacts:
         return cls(board.unknown, [] if "policy" in flags.axes else board.policies)
 
     def as_dict(self, rows: Sequence[Row]) -> dict[str, object]:
-        """Return it, with what the design comes to by each policy."""
+        """Return the facts by name, with the design's results for each policy."""
         fields: dict[str, object] = {"unknown": self.unknown} if self.unknown else {}
         if self.policies:
             fields["policies"] = [
@@ -195,17 +196,17 @@ class _UnpublishedFacts:
     def lines(self, rows: Sequence[Row]) -> list[str]:
         """Describe the facts, a line each."""
 
-        def found(row: Row) -> str:
+        def result(row: Row) -> str:
             if row.run is None:
                 return f"{duration(row.time.time_ns)} with {row.design.policy}"
             return f"{significant(row.run.slowdown, 3)} times with {row.design.policy}"
 
-        goes = f"which line goes; {', '.join(map(found, rows))}"
-        return [goes, *self.unknown] if self.policies else self.unknown
+        policy = f"which line goes; {', '.join(map(result, rows))}"
+        return [policy, *self.unknown] if self.policies else self.unknown
 
 
 def _note_commands(row: Row) -> None:
-    """Print which times a fault that must meet a limit does not include."""
+    """Print a note if the limit on faults is applied to times without the load's commands."""
     design, commands = row.design, row.prices.t_load_commands_ns
     if commands and not design.count_commands and row.prices.handler.load_stopover_ns is None:
         note(
@@ -231,10 +232,10 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     console.say_warm_up(info)
     if not info.ending.is_complete:
         note(f"note: {how_it_ended(info.ending)}")
-    said = f"{medium(design, row.flash_page_bytes)}; {cache(design, row.frames)}"
+    setting = f"{medium(design, row.flash_page_bytes)}; {cache(design, row.frames)}"
     if design.ways is None and row.metadata_bytes is not None:
-        said += f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
-    out.print(said)
+        setting += f", {counted(row.ram_bytes, 'byte')} of RAM with what the policy keeps"
+    out.print(setting)
     out.print(escape(origins))
     handler = prices.handler
     if is_in_place(design.part):
@@ -279,7 +280,7 @@ def _check(row: Row) -> str:
 
 
 def _uncounted(design: Design, handler: Handler) -> str:
-    """Describe which software of the fault path is taken to be free, and how to count it."""
+    """Describe why the software of a fault has no price, and how to count it; empty if it has."""
     times = [ns for name, ns in handler.times() if name != "load_stopover_ns"]
     if any(times):
         return ""
@@ -289,24 +290,24 @@ def _uncounted(design: Design, handler: Handler) -> str:
 
 
 def _show_handling(design: Design, handler: Handler) -> None:
-    said = []
+    settings = []
     if design.schedule != "sequential":
-        said.append(f"{design.schedule} handler")
+        settings.append(f"{design.schedule} handler")
     if design.reference_bit != "hardware":
-        said.append(f"reference bit {design.reference_bit}")
+        settings.append(f"reference bit {design.reference_bit}")
     if handler.false_fault_ns or handler.downgrade_ns:
-        said.append(
+        settings.append(
             f"false fault {duration(handler.false_fault_ns)} + "
             f"{duration(handler.downgrade_ns)} a page moved down"
         )
     if design.critical_block_bytes:
-        said.append(f"the needed {format_size(design.critical_block_bytes)} of a page first")
+        settings.append(f"the needed {format_size(design.critical_block_bytes)} of a page first")
     if design.prefetch_lines:
-        said.append(f"a prefetch buffer reads {counted(design.prefetch_lines, 'line')} ahead")
+        settings.append(f"a prefetch buffer reads {counted(design.prefetch_lines, 'line')} ahead")
     if design.line_fetch != "whole":
-        said.append(f"{design.line_fetch}: the program goes on when the wanted word is there")
-    if said:
-        out.print("; ".join(said))
+        settings.append(f"{design.line_fetch}: the program goes on when the wanted word is there")
+    if settings:
+        out.print("; ".join(settings))
     icache, tlb = design.icache, design.tlb
     if icache:
         front = (
@@ -349,7 +350,7 @@ def _show_time(row: Row, info: TraceInfo) -> None:
 
 
 def _show_steps(row: Row) -> None:
-    """Print where the time goes."""
+    """Print the table of the steps that make up the time."""
     counts, time = row.counts, row.time
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("step", "count", "time", "share"):
@@ -374,14 +375,14 @@ def _show_steps(row: Row) -> None:
     hidden = time.hidden_ns
     if abs(hidden) > _NOTABLE * time.time_ns:
         name = "hidden" if hidden > 0 else "waiting"
-        what = "goes on at once" if hidden > 0 else "for loads ahead"
-        left = f"{'-' if hidden > 0 else ''}{duration(abs(hidden))}"
-        table.add_row(name, what, left, share(-hidden, time.time_ns))
+        count = "goes on at once" if hidden > 0 else "for loads ahead"
+        difference = f"{'-' if hidden > 0 else ''}{duration(abs(hidden))}"
+        table.add_row(name, count, difference, share(-hidden, time.time_ns))
     out.print(table)
 
 
 def _is_partly(run: RunTime | None) -> bool:
-    """Return whether the program's time has more in it than that of the placed code."""
+    """Return True if the program also executed code that is not placed in flash."""
     return run is not None and run.outside_instructions > 0
 
 
@@ -400,7 +401,7 @@ def _show_run(run: RunTime) -> None:
 
 
 def show_calls(timed: list[CallTimes], run: RunTime | None, info: TraceInfo) -> None:
-    """Print what calls of functions took."""
+    """Print the times of calls of functions."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("a call of", no_wrap=True)
     for title in ("calls", "mean", "p99", "worst", "lost to paging", "faults", "most"):
@@ -435,8 +436,8 @@ def _note_calls(each: CallTimes, info: TraceInfo) -> None:
     if each.calls and info.warm_up.runs:
         note(f"note: calls of {each.function} that began in the warm-up are not counted")
     if each.recursive:
-        came = f"{counted(each.recursive, 'call')} of {each.function} came out of another of it"
-        note(f"note: {came}; each has what it called in it")
+        calls = f"{counted(each.recursive, 'call')} of {each.function} came out of another of it"
+        note(f"note: {calls}; each has what it called in it")
     if each.unreturned:
         note(
             f"note: {counted(each.unreturned, 'call')} of {each.function} did not return: "
@@ -501,8 +502,8 @@ def _show_misses(row: Row, losses: Losses | None) -> None:
             "first word of the line first; the longest wait for a later word is "
             f"{duration(row.worst_wait_ns)}"
         )
-    for said in losses.lines()[1:] if losses else []:
-        out.print(said)
+    for text in losses.lines()[1:] if losses else []:
+        out.print(text)
     if counts.walk:
         out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")
 
@@ -526,9 +527,9 @@ def _show_faults(row: Row, losses: Losses | None) -> None:
     )
     same_page = counts.forward + counts.backward
     if same_page:
-        asked = counts.next_block_share
+        next_block = percent(counts.next_block_share, 1)
         out.print(
-            f"of {counted(same_page, 'request')} in the register's page {percent(asked, 1)} ask for"
+            f"of {counted(same_page, 'request')} in the register's page {next_block} ask for"
             " the next block"
         )
     if counts.walk:

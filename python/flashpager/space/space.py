@@ -15,12 +15,12 @@ from flashpager.base.quantities import counted, parse_size, split_list
 Values = AxisValue | Sequence[AxisValue]
 
 _MAX_DESIGNS = 1_000_000
-#: Sizes tried under a limit of RAM: so many equal steps up to the largest that fits.
+#: Number of equal steps, up to the largest cache that fits, that are tried under a RAM limit.
 _RAM_STEPS = 8
-#: The smallest cache page tried where none is named: below it a device is busy with pages, not
-#: with code.
+#: The smallest cache page that is tried if none is named. With smaller ones, a device spends more
+#: time on managing pages than on the program.
 _SMALLEST_PAGE = 8
-#: The largest that is tried over a part that has no pages: caches in hardware have lines up to it.
+#: The largest cache line that is tried with a part without pages. Hardware has no larger ones.
 _LARGEST_LINE = 64
 
 #: The largest number of things, such as ways, that a design holds.
@@ -33,19 +33,19 @@ class RamTooSmallError(FlashpagerError):
 
 @dataclass(frozen=True)
 class CheckedDesigns:
-    """The designs of a space that can be, and those that cannot with the reason."""
+    """The possible designs of a space, and the impossible ones with the reason."""
 
     possible: list[Design]
     impossible: list[tuple[Design, str]] = field(default_factory=list)
 
     @property
     def reasons(self) -> list[str]:
-        """Why designs cannot be, each reason once."""
+        """The reasons why designs are impossible, each once."""
         return list(dict.fromkeys(reason for _, reason in self.impossible))
 
     @property
     def parts_left_out(self) -> dict[str, str]:
-        """Parts that are no NAND, or that their bus cannot carry, and why."""
+        """Parts that are no NAND or do not fit the bus, with the reason."""
         possible = {design.part for design in self.possible}
         left_out: dict[str, str] = {}
         for design, reason in self.impossible:
@@ -65,8 +65,8 @@ class Space:
         board: the design with the fields that are not varied.
         axes: for each field that is varied its values. ``part`` may hold patterns such as
             ``W25N*``; ``policy``, ``register`` and ``schedule`` may be ``all``.
-        ram_bytes: RAM for frames and what the policy keeps. Where ``cache_bytes`` is not varied,
-            caches are then as large as fits, and in steps below.
+        ram_bytes: RAM for frames and the policy's metadata. If it is given and ``cache_bytes`` is
+            not varied, the largest cache that fits is tried, and smaller ones in steps.
 
     """
 
@@ -84,8 +84,8 @@ class Space:
         """Vary fields of a board, by the names of :data:`flashpager.axes.AXES`.
 
         Raises:
-            FlashpagerError: for what is no size, and lists that hold nothing.
-            TypeError: for anything else of the wrong kind, and for what is no axis.
+            FlashpagerError: if a value is no size, or a list is empty.
+            TypeError: if a value has a wrong type, or an axis is unknown.
 
         """
         if board is not None and not isinstance(board, Design):
@@ -112,14 +112,14 @@ class Space:
         axes: Mapping[str, Values],
         ram_bytes: int | str | None = None,
     ) -> "Space":
-        """Make a space of axes that are in a mapping."""
+        """Make a space from a mapping of axes."""
         return cls(board, ram_bytes=ram_bytes, **axes)
 
     def designs(self) -> CheckedDesigns:
         """Combine all values, and check each combination once.
 
         Raises:
-            FlashpagerError: for values that no design can have, such as an unknown part.
+            FlashpagerError: if no design can have a value, such as an unknown part.
 
         """
         values = self._checked_values()
@@ -143,8 +143,8 @@ class Space:
         """Return the designs as :meth:`designs` does; at least one must be possible.
 
         Raises:
-            NoRoomError: if no cache page fits into the RAM.
-            FlashpagerError: if no design can be, with the first reason.
+            RamTooSmallError: if no cache page fits into the RAM.
+            FlashpagerError: if no design is possible, with the first reason.
 
         """
         checked = self.designs()
@@ -156,10 +156,10 @@ class Space:
         raise RamTooSmallError(message)
 
     def parts(self) -> list[str]:
-        """Return the parts, patterns resolved.
+        """Return the parts, with patterns replaced by the parts that match them.
 
         Raises:
-            FlashpagerError: for a pattern that no part matches.
+            FlashpagerError: if no part matches a pattern.
 
         """
         patterns = [str(part) for part in self.axes.get("part", [self.board.part])]
@@ -186,32 +186,33 @@ class Space:
         return values
 
     def _sizes_in_ram(self, design: Design) -> list[int]:
-        """Return the largest cache that leaves the policy its RAM, and steps and halves below.
+        """Return the largest cache that leaves RAM for the policy's metadata, and smaller ones.
 
-        One of twice the RAM comes along, to tell what the limit costs.
+        The smaller ones are equal steps and repeated halves. One cache for twice the RAM is added,
+        to show the cost of the limit.
         """
         per_frame, fixed = _engine.policy_metadata(design.policy) or (0.0, 0)
         page = design.cache_page_bytes
         ram = self.ram_bytes or 0
         if design.ways is not None:
             # The sets of a cache in hardware are a power of two.
-            a_set = page * design.ways
-            sets = [1 << power for power in range((ram // a_set).bit_length() + 1)]
-            return [a_set * count for count in sets if a_set * count <= 2 * ram]
+            set_bytes = page * design.ways
+            sets = [1 << power for power in range((ram // set_bytes).bit_length() + 1)]
+            return [set_bytes * count for count in sets if set_bytes * count <= 2 * ram]
         most, beyond = (int((size - fixed) / (page + per_frame)) for size in (ram, 2 * ram))
         frames = {most * step // _RAM_STEPS for step in range(1, _RAM_STEPS + 1)}
-        # The program may need far less.
+        # The program may need a far smaller cache.
         halved = {most >> times for times in range(max(most, 0).bit_length())}
         return [page * count for count in sorted({*frames, *halved, beyond}) if count > 0]
 
 
 def cannot_carry(reason: str) -> bool:
-    """Return whether the engine refused a design as its bus cannot carry its part."""
+    """Return True if the engine refused a design because its part does not fit the bus."""
     return reason.startswith("the bus ")
 
 
 def no_nand(reason: str) -> bool:
-    """Return whether the engine refused a design as its part is no NAND."""
+    """Return True if the engine refused a design because its part is no NAND."""
     return "is no NAND part" in reason
 
 
@@ -230,7 +231,7 @@ def _values(name: str, given: Values) -> list[AxisValue]:
     elif isinstance(given, Iterable) and not isinstance(given, bytes):
         items = list(given)
     else:
-        items = [given]  # type: ignore[list-item]  # whatever it is, it is refused below
+        items = [given]  # type: ignore[list-item]  # a wrong type is refused below
     if axis.is_size:
         items = [_size(axis, item) for item in items]
     elif not all(isinstance(item, str) or (item is None and axis.may_be_none) for item in items):
@@ -240,7 +241,7 @@ def _values(name: str, given: Values) -> list[AxisValue]:
 
 
 def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
-    """Read a size; a flash page may be the part's own, a codeword or critical block none."""
+    """Read a size. It is None if the axis allows that and the value is None or ``none``."""
     if axis.may_be_none and given in (None, "none"):
         return None
     if isinstance(given, bool) or not isinstance(given, int | str):
@@ -261,13 +262,13 @@ def _size(axis: _engine.Axis, given: AxisValue) -> int | None:
 
 
 def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
-    """Return the parts that patterns stand for.
+    """Return the parts that match patterns.
 
-    A pattern means NAND parts alone, or those that are read in place and keep the code without
-    power: a RAM is taken only where it is named.
+    A pattern matches only NAND parts or, if ``in_place``, only nonvolatile parts that are read in
+    place. A RAM must be named in full.
 
     Raises:
-        FlashpagerError: for a pattern without a part.
+        FlashpagerError: if no part matches a pattern.
 
     """
     kind = "part that is read in place" if in_place else "NAND part"
@@ -276,21 +277,21 @@ def _matching_parts(patterns: Sequence[str], *, in_place: bool) -> list[str]:
         for part in _engine.catalog()
         if (part.is_read_in_place and part.is_nonvolatile if in_place else part.kind == "nand")
     ]
-    found: dict[str, None] = {}
+    matched: dict[str, None] = {}
     for pattern in (("*" if pattern == "all" else pattern) for pattern in patterns):
-        if pattern.endswith(".toml") or not any(sign in pattern for sign in "*?["):
-            found[pattern] = None
+        if pattern.endswith(".toml") or not any(wildcard in pattern for wildcard in "*?["):
+            matched[pattern] = None
             continue
         matching = [name for name in parts if fnmatch.fnmatch(name.upper(), pattern.upper())]
         if not matching:
             message = f"no {kind} matches '{pattern}' (known: {', '.join(parts)})"
             raise FlashpagerError(message)
-        found |= dict.fromkeys(matching)
-    return list(found)
+        matched |= dict.fromkeys(matching)
+    return list(matched)
 
 
 def cache_pages_to_try(parts: Sequence[str]) -> list[int]:
-    """Return the powers of two up to the largest flash page, or line, of any of these parts."""
+    """Return the cache pages to try: powers of two up to the largest flash page of the parts."""
     pages = [_engine.find_part(part).flash_page_bytes or _LARGEST_LINE for part in parts]
     return cache_pages_up_to(max(pages, default=_SMALLEST_PAGE))
 
@@ -301,6 +302,6 @@ def cache_pages_up_to(largest: int) -> list[int]:
 
 
 def codewords_to_try(parts: Sequence[str]) -> list[int | None]:
-    """Return the codewords that a host has to check on these parts, and none."""
+    """Return the codeword sizes that a host has to check on these parts, and None."""
     eccs = [_engine.find_part(part).ecc for part in parts]
     return [None, *sorted({ecc.codeword_bytes for ecc in eccs if ecc and ecc.place == "host"})]

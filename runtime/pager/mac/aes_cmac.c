@@ -1,6 +1,6 @@
 #include "aes_cmac.h"
 
-/* The cipher alone, of a block, whatever else the program has of it. */
+/* Only the encryption of a block, under names that do not clash with the program's own copy. */
 #define CBC 0
 #define CTR 0
 #define ECB 1
@@ -11,13 +11,13 @@
 
 #include <string.h>
 
-/* A context is its round keys. */
+/* Encrypts a block. The cipher's context consists of the round keys alone. */
 static void encrypt(const struct fp_aes_cmac *mac, uint8_t block[FP_AES_CMAC_BYTES])
 {
     AES_ECB_encrypt((const struct AES_ctx *)(const void *)mac->round_keys, block);
 }
 
-/* A block times x in GF(2^128), in constant time. */
+/* Multiplies a block by x in GF(2^128), in constant time. */
 static void twice(uint8_t block[FP_AES_CMAC_BYTES])
 {
     const uint8_t over = (uint8_t)(0x87 & (0u - (block[0] >> 7)));
@@ -40,8 +40,8 @@ void fp_aes_cmac_key(struct fp_aes_cmac *mac, const uint8_t key[FP_AES_CMAC_KEY_
     twice(mac->subkey);
 }
 
-/* Adds bytes to the current block. A block is encrypted when the next one
- * begins, as the last one is treated otherwise. Returns how many bytes the block has then. */
+/* Adds bytes to the current block. A full block is encrypted only when another byte follows, as the
+ * last block is treated differently. Returns the number of bytes in the current block. */
 static uint_fast8_t absorb(const struct fp_aes_cmac *mac, uint8_t block[FP_AES_CMAC_BYTES],
                            uint_fast8_t filled, const uint8_t *bytes, size_t size)
 {

@@ -23,8 +23,8 @@ public final class Agent {
 
     /** Begins to record, or ends the JVM. */
     public static void premain(String arguments, Instrumentation instrumentation) {
-        // Some of the JDK's classes may be recorded before the last one is. Their execution here is
-        // not the program's.
+        // Recording is paused, since JDK classes may already be instrumented while the agent uses
+        // them. Their execution here is not the program's.
         Recorder.pause();
         try {
             start(Options.parse(arguments), instrumentation);
@@ -43,7 +43,7 @@ public final class Agent {
         if (Agent.class.getClassLoader() != null) {
             throw new IOException("the agent's jar must be named flashpager-java.jar");
         }
-        // Not a channel: it would be closed when a thread of the program is interrupted.
+        // A channel would be closed when a thread of the program is interrupted.
         FileOutputStream pipe = new FileOutputStream("/proc/self/fd/" + options.pipe());
         MappedByteBuffer memory;
         int slots;
@@ -68,7 +68,8 @@ public final class Agent {
         Transformer transformer =
                 new Transformer(new Selection(options.include()), codeMap(options.cap()));
         instrumentation.addTransformer(transformer, true);
-        // The JVM does not offer this transformer the classes that are loaded for the first pass.
+        // The second pass finds the classes that were loaded during the first one, which the JVM
+        // does not offer to this transformer.
         Set<Class<?>> tried = Collections.newSetFromMap(new IdentityHashMap<>());
         record(transformer, instrumentation, tried);
         record(transformer, instrumentation, tried);
@@ -83,7 +84,7 @@ public final class Agent {
         return new CodeMap.Cap(image);
     }
 
-    /** Records classes that were loaded before the agent, too. */
+    /** Instruments classes that are already loaded. */
     private static void record(
             Transformer transformer, Instrumentation instrumentation, Set<Class<?>> tried) {
         List<Class<?>> classes = new ArrayList<>();
@@ -106,7 +107,7 @@ public final class Agent {
         try {
             instrumentation.retransformClasses(classes.toArray(new Class<?>[0]));
         } catch (UnmodifiableClassException | LinkageError e) {
-            // One class is at fault, and all stay as they are.
+            // One class has failed, and none was changed. So each is tried alone.
             for (Class<?> type : classes) {
                 try {
                     instrumentation.retransformClasses(type);
