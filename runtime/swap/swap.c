@@ -135,7 +135,7 @@ static int start(struct fp_swap *store, const struct fp_swap_config *config, boo
                                  keep);
 }
 
-/* The config of a store that failed to start is not used again. */
+/* Removes the config of a store that failed to start. Returns the error. */
 static int started(struct fp_swap *store, int error)
 {
     if (error && store) {
@@ -170,8 +170,8 @@ static FP_APART void note_space(struct fp_swap *store)
     }
 }
 
-/* Compresses a page into a codec's stage. Returns its bytes there, or 0 if it is to be stored
- * uncompressed. */
+/* Compresses a page into a codec's stage. Returns the compressed size, or 0 if the page is to be
+ * stored uncompressed. */
 static uint16_t compress(const struct fp_swap_codec *codec, const uint8_t *page,
                          uint32_t page_bytes)
 {
@@ -220,7 +220,7 @@ int fp_swap_pack(const struct fp_swap *store, const struct fp_swap_codec *codec,
     return FP_SWAP_OK;
 }
 
-/* Whether a packed page is valid. */
+/* Returns true if a packed page is valid. */
 static bool is_packed(const struct fp_swap *store, const struct fp_swap_packed *packed)
 {
     return packed && packed->data &&

@@ -1,4 +1,4 @@
-"""Reading a recorder that runs, held against recorders that end in awkward ways."""
+"""Tests of reading the stream of a running recorder that ends in an awkward way."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from flashpager import _engine
 from flashpager._engine import Origin, Placement
 from flashpager.record.streaming import StreamChannel
 
-#: Collects a stream of more than a pipe holds, ends it, and is long in writing it.
+#: A recorder whose finished stream is larger than a pipe, and that writes it late.
 _SLOW_IN_WRITING = """
 import mmap, os, struct, sys, time
 pipe, tail = map(int, sys.argv[1:])
@@ -28,7 +28,7 @@ sys.exit(7)
 
 @pytest.fixture
 def recording(tmp_path: Path) -> _engine.Recording:
-    """Have a recording of this interpreter."""
+    """Return a recording of this Python interpreter."""
     program = Path(sys.executable).resolve()
     return _engine.Recording(
         tmp_path / "a.trace", Placement.of_files([program]), Origin(str(program)), live=True
@@ -36,7 +36,7 @@ def recording(tmp_path: Path) -> _engine.Recording:
 
 
 def test_an_end_that_is_known_before_it_is_written(recording: _engine.Recording) -> None:
-    """The recorder writes all that it has, and ends by itself."""
+    """The reader waits until the recorder has written its whole stream and exits by itself."""
     channel = StreamChannel()
     command = [sys.executable, "-c", _SLOW_IN_WRITING]
     with channel.started(lambda pipe, tail: [*command, str(pipe), str(tail)]) as child:

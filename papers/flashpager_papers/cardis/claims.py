@@ -1,7 +1,7 @@
 """Cogniaux and Grimaud, demand paging from NAND at smart card scale, CARDIS 2010.
 
-The paper's traces cannot be had. Java programs stand in for its Java applications, and native ones
-for its C programs: troff for the typesetter, madplay for MAD.
+The paper's traces are not available. Other Java programs replace its Java applications, and native
+programs its C programs: troff the typesetter, and madplay MAD.
 """
 
 import math
@@ -65,7 +65,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> CardisResul
     """Check every claim; `progress(finished, all)` counts programs.
 
     Raises:
-        FlashpagerError: for a folder without traces, and traces that cannot be read.
+        FlashpagerError: if the folder has no traces, or one cannot be read.
 
     """
     programs = replay(traces, progress)
@@ -84,7 +84,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> CardisResul
 
 
 def _tables() -> list[Claim]:
-    """Tables 1 and 2, cell by cell: page fetch, Min, Max as printed."""
+    """Check tables 1 and 2 cell by cell: page fetch, Min, and Max as printed."""
     printed = [
         ("Table 1", SLOW, SMALL, "25.6", "0.02", "12.03"),
         ("Table 1", SLOW, LARGE, "81.94", "0.01", "18.27"),
@@ -92,7 +92,7 @@ def _tables() -> list[Claim]:
         ("Table 2", FAST, LARGE, "40.9", "0.01", "29.61"),
     ]
     claims = []
-    for where, bus, part, fetch, low, high in printed:
+    for table, bus, part, fetch, low, high in printed:
         raw = _engine.raw_bandwidth(part, bus)
         fetch_us = raw.page_fetch_ns / 1e3
         cells = [
@@ -104,31 +104,31 @@ def _tables() -> list[Claim]:
         product = f"{page} times {raw.page_fetch_ns / page:g} ns"
         own = "; the table's own Max agrees with it" if rounds_to(high, raw.max_mib_s) else ""
         claims += [
-            _cell(where, f"{part}: {name}", paper, theirs, found, ours, f"{product} is ours{own}")
-            for name, paper, found, theirs, ours in cells
+            _cell(table, f"{part}: {name}", paper, theirs, value, ours, f"{product} is ours{own}")
+            for name, paper, value, theirs, ours in cells
         ]
-    for where, bus, paper in (("Table 1", SLOW, "23.84"), ("Table 2", FAST, "108")):
-        found = _engine.raw_bandwidth(NOR, bus).max_mib_s
-        why = (
+    for table, bus, paper in (("Table 1", SLOW, "23.84"), ("Table 2", FAST, "108")):
+        mib_s = _engine.raw_bandwidth(NOR, bus).max_mib_s
+        slip = (
             f"54 MHz times 2 bytes are {54 * 2} in 10^6 bytes/s; the table's "
-            f"{1e9 / _MIB / found:.0f} ns a byte are {found * _MIB / 1e6:.1f} of these, or ours in "
+            f"{1e9 / _MIB / mib_s:.0f} ns a byte are {mib_s * _MIB / 1e6:.1f} of these, or ours in "
             "the table's own MB of 2^20 bytes"
         )
-        ours = f"{found:.2f} MB/s"
-        claims.append(_cell(where, "NOR: Max", paper, f"{paper} MB/s", found, ours, why))
+        ours = f"{mib_s:.2f} MB/s"
+        claims.append(_cell(table, "NOR: Max", paper, f"{paper} MB/s", mib_s, ours, slip))
     return claims
 
 
 def _cell(
-    where: str, claim: str, printed: str, paper: str, found: float, ours: str, slip: str
+    table: str, claim: str, printed: str, paper: str, value: float, ours: str, slip: str
 ) -> Claim:
     rule = equal(printed)
-    note = "" if rule.admits((found,)) else slip
-    return Claim(where, claim, paper, ours, Kind.RECOMPUTED, rule, one(found), note)
+    note = "" if rule.admits((value,)) else slip
+    return Claim(table, claim, paper, ours, Kind.RECOMPUTED, rule, one(value), note)
 
 
 def _arithmetic() -> list[Claim]:
-    """Check what the text reckons without a program."""
+    """Check calculations in the text that need no program."""
     frames = [4 * 1024 / page for page in CONVENTIONAL.values()]
     slowest = {
         bus: max(_engine.raw_bandwidth(part, bus).min_mib_s for part in CONVENTIONAL)
@@ -169,8 +169,8 @@ def _arithmetic() -> list[Claim]:
 
 
 def _unchecked() -> list[Claim]:
-    """Sentences that no trace and no part decides."""
-    said = (
+    """Return claims that no trace and no part can decide."""
+    claims = (
         (
             "section 1",
             "NAND embeds more data than NOR on the same silicon",
@@ -191,8 +191,8 @@ def _unchecked() -> list[Claim]:
         ),
     )
     return [
-        Claim(where, claim, paper, "none", Kind.MEASURED, words(), (), note)
-        for where, claim, paper, note in said
+        Claim(section, claim, paper, "none", Kind.MEASURED, words(), (), note)
+        for section, claim, paper, note in claims
     ]
 
 
@@ -206,26 +206,26 @@ def _of_native(
     where: str,
     claim: str,
     paper: str,
-    says: Callable[[CardProgram], str],
+    describe: Callable[[CardProgram], str],
     rule: Rule,
-    found: Callable[[CardProgram], tuple[Figure, ...]],
+    measure: Callable[[CardProgram], tuple[Figure, ...]],
     note: str = "",
     witness: Values | None = None,
 ) -> Claim:
-    """Judge by the one program that stands in for the paper's; the other native ones witness."""
-    asked = programs.named(name, programs.native)
-    others = [program for program in programs.native if program not in asked]
+    """Judge a claim by the program that replaces the paper's. The other ones are witnesses."""
+    judged = programs.named(name, programs.native)
+    others = [program for program in programs.native if program not in judged]
     notes = [f"of {name} alone", *filter(None, [note])]
-    if not asked:
+    if not judged:
         notes = [f"{programs.folder} has no {name}.trace"]
     return Claim(
         where,
         claim,
         paper,
-        _each([*asked, *(others if witness else [])], says) or "no native trace",
+        _each([*judged, *(others if witness else [])], describe) or "no native trace",
         Kind.MEASURED,
         rule,
-        tuple(figure for program in asked for figure in found(program)),
+        tuple(figure for program in judged for figure in measure(program)),
         ". ".join(notes),
         figures(others, witness) if witness else (),
     )
@@ -246,8 +246,8 @@ def _small_pages_win(programs: CardPrograms) -> Claim:
         }
 
     def wins(program: CardProgram) -> str:
-        found = ratios(program)
-        return f"{sum(ratio > 1 for ratio in found.values())} of {len(found)}"
+        by_case = ratios(program)
+        return f"{sum(ratio > 1 for ratio in by_case.values())} of {len(by_case)}"
 
     return _of_native(
         programs,

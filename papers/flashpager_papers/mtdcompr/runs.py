@@ -1,4 +1,4 @@
-"""The runs that MTDCOMPR's claims are judged by, and the pages that are compressed."""
+"""The benchmark runs for MTDCOMPR's claims, and the compressed pages."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,16 +17,17 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class CapturedProgram:
-    """Pages of a program."""
+    """The captured pages of a program, and their compression."""
 
-    #: The kind of program: the name of its file.
+    #: The kind of program, which is the name of its file.
     kind: str
-    #: Its processes.
+    #: Names of its processes.
     names: list[str]
     pages: int
     same_pages: int
-    #: Compressed by deflate over original: of pages with data, and of all.
+    #: Size compressed by deflate over original size, for pages with data.
     ratio: float
+    #: The same ratio for all pages.
     ratio_of_all: float
     #: Bytes that the store takes for pages with data, as a share of their size.
     used_ratio: float
@@ -36,7 +37,7 @@ def describe(folder: Path) -> list[CapturedProgram]:
     """Compress the pages of every file of a folder.
 
     Raises:
-        FlashpagerError: if it holds none.
+        FlashpagerError: if the folder holds no file of pages.
 
     """
     files = sorted(folder.glob("*.pages"))
@@ -48,23 +49,23 @@ def describe(folder: Path) -> list[CapturedProgram]:
 
 def _program(file: Path) -> CapturedProgram:
     info = _engine.pages_info(file)
-    found = benchmark.ratio_of(_engine.pages_ratios(file), "deflate")
+    deflate = benchmark.ratio_of(_engine.pages_ratios(file), "deflate")
     return CapturedProgram(
         file.stem,
         list(dict.fromkeys(process.program for process in info.processes)),
-        found.pages,
-        found.same_pages,
-        found.compression_ratio or 0.0,
-        found.compression_ratio_of_all or 0.0,
-        found.used_ratio or 0.0,
+        deflate.pages,
+        deflate.same_pages,
+        deflate.compression_ratio or 0.0,
+        deflate.compression_ratio_of_all or 0.0,
+        deflate.used_ratio or 0.0,
     )
 
 
 @dataclass(frozen=True)
 class BoardRuns:
-    """Everything that was run."""
+    """The results of all runs."""
 
-    #: The paper's systems: by name, then by reading.
+    #: The paper's systems by name, then by the way of reading, ``random`` or ``fixed``.
     systems: dict[str, dict[str, SwapBench]]
     #: Pages of half their size, on PCM.
     half: SwapBench
@@ -78,10 +79,10 @@ class BoardRuns:
 
 
 def run(divisor: int, progress: Callable[[int, int], None]) -> BoardRuns:
-    """Run everything, as much at once as there are processors."""
-    on_systems, beside = board.systems(divisor), board.others(divisor)
+    """Do all runs, on all processors in parallel."""
+    system_specs, other_specs = board.systems(divisor), board.others(divisor)
     worn, overwritten = board.churn(divisor), board.overwritten(divisor)
-    every = len(on_systems) + len(beside) + 1 + len(overwritten)
+    every = len(system_specs) + len(other_specs) + 1 + len(overwritten)
     lock, finished = Lock(), 0
 
     def done(result: _Result) -> _Result:
@@ -100,8 +101,8 @@ def run(divisor: int, progress: Callable[[int, int], None]) -> BoardRuns:
             name: pool.submit(lambda spec: done(_engine.swap_churn(spec)), spec)
             for name, spec in overwritten.items()
         }
-        systems = {key: pool.submit(bench, spec) for key, spec in on_systems.items()}
-        others = {key: pool.submit(bench, spec) for key, spec in beside.items()}
+        systems = {key: pool.submit(bench, spec) for key, spec in system_specs.items()}
+        others = {key: pool.submit(bench, spec) for key, spec in other_specs.items()}
         lru, cflru = (others[policy].result() for policy in board.POLICIES)
         return BoardRuns(
             {

@@ -1,8 +1,8 @@
-"""The SWL paper's tables 1, 3 and 4 held against themselves."""
+"""Checks of the SWL paper's tables 1, 3 and 4 against their own numbers."""
 
 from flashpager_papers.claim import Claim, Figure, Kind, about, equal, one, signed, words
 
-#: Table 3: references, instructions, and of what share the text makes them.
+#: Table 3: references, instructions, and their share of the references as printed.
 TABLE_3 = {
     "crafty": (103_963_082, 6_707_680, "64.5"),
     "eon": (10_485_760, 5_751_240, "54.8"),
@@ -29,43 +29,43 @@ TABLE_4 = {
         512: (0.000029, 0.000029),
     },
 }
-#: Figure 9, percent: by how much PA-FIFO-SC's false faults are shorter.
+#: Figure 9: reduction of the false fault's time by PA-FIFO-SC, in percent.
 SHORTER = "21.7"
 SIZES_KB = tuple(TABLE_4["crafty"])
-#: Table 1, dollars: NAND and what it is compared with, of 64 MB and 128 MB.
+#: Table 1: prices in dollars of NAND and of the memory compared, and their ratio in percent.
 _PRICES = {"NOR (64 MB)": (3.67, 9.75, "38"), "DRAM (128 MB)": (3.87, 14.09, "27")}
 _TENFOLD = 10
 _LAST_DIGIT = 1e-6
 
 
 def spread(trace: str) -> dict[int, float]:
-    """Return by how much PA-Clock misses more than Clock in table 4, as a share, by KB."""
+    """Return PA-Clock's excess of misses over Clock in table 4, as a share, by cache size in KB."""
     return {size: after / before - 1 for size, (before, after) in TABLE_4[trace].items()}
 
 
 def largest_spread() -> float:
-    """Return the largest of all."""
+    """Return the largest excess of all traces and sizes."""
     return max(value for trace in TABLE_4 for value in spread(trace).values())
 
 
 def prices() -> list[Claim]:
-    """Table 1."""
-    found = [100 * nand / price for nand, price, _ in _PRICES.values()]
+    """Check table 1."""
+    ratios = [100 * nand / price for nand, price, _ in _PRICES.values()]
     return [
         Claim(
             "section 1, Table 1",
             f"a byte of NAND costs of one of {' and of one of '.join(_PRICES)}",
             "; ".join(f"about {printed} %" for _, _, printed in _PRICES.values()),
-            "; ".join(f"{share:.2f} %" for share in found),
+            "; ".join(f"{ratio:.2f} %" for ratio in ratios),
             Kind.RECOMPUTED,
             about(*(printed for _, _, printed in _PRICES.values())),
-            one(*found),
+            one(*ratios),
         )
     ]
 
 
 def shares() -> list[Claim]:
-    """Table 3."""
+    """Check table 3."""
     claims = []
     for trace, (references, instructions, printed) in TABLE_3.items():
         share = 100 * instructions / references
@@ -87,22 +87,22 @@ def shares() -> list[Claim]:
 
 
 def _digit(trace: str, tenfold: float) -> str:
-    """Name the one of two numbers that has a wrong digit."""
+    """Describe the wrong digit in the numbers of a trace."""
     flat = TABLE_4["bzip2"][512][0]
     _, instructions, _ = TABLE_3["bzip2"]
     few, many = round(flat * instructions), round(_TENFOLD * flat * instructions)
-    why = f"a digit too few, or the references one too many ({tenfold:.1f} %)"
+    note = f"a digit too few, or the references one too many ({tenfold:.1f} %)"
     if trace == "bzip2":
-        why += (
+        note += (
             f": then each trace has about {TABLE_3['eon'][0]:,} references, as eon's; and the "
             f"{flat:.6f} of table 4, the same in 256 and 512 KB, are {few} faults, which may well "
             f"be all pages of a program that fits into 256, and not {many:,}"
         )
-    return why
+    return note
 
 
 def similar() -> Claim:
-    """Table 4."""
+    """Check table 4."""
     digit = _LAST_DIGIT / min(before for sizes in TABLE_4.values() for before, _ in sizes.values())
     worst = {trace: max(spread(trace).items(), key=lambda each: abs(each[1])) for trace in TABLE_4}
     return Claim(

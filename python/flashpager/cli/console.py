@@ -1,4 +1,4 @@
-"""Output: answers go to standard output, all else to standard error."""
+"""Output of commands: results go to standard output, everything else to standard error."""
 
 import json
 import sys
@@ -15,14 +15,14 @@ from flashpager.base.quantities import duration, percent, si
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: The answer was given, and what was asked for is not met.
+#: Exit code if the result was printed, but a need is not met.
 EXIT_UNMET = 1
-#: Something that the user can mend.
+#: Exit code of an error that the user can mend.
 EXIT_WRONG = 2
-#: The exit code that a shell expects of a command that Ctrl-C ended.
+#: Exit code that a shell expects if Ctrl-C ended the command.
 EXIT_INTERRUPTED = 130
 
-#: Columns of output without a terminal, where tables take the width they need.
+#: Columns of output without a terminal. Tables may be wider.
 _WIDTH_FOR_FILES = 240
 _WIDEST = 1000
 
@@ -31,13 +31,13 @@ QUIET_SECONDS = 10.0
 
 
 class _Console(Console):
-    """One that leaves it to the command line what becomes of a reader who left."""
+    """A console that raises an error if the reader has closed the output."""
 
     def on_broken_pipe(self) -> NoReturn:
         raise BrokenPipeError
 
 
-# Colons are the user's own, and no names of pictures.
+# Emoji names are off, since text between colons is the user's own.
 out = _Console(highlight=False, soft_wrap=True, emoji=False)
 if not out.is_terminal:
     out.width = _WIDTH_FOR_FILES
@@ -45,7 +45,7 @@ err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 class NotMetError(Exception):
-    """The answer was given, but a design does not do what was asked for."""
+    """A result was printed, but a design does not meet a need."""
 
     def __init__(self, said: Sequence[str]) -> None:
         """Store a line for each need that is not met."""
@@ -55,10 +55,10 @@ class NotMetError(Exception):
 
 @contextmanager
 def held_to(unmet: Sequence[str]) -> Iterator[None]:
-    """Print an answer whole, and then fail if a need is not met.
+    """Let the block print its whole result, and then fail if a need is not met.
 
     Raises:
-        NotMetError: if there are any, even if the reader closed the output.
+        NotMetError: if ``unmet`` has needs, even if the reader closed the output.
 
     """
     try:
@@ -84,32 +84,32 @@ def note(message: str) -> None:
 
 
 def say_warm_up(info: TraceInfo, name: str | None = None) -> None:
-    """Note which part of a trace warms up and is not counted, if any."""
+    """Print a note on the runs of a trace that are a warm-up and not counted, if there are any."""
     runs, size = info.warm_up.runs, si(info.warm_up.bytes, "B")
-    of = f" of {name}" if name else ""
+    owner = f" of {name}" if name else ""
     if runs == 1:
-        note(f"note: the first run{of}, {size}, warms the cache and is not counted")
+        note(f"note: the first run{owner}, {size}, warms the cache and is not counted")
     elif runs:
-        note(f"note: the first {runs:,} runs{of}, {size}, warm the cache and are not counted")
+        note(f"note: the first {runs:,} runs{owner}, {size}, warm the cache and are not counted")
 
 
 def print_json(value: object) -> None:
-    """Print one object and nothing else."""
+    """Print one JSON object."""
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
 @contextmanager
 def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float, int], None]]:
-    """Show a bar with the time left while (finished, all) are reported.
+    """Show progress while the block runs: a bar with the remaining time.
 
-    With the rate, if ``designs`` tells how many designs all are. Where no terminal is, what takes
-    long says so in a line now and then.
+    The block receives a callback for (finished, all). If ``designs``, the number of all designs, is
+    given, the bar shows the rate, too. Without a terminal, a line is printed now and then.
     """
     if not err.is_terminal:
         yield _lines(what)
         return
-    # Only here: most commands count nothing.
+    # Imported late, as most commands show no progress.
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         MofNCompleteColumn,
@@ -130,7 +130,7 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
         done_before: float | None = None
 
         def report(finished: float, total: int) -> None:
-            # Cells that an interrupted call finished took no time now.
+            # Cells that an earlier, interrupted call finished do not count for the rate.
             nonlocal done_before
             done_before = finished if done_before is None else done_before
             share = (finished - done_before) / total if total else 0
@@ -142,7 +142,7 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
 
 
 def _lines(what: str) -> Callable[[float, int], None]:
-    """Return what says how far a call is, in a line after some seconds, and after twice as many."""
+    """Return a callback that prints a line of progress after some seconds, then twice as many."""
     start = time.monotonic()
     wait = QUIET_SECONDS
     done_before: float | None = None
@@ -162,7 +162,7 @@ def _lines(what: str) -> Callable[[float, int], None]:
 
 
 def natural_width(table: "Table") -> int:
-    """Return the columns that a table takes if nothing is cut."""
+    """Return the width in columns of a table that is not cut."""
     from rich.measure import Measurement  # noqa: PLC0415
 
     return Measurement.get(out, out.options.update(max_width=_WIDEST), table).maximum
@@ -184,5 +184,5 @@ def share(part: float, whole: float) -> str:
 
 
 def mebibytes(time: Time) -> str:
-    """Write a bandwidth as the papers do; their MB are 2**20 bytes."""
+    """Write a bandwidth in MB of 2**20 bytes, as the papers do."""
     return f"{time.bandwidth_mib_s:.2f} MB/s"

@@ -1,4 +1,4 @@
-"""The page about a cache in hardware: what it loses, what bites, and what others would lose."""
+"""The page about a cache in hardware: its losses, changes that reduce them, and other caches."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,7 @@ class HardwareCacheReport(page.ReportPage):
     losses: Losses
     #: Changes that make the design notably faster, the best first.
     changes: list[DesignChange]
-    #: All designs that the charts show, the own one first.
+    #: Results of all designs in the charts, first that of the report's own design.
     rows: list[Row]
     #: Unpublished facts of the board.
     unknown: list[str] = field(default_factory=list)
@@ -46,10 +46,10 @@ class HardwareCacheReport(page.ReportPage):
 
 
 def around(design: Design) -> list[Design]:
-    """Return the design, and those beside it in size and ways, and in the line, that can be.
+    """Return the design and the possible ones with other sizes and ways, or another line.
 
     Raises:
-        FlashpagerError: if the design itself cannot be.
+        FlashpagerError: if the design itself is impossible.
 
     """
     refusal = design.refusal()
@@ -77,13 +77,13 @@ def build(
     origins: str = "",
     unknown: list[str] | None = None,
 ) -> HardwareCacheReport:
-    """Replay a trace through a design and its neighbours, and each change that could bite.
+    """Replay a trace through a design, similar ones, and each change that may save time.
 
     Args:
         trace: a trace file.
         design: one for which :func:`flashpager.space.setting.has_hardware_cache` is true.
         progress: callback: (replays done, replays in all).
-        blocks: the trace's, if they are known already.
+        blocks: the trace's block statistics, if they are already known.
         origins: the sources of the design's values, in words.
         unknown: unpublished facts of its board.
 
@@ -135,21 +135,21 @@ def _charts(rows: list[Row], changes: list[DesignChange]) -> dict[str, style.Dra
 
 def headline(losses: Losses, design: Design, changes: list[DesignChange]) -> str:
     """Describe the program's loss, and the change that would save most of it."""
-    where = f"to misses of {format_size(design.cache_bytes)} in "
-    where += "1 way" if design.ways == 1 else f"{design.ways} ways"
+    cause = f"to misses of {format_size(design.cache_bytes)} in "
+    cause += "1 way" if design.ways == 1 else f"{design.ways} ways"
     if losses.slowdown is None or not losses.all_cycles or losses.lost_cycles is None:
-        said = f"{duration(losses.lost_ns)} lost {where}"
+        loss = f"{duration(losses.lost_ns)} lost {cause}"
     else:
         share = percent(losses.lost_cycles / losses.all_cycles, 1)
-        said = f"{significant(losses.slowdown, 3)} times the program out of RAM: "
-        said += f"{share} of its cycles are lost {where}"
+        loss = f"{significant(losses.slowdown, 3)} times the program out of RAM: "
+        loss += f"{share} of its cycles are lost {cause}"
     if not losses.misses:
-        return f"{said}. {capitalised(NO_MISS)}."
-    return f"{said}. {capitalised(changes[0].sentence if changes else NO_BITE)}."
+        return f"{loss}. {capitalised(NO_MISS)}."
+    return f"{loss}. {capitalised(changes[0].sentence if changes else NO_BITE)}."
 
 
 def capitalised(sentence: str) -> str:
-    """Begin a sentence as one begins."""
+    """Begin a sentence with a capital letter."""
     return sentence[:1].upper() + sentence[1:]
 
 
@@ -177,8 +177,8 @@ def _numbers(report: HardwareCacheReport) -> list[tuple[str, str, str]]:
     stall = losses.stall
     if stall is not None:
         within = f"{stall.window_bytes} bytes executed, as in a short handler"
-        how = f"{counted(stall.misses, 'miss')} in {within}"
-        numbers.append(("worst stretch", duration(stall.stall_ns), how))
+        misses = f"{counted(stall.misses, 'miss')} in {within}"
+        numbers.append(("worst stretch", duration(stall.stall_ns), misses))
     return numbers
 
 

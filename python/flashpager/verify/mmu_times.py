@@ -1,8 +1,8 @@
-"""The jobs of the fault handler on the emulated machine: what each took, and what it is priced at.
+"""Times of the fault handler's jobs on the emulated machine, and prices fitted to them.
 
-QEMU charges each instruction the same and nothing for a bus. So the machine's own are the times of
-the handler's instructions, and the two waits are modelled: a load takes what the design says, and
-so does a byte from the flash to its frame.
+In QEMU each instruction takes the same time, and the bus takes none. So the machine measures the
+handler's instructions, while the two waits are modelled: a load, and a byte from the flash to its
+frame, take the time that the design has for them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,38 +15,38 @@ from flashpager._engine import Design, FlashpagerError, Handler, Host, Row
 TOLERANCE = 0.02
 #: Default time of an instruction, if the board has no processor.
 _INSTRUCTION_NS = 4
-#: Powers of two that QEMU's -icount takes, in nanoseconds an instruction.
+#: Paces that QEMU's -icount can have, in nanoseconds per instruction: powers of two.
 _PACES = tuple(1 << shift for shift in range(11))
-#: The machine's counter.
+#: Period of the machine's counter in nanoseconds.
 TICK_NS = 1e9 / 24e6
-#: Instructions of a stamp; from the first to the last of what is timed they are in each job's time.
+#: Instructions of a stamp.
 _STAMP = 4
-#: Instructions of an abort that stand before its first stamp, and behind its last.
+#: Instructions of an abort before its first stamp, and after its last.
 _BEFORE, _BEHIND = 3, 1
-#: A loop of two instructions, in which the machine waits.
+#: Instructions of the loop in which the machine waits.
 _SPIN = 2
 
 #: Kinds of faults, as versatilepb_times.h numbers them.
 LOADED, IN_BUFFER, FALSE = "true, loaded", "true, in a buffer", "false"
 REST = "of the rest of a page"
 _KINDS = (LOADED, IN_BUFFER, FALSE, REST)
-#: Jobs, in its order; the load has in it what is done meanwhile.
+#: Jobs in the order of versatilepb_times.h. The load includes the jobs done meanwhile.
 JOBS = (
     *("pre_process", "load_command", "get_freeframe", "load", "trans_host_mem"),
     *("update_mmu", "post_process", "whole"),
 )
 #: The job of waiting for work in progress: a load ahead, or the rest of a page.
 WAIT = "wait"
-_TOLD = (*JOBS, WAIT)
-_FIELDS = 4 + 2 * len(_TOLD)
+_TIMED = (*JOBS, WAIT)
+_FIELDS = 4 + 2 * len(_TIMED)
 SCHEDULES = ("sequential", "parallel")
 
 
 def instruction_ns(board: str | None) -> int:
-    """Return what an instruction takes on a board: a cycle or more of its processor.
+    """Return the time of an instruction on a board's processor, in nanoseconds.
 
     Raises:
-        FlashpagerError: for what QEMU has not.
+        FlashpagerError: if QEMU has no such pace.
 
     """
     processor = Host.from_board(Path(board))[0].processor if board else None
@@ -68,8 +68,9 @@ class MachineTimes:
     """The pace of the emulated machine, in nanoseconds."""
 
     instruction_ns: int
-    #: A load, and a byte from the flash into a frame: both are modelled.
+    #: Modelled time of a load.
     load_ns: float
+    #: Modelled time of a byte from the flash to its frame.
     byte_ns: float
 
     @classmethod
@@ -88,7 +89,7 @@ class MachineTimes:
         return self.instruction_ns.bit_length() - 1
 
     def macros(self) -> dict[str, object]:
-        """Return what versatilepb_times.h wants."""
+        """Return the macros that versatilepb_times.h needs."""
         return {
             "FP_VERIFY_TIMES": 1,
             "FP_VERIFY_T_R": round(self.load_ns / TICK_NS),
@@ -102,7 +103,7 @@ class TimedFaults:
     """Faults of one kind after equally long searches. Times in ns, without measurement overhead."""
 
     kind: str
-    #: Frames looked at, and pages moved down from valid to invalid.
+    #: Frames examined, plus pages moved down from valid to invalid.
     search: int
     count: int
     #: Time of each of :data:`JOBS` and :data:`WAIT`: the sum over these faults, and the longest.
@@ -110,7 +111,7 @@ class TimedFaults:
     longest_ns: dict[str, float]
 
     def mean_ns(self, job: str) -> float:
-        """Return what a job took on average."""
+        """Return the mean time of a job."""
         return self.sum_ns[job] / self.count
 
 
@@ -124,7 +125,7 @@ class TimedRun:
 
     @classmethod
     def told(cls, lines: Iterable[str], schedule: str, pace: MachineTimes) -> "TimedRun":
-        """Read what the machine said.
+        """Read the machine's output.
 
         Raises:
             FlashpagerError: if the output has no times.
@@ -136,15 +137,18 @@ class TimedRun:
             if len(words) != _FIELDS or words[0] != "times":
                 continue
             kind, search, count, *ticks = (int(word) for word in words[1:])
-            took = dict(zip(_TOLD, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
-            own = _own_ns(_KINDS[kind], took["get_freeframe"][0] / count, schedule, pace)
+            job_ticks = dict(zip(_TIMED, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
+            own = _own_ns(_KINDS[kind], job_ticks["get_freeframe"][0] / count, schedule, pace)
             found.append(
                 TimedFaults(
                     _KINDS[kind],
                     search,
                     count,
-                    {job: total * TICK_NS - count * own[job] for job, (total, _) in took.items()},
-                    {job: most * TICK_NS - own[job] for job, (_, most) in took.items()},
+                    {
+                        job: total * TICK_NS - count * own[job]
+                        for job, (total, _) in job_ticks.items()
+                    },
+                    {job: most * TICK_NS - own[job] for job, (_, most) in job_ticks.items()},
                 )
             )
         if not found:
@@ -154,27 +158,27 @@ class TimedRun:
 
     @property
     def true_faults(self) -> tuple[TimedFaults, ...]:
-        """Those that fetch a page."""
+        """Faults that fetch a page."""
         return tuple(each for each in self.faults if each.kind not in (FALSE, REST))
 
     @property
     def of_rest(self) -> tuple[TimedFaults, ...]:
-        """Those that wait for the rest of a page behind its critical block."""
+        """Faults that wait for the rest of a page after its critical block."""
         return tuple(each for each in self.faults if each.kind == REST)
 
     @property
     def loaded(self) -> tuple[TimedFaults, ...]:
-        """Those that load a flash page."""
+        """Faults that load a flash page."""
         return tuple(each for each in self.faults if each.kind == LOADED)
 
     @property
     def false_faults(self) -> tuple[TimedFaults, ...]:
-        """Those that fetch nothing."""
+        """Faults that fetch nothing."""
         return tuple(each for each in self.faults if each.kind == FALSE)
 
     @property
     def total_ns(self) -> float:
-        """Return the time of all faults together."""
+        """The time of all faults together."""
         return total(self.faults, "whole")
 
     def load_ns(self, faults: TimedFaults) -> float:
@@ -186,10 +190,10 @@ class TimedRun:
         return faults.mean_ns("load")
 
     def hidden_ns(self, faults: TimedFaults) -> float:
-        """Return what of a fault was done while the flash loaded."""
+        """Return the time of a fault's jobs that overlaps with the load."""
         if faults.kind != LOADED or self.schedule == "sequential":
             return 0.0
-        alone = (job for job in _TOLD if job not in ("load", "whole"))
+        alone = (job for job in _TIMED if job not in ("load", "whole"))
         together = sum(faults.mean_ns(job) for job in alone) + self.load_ns(faults)
         return together - faults.mean_ns("whole")
 
@@ -201,7 +205,7 @@ class TimedRun:
     def as_rows(self) -> list[list[int]]:
         """Return a row for each of its faults, in whole ns: kind, search, count, sums, longest.
 
-        A design with a critical block or loads ahead has waits besides, which are in none.
+        The waits of a design with a critical block or loads ahead are in no row.
         """
         return [
             [
@@ -233,13 +237,14 @@ def _outlasts(search_ns: float, pace: MachineTimes) -> bool:
 
 
 def _own_ns(kind: str, search_ticks: float, schedule: str, pace: MachineTimes) -> dict[str, float]:
-    """Return what measuring adds to a fault's jobs, less what no stamp sees.
+    """Return the time that stamps add to each job, minus the time outside of all stamps.
 
-    A stamp is in the time of what it ends, but where a wait ends at a moment whatever came before.
+    A stamp counts for the job that it ends. A wait that ends at a fixed moment hides the stamps
+    within it.
     """
     stamp = float(_STAMP * pace.instruction_ns)
     outside = (_BEFORE + _BEHIND) * pace.instruction_ns
-    own = dict.fromkeys(_TOLD, 0.0)
+    own = dict.fromkeys(_TIMED, 0.0)
     if kind in (FALSE, REST):
         return own | {"whole": stamp - outside}
     stamps = dict.fromkeys(("pre_process", "get_freeframe", "post_process"), 1)
@@ -257,12 +262,12 @@ def _own_ns(kind: str, search_ticks: float, schedule: str, pace: MachineTimes) -
 
 
 def total(faults: Iterable[TimedFaults], job: str) -> float:
-    """Add up what a job took, in ns."""
+    """Add up the times of a job, in ns."""
     return sum(each.sum_ns[job] for each in faults)
 
 
 def counted(faults: Iterable[TimedFaults]) -> int:
-    """Return how many they are."""
+    """Return the number of faults."""
     return sum(each.count for each in faults)
 
 
@@ -271,7 +276,7 @@ def _mean(faults: Sequence[TimedFaults], job: str) -> float:
 
 
 def _line(faults: Sequence[TimedFaults], job: str) -> tuple[float, float]:
-    """Fit what a job takes to the length of the search: for none, and for each more."""
+    """Fit a line to a job's time over the length of the search. Return its base and slope in ns."""
     count = counted(faults)
     if not count:
         return 0.0, 0.0
@@ -283,18 +288,18 @@ def _line(faults: Sequence[TimedFaults], job: str) -> tuple[float, float]:
     base = _mean(faults, job) - rise * mean
     if base >= 0:
         return base, rise
-    # The last frame looked at is not invalidated, and takes less: no price is below nothing.
+    # The last frame examined is not invalidated and takes less time. A price cannot be negative.
     squares = sum(each.count * each.search**2 for each in faults)
     return 0.0, sum(each.search * each.sum_ns[job] for each in faults) / squares
 
 
 def fit(timed: TimedRun, moving: TimedRun | None = None, *, moves: bool) -> Handler:
-    """Fit a handler's prices to what a machine took that did all one after another.
+    """Fit a handler's prices to the times of a run with the sequential schedule.
 
     Args:
-        timed: with the policy that is priced.
-        moving: with ``pa-fifo-sc``, for a policy all of whose faults move one page down.
-        moves: whether the search moves pages down instead of examining frames.
+        timed: a run with the policy that is priced.
+        moving: a run with ``pa-fifo-sc``, if all faults of the policy move one page down.
+        moves: True if the search moves pages down instead of examining frames.
 
     """
     faults = timed.true_faults
@@ -315,7 +320,7 @@ def fit(timed: TimedRun, moving: TimedRun | None = None, *, moves: bool) -> Hand
 
 @dataclass(frozen=True)
 class ComparedJob:
-    """A time on the machine, and as the model has it."""
+    """A job's time on the machine, and in the model."""
 
     name: str
     machine_ns: float
@@ -343,13 +348,13 @@ class ComparedTimes:
 
     @property
     def is_within(self) -> bool:
-        """Whether the totals differ by no more than :data:`TOLERANCE`."""
+        """True if the totals differ by no more than :data:`TOLERANCE`."""
         return abs(self.total.error) <= TOLERANCE
 
 
 #: The program's wait for the rest of a page, behind its critical block.
 _REST = "the rest of its page"
-#: The paper's jobs, with the machine's that are in each.
+#: The paper's jobs, each with the machine's jobs that it includes.
 _PAPER: dict[str, tuple[str, ...]] = {
     "PreProcess": ("pre_process", "load_command"),
     "GetFreeframe": ("get_freeframe",),
@@ -362,8 +367,8 @@ _PAPER: dict[str, tuple[str, ...]] = {
 def compare(timed: TimedRun, row: Row) -> ComparedTimes:
     """Compare the machine's times with a simulation of the same design and schedule.
 
-    Where a load ahead or the rest of a page goes on while the program runs, what a fault waits for
-    that is no price: it is what the others leave of the fault.
+    If a load ahead or the rest of a page goes on while the program runs, the model has no price for
+    a fault's waiting. Then it is the fault's time minus that of all other jobs.
     """
     faults = timed.true_faults
     count = max(counted(faults), 1)
@@ -389,7 +394,7 @@ def compare(timed: TimedRun, row: Row) -> ComparedTimes:
         rest_ns = (whole - row.time.false_faults_ns) / count - true_ns
         if design.critical_block_bytes:
             rests = [ComparedJob(_REST, total(timed.of_rest, "whole") / count, rest_ns)]
-    # Time that overlaps with the jobs, and waiting beside them.
+    # Time that overlaps with the jobs, and time of waiting besides.
     hidden = "hidden, waited" if design.is_executed else "hidden"
     if design.is_executed:
         model[hidden] = true_ns - sum(model.values())
@@ -398,8 +403,8 @@ def compare(timed: TimedRun, row: Row) -> ComparedTimes:
     machine = {
         name: sum(total(faults, job) for job in _PAPER.get(name, ())) / count for name in model
     }
-    machine["LoadStopover"] = _each(faults, timed.load_ns) / count
-    machine[hidden] = (total(faults, WAIT) - _each(faults, timed.hidden_ns)) / count
+    machine["LoadStopover"] = _weighted(faults, timed.load_ns) / count
+    machine[hidden] = (total(faults, WAIT) - _weighted(faults, timed.hidden_ns)) / count
     true = ComparedJob("a true fault", total(faults, "whole") / count, true_ns)
     return ComparedTimes(
         timed.schedule,
@@ -418,5 +423,5 @@ def compare(timed: TimedRun, row: Row) -> ComparedTimes:
     )
 
 
-def _each(faults: Iterable[TimedFaults], of: Callable[[TimedFaults], float]) -> float:
-    return sum(each.count * of(each) for each in faults)
+def _weighted(faults: Iterable[TimedFaults], value: Callable[[TimedFaults], float]) -> float:
+    return sum(each.count * value(each) for each in faults)
