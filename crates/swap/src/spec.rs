@@ -7,7 +7,7 @@ use flashpager_base::{Error, Result};
 use flashpager_replay::pager::{PolicySpec, Shape};
 use serde::Serialize;
 
-use super::medium::SwapMedium;
+use super::medium::{MediumPrices, SwapMedium};
 use super::pages::Pages;
 use super::price::{CompressorSpeed, SwapPrices};
 use super::store::{Compressor, MediumFaults, StoreLayout, StoreSpec};
@@ -122,6 +122,52 @@ impl Default for SwapSpec {
     }
 }
 
+impl SwapSpec {
+    /// Checks the times and rates.
+    fn check_numbers(&self) -> Result<()> {
+        for (name, value, least) in [
+            ("ram_ns_per_byte", Some(self.ram_ns_per_byte), f64::MIN_POSITIVE),
+            ("fault_ns", Some(self.fault_ns), 0.0),
+            ("clock_mhz", Some(self.clock_mhz), 1e-3),
+            ("cycles_per_instruction", Some(self.cycles_per_instruction), 1e-3),
+            ("compress_instructions_per_byte", self.compress_instructions_per_byte, 0.0),
+            ("decompress_instructions_per_byte", self.decompress_instructions_per_byte, 0.0),
+        ] {
+            if let Some(value) = value
+                && !(value >= least && value <= 1e12)
+            {
+                return Err(Error::design(format!("{name} = {value} is not between 0 and 1e12")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the compressor's speed, with the settings in place of what was counted.
+    fn speed_of(&self, compressor: Compressor) -> CompressorSpeed {
+        let mut speed = CompressorSpeed::of(compressor);
+        if let Some(instructions) = self.compress_instructions_per_byte {
+            speed.compress_instructions_per_byte = instructions;
+        }
+        if let Some(instructions) = self.decompress_instructions_per_byte {
+            speed.decompress_instructions_per_byte = instructions;
+        }
+        speed
+    }
+
+    /// Returns the times of all operations.
+    fn prices(&self, speed: CompressorSpeed, medium: MediumPrices) -> SwapPrices {
+        let instruction_ns = self.cycles_per_instruction * 1e3 / self.clock_mhz;
+        let page = f64::from(self.page_bytes);
+        SwapPrices {
+            ram_ns_per_byte: self.ram_ns_per_byte,
+            fault_ns: self.fault_ns,
+            compress_page_ns: speed.compress_instructions_per_byte * instruction_ns * page,
+            decompress_page_ns: speed.decompress_instructions_per_byte * instruction_ns * page,
+            medium,
+        }
+    }
+}
+
 /// A [`SwapSpec`], looked up and checked.
 pub struct SwapSystem {
     /// The settings, with every `None` that has a default replaced by it.
@@ -175,20 +221,7 @@ impl SwapSystem {
                 spec.chunk_bytes
             )));
         }
-        for (name, value, least) in [
-            ("ram_ns_per_byte", Some(spec.ram_ns_per_byte), f64::MIN_POSITIVE),
-            ("fault_ns", Some(spec.fault_ns), 0.0),
-            ("clock_mhz", Some(spec.clock_mhz), 1e-3),
-            ("cycles_per_instruction", Some(spec.cycles_per_instruction), 1e-3),
-            ("compress_instructions_per_byte", spec.compress_instructions_per_byte, 0.0),
-            ("decompress_instructions_per_byte", spec.decompress_instructions_per_byte, 0.0),
-        ] {
-            if let Some(value) = value
-                && !(value >= least && value <= 1e12)
-            {
-                return Err(Error::design(format!("{name} = {value} is not between 0 and 1e12")));
-            }
-        }
+        spec.check_numbers()?;
         let bus = spec.bus.as_deref().map(str::parse).transpose()?;
         if let Some(bus) = &spec.bus
             && medium.is_ram()
@@ -206,22 +239,8 @@ impl SwapSystem {
                 spec.reserve_blocks
             )));
         }
-        let mut speed = CompressorSpeed::of(compressor);
-        if let Some(instructions) = spec.compress_instructions_per_byte {
-            speed.compress_instructions_per_byte = instructions;
-        }
-        if let Some(instructions) = spec.decompress_instructions_per_byte {
-            speed.decompress_instructions_per_byte = instructions;
-        }
-        let instruction_ns = spec.cycles_per_instruction * 1e3 / spec.clock_mhz;
-        let page = f64::from(spec.page_bytes);
-        let prices = SwapPrices {
-            ram_ns_per_byte: spec.ram_ns_per_byte,
-            fault_ns: spec.fault_ns,
-            compress_page_ns: speed.compress_instructions_per_byte * instruction_ns * page,
-            decompress_page_ns: speed.decompress_instructions_per_byte * instruction_ns * page,
-            medium: medium.prices(bus, spec.ram_ns_per_byte)?,
-        };
+        let speed = spec.speed_of(compressor);
+        let prices = spec.prices(speed, medium.prices(bus, spec.ram_ns_per_byte)?);
         let store = StoreSpec {
             layout,
             compressor,
