@@ -1,4 +1,4 @@
-//! The bus between flash and processor.
+//! The bus between flash and host.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,12 @@ use std::str::FromStr;
 use flashpager_base::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Data lines that a bus or a part may have.
+/// The numbers of data lines that a bus or a part can have.
 pub const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// A bus by its clock, the cycles of an access and its data lines: `33MHz-x8`, or
-/// `120MHz/8-x8` where an access takes 8 cycles of a 120 MHz clock.
+/// A bus: its clock, the cycles of an access, and its data lines.
+///
+/// It is written `33MHz-x8`, or `120MHz/8-x8` if an access takes 8 cycles of a 120 MHz clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bus {
     /// Clock in MHz.
@@ -27,10 +28,16 @@ impl Bus {
         f64::from(self.cycles) * 1e3 / self.clock_mhz
     }
 
-    /// Bytes of one access; less than one on a serial bus.
+    /// Bytes of one access; a fraction on a serial bus.
     pub fn access_bytes(self) -> f64 {
         f64::from(self.width_bits) / 8.0
     }
+}
+
+/// Words of `width_bits` that hold `bytes`, saturating at `u64::MAX`.
+pub(crate) fn words(bytes: u64, width_bits: u32) -> u64 {
+    let bits = u128::from(bytes) * 8;
+    u64::try_from(bits.div_ceil(u128::from(width_bits.max(1)))).unwrap_or(u64::MAX)
 }
 
 impl FromStr for Bus {

@@ -1,5 +1,4 @@
-//! Processor cores: one TOML file each in `cores/`, every number with its source, and a core at a
-//! clock.
+//! Processor cores: one TOML file each in `cores/`, every number with its source; and cores at a clock.
 
 use std::fmt;
 use std::path::Path;
@@ -10,62 +9,64 @@ use flashpager_base::{Error, Result, did_you_mean};
 use include_dir::{Dir, include_dir};
 use serde::{Deserialize, Serialize};
 
-use crate::part::{self, Sourced};
+use crate::datasheet::Sourced;
+use crate::part;
 
 static CATALOG: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../cores");
 
-/// The architecture of traces of Java programs: they count bytecodes.
+/// The architecture of traces of Java programs, which count bytecodes.
 const BYTECODES: &str = "jvm";
 
-/// What a core has of itself for each job of the fault path may come from a core that has it of
-/// another: so many steps at most.
+/// The longest chain of cores that borrow the fault path from one another.
 const MAX_STEPS: usize = 4;
 
+/// The highest clock of a processor.
 const MAX_CLOCK_MHZ: f64 = 100_000.0;
+/// The most clocks of an instruction, on average.
 const MAX_CYCLES_PER_INSTRUCTION: f64 = 1000.0;
 
 /// A processor core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
-    /// Its name, in small letters.
+    /// The name, in small letters.
     pub name: String,
-    /// Who designed it.
+    /// The designer.
     pub maker: String,
-    /// What a reader should know before using its numbers.
+    /// A hint to read before using the numbers.
     pub note: Option<String>,
-    /// The architecture whose instructions it executes, by its name in a trace, as `arm`.
+    /// The architecture whose instructions it executes, by its name in a trace, such as `arm`.
     pub architecture: Option<String>,
-    /// Clocks of an instruction on average, out of memory without wait states.
+    /// Clocks of an instruction on average, from memory without wait states.
     pub cycles_per_instruction: Sourced<f64>,
-    /// The core whose fault path stands for what is not known of this one's.
+    /// The core whose fault path supplies the jobs that were not measured on this one.
     pub fault_path_like: Option<String>,
-    /// The software of a fault, and of a lookup.
+    /// The software of a fault and of a lookup.
     #[serde(default)]
     pub fault_path: FaultPath,
 }
 
-/// What the jobs of the fault path take, by the names of a board's `[handler]`.
+/// The costs of the fault path's jobs, by the names of a board's `[handler]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultPath {
-    /// Of each reference to the page cache.
+    /// The lookup of each reference to the page cache.
     pub lookup: Option<JobCost>,
-    /// Of each true fault: saving registers, finding the page in flash.
+    /// The start of each true fault: saving registers, finding the page in flash.
     pub pre_process: Option<JobCost>,
-    /// Finding a frame, but for the search.
+    /// Finding a frame, without the search.
     pub get_freeframe: Option<JobCost>,
-    /// Of each frame looked at.
+    /// Each frame examined by the search.
     pub walk_step: Option<JobCost>,
-    /// Of each page moved from valid to invalid.
+    /// Each page moved from valid to invalid.
     pub downgrade: Option<JobCost>,
-    /// Page table and TLB.
+    /// The update of page table and TLB.
     pub update_mmu: Option<JobCost>,
     /// Restoring registers.
     pub post_process: Option<JobCost>,
-    /// Of each false fault.
+    /// Each false fault.
     pub false_fault: Option<JobCost>,
-    /// A byte into its frame, beside the flash's bus.
+    /// The copy of a byte into its frame, beside the flash's bus.
     pub copy_byte: Option<JobCost>,
 }
 
@@ -85,36 +86,36 @@ impl FaultPath {
     }
 }
 
-/// What a job takes: cycles or instructions, one of them.
+/// The cost of a job, in either cycles or instructions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JobCost {
     /// Clocks.
     pub cycles: Option<f64>,
-    /// Instructions, of as many clocks as the core's others.
+    /// Instructions, each of the core's average clocks.
     pub instructions: Option<f64>,
-    /// Where that was read.
+    /// The place it was read.
     pub source: String,
 }
 
-/// What a job of the fault path takes on a core, in clocks of that core.
+/// The cost of a job of the fault path on a core, in clocks of that core.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FaultPathJob {
-    /// Its name, as a board's `[handler]` has it without the unit, or `copy_byte`.
+    /// The name, as in a board's `[handler]` without the unit, or `copy_byte`.
     pub name: &'static str,
     /// Clocks.
     pub cycles: f64,
-    /// Where that was read.
+    /// The place it was read.
     pub source: String,
     /// The core it was measured on.
     pub measured_on: String,
 }
 
 impl Core {
-    /// Read the text of a core's file.
+    /// Parses and checks the text of a core's file; `place` names the file in errors.
     ///
     /// # Errors
-    /// What is no core, with the file and the field.
+    /// If the text is no core, with the file and the field.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
         let core: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
@@ -149,11 +150,11 @@ impl Core {
         Ok(())
     }
 
-    /// What the fault path takes on this core. A job that nobody measured on it takes the
-    /// instructions that it takes on the core it is like.
+    /// The costs of the fault path on this core. A job that was not measured on it takes as many
+    /// instructions as on the core it is like.
     ///
     /// # Errors
-    /// A core that it is like and that is not known.
+    /// If the core it is like is unknown, or the chain of such cores is too long.
     pub fn jobs(&self) -> Result<Vec<FaultPathJob>> {
         self.jobs_within(MAX_STEPS)
     }
@@ -190,10 +191,10 @@ impl Core {
     }
 }
 
-/// All cores of the catalog, by name.
+/// All cores of the catalog, in the order of their names.
 ///
 /// # Errors
-/// Files of the catalog that are no cores: none, in a build that was tested.
+/// If a file of the catalog holds no core, which tests exclude.
 pub fn catalog() -> Result<&'static [Core]> {
     static CORES: OnceLock<Vec<Core>> = OnceLock::new();
     match CORES.get() {
@@ -218,10 +219,10 @@ fn parse_catalog() -> Result<Vec<Core>> {
     Ok(cores)
 }
 
-/// The core of this name, or in the TOML file of this path.
+/// Finds the core of this name in the catalog, or reads it from a path that ends in `.toml`.
 ///
 /// # Errors
-/// Unknown names, and files that hold no core.
+/// If the name is unknown, or the file holds no core.
 pub fn find(name: &str) -> Result<Core> {
     if name.ends_with(".toml") {
         return Core::parse(&part::read(Path::new(name))?, name);
@@ -238,25 +239,26 @@ pub fn find(name: &str) -> Result<Core> {
     )))
 }
 
-/// A core at a clock, as `cortex-m3@64MHz`; with the clocks of an instruction, where they are
-/// known better, as `cortex-m3(1.25)@64MHz`.
+/// A core at a clock, written `cortex-m3@64MHz`, or `cortex-m3(1.25)@64MHz` with the clocks of an
+/// instruction if they are known better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockedCore {
     /// The core.
     pub core: Core,
-    /// As it was named.
+    /// The name as given.
     name: String,
-    /// Its clock.
+    /// The clock.
     pub clock_mhz: f64,
-    /// Clocks of an instruction, if it is not the core's.
+    /// Clocks of an instruction, if they are not the core's.
     own_cycles_per_instruction: Option<f64>,
 }
 
 impl ClockedCore {
-    /// A core by its name or file, at a clock; with other clocks of an instruction, if any are given.
+    /// Finds a core by its name or file and sets its clock, and the clocks of an instruction if they
+    /// are given.
     ///
     /// # Errors
-    /// An unknown core, and numbers that cannot be.
+    /// If the core is unknown, or a number is impossible.
     pub fn new(name: &str, clock_mhz: f64, cycles_per_instruction: Option<f64>) -> Result<Self> {
         let core = find(name)?;
         if !(clock_mhz > 0.0 && clock_mhz <= MAX_CLOCK_MHZ) {
@@ -271,21 +273,21 @@ impl ClockedCore {
         Ok(Self { core, name, clock_mhz, own_cycles_per_instruction: cycles_per_instruction })
     }
 
-    /// Whether it executes the instructions that a trace of `architecture` counts; where nobody
-    /// says, they are taken for its own.
+    /// Returns whether the core executes the instructions that a trace of `architecture` counts. An
+    /// unknown architecture, of the trace or the core, is assumed to match.
     pub fn executes(&self, architecture: &str) -> bool {
         let own = self.core.architecture.as_deref();
         architecture.is_empty() || own.is_none_or(|own| own == architecture)
     }
 
-    /// Whether the clocks of an instruction are those of bytecodes, where a trace of `architecture`
-    /// counts these: only who names them knows the virtual machine.
+    /// Returns whether the clocks of an instruction suit a trace of `architecture`. For bytecodes they
+    /// depend on the virtual machine, so the user must give them, or take a core that is one.
     pub fn knows_cycles_of(&self, architecture: &str) -> bool {
         let is_machine = self.core.architecture.as_deref() == Some(BYTECODES);
         architecture != BYTECODES || is_machine || self.has_own_cycles()
     }
 
-    /// Clocks of an instruction of the program, on average. The fault path's instructions take those
+    /// Clocks of an instruction of the program, on average. The fault path's instructions have those
     /// of the core.
     pub fn cycles_per_instruction(&self) -> f64 {
         self.own_cycles_per_instruction.unwrap_or(self.core.cycles_per_instruction.value)
@@ -301,12 +303,12 @@ impl ClockedCore {
         1e3 / self.clock_mhz
     }
 
-    /// Whether clocks of an instruction were given that are not the core's.
+    /// Returns whether the user gave the clocks of an instruction.
     pub fn has_own_cycles(&self) -> bool {
         self.own_cycles_per_instruction.is_some()
     }
 
-    /// What stands behind its number of clocks an instruction, if nobody checked it.
+    /// Returns whether the clocks of an instruction are the core's and nobody has checked them.
     pub fn is_unverified(&self) -> bool {
         !self.has_own_cycles() && self.core.cycles_per_instruction.is_unverified()
     }
@@ -379,7 +381,7 @@ mod tests {
         let ratio = m3.cycles_per_instruction.value / avr.cycles_per_instruction.value;
         assert_eq!(job(&m3, "pre_process").cycles, 339.0 * ratio);
         assert_eq!(job(&m3, "pre_process").measured_on, "atmega128");
-        // Its own is given in instructions.
+        // The lookup was measured on this core, in instructions.
         assert_eq!(job(&m3, "lookup").cycles, 19.0 * m3.cycles_per_instruction.value);
         assert_eq!(job(&m3, "lookup").measured_on, "cortex-m3");
     }
@@ -396,7 +398,7 @@ mod tests {
         }
         let stated: ClockedCore = "cortex-m3(1.25)@50MHz".parse().unwrap();
         assert_eq!(stated.instruction_ns(), 25.0);
-        // They are the program's: the software of a fault is another.
+        // The given clocks are the program's. The software of a fault keeps the core's.
         let usual: ClockedCore = "cortex-m3@50MHz".parse().unwrap();
         assert_eq!(stated.core.jobs().unwrap(), usual.core.jobs().unwrap());
         for (wrong, why) in [

@@ -1,12 +1,25 @@
-//! What a medium does for one operation, step by step.
+//! Operations of a medium, composed step by step.
+//!
+//! A [`Medium`] is the way a part is spoken to: raw NAND latch cycles, SPI clocks, an address bus. It
+//! composes each operation, such as a read or a program, from steps. A step has a kind, a time and the
+//! formula of that time in the datasheet's names, so every time can be traced to its numbers. Sums over
+//! the steps give the time of the operation, the share of the bus, and the energy.
+//!
+//! The trait has one method that composes and a few that answer what a design needs without composing
+//! a whole operation (time per byte, time of a column change). It returns owned steps rather than a
+//! time, because the same operation is shown to people, scaled by an estimate (a faster array, a slower
+//! bus), and summed by kind.
+//!
+//! To add a medium: a table of data in `datasheet/`, an implementation of this trait in `medium/`, and
+//! its row in `Part::tables` in `medium/mod.rs`.
 
 use flashpager_base::{Error, Result, did_you_mean, named};
 use serde::{Deserialize, Serialize};
 
-use super::bus::Bus;
-use super::part::{MemoryKind, Part, Sourced};
+use crate::bus::Bus;
+use crate::datasheet::{MemoryKind, Part, Sourced};
 
-/// What can be asked of a medium.
+/// The kinds of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationKind {
@@ -16,18 +29,18 @@ pub enum OperationKind {
     Program,
     /// Erase a block.
     Erase,
-    /// A page of a long sequential read, the next page being loaded meanwhile.
+    /// Read one page of a long sequential read, while the next page is loaded.
     CacheRead,
-    /// Bytes at another column of the page that the register holds.
+    /// Read bytes at another column of the page in the register.
     ChangeColumn,
-    /// A page of each plane, loaded together.
+    /// Load a page of each plane together, and read them.
     MultiPlaneRead,
-    /// A page of each plane, programmed together.
+    /// Program a page of each plane together.
     MultiPlaneProgram,
 }
 
 impl OperationKind {
-    /// Whether bytes go from the host to the medium.
+    /// Returns whether bytes go from the host to the medium.
     pub fn writes(self) -> bool {
         matches!(self, Self::Program | Self::MultiPlaneProgram)
     }
@@ -44,20 +57,19 @@ named! {
     "multi-plane-program" => MultiPlaneProgram,
 }
 
-/// An operation as asked for.
+/// The parameters of an operation to compose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OperationRequest<'a> {
-    /// Which.
+    /// The kind of operation.
     pub kind: OperationKind,
-    /// Bytes over the bus; what is usual for the medium if absent: a page with its
-    /// spare, a cache line, a block.
+    /// Bytes over the bus. If absent the usual number of the medium: a page with its spare, a cache
+    /// line, a block.
     pub bytes: Option<u64>,
-    /// How data comes over a bus that knows several ways, as `1-4-4` or `burst`; the
-    /// fastest that the bus has lines for if absent.
+    /// The read mode, such as `1-4-4` or `burst`. If absent the fastest that the bus has lines for.
     pub mode: Option<&'a str>,
-    /// The host's bus; one as fast and wide as the part's if absent.
+    /// The host's bus. If absent one as fast and wide as the part's.
     pub bus: Option<Bus>,
-    /// Count the waits that the flash-media article leaves out.
+    /// Whether to count the waits t_WB and t_ADL, which the flash-media article leaves out.
     pub waits: bool,
 }
 
@@ -68,19 +80,19 @@ impl OperationRequest<'_> {
     }
 }
 
-/// What a step does.
+/// The kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepKind {
     /// Command, address or status cycles on the bus.
     Command,
-    /// Neither bus nor array does anything.
+    /// A wait in which bus and array are idle.
     Wait,
     /// The array works and the bus is idle.
     Busy,
-    /// Data on the bus.
+    /// Data moves on the bus.
     Transfer,
-    /// The array works behind the transfers; only what is longer than these is waited for.
+    /// The array works during the transfers. Only the time by which it outlasts them counts.
     Hidden,
 }
 
@@ -96,17 +108,17 @@ named! {
 /// A step of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationStep {
-    /// What happens, as `command 30h`.
+    /// The name, such as `command 30h`.
     pub name: String,
-    /// How its time is composed, in the datasheet's names.
+    /// The formula of its time, in the datasheet's names.
     pub formula: String,
-    /// What it does.
+    /// The kind of step.
     pub kind: StepKind,
-    /// Its time.
+    /// The time.
     pub ns: f64,
-    /// Bytes that it moves.
+    /// Bytes moved.
     pub bytes: u64,
-    /// The longest that it was seen to take, where it was measured and varies.
+    /// The longest time measured, if the time was measured and varies.
     pub longest_ns: Option<f64>,
 }
 
@@ -117,17 +129,17 @@ impl OperationStep {
         Self { name, formula, kind: StepKind::Command, ns, bytes: 0, longest_ns: None }
     }
 
-    /// Nothing happens for a while.
+    /// A wait in which bus and array are idle.
     pub fn wait(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
         Self { kind: StepKind::Wait, ..Self::command(name, formula, ns) }
     }
 
-    /// The array at work.
+    /// Work of the array while the bus is idle.
     pub fn busy(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
         Self { kind: StepKind::Busy, ..Self::command(name, formula, ns) }
     }
 
-    /// Data over the bus.
+    /// Data on the bus.
     pub fn transfer(
         name: impl Into<String>,
         formula: impl Into<String>,
@@ -137,25 +149,25 @@ impl OperationStep {
         Self { kind: StepKind::Transfer, bytes, ..Self::command(name, formula, ns) }
     }
 
-    /// The array at work while data of the page before goes over the bus.
+    /// Work of the array while data of the page before moves on the bus.
     pub fn hidden(name: impl Into<String>, formula: impl Into<String>, ns: f64) -> Self {
         Self { kind: StepKind::Hidden, ..Self::command(name, formula, ns) }
     }
 }
 
-/// An operation, composed.
+/// A composed operation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Operation {
-    /// Which.
+    /// The kind of operation.
     #[serde(rename = "what")]
     pub kind: OperationKind,
-    /// In which way data came over the bus, where there are several.
+    /// The read mode, for media that have several.
     pub mode: Option<String>,
     /// The steps, in order.
     pub steps: Vec<OperationStep>,
-    /// Bytes of user data among those moved: without a page's spare.
+    /// Bytes of user data among the bytes moved: those without a page's spare.
     pub data_bytes: u64,
-    /// Waits that the flash-media article does not count; see [`OperationRequest::waits`].
+    /// Waits that were not counted; see [`OperationRequest::waits`].
     pub left_out: Vec<OperationStep>,
 }
 
@@ -175,7 +187,7 @@ impl Operation {
         self.steps.iter().filter(|step| step.kind == kind).fold(0.0, |ns, step| ns + step.ns)
     }
 
-    /// Time of all steps when the host adds `per_byte_ns` to each byte moved.
+    /// Time of all steps if the host adds `per_byte_ns` to each byte moved.
     pub fn ns_with(&self, per_byte_ns: f64) -> f64 {
         let of = |kind| self.time_of(kind);
         let transfer = of(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
@@ -185,8 +197,8 @@ impl Operation {
             + transfer.max(of(StepKind::Hidden))
     }
 
-    /// Time of all steps when each that varies takes the longest that was seen; `None` if
-    /// none varies.
+    /// Time of all steps if each that varies takes its longest measured time; `None` if no time
+    /// varies.
     pub fn longest_ns(&self) -> Option<f64> {
         let more = self.steps.iter().filter_map(|step| step.longest_ns.map(|ns| ns - step.ns));
         let more: Vec<f64> = more.collect();
@@ -195,18 +207,19 @@ impl Operation {
 
     /// Time in which the bus is in use.
     pub fn bus_ns(&self) -> f64 {
-        let busy =
+        let uses_bus =
             |step: &&OperationStep| matches!(step.kind, StepKind::Command | StepKind::Transfer);
-        self.steps.iter().filter(busy).fold(0.0, |ns, step| ns + step.ns)
+        self.steps.iter().filter(uses_bus).fold(0.0, |ns, step| ns + step.ns)
     }
 
     /// Time in which the array works, hidden or not.
     pub fn busy_ns(&self) -> f64 {
-        let busy = |step: &&OperationStep| matches!(step.kind, StepKind::Busy | StepKind::Hidden);
-        self.steps.iter().filter(busy).fold(0.0, |ns, step| ns + step.ns)
+        let is_busy =
+            |step: &&OperationStep| matches!(step.kind, StepKind::Busy | StepKind::Hidden);
+        self.steps.iter().filter(is_busy).fold(0.0, |ns, step| ns + step.ns)
     }
 
-    /// The same if all steps of these kinds took `share` of their time.
+    /// The operation with all steps of `kinds` at `share` of their time.
     pub fn scaled(mut self, kinds: &[StepKind], share: f64) -> Self {
         for step in self.steps.iter_mut().filter(|step| kinds.contains(&step.kind)) {
             step.ns *= share;
@@ -215,117 +228,107 @@ impl Operation {
     }
 }
 
-/// How a part is spoken to: one file and one table of the part's TOML a medium.
+/// The way a part is spoken to: one table of the part's file, and one implementation.
 pub trait Medium {
-    /// What kinds of memory are spoken to so.
+    /// The kinds of memory that are spoken to in this way.
     fn kinds(&self) -> &'static [MemoryKind];
 
-    /// What it can do; the first is what is asked for if nothing is.
+    /// The operations of the part; the first is the default.
     fn operations(&self, part: &Part) -> Vec<OperationKind>;
 
-    /// In which ways data can come over the bus; empty if there is one alone.
+    /// The read modes; empty if there is only one way to read.
     fn modes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Of the modes those that need no other read before them.
+    /// The read modes that need no other read before them.
     fn starting_modes(&self) -> Vec<String> {
         self.modes()
     }
 
-    /// Compose an operation.
+    /// Composes an operation.
     ///
     /// # Errors
-    /// What the medium cannot do, and numbers that the part does not give.
+    /// If the medium does not have the operation or the mode, or if the part lacks a number.
     fn operation(&self, part: &Part, request: &OperationRequest<'_>) -> Result<Operation>;
 
-    /// The fastest access that the part allows, in ns, as the host's bus sees it.
+    /// The fastest access that the part allows, in ns on the host's bus; 0 if the part makes a host
+    /// of any speed wait.
     ///
     /// # Errors
-    /// Numbers that the part does not give.
+    /// If the part lacks a number.
     fn shortest_access_ns(&self, part: &Part, request: &OperationRequest<'_>) -> Result<f64>;
 
-    /// Time to bring one byte of many over `bus`.
+    /// Time of one byte of many over `bus`.
     ///
     /// # Errors
-    /// Numbers that the part does not give.
+    /// If the part lacks a number.
     fn byte_ns(&self, part: &Part, bus: Bus) -> Result<f64>;
 
-    /// Time from a change of the column to its first byte; `None` if the part cannot.
+    /// Time from a change of the column to its first byte; `None` if the part has no column change.
     fn column_change_ns(&self, _part: &Part, _bus: Bus) -> Option<f64> {
         None
     }
 
-    /// Command, address and status cycles that a load takes beside t_R.
+    /// Time of the command, address and status cycles of a load, without t_R.
     fn load_commands_ns(&self, _part: &Part, _bus: Bus) -> Option<f64> {
         None
     }
 
-    /// What its bus is called where lines alone do not tell: `SPI`, `SD`.
+    /// The name of the bus, `SPI` or `SD`; empty for a parallel bus.
     fn bus_name(&self) -> &'static str {
         ""
     }
 
-    /// How fast words come, as the table's fields tell it: a cycle, a clock, a timing mode.
+    /// The fields of the table that set the pace of words: a cycle, a clock, a timing mode.
     fn pace(&self) -> Vec<(&'static str, f64)>;
 
-    /// What is wrong with its numbers: field within its table, and complaint.
+    /// Checks the numbers of the table. Returns a field of the table and a message for each fault.
     fn check(&self, part: &Part) -> Vec<(String, String)>;
 }
 
-/// Words of `width_bits` that bytes take; as many as can be counted where there are more.
-pub(super) fn words(bytes: u64, width_bits: u32) -> u64 {
-    let bits = u128::from(bytes) * 8;
-    u64::try_from(bits.div_ceil(u128::from(width_bits.max(1)))).unwrap_or(u64::MAX)
-}
-
-/// That a mode is not among those of a part.
+/// The error for a mode that a part does not have.
 pub(crate) fn unknown_mode(mode: &str, modes: &[String]) -> Error {
     let near = did_you_mean(mode, modes.iter().map(String::as_str));
     Error::design(format!("unknown mode '{mode}'{near} (known: {})", modes.join(", ")))
 }
 
-/// A number with four digits behind the point at most.
+/// Formats a number with at most four decimals.
 pub(crate) fn four_decimals(number: f64) -> String {
     let text = format!("{number:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A cache line, which memory in place is read by where nothing else is asked for.
-pub(super) const LINE_BYTES: u64 = 32;
+/// Bytes of a cache line, the default read of memory in place.
+pub(crate) const LINE_BYTES: u64 = 32;
 
-/// Those of `fields` that a part gives.
-pub(super) fn stated(fields: &[(&'static str, Option<&Sourced<f64>>)]) -> Vec<(&'static str, f64)> {
-    let value = |(name, number): &(&'static str, Option<&Sourced<f64>>)| {
-        number.map(|number| (*name, number.value))
-    };
-    fields.iter().filter_map(value).collect()
-}
-
-/// The value of a number that an operation cannot do without.
-pub(super) fn required<T: Copy>(
+/// Returns the value of a number without which an operation cannot be priced.
+///
+/// # Errors
+/// If the part does not state it.
+pub(crate) fn required<T: Copy>(
     number: Option<&Sourced<T>>,
     field: &str,
     part: &Part,
-    what: OperationKind,
+    kind: OperationKind,
 ) -> Result<T> {
     number.map(|number| number.value).ok_or_else(|| {
         Error::design(format!(
             "{} has no {field}: the operation {} cannot be priced without it; add it to the part's file",
             part.name,
-            what.name()
+            kind.name()
         ))
     })
 }
 
-/// That `part` cannot do `what`, and what it can.
-pub(super) fn unsupported(part: &Part, what: OperationKind, can: &[OperationKind]) -> Error {
-    let can: Vec<&str> = can.iter().map(|what| what.name()).collect();
-    Error::design(format!("{} cannot {} (it can: {})", part.name, what.name(), can.join(", ")))
+/// The error for an operation that `part` does not have; `can` are those it has.
+pub(crate) fn unsupported(part: &Part, kind: OperationKind, can: &[OperationKind]) -> Error {
+    let can: Vec<&str> = can.iter().map(|kind| kind.name()).collect();
+    Error::design(format!("{} cannot {} (it can: {})", part.name, kind.name(), can.join(", ")))
 }
 
-/// Complain about a time outside of `plausible` (ns, both ends included).
-pub(super) fn implausible(ns: f64, plausible: (f64, f64)) -> Option<String> {
+/// Returns a complaint about a time outside of `plausible` (least and most, in ns).
+pub(crate) fn implausible(ns: f64, plausible: (f64, f64)) -> Option<String> {
     let (least, most) = plausible;
     if ns >= least && ns <= most {
         return None;

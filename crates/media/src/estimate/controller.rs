@@ -1,4 +1,4 @@
-//! What the dividers of common serial controllers can do, each with where that was read.
+//! The clock dividers of common serial controllers, each with its source.
 
 use flashpager_base::{Error, Result, named};
 
@@ -6,7 +6,7 @@ use crate::bus::Bus;
 use crate::operation::four_decimals;
 use serde::{Deserialize, Serialize};
 
-/// What a divider can do.
+/// The divisors that a divider has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Divider {
@@ -27,7 +27,7 @@ named! {
 }
 
 impl Divider {
-    /// The least divisor of at least `least`.
+    /// The smallest divisor that is at least `least`.
     pub(super) fn from(self, least: f64) -> f64 {
         let least = least.ceil().max(1.0);
         match self {
@@ -38,7 +38,7 @@ impl Divider {
     }
 }
 
-/// A controller whose divider is known.
+/// A serial controller with a known divider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Controller {
@@ -90,21 +90,21 @@ named! {
     "sun6i-spi" => Sun6iSpi,
 }
 
-/// What a controller's divider can do, and who says so.
+/// The divisors of a controller, with their source.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DividerRange {
-    /// By what kind of numbers.
+    /// The kind of divisors.
     pub divider: Divider,
-    /// The least of them.
+    /// The smallest divisor.
     pub least: f64,
-    /// The largest.
+    /// The largest divisor.
     pub most: f64,
-    /// Where that was read.
+    /// The place it was read.
     pub source: &'static str,
 }
 
 impl Controller {
-    /// What its divider can do.
+    /// The divisors of the controller.
     pub const fn divider_range(self) -> DividerRange {
         let (divider, least, most, source) = match self {
             Self::Ath79Spi => (Divider::Even, 2.0, 128.0, "OpenWrt pull request 3251"),
@@ -136,23 +136,23 @@ impl Controller {
     }
 }
 
-/// A clock that a port makes from its own by a divider.
+/// A port that makes the clock of the bus from its own clock by a divider.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peripheral {
     /// The clock that is divided.
-    #[serde(serialize_with = "super::host::as_written")]
+    #[serde(serialize_with = "super::numbers::as_written")]
     pub clock_mhz: f64,
-    /// By what it can be divided; what the controller can, or whole numbers, if absent.
+    /// The kind of divisors; if absent the controller's, or any whole number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub divider: Option<Divider>,
     /// The controller that divides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
-    /// The clock that the driver asks for; the fastest that the part allows if absent.
+    /// The clock that the driver sets; the fastest that the part allows if absent.
     #[serde(
         skip_serializing_if = "Option::is_none",
-        serialize_with = "super::host::given_as_written"
+        serialize_with = "super::numbers::option_as_written"
     )]
     pub asked_mhz: Option<f64>,
 }
@@ -163,20 +163,20 @@ impl Peripheral {
         Self { clock_mhz, divider: None, controller: None, asked_mhz: None }
     }
 
-    /// By what its clock can be divided.
+    /// The kind of divisors that the port has.
     pub fn divider(self) -> Divider {
         let own = self.controller.map(|controller| controller.divider_range().divider);
         self.divider.or(own).unwrap_or_default()
     }
 
-    /// Check its numbers.
+    /// Checks the numbers.
     ///
     /// # Errors
-    /// A clock that is none, and a divider beside the controller's own.
+    /// If a clock is impossible, or the divider is not the controller's.
     pub fn check(self) -> Result<()> {
-        super::host::positive("peripheral.clock_mhz", self.clock_mhz, 10_000.0)?;
+        super::numbers::positive("peripheral.clock_mhz", self.clock_mhz, 10_000.0)?;
         if let Some(asked) = self.asked_mhz {
-            super::host::positive("peripheral.asked_mhz", asked, 10_000.0)?;
+            super::numbers::positive("peripheral.asked_mhz", asked, 10_000.0)?;
         }
         if let (Some(controller), Some(divider)) = (self.controller, self.divider)
             && controller.divider_range().divider != divider
@@ -190,14 +190,14 @@ impl Peripheral {
         Ok(())
     }
 
-    /// The fastest clock it can make that is no faster than `most_mhz`, nor than what is asked for.
+    /// The fastest clock of the port that exceeds neither `most_mhz` nor the clock the driver sets.
     ///
     /// # Errors
-    /// Clocks that are none, or slower than it can make.
+    /// If a clock is impossible, or slower than any the port can make.
     pub fn clock_up_to(self, most_mhz: f64) -> Result<f64> {
         self.check()?;
         let wanted = self.wanted_mhz(most_mhz);
-        // 24 MHz from 72: no rounding error may make it 18.
+        // A rounding error must not turn 72 MHz / 3 into 72 MHz / 4.
         let least = self.clock_mhz / wanted * (1.0 - 1e-9);
         let own = self.controller.map(Controller::divider_range);
         let divisor = self.divider().from(least.max(own.map_or(1.0, |own| own.least)));
@@ -212,11 +212,11 @@ impl Peripheral {
         Ok(self.clock_mhz / divisor)
     }
 
-    /// Check that it makes the clock of `bus`: of its own clock, or of the one that the bus says is
-    /// divided.
+    /// Checks that the port makes the clock of `bus`, from its own clock or from the one that the bus
+    /// divides.
     ///
     /// # Errors
-    /// A clock that no divider gives.
+    /// If no divisor gives that clock.
     pub fn check_makes(self, bus: Bus) -> Result<()> {
         let clock_mhz = if bus.cycles > 1 { bus.clock_mhz } else { self.clock_mhz };
         let wanted = bus.clock_mhz / f64::from(bus.cycles);
@@ -225,10 +225,10 @@ impl Peripheral {
         if (made - wanted).abs() <= 1e-6 * wanted {
             return Ok(());
         }
-        let who = self.controller.map_or_else(|| "the port".to_owned(), |who| who.to_string());
+        let port_name = self.controller.map_or_else(|| "the port".to_owned(), |it| it.to_string());
         let divisor = (clock_mhz / made).round();
         Err(Error::design(format!(
-            "the bus {bus}: {who} divides {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
+            "the bus {bus}: {port_name} divides {clock_mhz} MHz by {} numbers, and none makes {} MHz; take \
              {clock_mhz}MHz/{divisor}-x{}",
             self.divider(),
             four_decimals(wanted),
@@ -236,7 +236,7 @@ impl Peripheral {
         )))
     }
 
-    /// What is asked of the divider for a part that allows `most_mhz`.
+    /// The clock wanted from the divider for a part that allows `most_mhz`.
     pub(super) fn wanted_mhz(self, most_mhz: f64) -> f64 {
         self.asked_mhz.map_or(most_mhz, |asked| asked.min(most_mhz))
     }

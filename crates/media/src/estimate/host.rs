@@ -1,49 +1,24 @@
-//! The host of a flash medium: what lies between its pins and the application.
+//! The host of a flash medium: everything between its pins and the application.
 //!
-//! What a person may leave out is an `Option`, and a method of the same name gives what it is
-//! then; so a host is written down again as it was given.
+//! A field that the user may leave out is an `Option`; a method of the same name returns its value or the
+//! default. So a host can be written back exactly as it was given.
 
 use flashpager_base::{Error, Result};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::controller::Peripheral;
 use super::hosts::{self, System};
+use super::numbers::{as_written, option_as_written, positive};
 use crate::bus::Bus;
 
-/// A number as a person writes it: whole ones without a point.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(super) fn as_written<S: Serializer>(
-    number: &f64,
-    to: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.fract() == 0.0 && number.abs() < EXACT {
-        to.serialize_i64(*number as i64)
-    } else {
-        to.serialize_f64(*number)
-    }
-}
-
-/// The same of a number that may be left out.
-#[expect(clippy::ref_option, reason = "serde passes references")]
-pub(super) fn given_as_written<S: Serializer>(
-    number: &Option<f64>,
-    to: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    match number {
-        Some(number) => as_written(number, to),
-        None => to.serialize_none(),
-    }
-}
-
-/// The RAM that data ends in, or comes from.
+/// The RAM that data is copied to or from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Its bus; the cycles are those of a whole access.
+    /// The bus of the RAM; its cycles are those of a whole access.
     pub bus: Bus,
-    /// Share of the time in which it is refreshed and serves nobody; none if absent.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    /// The share of time in which the RAM is refreshed and cannot be accessed; 0 if absent.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "option_as_written")]
     pub refresh_share: Option<f64>,
 }
 
@@ -53,15 +28,15 @@ impl Memory {
         Self { bus, refresh_share: None }
     }
 
-    /// Share of the time in which it is refreshed and serves nobody.
+    /// The share of time in which the RAM is refreshed and cannot be accessed.
     pub fn refresh_share(self) -> f64 {
         self.refresh_share.unwrap_or(0.0)
     }
 
-    /// Check its numbers.
+    /// Checks the numbers.
     ///
     /// # Errors
-    /// A share that is none.
+    /// If the share is not from 0 to below 1.
     pub fn check(self) -> Result<()> {
         let share = self.refresh_share();
         if (0.0..1.0).contains(&share) {
@@ -76,11 +51,11 @@ impl Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
-    /// Its clock.
+    /// The clock.
     #[serde(serialize_with = "as_written")]
     pub clock_mhz: f64,
-    /// Clocks of an instruction, on average; 1 if absent, as in the article.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    /// Clocks of an instruction on average; 1 if absent, as in the article.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "option_as_written")]
     pub cycles_per_instruction: Option<f64>,
 }
 
@@ -95,17 +70,17 @@ impl Processor {
         self.cycles_per_instruction() * 1e3 / self.clock_mhz
     }
 
-    /// Check its numbers.
+    /// Checks the numbers.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first that is impossible.
     pub fn check(self) -> Result<()> {
         positive("processor.clock_mhz", self.clock_mhz, 100_000.0)?;
         positive("processor.cycles_per_instruction", self.cycles_per_instruction(), 1000.0)
     }
 }
 
-/// The driver's innermost loop, by what an iteration does.
+/// The driver's innermost loop, described by one iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Software {
@@ -118,15 +93,15 @@ pub struct Software {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_accesses: Option<u32>,
     /// Accesses to RAM; 1 if absent.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "option_as_written")]
     pub memory_accesses: Option<f64>,
-    /// Accesses to other devices on the same bus, such as pins that strobe; none if absent.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    /// Accesses to other devices on the same bus, such as strobe pins; 0 if absent.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "option_as_written")]
     pub other_device_accesses: Option<f64>,
 }
 
 impl Software {
-    /// A loop of so many instructions that moves `bytes` by one access to the port and one to RAM.
+    /// A loop of `instructions` that moves `bytes` by one access to the port and one to RAM.
     pub fn new(instructions: f64, bytes: u32) -> Self {
         Self {
             instructions,
@@ -157,15 +132,15 @@ impl Software {
         self.bytes / self.port_accesses().max(1)
     }
 
-    /// The same loop, written for accesses of `access_bytes`.
+    /// The loop rewritten for accesses of `access_bytes`.
     pub fn with_access_bytes(self, access_bytes: u32) -> Self {
         Self { bytes: access_bytes.saturating_mul(self.port_accesses()), ..self }
     }
 
-    /// Check its numbers.
+    /// Checks the numbers.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first that is impossible.
     pub fn check(&self) -> Result<()> {
         for (name, number) in [
             ("instructions", self.instructions),
@@ -195,25 +170,25 @@ impl Software {
     }
 }
 
-/// Data moved by DMA instead of by the loop.
+/// DMA, which moves the data instead of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dma {
-    /// Share of the software overhead that remains; a half if absent, as the article measured.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "given_as_written")]
+    /// The share of the software overhead that remains; 0.5 if absent, as the article measured.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "option_as_written")]
     pub software_share: Option<f64>,
 }
 
 impl Dma {
-    /// Share of the software overhead that remains.
+    /// The share of the software overhead that remains.
     pub fn software_share(self) -> f64 {
         self.software_share.unwrap_or(0.5)
     }
 
-    /// Check its number.
+    /// Checks the share.
     ///
     /// # Errors
-    /// A share that is none.
+    /// If it is not from 0 to 1.
     pub fn check(self) -> Result<()> {
         let share = self.software_share();
         if (0.0..=1.0).contains(&share) {
@@ -227,23 +202,23 @@ impl Dma {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layer {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it leaves of the driver's rate, where that is known or estimated.
-    #[serde(serialize_with = "given_as_written")]
+    /// The share of the driver's rate that the layer leaves, if it is known or estimated.
+    #[serde(serialize_with = "option_as_written")]
     pub share: Option<f64>,
-    /// What was measured through it, in bytes a second.
-    #[serde(serialize_with = "given_as_written")]
+    /// The rate measured through the layer, in bytes per second.
+    #[serde(serialize_with = "option_as_written")]
     pub bytes_per_s: Option<f64>,
 }
 
-/// All of it; what is absent costs nothing.
+/// A host. Whatever is absent costs nothing, unless a field says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Host {
-    /// The bus to the medium; as fast and wide as the part's if absent.
+    /// The bus to the medium; if absent as fast and wide as the part's.
     pub bus: Option<Bus>,
-    /// A port that divides its clock; then `bus` gives its lines alone.
+    /// A port that divides its clock. With it, only the lines of `bus` count.
     pub peripheral: Option<Peripheral>,
     /// The RAM.
     pub memory: Option<Memory>,
@@ -251,31 +226,31 @@ pub struct Host {
     pub processor: Option<Processor>,
     /// The driver's loop.
     pub software: Option<Software>,
-    /// What the driver takes for an operation outside of its loop: set-up, waiting by a
-    /// timer, checking. Nobody knows if absent: the stages are reckoned without it, and the range
-    /// takes it from hosts that were measured.
-    #[serde(serialize_with = "given_as_written")]
+    /// The driver's time for an operation outside of its loop: set-up, waiting by a timer, checking.
+    /// If absent it is unknown: the stages do not contain it, and the range takes it from measured
+    /// hosts.
+    #[serde(serialize_with = "option_as_written")]
     pub operation_ns: Option<f64>,
-    /// Whether data is moved by DMA.
+    /// The DMA that moves the data, if any does.
     pub dma: Option<Dma>,
-    /// Whether the processor moves it, by a loop of which no more is known.
+    /// Whether the processor moves the data by a loop of which nothing else is known.
     pub copied: bool,
-    /// What drives the medium.
+    /// The system that drives the medium.
     pub system: Option<System>,
-    /// A measured host, by name, that this one is like.
+    /// The name of a measured host that this one resembles.
     pub like: Option<String>,
-    /// What the chip takes of its datasheet's array time, if that was measured.
-    #[serde(serialize_with = "given_as_written")]
+    /// The share of the datasheet's array time that the chip takes, if it was measured.
+    #[serde(serialize_with = "option_as_written")]
     pub array_share: Option<f64>,
-    /// What is above the driver, from below.
+    /// The layers above the driver, the lowest first.
     pub layers: Vec<Layer>,
 }
 
 impl Host {
-    /// Check all numbers.
+    /// Checks all numbers.
     ///
     /// # Errors
-    /// The first that cannot be.
+    /// The first that is impossible.
     pub fn check(&self) -> Result<()> {
         self.memory.map_or(Ok(()), Memory::check)?;
         self.processor.map_or(Ok(()), Processor::check)?;
@@ -293,13 +268,13 @@ impl Host {
     }
 }
 
-/// The widest access that an instruction makes.
+/// Bytes of the widest access of an instruction.
 const MAX_ACCESS_BYTES: u32 = 16;
 
-/// Check what a driver takes for an operation outside of its loop.
+/// Checks the driver's time for an operation outside of its loop.
 ///
 /// # Errors
-/// No such time.
+/// If it is not from 0 to 1e12 ns.
 pub fn check_operation_ns(ns: f64) -> Result<()> {
     if (0.0..=1e12).contains(&ns) {
         return Ok(());
@@ -307,10 +282,10 @@ pub fn check_operation_ns(ns: f64) -> Result<()> {
     Err(Error::design(format!("driver.operation_ns = {ns} is not between 0 and 1e12")))
 }
 
-/// Check what a chip takes of its datasheet's array time.
+/// Checks the share of the datasheet's array time that a chip takes.
 ///
 /// # Errors
-/// No such share.
+/// If it is not above 0 and at most 100.
 pub fn check_array_share(share: Option<f64>) -> Result<()> {
     match share {
         Some(share) => positive("array_share", share, 100.0),
@@ -318,10 +293,10 @@ pub fn check_array_share(share: Option<f64>) -> Result<()> {
     }
 }
 
-/// Check layers, the lowest first.
+/// Checks layers, given from the lowest.
 ///
 /// # Errors
-/// A layer without a rate or with two, and rates that cannot be.
+/// If a layer has no rate or two, or an impossible one.
 pub fn check_layers(layers: &[Layer]) -> Result<()> {
     let mut below = 1.0;
     for layer in layers {
@@ -346,11 +321,4 @@ pub fn check_layers(layers: &[Layer]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-pub(super) fn positive(name: &str, number: f64, most: f64) -> Result<()> {
-    if number > 0.0 && number <= most {
-        return Ok(());
-    }
-    Err(Error::design(format!("{name} = {number} is not above 0 and at most {most}")))
 }

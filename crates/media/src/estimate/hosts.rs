@@ -1,22 +1,22 @@
-//! Hosts that somebody measured: what they take besides the bus, and what that lets one expect of
-//! a host that nobody measured.
+//! Measured hosts: their times beside part and bus, and what these let one expect of a host that was not
+//! measured.
 //!
-//! A time below is a published measurement less what the part and the bus compose of it, with the
-//! array at [`READ_SHARE`] of its datasheet's maximum; `flashpager reproduce measurements` derives
-//! each of them again.
+//! Each time below is a published measurement minus the time composed of part and bus, with the array at
+//! [`READ_SHARE`] of its datasheet's maximum. `flashpager reproduce measurements` derives all of them
+//! again.
 
 use flashpager_base::{Error, Result, did_you_mean, named};
 use serde::{Deserialize, Serialize};
 
-/// What drives a medium.
+/// The system that drives a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum System {
-    /// Linux, or a loader of its kind, on an application processor.
+    /// Linux, or a boot loader of its kind, on an application processor.
     Linux,
     /// A driver on a microcontroller.
     Firmware,
-    /// Nothing: a controller fetches where a program reads.
+    /// No driver: a controller fetches the addresses that a program reads.
     InPlace,
 }
 
@@ -27,13 +27,13 @@ named! {
     "in-place" => InPlace,
 }
 
-/// Who carries the bytes from the controller to RAM, on a microcontroller.
+/// The engine that moves bytes from the controller to RAM on a microcontroller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransferEngine {
-    /// DMA, while the bus goes on: the slower of the two counts.
+    /// DMA, at the same time as the bus: the slower of the two counts.
     Dma,
-    /// The processor, between the bytes.
+    /// The processor, after each byte of the bus: both times count.
     Processor,
 }
 
@@ -43,57 +43,59 @@ named! {
     "processor" => Processor,
 }
 
-/// What an unknown may be: at its best for speed, most likely, and at its worst.
+/// The range of an unknown value: best for speed, likely, worst.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ValueRange {
-    /// Where the operation is fastest.
+    /// The value with which the operation is fastest.
     pub best: f64,
-    /// The median of what was measured.
+    /// The likely value: the median of the measurements.
     pub likely: f64,
-    /// Where it is slowest.
+    /// The value with which it is slowest.
     pub worst: f64,
 }
 
-/// A host that was measured.
+/// A measured host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeasuredHost {
-    /// What `like` calls it.
+    /// The name, as in [`Host::like`](super::Host::like).
     pub name: &'static str,
-    /// Who measured it.
+    /// The source of the measurement.
     pub source: &'static str,
-    /// What drives the medium there.
+    /// The system that drives the medium.
     pub system: System,
-    /// Whether pages come through a data register; else memory is read in place.
+    /// Whether pages are read through a data register; else memory is read in place.
     pub pages: bool,
-    /// What an operation takes besides part, bus and mover, in µs, each measurement by itself.
+    /// The time of an operation beside part, bus and transfer engine, in µs, one value per
+    /// measurement.
     pub operation_us: &'static [f64],
-    /// Who moves the bytes, and the processor's clocks for one, each measurement by itself.
+    /// The transfer engine, and the processor's clocks per byte, one value per measurement.
     #[serde(rename = "mover")]
     pub transfer: Option<(TransferEngine, &'static [f64])>,
-    /// The processor's clock: where the source does not state it, the fastest of the chip.
+    /// The processor's clock; the fastest of the chip if the source does not state it.
     pub processor_mhz: Option<f64>,
-    /// The bus's clock over the fastest that the part allows, the mean of the measurements.
+    /// The bus's clock over the fastest that the part allows, as the mean of the measurements.
     pub clock_share: Option<f64>,
-    /// Whether the medium there is serial.
+    /// Whether the medium is serial.
     pub serial: bool,
-    /// ns of a byte at the host's own pace, where that was measured as a part of an operation:
-    /// the slower of it and the bus counts; 0 where the operation's time contains what moves the
-    /// bytes. A host that is like this one takes it, and nothing is fitted to it.
+    /// Time per byte at the host's own pace in ns, if it was measured as a part of the operation: the
+    /// slower of it and the bus counts. 0 if the operation's time contains the transfer. It applies
+    /// only to a host that resembles this one; nothing is fitted to it.
     pub byte_ns: Option<f64>,
 }
 
 impl MeasuredHost {
-    /// The same of serial memory.
+    /// The host with serial memory.
     const fn serial(self) -> Self {
         Self { serial: true, ..self }
     }
 
-    /// The same with a pace of its own for each byte.
+    /// The host with a pace of its own for each byte.
     const fn with_byte_ns(self, ns: f64) -> Self {
         Self { byte_ns: Some(ns), ..self }
     }
 }
 
+/// A host of which the time of an operation was measured.
 const fn driven(
     name: &'static str,
     source: &'static str,
@@ -117,6 +119,7 @@ const fn driven(
     }
 }
 
+/// A host of which the clocks per byte were measured.
 const fn moved(
     name: &'static str,
     source: &'static str,
@@ -145,7 +148,7 @@ const MBED_DMA: &str = "Mbed CE 456";
 const MBED_POLLED: &str = "Mbed CE 447";
 const ADAFRUIT: &str = "Adafruit SPIFlash 63, 67";
 
-/// All of them.
+/// All measured hosts.
 pub const HOSTS: &[MeasuredHost] = &[
     driven(
         "linux-mediatek-spi",
@@ -267,15 +270,15 @@ pub const HOSTS: &[MeasuredHost] = &[
     moved("stm32f4-qspi", MBED_POLLED, TransferEngine::Processor, &[65.5], 180.0, None),
 ];
 
-/// All hosts that were measured.
+/// All measured hosts.
 pub fn hosts() -> &'static [MeasuredHost] {
     HOSTS
 }
 
-/// The host of that name.
+/// Finds a measured host by its name.
 ///
 /// # Errors
-/// No such host.
+/// If there is none of that name.
 pub fn find(name: &str) -> Result<&'static MeasuredHost> {
     HOSTS.iter().find(|host| host.name == name).ok_or_else(|| {
         let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
@@ -284,28 +287,27 @@ pub fn find(name: &str) -> Result<&'static MeasuredHost> {
     })
 }
 
-/// What a chip takes of the time that a datasheet states as the most for a page load: 50 µs of 60
-/// were measured of a W25N01GV.
+/// The share of a datasheet's maximum t_R that a chip takes: 50 of 60 µs were measured on a W25N01GV.
 const READ_SHARE: ValueRange = ValueRange { best: 0.83, likely: 0.83, worst: 1.0 };
-/// At its best a half: so much the quickest reads of `HOSTS` need, and they have one source.
+/// The source and the share of the quickest reads among [`HOSTS`].
 const QUICKEST_READ: (&str, f64) = (OPENWRT, 0.5);
 
-/// The share of a page load, as all sources but `without` let one expect.
+/// The expected share of t_R, from all sources except `without`.
 pub fn read_share(without: Option<&str>) -> ValueRange {
     let (source, best) = QUICKEST_READ;
     if without == Some(source) { READ_SHARE } else { ValueRange { best, ..READ_SHARE } }
 }
 
-/// Of a typical t_PROG, to the longest: 220 and 500 µs in the flash-media article.
+/// The share of a typical t_PROG, up to the longest: 220 and 500 µs in the flash-media article.
 pub const PROGRAM_SHARE: ValueRange = ValueRange { best: 0.5, likely: 1.0, worst: 500.0 / 220.0 };
-/// Of a typical t_BERS, to the longest: 0.5 and 3 ms there.
+/// The share of a typical t_BERS, up to the longest: 0.5 and 3 ms in the article.
 pub const ERASE_SHARE: ValueRange = ValueRange { best: 0.5, likely: 1.0, worst: 6.0 };
-/// Processors of microcontrollers as they are sold, in MHz: the fastest and the slowest.
+/// The clock of the fastest microcontroller on sale, in MHz.
 pub const FASTEST_MHZ: f64 = 1000.0;
-/// A slower one lies outside of what is expected.
+/// The clock of the slowest microcontroller that is expected, in MHz.
 pub const SLOWEST_MHZ: f64 = 4.0;
 
-/// Clocks of a microcontroller: as they are sold, and likely the median of those measured.
+/// The expected clock of a microcontroller: the range on sale, and the median of the measured ones.
 pub fn processor_mhz(without: Option<&str>) -> ValueRange {
     let moved = HOSTS.iter().filter(|it| it.transfer.is_some() && Some(it.source) != without);
     let mut clocks: Vec<f64> = moved.filter_map(|it| it.processor_mhz).collect();
@@ -314,10 +316,10 @@ pub fn processor_mhz(without: Option<&str>) -> ValueRange {
     ValueRange { best: FASTEST_MHZ, likely, worst: SLOWEST_MHZ }
 }
 
-/// Whether somebody of `HOSTS` is of that source.
+/// Checks that a measured host has this source.
 ///
 /// # Errors
-/// Nobody is.
+/// If none has.
 pub fn check_source(source: &str) -> Result<()> {
     if HOSTS.iter().any(|host| host.source == source) {
         return Ok(());
@@ -330,21 +332,21 @@ pub fn check_source(source: &str) -> Result<()> {
     )))
 }
 
-/// Something of a host that is fitted to those that were measured.
+/// A quantity of a host that is fitted to the measured hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FittedQuantity {
-    /// µs of an operation, on pages or in place.
+    /// The time of an operation in µs, on pages or in place.
     Operation {
-        /// Pages through a data register.
+        /// Whether pages are read through a data register.
         pages: bool,
     },
-    /// The processor's clocks for a byte.
+    /// The processor's clocks per byte.
     ByteClocks(TransferEngine),
     /// The bus's clock over the fastest that the part allows.
     Clock,
 }
 
-/// The kinds of which the spread is pooled: those of times.
+/// The quantities whose spread is pooled: all times.
 const POOLED: [FittedQuantity; 4] = [
     FittedQuantity::Operation { pages: true },
     FittedQuantity::Operation { pages: false },
@@ -357,7 +359,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 impl FittedQuantity {
-    /// What was measured of it on a host.
+    /// The measurements on a host.
     fn of(self, host: &MeasuredHost) -> Option<&'static [f64]> {
         match self {
             Self::Operation { pages } if pages == host.pages => Some(host.operation_us),
@@ -368,7 +370,7 @@ impl FittedQuantity {
         }
     }
 
-    /// The hosts of which it was measured, one value each; `without` is a source to leave out.
+    /// The means of all hosts on which it was measured, except those of the source `without`.
     fn values(self, without: Option<&str>) -> Vec<f64> {
         let rows = HOSTS.iter().filter(|host| Some(host.source) != without);
         let value = |host: &MeasuredHost| match self {
@@ -378,7 +380,7 @@ impl FittedQuantity {
         rows.filter_map(value).collect()
     }
 
-    /// What one host that was measured leaves of it: from its best to its worst measurement.
+    /// The range on one measured host, from its best to its worst measurement.
     pub fn on(self, host: &MeasuredHost) -> Option<ValueRange> {
         let values = self.of(host)?;
         let likely = mean(values)?;
@@ -387,12 +389,12 @@ impl FittedQuantity {
         Some(ValueRange { best, likely, worst })
     }
 
-    /// What it may be on a host that nobody measured, and of how many hosts that is known.
+    /// The expected range on a host that was not measured, and the number of hosts behind it.
     ///
-    /// Logarithms of the hosts' means are taken for normally distributed. The span is that in
-    /// which one measurement of a further host lies with 95 %, by Student's t; the spread of hosts
-    /// and that of measurements of one host are pooled over all kinds of times. It reaches as far
-    /// as any host that was measured did. What is likely is the median.
+    /// The logarithms of the hosts' means are taken as normally distributed. The range contains one
+    /// measurement of a further host with 95 %, by Student's t. The spread between hosts and that
+    /// between measurements of one host are pooled over all times. The range also contains every
+    /// measurement. The likely value is the median.
     pub fn expected(self, without: Option<&str>) -> (ValueRange, usize) {
         let mut values = self.values(without);
         let count = values.len();
@@ -411,7 +413,7 @@ impl FittedQuantity {
         let seen = || rows().filter_map(|host| self.of(host)).flatten().copied();
         let (least, most) = ((centre - reach).exp(), (centre + reach).exp());
         let span = match self {
-            // A faster clock is the better one, and the part's own the fastest.
+            // The faster the clock the better; the part's own is the fastest.
             Self::Clock => ValueRange { best: 1.0, likely, worst: least.min(values[0]) },
             _ => ValueRange {
                 best: seen().fold(least, f64::min),
@@ -423,12 +425,12 @@ impl FittedQuantity {
     }
 }
 
-/// µs of a page under Linux, by the processor's clock if that is given, and of how many hosts that
-/// is known; `None` where too few were measured.
+/// The expected time of a page under Linux in µs, and the number of hosts behind it; `None` if too few
+/// were measured.
 ///
-/// The logarithm of the time is taken to fall in a straight line with that of the clock, and the
-/// span is that in which one further host lies with 95 %. It is no wider than what is expected
-/// where nobody says the system.
+/// If the processor's clock is given, the logarithm of the time is fitted by a straight line over that
+/// of the clock. The range contains one further host with 95 %, and lies within the range for an unknown
+/// system.
 pub fn expected_of_linux(
     processor_mhz: Option<f64>,
     without: Option<&str>,
@@ -481,7 +483,7 @@ pub fn expected_of_linux(
     Some((span, count))
 }
 
-/// How the logarithms of several measurements of one host scatter, pooled over all hosts.
+/// The variance of the logarithms of measurements of one host, pooled over all hosts.
 fn variance_within(without: Option<&str>) -> f64 {
     let rows = HOSTS.iter().filter(|host| Some(host.source) != without);
     let values =
@@ -490,7 +492,7 @@ fn variance_within(without: Option<&str>) -> f64 {
     squares / degrees.max(1) as f64
 }
 
-/// Squares of how far logarithms are from the mean of their group, in all, and how many are free.
+/// The sum of squared deviations of logarithms from the mean of their group, and the degrees of freedom.
 fn scatter(groups: impl Iterator<Item = Vec<f64>>) -> (f64, usize) {
     groups.fold((0.0, 0), |(squares, degrees), values| {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
@@ -500,6 +502,7 @@ fn scatter(groups: impl Iterator<Item = Vec<f64>>) -> (f64, usize) {
     })
 }
 
+/// The median; the geometric mean of the middle two of an even number.
 fn median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     match sorted.len() {
@@ -509,7 +512,7 @@ fn median(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// Student's t for 95 % on both sides, of so many degrees of freedom.
+/// Student's t for 95 %, two-sided, by degrees of freedom.
 fn student(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -523,7 +526,7 @@ fn student(degrees: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// What one host showed lies in what is expected of another, whatever source is left out.
+    /// The measurements of every host lie in the expected range, whatever source is left out.
     #[test]
     fn what_was_measured_is_expected() {
         for fitted in POOLED {
@@ -539,7 +542,7 @@ mod tests {
         }
     }
 
-    /// By hand: logarithms 0, 1, 2 are 1, 0 and 1 from their mean, 3 and 5 each 1.
+    /// By hand: the logarithms 0, 1, 2 deviate from their mean by 1, 0, 1; 3 and 5 by 1 each.
     #[test]
     fn scatter_is_pooled_over_groups() {
         let of = |logs: &[f64]| logs.iter().map(|log| log.exp()).collect::<Vec<f64>>();
@@ -549,7 +552,7 @@ mod tests {
         assert_eq!(student(3), 3.182);
     }
 
-    /// What rests on one source is not known without it.
+    /// Expectations that rest on one source change without it.
     #[test]
     fn what_a_source_showed_goes_with_it() {
         assert_eq!(read_share(None).best, 0.5);

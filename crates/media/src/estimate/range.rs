@@ -1,18 +1,21 @@
-//! What an operation takes on a host of which not all is known: from its best to its worst.
+//! The range of an operation's time on a host with unknown parameters, from best to worst.
 
 use flashpager_base::{Result, named};
 use serde::Serialize;
 
+use super::host::{Dma, Host};
 use super::hosts::{
     self, ERASE_SHARE, FASTEST_MHZ, FittedQuantity, MeasuredHost, PROGRAM_SHARE, SLOWEST_MHZ,
     System, TransferEngine, ValueRange,
 };
-use super::{CostSource, Dma, EstimateSetting, EstimateSpec, Host, NS_PER_S, four_decimals};
+use super::numbers::NS_PER_S;
+use super::setting::{EstimateSetting, EstimateSpec};
+use super::shares::{CostSource, shares};
 use crate::bus::Bus;
-use crate::operation::{Operation, OperationKind, StepKind};
+use crate::operation::{Operation, OperationKind, StepKind, four_decimals};
 use crate::part::{MemoryKind, Part};
 
-/// Something that nobody said.
+/// A parameter that the user left open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownParameter {
@@ -20,17 +23,17 @@ pub enum UnknownParameter {
     Clock,
     /// The bus's data lines.
     Lines,
-    /// What an operation takes besides: controller, driver, ECC, waiting.
+    /// The time of an operation beside part, bus and transfer: controller, driver, ECC, waiting.
     Operation,
-    /// Who moves the bytes, and at which pace.
+    /// The engine that moves the bytes, and its pace.
     #[serde(rename = "mover")]
     TransferEngine,
-    /// The chip's array, of which a datasheet states the most.
+    /// The array time, of which a datasheet states the maximum.
     Array,
 }
 
 named! {
-    UnknownParameter: "unknown unknown",
+    UnknownParameter: "unknown parameter",
     "clock" => Clock,
     "lines" => Lines,
     "operation" => Operation,
@@ -38,54 +41,54 @@ named! {
     "array" => Array,
 }
 
-/// What was taken for something that nobody said.
+/// The value assumed for an open parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AssumedValue {
-    /// What.
+    /// The parameter.
     #[serde(rename = "what")]
     pub parameter: UnknownParameter,
-    /// Its unit.
+    /// The unit of the range.
     pub unit: &'static str,
-    /// Where the operation is fastest, most likely, and slowest.
+    /// The assumed range.
     pub span: ValueRange,
-    /// Where that is from.
+    /// The source of the range.
     pub source: String,
-    /// What to say, so that it is known.
+    /// The command-line options that state the parameter.
     #[serde(rename = "say")]
     pub options: String,
-    /// By how much the range gets narrower if it were known to be what is likely: the ratio of its
-    /// ends now over that then.
+    /// The factor by which the time range would narrow if the parameter were known to have its likely
+    /// value: the ratio of the ends now over the ratio then.
     pub narrows: f64,
 }
 
-/// What an operation takes through the driver.
+/// The range of the time of an operation through the driver.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// If all that is unknown is at its best.
+    /// The time with every unknown at its best.
     pub low_ns: f64,
-    /// If it is as likely.
+    /// The time with every unknown at its likely value.
     pub likely_ns: f64,
-    /// If it is at its worst.
+    /// The time with every unknown at its worst.
     pub high_ns: f64,
-    /// Bytes a second at the worst.
+    /// Bytes per second at the worst.
     pub low_bytes_per_s: f64,
-    /// Bytes a second, likely.
+    /// Bytes per second at the likely values.
     pub likely_bytes_per_s: f64,
-    /// Bytes a second at the best.
+    /// Bytes per second at the best.
     pub high_bytes_per_s: f64,
-    /// What is unknown, that first which would narrow the range most; empty where all is known,
-    /// and then the three are one.
+    /// The open parameters, the one that would narrow the range most first. Empty if everything is
+    /// known; then the three times are equal.
     pub assumed: Vec<AssumedValue>,
 }
 
 impl Range {
-    /// The ratio of its ends; 1 where all is known.
+    /// The ratio of the ends; 1 if everything is known.
     pub fn width(&self) -> f64 {
         if self.low_ns > 0.0 { self.high_ns / self.low_ns } else { 1.0 }
     }
 }
 
-/// The end of a span.
+/// A point of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RangeEnd {
     Best,
@@ -115,18 +118,20 @@ impl ValueRange {
     }
 }
 
-/// ns of a byte at each end of what moves it.
+/// Nanoseconds per byte of each transfer engine, at one point of the range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TransferModel {
-    /// The bus alone counts.
+    /// No engine: the bus alone counts.
     Free,
+    /// DMA, at the same time as the bus.
     Dma(f64),
+    /// The processor, after the bus.
     Processor(f64),
-    /// Whichever is slower.
+    /// DMA or the processor, whichever is slower.
     Slower(f64, f64),
 }
 
-/// A setting of which all is said that can be, with what moves its bytes.
+/// A setting at one point of the range, with nothing left open.
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedSetting {
     pub setting: EstimateSetting,
@@ -136,7 +141,7 @@ pub(super) struct ResolvedSetting {
 impl ResolvedSetting {
     /// The likely point of a setting.
     pub fn likely(setting: &EstimateSetting, spec: &EstimateSpec) -> Result<Self> {
-        UnknownParameters::of(setting, spec)?.settled(|_| RangeEnd::Likely)
+        UnknownParameters::of(setting, spec)?.resolved(|_| RangeEnd::Likely)
     }
 
     /// Time of the operation.
@@ -144,7 +149,7 @@ impl ResolvedSetting {
         self.ns_scaled(&[], 1.0)
     }
 
-    /// The same with steps of some kinds at a share of their time.
+    /// Time of the operation with the steps of `kinds` at `share` of their time.
     pub fn ns_scaled(&self, kinds: &[StepKind], share: f64) -> Result<f64> {
         let setting = &self.setting;
         let operation = self.composed(setting.used_bus())?.scaled(kinds, share);
@@ -167,13 +172,13 @@ impl ResolvedSetting {
             + setting.host.operation_ns.unwrap_or(0.0))
     }
 
-    /// The operation on a bus, its array at the share that is taken.
+    /// The operation on a bus, with the assumed share of the array time.
     fn composed(&self, bus: Option<Bus>) -> Result<Operation> {
         let share = self.setting.host.array_share.unwrap_or(1.0);
         Ok(self.setting.compose(bus)?.scaled(&[StepKind::Busy, StepKind::Hidden], share))
     }
 
-    /// Who takes how many ns of it.
+    /// The time of the operation in ns, by cause.
     pub fn shares(&self) -> Result<Vec<(CostSource, f64)>> {
         let (setting, alone) = (&self.setting, self.composed(None)?);
         let on_bus = self.composed(setting.used_bus())?;
@@ -182,15 +187,15 @@ impl ResolvedSetting {
             (CostSource::Memory, on_bus.ns_with(setting.memory_byte_ns())),
             (CostSource::Software, self.ns()?),
         ];
-        Ok(super::verdict::shares(&alone, cumulative))
+        Ok(shares(&alone, cumulative))
     }
 
-    /// Whether the processor moves the bytes, by a loop that is known or by one that is not.
+    /// Returns whether the processor moves the bytes, by a known loop or an unknown one.
     pub fn is_copied(&self) -> bool {
         self.setting.moving_loop().is_some() || matches!(self.transfer, TransferModel::Processor(_))
     }
 
-    /// The same with DMA, as it likely is.
+    /// The setting with DMA instead, at its likely pace.
     pub fn with_dma(&self, spec: &EstimateSpec) -> Result<Self> {
         let mut setting = self.setting.clone();
         let like = setting.host.like.take().map(|name| hosts::find(&name)).transpose()?;
@@ -201,7 +206,7 @@ impl ResolvedSetting {
         Ok(Self { transfer: transfer_model(engine.as_ref(), RangeEnd::Likely), setting })
     }
 
-    /// The same with something of the setting changed that leaves the mover as it is.
+    /// The setting with a change that leaves the transfer engine as it is.
     pub fn with(&self, change: impl FnOnce(&mut EstimateSetting)) -> Self {
         let mut changed = self.clone();
         change(&mut changed.setting);
@@ -209,7 +214,7 @@ impl ResolvedSetting {
     }
 }
 
-/// What moves the bytes, at an end.
+/// The transfer model of an engine at a point of the range.
 fn transfer_model(engine: Option<&EngineTimes>, end: RangeEnd) -> TransferModel {
     match engine {
         Some((Some(dma), None, _)) => TransferModel::Dma(dma.at(end)),
@@ -223,24 +228,24 @@ fn transfer_model(engine: Option<&EngineTimes>, end: RangeEnd) -> TransferModel 
     }
 }
 
-/// What a source says of an array time.
+/// The meaning of an array time in a datasheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ArrayTimeBasis {
-    /// As it mostly is; the longest is longer.
+    /// A typical time; the longest is longer.
     Typical,
-    /// The most, or what was measured: no longer.
+    /// A maximum or a measured time, which is never exceeded.
     Most,
 }
 
 impl ArrayTimeBasis {
-    /// Of a time by the word in its source.
+    /// The basis of a time, by a word in its source.
     fn of(source: &str) -> Self {
         let says = |word| source.contains(word);
         if says("maximum") || says("measure") { Self::Most } else { Self::Typical }
     }
 }
 
-/// What the array may take of the time that a part states.
+/// The share of the stated array time that the array can take.
 fn array_share(part: &Part, what: OperationKind, without: Option<&str>) -> ValueRange {
     let (field, typical) = match what {
         OperationKind::Program | OperationKind::MultiPlaneProgram => {
@@ -256,18 +261,18 @@ fn array_share(part: &Part, what: OperationKind, without: Option<&str>) -> Value
     }
 }
 
-/// What is not known in a setting.
+/// The parameters that a setting leaves open; `None` for each that is known.
 struct UnknownParameters<'a> {
     setting: &'a EstimateSetting,
     clock: Option<(ValueRange, usize)>,
     lines: Option<ValueRange>,
     operation: Option<(ValueRange, String)>,
-    /// ns of a byte by DMA, and by the processor; of a mover that is known the one alone.
+    /// Nanoseconds per byte of each engine that can be the one.
     engine: Option<EngineTimes>,
     array: Option<ValueRange>,
 }
 
-/// The range of a setting.
+/// Computes the range of a setting.
 pub(super) fn estimate_range(setting: &EstimateSetting, spec: &EstimateSpec) -> Result<Range> {
     let open = UnknownParameters::of(setting, spec)?;
     let bytes = setting.compose(setting.used_bus())?.bytes() as f64;
@@ -295,7 +300,7 @@ impl<'a> UnknownParameters<'a> {
         let host = &setting.host;
         let none =
             Self { setting, clock: None, lines: None, operation: None, engine: None, array: None };
-        // What was measured through the driver is no longer unknown.
+        // A rate measured through the driver leaves nothing open.
         if host.layers.first().is_some_and(|layer| layer.bytes_per_s.is_some()) {
             return Ok(none);
         }
@@ -312,7 +317,7 @@ impl<'a> UnknownParameters<'a> {
         };
         let has_bus = host.bus.is_some();
         let lines = is_serial && moves_bytes && !has_bus && setting.mode.is_none();
-        let one = setting.ways()?.iter().any(|way| way.compose(Some(SLOW_LINE)).is_ok());
+        let one = setting.in_each_mode()?.iter().any(|way| way.compose(Some(SLOW_LINE)).is_ok());
         let own = f64::from(setting.part.width_bits.value);
         let array = whole
             .steps
@@ -333,7 +338,7 @@ impl<'a> UnknownParameters<'a> {
         })
     }
 
-    /// What it takes at the ends; `known` is taken for what is likely at all of them.
+    /// The times at best, likely and worst. The parameter `known` has its likely value at all of them.
     fn ends(&self, known: Option<UnknownParameter>) -> Result<[f64; 3]> {
         let measured = self.setting.host.layers.first().and_then(|layer| layer.bytes_per_s);
         if let Some(rate) = measured {
@@ -343,13 +348,13 @@ impl<'a> UnknownParameters<'a> {
         let mut ends = [0.0; 3];
         for (ns, end) in ends.iter_mut().zip([RangeEnd::Best, RangeEnd::Likely, RangeEnd::Worst]) {
             let at = |parameter| if known == Some(parameter) { RangeEnd::Likely } else { end };
-            *ns = self.settled(at)?.ns()?;
+            *ns = self.resolved(at)?.ns()?;
         }
         Ok(ends)
     }
 
-    /// The setting with what is unknown at the ends that `end` gives.
-    fn settled(&self, end: impl Fn(UnknownParameter) -> RangeEnd) -> Result<ResolvedSetting> {
+    /// The setting with each open parameter at the point that `end` returns.
+    fn resolved(&self, end: impl Fn(UnknownParameter) -> RangeEnd) -> Result<ResolvedSetting> {
         let mut setting = self.setting.clone();
         if self.clock.is_some() || self.lines.is_some() {
             let own = f64::from(setting.part.width_bits.value);
@@ -466,10 +471,10 @@ impl<'a> UnknownParameters<'a> {
     }
 }
 
+/// One slow line, which tests whether a part can be read on a single line.
 const SLOW_LINE: Bus = Bus { clock_mhz: 1.0, cycles: 1, width_bits: 1 };
 
-/// The setting on a bus of so many lines, at a share of the fastest clock, in the way that is
-/// fastest with it.
+/// The setting on a bus of `lines`, at `share` of the fastest clock, in the mode that is fastest on it.
 fn clocked(setting: &EstimateSetting, lines: u32, share: f64) -> Result<EstimateSetting> {
     let one = |mut way: EstimateSetting| -> Result<EstimateSetting> {
         let slow = Bus { clock_mhz: 1e-3, cycles: 1, width_bits: lines };
@@ -478,11 +483,11 @@ fn clocked(setting: &EstimateSetting, lines: u32, share: f64) -> Result<Estimate
         way.host.bus = Some(Bus { clock_mhz: share * 1e3 / shortest, ..slow });
         Ok(way)
     };
-    let ways = setting.ways()?.into_iter().map(one).collect();
+    let ways = setting.in_each_mode()?.into_iter().map(one).collect();
     Ok(EstimateSetting::fastest(ways)?.unwrap_or_else(|| setting.clone()))
 }
 
-/// ns of an operation besides part, bus and mover, if nobody said it.
+/// The time of an operation in ns beside part, bus and transfer, with its source; `None` if it is known.
 fn operation(
     setting: &EstimateSetting,
     system: Option<System>,
@@ -496,7 +501,7 @@ fn operation(
     let fitted = FittedQuantity::Operation { pages };
     let ns = ValueRange::same(1e3);
     if like.is_some_and(|like| like.transfer.is_some()) {
-        // What a byte took there has all of it.
+        // The time per byte measured there contains the whole operation.
         return None;
     }
     if let Some(own) = like.and_then(|like| Some((fitted.on(like)?, like))) {
@@ -514,16 +519,18 @@ fn operation(
     }
     let (mut span, count) = fitted.expected(without);
     if !pages && system.is_none() {
-        // Where a controller fetches by itself there is no driver.
+        // A controller that fetches by itself has no driver.
         span.best = 0.0;
     }
     let what = if pages { "page drivers" } else { "drivers of memory read in place" };
     Some((span.scaled(ns), format!("{count} measured {what}, 95 % of a further one")))
 }
 
+/// Nanoseconds per byte by DMA and by the processor, and their source. Only one is present if the engine
+/// is known.
 type EngineTimes = (Option<ValueRange>, Option<ValueRange>, String);
 
-/// ns of a byte by what moves it, if nobody said it.
+/// The time per byte in ns of the engines that can move it, with their source; `None` if no engine counts.
 fn engine_times(
     setting: &EstimateSetting,
     system: Option<System>,
@@ -537,8 +544,8 @@ fn engine_times(
         let source = format!("{}: {}", like.name, like.source);
         return (ns > 0.0).then(|| (Some(ValueRange::same(ns)), None, source));
     }
-    // A loop that is known is priced by its instructions; application processors have DMA or a
-    // processor that keeps up, and what it costs them is in their operation.
+    // A known loop is priced by its instructions. Application processors have DMA or keep up with the
+    // bus; their cost is part of the operation.
     if host.software.is_some() || matches!(system, Some(System::Linux | System::InPlace)) {
         return None;
     }
@@ -576,10 +583,10 @@ fn engine_times(
     };
     let ((dma, by_dma), (processor, by_processor)) =
         (by(TransferEngine::Dma), by(TransferEngine::Processor));
-    // At its best it keeps up with any bus.
+    // At its best, DMA keeps up with any bus.
     let dma = ValueRange { best: 0.0, ..dma };
-    let of = |count: usize, who: &str| {
-        format!("{count} measured hosts, {who}, 95 % of a further one{by_processors}")
+    let of = |count: usize, engine: &str| {
+        format!("{count} measured hosts, {engine}, 95 % of a further one{by_processors}")
     };
     Some(if host.dma.is_some() {
         (Some(dma), None, of(by_dma, "DMA"))

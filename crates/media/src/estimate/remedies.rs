@@ -1,27 +1,28 @@
-//! What would make an operation faster: the same estimate with one thing changed.
+//! Remedies: the same estimate with one thing changed.
 
 use flashpager_base::{Result, named};
 use serde::Serialize;
 
+use super::host::{Host, Processor};
 use super::range::ResolvedSetting;
-use super::{EstimateSetting, EstimateSpec, Host, Processor, set_width};
+use super::setting::{EstimateSetting, EstimateSpec, set_width};
 use crate::bus::Bus;
 use crate::operation::{OperationKind, StepKind};
 
-/// One thing changed, and how much faster the driver gets.
+/// One change, and the speedup it gives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remedy {
-    /// Which.
+    /// The kind of change.
     pub change: RemedyKind,
-    /// Its number: data lines, or MHz.
+    /// The new number of data lines, or the new clock in MHz.
     pub to: Option<f64>,
-    /// The mode, if that is changed.
+    /// The new mode, if the mode changes.
     pub mode: Option<String>,
-    /// Likely time of the operation now over that with the change; 1 if nothing is gained.
+    /// The likely time of the operation now over that with the change; 1 if nothing is gained.
     pub speedup: f64,
 }
 
-/// What could be changed.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RemedyKind {
@@ -31,15 +32,15 @@ pub enum RemedyKind {
     Wider,
     /// All data lines that the part has.
     Lines,
-    /// The fastest mode instead of the one asked for.
+    /// The fastest mode instead of the named one.
     Mode,
-    /// DMA, that halves the software.
+    /// DMA, which halves the software.
     Dma,
     /// RAM that costs nothing.
     Memory,
     /// A processor twice as fast.
     Processor,
-    /// The next page loaded behind the transfer of this one.
+    /// The next page loaded during the transfer of this one.
     CacheRead,
     /// A part whose cycles are half as long.
     PartBus,
@@ -61,7 +62,7 @@ named! {
     "array" => Array,
 }
 
-/// All that apply at the likely point, the best first.
+/// All remedies that apply at the likely point, the best first.
 pub(super) fn all(likely: &ResolvedSetting, spec: &EstimateSpec) -> Result<Vec<Remedy>> {
     let now_ns = likely.ns()?;
     let setting = &likely.setting;
@@ -115,7 +116,7 @@ pub(super) fn all(likely: &ResolvedSetting, spec: &EstimateSpec) -> Result<Vec<R
     }
     if setting.mode.is_some() && setting.kind == OperationKind::Read {
         let asked = EstimateSetting { mode: None, ..setting.clone() };
-        if let Ok(Some(best)) = asked.ways().and_then(|ways| {
+        if let Ok(Some(best)) = asked.in_each_mode().and_then(|ways| {
             EstimateSetting::fastest(
                 ways.into_iter().map(|way| way.check_bus().map(|()| way)).collect(),
             )
@@ -134,10 +135,10 @@ pub(super) fn all(likely: &ResolvedSetting, spec: &EstimateSpec) -> Result<Vec<R
     Ok(remedies)
 }
 
-/// Faster than any part.
+/// A clock that is faster than any part, in MHz.
 const FASTEST_MHZ: f64 = 10_000.0;
 
-/// Whether the host's accesses are longer than the part's.
+/// Returns whether the host's accesses are longer than the part's.
 fn is_stretched(setting: &EstimateSetting) -> bool {
     setting.used_bus().is_some_and(|bus| {
         own_bus(setting, bus).is_none_or(|own| bus.access_ns() > own.access_ns() * (1.0 + 1e-9))
@@ -148,7 +149,7 @@ fn is_stretched(setting: &EstimateSetting) -> bool {
 fn own_bus(setting: &EstimateSetting, bus: Bus) -> Option<Bus> {
     let medium = setting.part.medium().ok()?;
     let shortest = medium.shortest_access_ns(&setting.part, &setting.request(Some(bus))).ok()?;
-    // A part that makes the host wait is never too slow for a bus.
+    // A part that makes the host wait suits any clock.
     let clock_mhz = if shortest > 0.0 { 1e3 / shortest } else { FASTEST_MHZ };
     Some(Bus { clock_mhz, cycles: 1, ..bus })
 }

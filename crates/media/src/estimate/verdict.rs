@@ -1,99 +1,21 @@
-//! Who takes the time of an operation, and what would change that: as numbers, and in words.
+//! The verdict of an estimate: the largest cost, and the changes that help, in words.
 
-use flashpager_base::{Result, named};
-use serde::Serialize;
+use flashpager_base::Result;
 
+use super::numbers::NS_PER_S;
 use super::range::ResolvedSetting;
-use super::{Estimate, NS_PER_S, Remedy, RemedyKind, Stage, StageKind};
+use super::remedies::{Remedy, RemedyKind};
+use super::shares::CostSource;
+use super::{Estimate, StageKind};
 use crate::bus::Bus;
-use crate::operation::{Operation, StepKind};
 use crate::part::MemoryKind;
 
-/// A remedy below this helps nobody.
+/// The least speedup worth mentioning.
 const NOTABLE: f64 = 1.05;
-/// Remedies that are named.
+/// The most remedies that are named.
 const NAMED: usize = 2;
 
-/// Who takes time of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CostSource {
-    /// The array, or a card's controller.
-    Array,
-    /// Command, address and status cycles, and waits.
-    Commands,
-    /// Data at the part's own pace.
-    Transfer,
-    /// A bus that is slower than the part.
-    Bus,
-    /// RAM.
-    Memory,
-    /// The driver.
-    Software,
-}
-
-named! {
-    CostSource: "unknown cost source",
-    "array" => Array,
-    "commands" => Commands,
-    "transfer" => Transfer,
-    "bus" => Bus,
-    "memory" => Memory,
-    "software" => Software,
-}
-
-impl Estimate {
-    /// The stages below the layers: those that are composed of cycles and instructions.
-    pub fn composed(&self) -> &[Stage] {
-        let is_layer = |stage: &Stage| stage.kind == StageKind::Layer;
-        let end = self.stages.iter().position(is_layer).unwrap_or(self.stages.len());
-        &self.stages[..end]
-    }
-
-    /// The last of them: the operation through all that is known of the host.
-    pub fn through_host(&self) -> Option<&Stage> {
-        self.composed().last()
-    }
-
-    /// The time of the operation through the host, as far as it is known, by who takes it, in ns.
-    pub fn shares(&self) -> Vec<(CostSource, f64)> {
-        let source = |stage: &Stage| match stage.kind {
-            StageKind::Bus => Some(CostSource::Bus),
-            StageKind::Memory => Some(CostSource::Memory),
-            StageKind::Software => Some(CostSource::Software),
-            StageKind::Part | StageKind::Layer => None,
-        };
-        let cumulative =
-            self.composed().iter().filter_map(|stage| Some((source(stage)?, stage.ns)));
-        shares(&self.operation, cumulative)
-    }
-}
-
-/// The time of an operation by who takes it: of the part alone, and then of each that comes
-/// behind, `cumulative` which the time is given.
-pub(super) fn shares(
-    alone: &Operation,
-    cumulative: impl IntoIterator<Item = (CostSource, f64)>,
-) -> Vec<(CostSource, f64)> {
-    let of = |kind| alone.time_of(kind);
-    let (transfer, hidden) = (of(StepKind::Transfer), of(StepKind::Hidden));
-    // Of array and transfer at the same time the longer one is waited for.
-    let hides = transfer >= hidden;
-    let array = of(StepKind::Busy) + if hides { 0.0 } else { hidden };
-    let mut shares = vec![
-        (CostSource::Array, array),
-        (CostSource::Commands, of(StepKind::Command) + of(StepKind::Wait)),
-        (CostSource::Transfer, if hides { transfer } else { 0.0 }),
-    ];
-    let mut below = alone.ns();
-    for (source, ns) in cumulative {
-        shares.push((source, ns - below));
-        below = ns;
-    }
-    shares
-}
-
-/// Who takes most of the time of an operation at its likely point, and what would change that.
+/// Writes the verdict: the largest cost at the likely point, and the changes that would help.
 pub(super) fn verdict(found: &Estimate, likely: &ResolvedSetting) -> Result<String> {
     let mut words = vec![name_largest_cost(found, likely)?];
     let dma = found.remedies.iter().find(|remedy| remedy.change == RemedyKind::Dma);
@@ -120,6 +42,7 @@ pub(super) fn verdict(found: &Estimate, likely: &ResolvedSetting) -> Result<Stri
     Ok(words.join("; "))
 }
 
+/// The first clause: the largest cost and its share.
 fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<String> {
     let (setting, through_ns) = (&likely.setting, likely.ns()?);
     let mut shares = likely.shares()?;
@@ -134,7 +57,7 @@ fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<Strin
     let transfer = shares.iter().position(|(source, _)| *source == CostSource::Transfer);
     let bus = shares.iter().position(|(source, ns)| *source == CostSource::Bus && *ns != 0.0);
     if let (Some(bus), Some(transfer), true) = (bus, transfer, is_slower) {
-        // A slower bus is all that data waits for.
+        // On a slower bus, data waits for nothing else.
         shares[bus].1 += shares[transfer].1;
         shares.remove(transfer);
     }
@@ -154,6 +77,7 @@ fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<Strin
     Ok(says)
 }
 
+/// A cost in words, with the numbers of the host.
 fn cost_source_name(source: CostSource, found: &Estimate, bus: Option<Bus>) -> String {
     match (source, bus, found.spec.host.memory) {
         (CostSource::Array, ..) if found.kind == MemoryKind::Card => "the card itself".into(),
@@ -171,12 +95,13 @@ fn cost_source_name(source: CostSource, found: &Estimate, bus: Option<Bus>) -> S
     }
 }
 
+/// The clause that names the best remedies; `None` if none is worth mentioning.
 fn suggest_remedies(remedies: &[Remedy], is_without_dma: bool) -> Option<String> {
     let shown = |remedy: &Remedy| format!("{:.1}", remedy.speedup);
     let tenths = |remedy: &Remedy| shown(remedy).parse().unwrap_or(remedy.speedup);
     let mut helps: Vec<&Remedy> =
         remedies.iter().filter(|remedy| remedy.speedup >= NOTABLE).collect();
-    // Of what helps alike, the easier.
+    // Among equal gains, the easier change comes first.
     helps.sort_by(|a, b| {
         let (a_gain, b_gain): (f64, f64) = (tenths(a), tenths(b));
         b_gain.total_cmp(&a_gain).then(a.change.trouble().cmp(&b.change.trouble()))
@@ -193,7 +118,7 @@ fn suggest_remedies(remedies: &[Remedy], is_without_dma: bool) -> Option<String>
 }
 
 impl RemedyKind {
-    /// How much trouble the change is, compared with others: the easiest is 0.
+    /// The rank of the change by effort: 0 for the easiest.
     fn trouble(self) -> usize {
         const EASIEST_FIRST: &[RemedyKind] = &[
             RemedyKind::Dma,
@@ -213,7 +138,7 @@ impl RemedyKind {
 }
 
 impl Remedy {
-    /// The remedy as a part of a sentence.
+    /// The remedy as a phrase.
     pub fn words(&self) -> String {
         let to = self.to.map_or_else(String::new, six_digits);
         let mode = self.mode.as_deref().unwrap_or_default();
@@ -232,7 +157,7 @@ impl Remedy {
     }
 }
 
-/// A number above 0 with six significant digits at most.
+/// Formats a number above 0 with at most six significant digits.
 fn six_digits(number: f64) -> String {
     let before_point = number.log10().floor() as i32 + 1;
     let decimals = usize::try_from(6 - before_point).unwrap_or(0);

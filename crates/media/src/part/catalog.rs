@@ -1,4 +1,4 @@
-//! The catalog of parts, which is compiled in, and parts in files of one's own.
+//! The catalog of parts, which is compiled in, and parts in files of the user.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,14 +8,17 @@ use std::sync::OnceLock;
 use flashpager_base::{Error, Result, did_you_mean};
 use include_dir::{Dir, include_dir};
 
-use super::Part;
+use crate::datasheet::Part;
 
-/// A part takes 2 KB; whatever lies beyond this is not read.
+/// The largest file that is read. A part takes about 2 KB.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 static CATALOG: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../parts");
 
-/// All parts of the catalog, by name.
+/// All parts of the catalog, in the order of their names.
+///
+/// # Errors
+/// If a file of the catalog holds no part, which tests exclude.
 pub fn catalog() -> Result<&'static [Part]> {
     static PARTS: OnceLock<Vec<Part>> = OnceLock::new();
     match PARTS.get() {
@@ -40,10 +43,10 @@ fn parse_catalog() -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// The text of a part's file.
+/// Reads the text of a part's file.
 ///
 /// # Errors
-/// Files that cannot be read, are too large for a part's, or hold no text.
+/// If the file cannot be read, is larger than 1 MiB, or is no UTF-8 text.
 pub fn read(path: &Path) -> Result<String> {
     let place = || path.display().to_string();
     let mut bytes = Vec::new();
@@ -62,7 +65,10 @@ pub fn read(path: &Path) -> Result<String> {
     })
 }
 
-/// The part of this name, or in the TOML file of this path.
+/// Finds the part of this name in the catalog, or reads it from a path that ends in `.toml`.
+///
+/// # Errors
+/// If the name is unknown, or the file holds no part.
 pub fn find(name: &str) -> Result<Part> {
     if name.ends_with(".toml") {
         return Part::parse(&read(Path::new(name))?, name);

@@ -1,40 +1,47 @@
-//! A part's file read and checked, every complaint with its line.
+//! Reads and checks part files; each complaint has its line.
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result, shown};
 use serde::Serialize;
 use toml::de::{DeTable, DeValue};
 
-use super::{MemoryKind, Part};
 use crate::bus::{Bus, WIDTHS};
-use crate::operation::implausible;
+use crate::datasheet::{MemoryKind, Part};
+use crate::operation::{OperationKind, implausible};
 
-/// Times that a part can have, least and most: others are in another unit. NAND is slow, so
-/// that microseconds written for nanoseconds stand out, too.
+/// The least and the most plausible t_R. A number outside is in another unit.
 const T_R_NS: (f64, f64) = (500.0, 10e6);
+/// The same for t_PROG.
 const T_PROG_NS: (f64, f64) = (10.0, 1e9);
+/// The same for t_PROG of NAND, which is slow: microseconds written for nanoseconds stand out.
 const NAND_T_PROG_NS: (f64, f64) = (5e3, 1e9);
+/// The same for t_BERS.
 const T_BERS_NS: (f64, f64) = (1e3, 1e12);
+/// The same for t_BERS of NAND.
 const NAND_T_BERS_NS: (f64, f64) = (5e4, 1e12);
+/// The same for the time of a byte over a bus.
 const T_BYTE_NS: (f64, f64) = (0.01, 1e6);
 
-/// Letters of a name.
+/// The most characters of a name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Something wrong in a part's file.
+/// A fault in a part's file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Complaint {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The fault, in one line.
     #[serde(rename = "what")]
     pub message: String,
 }
 
 impl Part {
-    /// Parse and check the TOML text of a part; `place` names it in errors.
+    /// Parses and checks the TOML text of a part; `place` names the file in errors.
+    ///
+    /// # Errors
+    /// The first fault, with its line.
     pub fn parse(text: &str, place: &str) -> Result<Self> {
-        let (part, complaints) = Self::examine(text);
+        let (part, complaints) = Self::read_and_check(text);
         match (part, complaints.first()) {
             (Some(part), None) => Ok(part),
             (_, Some(Complaint { line, message })) => {
@@ -44,22 +51,62 @@ impl Part {
         }
     }
 
-    /// Everything that is wrong with the TOML text of a part, in the order of its
-    /// lines, and the part if it could be read.
+    /// Parses the TOML text of a part and returns all its faults in the order of their lines. A part
+    /// of which no operation can be composed is at fault, too.
     pub fn examine(text: &str) -> (Option<Self>, Vec<Complaint>) {
-        let line_at = |at: usize| {
-            let before = &text.as_bytes()[..at.min(text.len())];
-            before.iter().filter(|byte| **byte == b'\n').count() + 1
-        };
+        let (part, mut complaints) = Self::read_and_check(text);
+        if let Some(part) = &part
+            && complaints.is_empty()
+            && let Some(message) = part.unusable()
+        {
+            let field = part.table().unwrap_or("kind");
+            let line = line_at(text, position(text, field));
+            complaints.push(Complaint { line, message });
+        }
+        (part, complaints)
+    }
+
+    /// The operations that can be composed from the part's numbers, and for each other one of its
+    /// medium the reason it cannot. Both are empty for a part without a table.
+    pub fn composable(&self) -> (Vec<OperationKind>, Vec<(OperationKind, String)>) {
+        let (mut can, mut cannot) = (Vec::new(), Vec::new());
+        let Ok(medium) = self.medium() else { return (can, cannot) };
+        for kind in medium.operations(self) {
+            match self.compose_usual(kind) {
+                Ok(()) => can.push(kind),
+                Err(error) => cannot.push((kind, error.to_string())),
+            }
+        }
+        (can, cannot)
+    }
+
+    /// Returns why the part is of no use: no operation can be composed, and no source states the
+    /// time of a byte.
+    fn unusable(&self) -> Option<String> {
+        if !self.t_byte_ns.is_empty() {
+            return None;
+        }
+        if let Err(error) = self.medium() {
+            return Some(error.to_string());
+        }
+        let (can, cannot) = self.composable();
+        if !can.is_empty() {
+            return None;
+        }
+        let reasons: Vec<String> = cannot.into_iter().map(|(_, reason)| reason).collect();
+        Some(format!("no operation can be composed: {}", reasons.join("; ")))
+    }
+
+    fn read_and_check(text: &str) -> (Option<Self>, Vec<Complaint>) {
         let part: Self = match toml::from_str(text) {
             Ok(part) => part,
             Err(e) => {
-                let line = line_at(e.span().map_or(0, |span| span.start));
+                let line = line_at(text, e.span().map_or(0, |span| span.start));
                 return (None, vec![Complaint { line, message: shown(e.message()) }]);
             }
         };
         let complaint = |(field, message): (String, String)| Complaint {
-            line: line_at(position(text, &field)),
+            line: line_at(text, position(text, &field)),
             message,
         };
         let mut complaints: Vec<Complaint> = part.check().into_iter().map(complaint).collect();
@@ -67,7 +114,7 @@ impl Part {
         (Some(part), complaints)
     }
 
-    /// What is wrong: path of the field, and complaint.
+    /// All faults: the path of the field, and a message.
     fn check(&self) -> Vec<(String, String)> {
         let mut wrong: Vec<(String, String)> = Vec::new();
         for (field, text) in [("name", &self.name), ("maker", &self.maker)] {
@@ -81,6 +128,16 @@ impl Part {
                 wrong.push((field.into(), what));
             }
         }
+        self.check_numbers(&mut wrong);
+        self.check_sizes(&mut wrong);
+        self.check_supply(&mut wrong);
+        self.check_tables(&mut wrong);
+        self.check_texts(&mut wrong);
+        wrong
+    }
+
+    /// Checks times, lines and numbers of times.
+    fn check_numbers(&self, wrong: &mut Vec<(String, String)>) {
         let (t_prog, t_bers) = match self.kind {
             MemoryKind::Nand => (NAND_T_PROG_NS, NAND_T_BERS_NS),
             _ => (T_PROG_NS, T_BERS_NS),
@@ -120,8 +177,10 @@ impl Part {
                 wrong.push((name.into(), what));
             }
         }
-        self.check_sizes(&mut wrong);
-        self.check_supply(&mut wrong);
+    }
+
+    /// Checks that there is one table for the kind of memory, and its numbers.
+    fn check_tables(&self, wrong: &mut Vec<(String, String)>) {
         let tables = self.media();
         if tables.len() > 1 {
             let names: Vec<String> = tables.iter().map(|(name, _)| format!("[{name}]")).collect();
@@ -142,11 +201,10 @@ impl Part {
                 wrong.push((field, what));
             }
         }
-        self.check_texts(&mut wrong);
-        wrong
     }
 
-    /// A number that nobody answers for is worth nothing, and texts are printed as they are.
+    /// Checks the texts: a source must not be empty, and no text may hold control characters, because
+    /// texts are printed as they are.
     fn check_texts(&self, wrong: &mut Vec<(String, String)>) {
         for fact in self.facts() {
             let what = if fact.source.trim().is_empty() {
@@ -223,15 +281,21 @@ impl Part {
     }
 }
 
-/// Where in `text` the field of this path begins, the tables of an array being named or
-/// numbered from 0; its nearest table if it is not there.
+/// The line of byte `at`, from 1.
+fn line_at(text: &str, at: usize) -> usize {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    before.iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The byte of `text` at which the field of this path begins; its nearest table if the field is
+/// absent. Tables of an array are named, or numbered from 0.
 fn position(text: &str, field: &str) -> usize {
     let Ok(document) = DeTable::parse(text) else { return 0 };
     let mut table = document.get_ref();
     let mut at = 0;
     let mut path = field;
     loop {
-        // Keys may have dots in them, as the bus in `t_byte_ns."33.3MHz-x8"`.
+        // Keys may contain dots, such as the bus in `t_byte_ns."33.3MHz-x8"`.
         let below = |key: &str| {
             let rest = path.strip_prefix(key)?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }

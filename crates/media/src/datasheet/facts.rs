@@ -1,33 +1,26 @@
-//! Every number of a part, with its source.
+//! The numbers of a part as a list, each with its path and its source.
 
 use flashpager_base::{Error, Result};
 use serde::Serialize;
 
 use super::Part;
+use super::number::is_unverified;
 
-/// What a source says that is nobody's: the number is from memory, or a guess.
-const UNVERIFIED: &str = "unverified";
-
-/// Whether a source says that nobody checked its number.
-pub(super) fn is_unverified(source: &str) -> bool {
-    source.contains(UNVERIFIED)
-}
-
-/// A number of a part: where it stands in the file, its value and its source.
+/// A number of a part: its path in the file, its value and its source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fact {
-    /// Its path, as `sdr.t_wc_ns`.
+    /// The path, such as `sdr.t_wc_ns`.
     pub field: String,
-    /// As written.
+    /// The value as written: a number, or a table of numbers.
     pub value: serde_json::Value,
-    /// Where it was read.
+    /// The place it was read.
     pub source: String,
-    /// Whether the source says that nobody checked it.
+    /// Whether the source marks it as unchecked.
     pub unverified: bool,
 }
 
 impl Part {
-    /// Every number of the part, in the order of the file's fields.
+    /// All numbers of the part, in the order of the file's fields.
     pub fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         if let Ok(value) = serde_json::to_value(self) {
@@ -36,35 +29,35 @@ impl Part {
         facts
     }
 
-    /// The number at the path `field`, as `sdr.t_wc_ns`.
+    /// The number at the path `field`, such as `sdr.t_wc_ns`.
     ///
     /// # Errors
-    /// What the part does not have, or what is no number.
+    /// If the part has no such field, or it is no number.
     pub fn number(&self, field: &str) -> Result<f64> {
         let fact = self.facts().into_iter().find(|fact| fact.field == field);
         fact.and_then(|fact| fact.value.as_f64())
             .ok_or_else(|| Error::design(format!("{} has no number {field}", self.name)))
     }
 
-    /// What it can do or cannot, by path: as `spi.continuous_read`.
+    /// The truth values of the part, by path: `spi.continuous_read` and the like.
     pub fn abilities(&self) -> Vec<(String, bool)> {
         let mut abilities = Vec::new();
         if let Ok(value) = serde_json::to_value(self) {
             collect_abilities("", &value, &mut abilities);
         }
-        // Those of a table before those of what lies in it.
+        // The values of a table come before those of its inner tables.
         abilities.sort_by_key(|(path, _)| path.matches('.').count());
         abilities
     }
 
-    /// Fields whose source says that nobody checked them.
+    /// Fields whose source marks them as unchecked.
     pub fn unverified(&self) -> Vec<String> {
         let facts = self.facts().into_iter().filter(|fact| fact.unverified);
         facts.map(|fact| fact.field).collect()
     }
 
-    /// Fields that nobody checked and on which `answer` depends: a number a little larger or
-    /// smaller gives another one.
+    /// Unchecked fields on which `answer` depends: the answer changes if the number becomes 1 %
+    /// larger or smaller.
     pub fn unverified_in<T: PartialEq>(&self, answer: impl Fn(&Self) -> T) -> Vec<String> {
         let Ok(value) = serde_json::to_value(self) else { return self.unverified() };
         let own = answer(self);
@@ -79,10 +72,10 @@ impl Part {
     }
 }
 
-/// How much larger and smaller.
+/// The relative change by which a number is varied.
 const NUDGE: f64 = 0.01;
 
-/// Multiply the number at `field` by `factor`; whole numbers go one up or down.
+/// Multiplies the number at `field` by `factor`; a whole number goes up or down by one.
 fn nudge(path: &str, value: &mut serde_json::Value, field: &str, factor: f64) {
     use serde_json::Value;
     if path == field {
@@ -108,7 +101,7 @@ fn nudge(path: &str, value: &mut serde_json::Value, field: &str, factor: f64) {
     }
 }
 
-/// What lies directly in `value`, by path: the items of a list are named, or numbered from 0.
+/// The direct children of `value`, by path. Items of a list are named, or numbered from 0.
 fn below<'a>(path: &str, value: &'a serde_json::Value) -> Vec<(String, &'a serde_json::Value)> {
     use serde_json::Value;
     let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
@@ -125,7 +118,7 @@ fn below<'a>(path: &str, value: &'a serde_json::Value) -> Vec<(String, &'a serde
     }
 }
 
-/// Find every truth value below `value`.
+/// Collects all truth values below `value`.
 fn collect_abilities(path: &str, value: &serde_json::Value, found: &mut Vec<(String, bool)>) {
     for (path, value) in below(path, value) {
         match value.as_bool() {
@@ -135,7 +128,7 @@ fn collect_abilities(path: &str, value: &serde_json::Value, found: &mut Vec<(Str
     }
 }
 
-/// Find every table with a `source` below `value`.
+/// Collects all tables with a `source` below `value`.
 fn collect_facts(path: String, value: &serde_json::Value, facts: &mut Vec<Fact>) {
     use serde_json::Value;
     if let Value::Object(fields) = value

@@ -1,34 +1,16 @@
 //! OneNAND: a NAND array behind RAM buffers that the host reads like memory.
 
 use flashpager_base::Result;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::bus::Bus;
-use super::operation::{
+use crate::bus::{Bus, words};
+use crate::datasheet::{MemoryKind, OneNand, Part, stated};
+use crate::operation::{
     Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible, required,
-    stated, unknown_mode, unsupported, words,
+    unknown_mode, unsupported,
 };
-use super::part::{MemoryKind, Part, Sourced};
 
 const ASYNC: &str = "async";
 const BURST: &str = "burst";
-
-/// The table `[onenand]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OneNand {
-    /// Cycle of an asynchronous access to a buffer or a register.
-    pub async_cycle_ns: Option<Sourced<f64>>,
-    /// Clock of a synchronous burst: a word a cycle.
-    pub burst_clock_mhz: Option<Sourced<f64>>,
-    /// Clocks from the address of a burst to its first word.
-    pub burst_latency_clocks: Option<Sourced<u32>>,
-    /// Registers written to start an operation, an asynchronous access each.
-    pub command_writes: Option<Sourced<u32>>,
-    /// Buffers of a page, of which one can be loaded while the other is read.
-    pub buffers: Option<Sourced<u32>>,
-}
 
 impl OneNand {
     fn is_burst(&self, request: &OperationRequest<'_>) -> Result<bool> {
@@ -40,7 +22,7 @@ impl OneNand {
         }
     }
 
-    /// Time of a word of the part and of the clock that the latency is counted in.
+    /// Time of a word of the part, which is also the clock of the latency.
     fn word_ns(&self, part: &Part, kind: OperationKind, burst: bool) -> Result<f64> {
         if burst {
             let clock =
@@ -51,7 +33,7 @@ impl OneNand {
         }
     }
 
-    /// Writing the registers that start an operation, if that takes any.
+    /// The writes of the registers that start an operation, if there are any.
     fn setup(
         &self,
         part: &Part,
@@ -178,7 +160,7 @@ impl Medium for OneNand {
         Ok(8.0 * word / f64::from(bus.width_bits.min(part.width_bits.value)))
     }
 
-    /// The buffer is RAM: any column is as near as the next, but for the latency of a burst.
+    /// Time of a column change. The buffer is RAM, so only the latency of a burst counts.
     fn column_change_ns(&self, part: &Part, bus: Bus) -> Option<f64> {
         let request = OperationRequest {
             kind: OperationKind::ChangeColumn,

@@ -1,104 +1,23 @@
-//! Serial flash: SPI NAND through its data register, and SPI NOR, PCM, MRAM and
-//! FRAM, which are read in place.
+//! Serial flash: SPI NAND through its data register, and SPI NOR, PCM, MRAM and FRAM, which are read in
+//! place.
 
 use flashpager_base::{Error, Result, shown};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::bus::Bus;
-use super::operation::{
+use crate::bus::{Bus, words};
+use crate::datasheet::{COMMAND_BITS, MemoryKind, Part, ReadMode, Sourced, Spi};
+use crate::operation::{
     LINE_BYTES, Medium, Operation, OperationKind, OperationRequest, OperationStep, required,
-    unknown_mode, unsupported, words,
+    unknown_mode, unsupported,
 };
-use super::part::{MemoryKind, Part, Sourced};
 
-const COMMAND_BITS: u32 = 8;
-/// SPI NAND: the row of a page, the column within it, and a status register's number
-/// and value.
+/// Bits of the row of a page of SPI NAND.
 const ROW_BITS: u32 = 24;
+/// Bits of the column within a page.
 const COLUMN_BITS: u32 = 16;
+/// Bits of a status register's number and value.
 const STATUS_BITS: u32 = 16;
-/// Address of memory read in place, if the part says nothing.
+/// Address bits of memory read in place, if the part states none.
 const ADDRESS_BITS: u32 = 24;
-
-/// How a read of data is clocked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReadMode {
-    /// Lines of command, address and data, as `1-4-4`; command lines 0 where a
-    /// continuous read needs no command. Behind them may stand the command, as `1-1-1-03h`,
-    /// of a slower read than the usual one: it is taken only where it is named.
-    pub name: String,
-    /// Clocks between address and data, mode clocks included.
-    pub dummy_clocks: Sourced<u32>,
-    /// Fastest clock in this mode, if other than the part's.
-    pub clock_mhz: Option<Sourced<f64>>,
-    /// Address and data on both edges of the clock.
-    #[serde(default)]
-    pub double_rate: bool,
-}
-
-impl ReadMode {
-    /// Lines of command, address and data.
-    fn lines(&self) -> Option<[u32; 3]> {
-        let name = self.command().map_or(&*self.name, |(lines, _)| lines);
-        let mut lines = name.split('-').map(|lines| lines.parse::<u32>().ok());
-        let found = [lines.next()??, lines.next()??, lines.next()??];
-        let sane = matches!(found[0], 0 | 1 | 2 | 4 | 8)
-            && found[1..].iter().all(|lines| matches!(lines, 1 | 2 | 4 | 8))
-            && lines.next().is_none();
-        sane.then_some(found)
-    }
-
-    /// The lines, and the command behind them, where it is named: two hexadecimal digits and `h`.
-    fn command(&self) -> Option<(&str, &str)> {
-        let named = |(_, command): &(&str, &str)| {
-            command.strip_suffix('h').is_some_and(|hex| {
-                hex.len() == 2 && hex.bytes().all(|digit| digit.is_ascii_hexdigit())
-            })
-        };
-        self.name.rsplit_once('-').filter(named)
-    }
-
-    fn data_lines(&self) -> u32 {
-        self.lines().map_or(1, |lines| lines[2])
-    }
-
-    fn rate(&self) -> f64 {
-        if self.double_rate { 2.0 } else { 1.0 }
-    }
-
-    /// Clocks of command, an address of `bits` and dummies.
-    fn lead_clocks(&self, bits: u32) -> f64 {
-        let [command, address, _] = self.lines().unwrap_or([1, 1, 1]);
-        let command = if command == 0 { 0 } else { COMMAND_BITS.div_ceil(command) };
-        f64::from(command)
-            + f64::from(bits.div_ceil(address)) / self.rate()
-            + f64::from(self.dummy_clocks.value)
-    }
-
-    fn data_clocks(&self, bytes: u64) -> f64 {
-        (words(bytes, self.data_lines()) as f64 / self.rate()).ceil()
-    }
-}
-
-/// The table `[spi]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Spi {
-    /// Fastest clock.
-    pub clock_mhz: Sourced<f64>,
-    /// Bits of the address of memory read in place; 24 if absent.
-    pub address_bits: Option<Sourced<u32>>,
-    /// Ways to read data.
-    pub modes: Vec<ReadMode>,
-    /// Data lines when programming; 1 if absent.
-    pub program_lines: Option<Sourced<u32>>,
-    /// SPI NAND: whole pages follow one another without a command, the next one being
-    /// loaded meanwhile.
-    #[serde(default)]
-    pub continuous_read: bool,
-}
 
 /// Composes steps at one clock.
 struct ClockComposer {
@@ -129,7 +48,7 @@ impl Spi {
         mode.clock_mhz.as_ref().unwrap_or(&self.clock_mhz).value
     }
 
-    /// The mode asked for, else the fastest for which the bus has lines.
+    /// The requested mode, else the fastest for which the bus has lines.
     fn mode(&self, part: &Part, request: &OperationRequest<'_>) -> Result<&ReadMode> {
         let bus_lines = request.bus.map_or(u32::MAX, |bus| bus.width_bits);
         let lines = bus_lines.min(part.width_bits.value);
@@ -144,17 +63,16 @@ impl Spi {
             }
             return Ok(mode);
         }
-        // As long as a page: what counts is the rate of the data, then the lead.
         let ns = |mode: &ReadMode| {
             let bytes = request.bytes.unwrap_or_else(|| self.usual_bytes(part));
             let lead = match request.kind {
-                // Goes on without another command.
+                // A cache read goes on without another command.
                 OperationKind::CacheRead => 0.0,
                 _ => mode.lead_clocks(self.lead_bits(part)),
             };
             self.clocks(Some(mode), request.bus).ns(mode.data_clocks(bytes) + lead)
         };
-        // Without a command it can only follow another read.
+        // A mode without a command can only follow another read.
         let starts = |mode: &&ReadMode| mode.lines().is_some_and(|lines| lines[0] > 0);
         let is_usual = |mode: &&ReadMode| mode.command().is_none();
         let fits =
@@ -180,7 +98,7 @@ impl Spi {
         })
     }
 
-    /// The clock of reads in `mode`, or of all else.
+    /// The clock of reads in `mode`, or without a mode that of everything else.
     fn clocks(&self, mode: Option<&ReadMode>, bus: Option<Bus>) -> ClockComposer {
         let host = bus.map_or(f64::MAX, |bus| 1e3 / bus.access_ns());
         let own = mode.map_or(self.clock_mhz.value, |mode| self.mode_clock_mhz(mode));
@@ -198,7 +116,7 @@ impl Spi {
         if part.kind == MemoryKind::Nand { part.whole_page_bytes() } else { LINE_BYTES }
     }
 
-    /// What goes before the data, in the mode whose time a byte [`Medium::byte_ns`] gives.
+    /// The steps before the data, in the mode that [`Medium::byte_ns`] prices.
     fn operation_of_no_bytes(
         &self,
         part: &Part,
@@ -223,8 +141,8 @@ impl Spi {
         )
     }
 
-    /// As many lines as the part takes data from and the bus has; one if the bus has fewer
-    /// than such a command needs, but never between.
+    /// The data of a program, on all program lines of the part, or on one line if the bus has
+    /// fewer.
     fn program_data(
         &self,
         clocks: &ClockComposer,
@@ -236,6 +154,133 @@ impl Spi {
         let there = bus.map_or(u32::MAX, |bus| bus.width_bits).min(part.width_bits.value);
         let lines = if there < own { 1 } else { own };
         clocks.data("data in", words(bytes, lines) as f64, bytes)
+    }
+
+    /// The steps of a read, a cache read or a column change.
+    fn read(
+        &self,
+        part: &Part,
+        request: &OperationRequest<'_>,
+        mode: &ReadMode,
+        bytes: u64,
+    ) -> Result<Vec<OperationStep>> {
+        let kind = request.kind;
+        let clocks = self.clocks(None, request.bus);
+        let read_clocks = self.clocks(Some(mode), request.bus);
+        let load = || required(part.t_r_ns.as_ref(), "t_r_ns", part, kind);
+        let data = read_clocks.data("data out", mode.data_clocks(bytes), bytes);
+        if kind == OperationKind::CacheRead {
+            let next = OperationStep::hidden("next page, array to register", "t_R", load()?);
+            return Ok(vec![data, next]);
+        }
+        let lead = self.lead(&read_clocks, mode, part);
+        if kind == OperationKind::Read && part.kind == MemoryKind::Nand {
+            return Ok(vec![
+                clocks.command("page read 13h", ROW_BITS),
+                OperationStep::busy("array to register", "t_R", load()?),
+                clocks.status(),
+                lead,
+                data,
+            ]);
+        }
+        Ok(vec![lead, data])
+    }
+
+    /// The steps that program a page of a NAND.
+    fn program_page(
+        &self,
+        part: &Part,
+        bus: Option<Bus>,
+        bytes: u64,
+    ) -> Result<Vec<OperationStep>> {
+        let clocks = self.clocks(None, bus);
+        let t_prog = required(part.t_prog_ns.as_ref(), "t_prog_ns", part, OperationKind::Program)?;
+        Ok(vec![
+            clocks.command("write enable", 0),
+            clocks.command("program load", COLUMN_BITS),
+            self.program_data(&clocks, part, bus, bytes),
+            clocks.command("program execute 10h", ROW_BITS),
+            OperationStep::busy("program", "t_PROG", t_prog),
+            clocks.status(),
+        ])
+    }
+
+    /// The steps that program memory read in place, a program unit at a time.
+    fn program_in_place(
+        &self,
+        part: &Part,
+        bus: Option<Bus>,
+        bytes: u64,
+    ) -> Result<Vec<OperationStep>> {
+        let clocks = self.clocks(None, bus);
+        let is_overwritten = part.kind.is_written_in_place();
+        let unit = u64::from(part.program_unit_bytes()).max(1);
+        let times = if is_overwritten { 1 } else { bytes.div_ceil(unit).max(1) };
+        let lead = times as f64 * f64::from(2 * COMMAND_BITS + self.lead_bits(part));
+        let formula = format!("{times} × (write enable, command, address)");
+        let mut steps = vec![
+            OperationStep::command("commands", formula, clocks.ns(lead)),
+            self.program_data(&clocks, part, bus, bytes),
+        ];
+        if !is_overwritten {
+            let kind = OperationKind::Program;
+            let t_prog = required(part.t_prog_ns.as_ref(), "t_prog_ns", part, kind)?;
+            let formula = format!("{times} t_PROG");
+            steps.push(OperationStep::busy("program", formula, times as f64 * t_prog));
+            let status = clocks.status();
+            let formula = format!("{times} × {}", status.formula);
+            steps.push(OperationStep { ns: times as f64 * status.ns, formula, ..status });
+        }
+        Ok(steps)
+    }
+
+    /// The steps that erase a block.
+    fn erase(&self, part: &Part, bus: Option<Bus>) -> Result<Vec<OperationStep>> {
+        let clocks = self.clocks(None, bus);
+        let t_bers = required(part.t_bers_ns.as_ref(), "t_bers_ns", part, OperationKind::Erase)?;
+        Ok(vec![
+            clocks.command("write enable", 0),
+            clocks.command("erase", ROW_BITS),
+            OperationStep::busy("erase", "t_BERS", t_bers),
+            clocks.status(),
+        ])
+    }
+
+    /// Checks the read modes.
+    fn check_modes(&self, part: &Part, faults: &mut Vec<(String, String)>) {
+        if self.modes.is_empty() {
+            faults.push((
+                "modes".into(),
+                "modes = []: a part can be read in one way at least".into(),
+            ));
+        }
+        for (index, mode) in self.modes.iter().enumerate() {
+            let name = shown(&mode.name);
+            let message = match mode.lines() {
+                None => Some(format!(
+                    "mode '{name}' is not of the form 1-4-4 (lines of command, address and data)"
+                )),
+                Some(lines) if lines.iter().any(|lines| *lines > part.width_bits.value) => {
+                    Some(format!(
+                        "mode '{name}' needs more lines than width_bits = {}",
+                        part.width_bits.value
+                    ))
+                }
+                Some([0, ..]) if mode.command().is_some() => Some(format!(
+                    "mode '{name}' has a command and no line for it: leave the command out, or give \
+                     it 1, 2, 4 or 8 lines"
+                )),
+                Some(_) if self.modes[..index].iter().any(|other| other.name == mode.name) => {
+                    Some(format!("mode '{name}' is here twice; a mode is asked for by its name"))
+                }
+                Some(_) => None,
+            };
+            faults.extend(message.map(|message| (format!("modes.{index}.name"), message)));
+            if mode.dummy_clocks.value > 1000 {
+                let message = format!("dummy_clocks = {} is over 1000", mode.dummy_clocks.value);
+                faults.push((format!("modes.{index}.dummy_clocks"), message));
+            }
+        }
     }
 }
 
@@ -265,7 +310,7 @@ impl Medium for Spi {
                 }
                 can
             }
-            // Bytes are overwritten as they are.
+            // Bytes are overwritten in place, without an erase.
             MemoryKind::Mram | MemoryKind::Fram | MemoryKind::Psram => {
                 vec![OperationKind::Read, OperationKind::Program]
             }
@@ -287,81 +332,28 @@ impl Medium for Spi {
         if !self.operations(part).contains(&kind) {
             return Err(unsupported(part, kind, &self.operations(part)));
         }
-        let reads = kind != OperationKind::Erase && !kind.writes();
-        // Read modes are nothing to a program, nor is a clock that only one of them is bound to.
-        let mode = if reads { Some(self.mode(part, request)?) } else { None };
-        let clocks = self.clocks(None, request.bus);
-        let read_clocks = self.clocks(mode, request.bus);
-        let nand = part.kind == MemoryKind::Nand;
-        let writes_at_once = part.kind.is_written_in_place();
-        let enable = clocks.command("write enable", 0);
-        let load = || required(part.t_r_ns.as_ref(), "t_r_ns", part, kind);
-        let prog = || required(part.t_prog_ns.as_ref(), "t_prog_ns", part, kind);
-        let bers = || required(part.t_bers_ns.as_ref(), "t_bers_ns", part, kind);
+        let is_nand = part.kind == MemoryKind::Nand;
         let usual = match kind {
-            OperationKind::Program if !nand => u64::from(part.program_unit_bytes()),
+            OperationKind::Program if !is_nand => u64::from(part.program_unit_bytes()),
             _ => self.usual_bytes(part),
         };
         let bytes = request.bytes.unwrap_or(usual);
-        let lead = || mode.map(|mode| self.lead(&read_clocks, mode, part));
-        let out = || mode.map(|mode| read_clocks.data("data out", mode.data_clocks(bytes), bytes));
-        let row_command = |name: &str| clocks.command(name, ROW_BITS);
-        let steps = match (kind, nand) {
-            (OperationKind::Read, true) => {
-                let mut steps = vec![
-                    row_command("page read 13h"),
-                    OperationStep::busy("array to register", "t_R", load()?),
-                    clocks.status(),
-                ];
-                steps.extend(lead().into_iter().chain(out()));
-                steps
-            }
-            (OperationKind::CacheRead, _) => {
-                let next = OperationStep::hidden("next page, array to register", "t_R", load()?);
-                out().into_iter().chain([next]).collect()
-            }
-            (OperationKind::Read, false) | (OperationKind::ChangeColumn, _) => {
-                lead().into_iter().chain(out()).collect()
-            }
-            (OperationKind::Program, true) => vec![
-                enable,
-                clocks.command("program load", COLUMN_BITS),
-                self.program_data(&clocks, part, request.bus, bytes),
-                row_command("program execute 10h"),
-                OperationStep::busy("program", "t_PROG", prog()?),
-                clocks.status(),
-            ],
+        let (steps, mode) = match (kind, is_nand) {
+            (OperationKind::Program, true) => (self.program_page(part, request.bus, bytes)?, None),
             (OperationKind::Program, false) => {
-                let unit = u64::from(part.program_unit_bytes()).max(1);
-                let times = if writes_at_once { 1 } else { bytes.div_ceil(unit).max(1) };
-                let lead = times as f64 * f64::from(2 * COMMAND_BITS + self.lead_bits(part));
-                let formula = format!("{times} × (write enable, command, address)");
-                let mut steps = vec![
-                    OperationStep::command("commands", formula, clocks.ns(lead)),
-                    self.program_data(&clocks, part, request.bus, bytes),
-                ];
-                if !writes_at_once {
-                    let busy = times as f64 * prog()?;
-                    steps.push(OperationStep::busy("program", format!("{times} t_PROG"), busy));
-                    let status = clocks.status();
-                    let formula = format!("{times} × {}", status.formula);
-                    steps.push(OperationStep { ns: times as f64 * status.ns, formula, ..status });
-                }
-                steps
+                (self.program_in_place(part, request.bus, bytes)?, None)
             }
-            _ => vec![
-                enable,
-                row_command("erase"),
-                OperationStep::busy("erase", "t_BERS", bers()?),
-                clocks.status(),
-            ],
+            (OperationKind::Erase, _) => (self.erase(part, request.bus)?, None),
+            _ => {
+                let mode = self.mode(part, request)?;
+                (self.read(part, request, mode, bytes)?, Some(mode.name.clone()))
+            }
         };
         let data_bytes = match kind {
             OperationKind::Erase => 0,
-            _ if nand => bytes.min(u64::from(part.flash_page_bytes())),
+            _ if is_nand => bytes.min(u64::from(part.flash_page_bytes())),
             _ => bytes,
         };
-        let mode = mode.map(|mode| mode.name.clone());
         Ok(Operation { kind, mode, steps, data_bytes, left_out: Vec::new() })
     }
 
@@ -410,39 +402,7 @@ impl Medium for Spi {
                 clock(format!("modes.{index}.clock_mhz"), own);
             }
         }
-        if self.modes.is_empty() {
-            wrong.push((
-                "modes".into(),
-                "modes = []: a part can be read in one way at least".into(),
-            ));
-        }
-        for (index, mode) in self.modes.iter().enumerate() {
-            let name = shown(&mode.name);
-            let what = match mode.lines() {
-                None => Some(format!(
-                    "mode '{name}' is not of the form 1-4-4 (lines of command, address and data)"
-                )),
-                Some(lines) if lines.iter().any(|lines| *lines > part.width_bits.value) => {
-                    Some(format!(
-                        "mode '{name}' needs more lines than width_bits = {}",
-                        part.width_bits.value
-                    ))
-                }
-                Some([0, ..]) if mode.command().is_some() => Some(format!(
-                    "mode '{name}' has a command and no line for it: leave the command out, or give \
-                     it 1, 2, 4 or 8 lines"
-                )),
-                Some(_) if self.modes[..index].iter().any(|other| other.name == mode.name) => {
-                    Some(format!("mode '{name}' is here twice; a mode is asked for by its name"))
-                }
-                Some(_) => None,
-            };
-            wrong.extend(what.map(|what| (format!("modes.{index}.name"), what)));
-            if mode.dummy_clocks.value > 1000 {
-                let what = format!("dummy_clocks = {} is over 1000", mode.dummy_clocks.value);
-                wrong.push((format!("modes.{index}.dummy_clocks"), what));
-            }
-        }
+        self.check_modes(part, &mut wrong);
         if let Some(bits) =
             self.address_bits.as_ref().filter(|bits| !(1..=64).contains(&bits.value))
         {

@@ -1,22 +1,21 @@
-//! Which buses a part can be on.
+//! The buses that a part can be wired to.
 
 use flashpager_base::{Error, Result};
 
-use super::Part;
 use crate::bus::Bus;
+use crate::datasheet::Part;
 use crate::operation::{OperationKind, OperationRequest, four_decimals};
 
-/// Clocks are rounded down to so many a MHz, that a person can write them.
+/// Clocks are rounded down to a multiple of 1/100 MHz, so that a person can write them.
 const STEPS_A_MHZ: f64 = 100.0;
-/// Shorter than the part needs by less than this is rounding.
+/// The relative difference of two access times that is taken for rounding.
 const ROUNDING: f64 = 1e-9;
 
 impl Part {
-    /// The fastest bus that reads the part: its clock in the mode that is fastest, its lines.
+    /// The fastest bus that reads the part: all its lines, at the clock of its fastest mode.
     ///
     /// # Errors
-    /// A part that does not say how it is spoken to, and one on an address bus, which any clock
-    /// may read.
+    /// If the part has no table, or is on an address bus, which has no fastest clock.
     pub fn fastest_bus(&self) -> Result<Bus> {
         let request = OperationRequest {
             kind: OperationKind::Read,
@@ -35,11 +34,11 @@ impl Part {
         Ok(self.bus_of(shortest))
     }
 
-    /// The bus that makes nobody wait for it: the fastest, or, for memory on an address bus, one
-    /// that keeps up with its words.
+    /// The bus on which the part alone sets the pace: the fastest, or for memory on an address bus
+    /// one that keeps up with its words.
     ///
     /// # Errors
-    /// A part that does not say how it is spoken to.
+    /// If the part has no table.
     pub fn own_bus(&self) -> Result<Bus> {
         match &self.parallel {
             Some(parallel) => Ok(self.bus_of(parallel.shortest_word_ns())),
@@ -47,23 +46,19 @@ impl Part {
         }
     }
 
-    /// All its lines, with an access in `access_ns`.
+    /// The bus of all lines of the part with an access time of `access_ns`.
     fn bus_of(&self, access_ns: f64) -> Bus {
         let clock_mhz = (1e3 / access_ns * (1.0 + ROUNDING) * STEPS_A_MHZ).floor() / STEPS_A_MHZ;
         Bus { clock_mhz, cycles: 1, width_bits: self.width_bits.value }
     }
 
-    /// Whether it has few lines, which carry commands and addresses, too.
-    pub fn is_serial(&self) -> bool {
-        self.spi.is_some() || self.sd.is_some()
-    }
-
-    /// Check that the part can be wired to the lines of `bus`: a serial part to as many as it
-    /// has or fewer, a NAND on a parallel bus to just as many, memory on an address bus to at
-    /// least a byte's.
+    /// Checks that the part can be wired to the lines of `bus`.
+    ///
+    /// A serial part needs at most as many lines as it has, a NAND on a parallel bus exactly as many,
+    /// and memory on an address bus at least 8.
     ///
     /// # Errors
-    /// Lines that it does not have, and lines that it would miss.
+    /// If the bus has other numbers of lines.
     pub fn check_lines(&self, bus: Bus) -> Result<()> {
         let (own, lines) = (self.width_bits.value, bus.width_bits);
         let (kind, fits) = if self.is_serial() {
@@ -91,10 +86,10 @@ impl Part {
         )))
     }
 
-    /// Check that an access of `bus` is no shorter than the part allows for what is asked.
+    /// Checks that an access of `bus` is no shorter than the part allows for `request`.
     ///
     /// # Errors
-    /// A bus that is too fast.
+    /// If the bus is too fast.
     pub fn check_clock(&self, bus: Bus, request: &OperationRequest<'_>) -> Result<()> {
         let shortest = self.medium()?.shortest_access_ns(self, request)?;
         if bus.access_ns() >= shortest * (1.0 - ROUNDING) {
@@ -113,10 +108,10 @@ impl Part {
         )))
     }
 
-    /// Check that the part can be read over `bus`.
+    /// Checks that the part can be read over `bus`.
     ///
     /// # Errors
-    /// What [`Part::check_lines`] and [`Part::check_clock`] refuse.
+    /// If [`Part::check_lines`] or [`Part::check_clock`] refuses it.
     pub fn check_bus(&self, bus: Bus) -> Result<()> {
         self.check_lines(bus)?;
         self.check_clock(bus, &OperationRequest::read(None, bus))

@@ -1,35 +1,19 @@
 //! Memory on an address bus: parallel NOR and PCM, read word by word in place.
 
 use flashpager_base::Result;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::bus::Bus;
-use super::operation::{
+use crate::bus::{Bus, words};
+use crate::datasheet::{MemoryKind, Parallel, Part, stated};
+use crate::operation::{
     LINE_BYTES, Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible,
-    required, stated, unsupported, words,
+    required, unsupported,
 };
-use super::part::{MemoryKind, Part, Sourced};
 
-/// The table `[parallel]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Parallel {
-    /// From an address to its word.
-    pub t_acc_ns: Sourced<f64>,
-    /// From an address to its word, within the read page of the last one.
-    pub t_page_acc_ns: Option<Sourced<f64>>,
-    /// Bytes of such a read page.
-    pub read_page_bytes: Option<Sourced<u32>>,
-    /// Commands written to start a program or an erase.
-    pub command_writes: Option<Sourced<u32>>,
-}
-
-/// Writes of the usual unlock sequence and the command; address and data come behind.
+/// Writes of the usual unlock sequence and the command, before address and data.
 const COMMAND_WRITES: u32 = 3;
 
 impl Parallel {
-    /// How many of the words of a line are first in their read page, and how many not.
+    /// The numbers of words that are first in their read page, and of those that are not.
     fn words(&self, bytes: u64, width_bits: u32) -> (u64, u64) {
         let words = words(bytes, width_bits);
         let first = match (&self.t_page_acc_ns, &self.read_page_bytes) {
@@ -39,12 +23,7 @@ impl Parallel {
         (first, words - first)
     }
 
-    /// The shortest time from an address to its word.
-    pub(crate) fn shortest_word_ns(&self) -> f64 {
-        self.t_page_acc_ns.as_ref().unwrap_or(&self.t_acc_ns).value
-    }
-
-    /// The command of an operation that is done so many times.
+    /// The commands of an operation that is repeated `times` times.
     fn commands(&self, access_ns: f64, times: u64) -> OperationStep {
         let writes = self.command_writes.as_ref().map_or(COMMAND_WRITES, |writes| writes.value);
         let ns = times as f64 * f64::from(writes) * access_ns.max(self.t_acc_ns.value);
@@ -122,7 +101,7 @@ impl Medium for Parallel {
     }
 
     fn shortest_access_ns(&self, _part: &Part, _ask: &OperationRequest<'_>) -> Result<f64> {
-        // A host that is faster than the chip waits for it, word by word.
+        // A faster host waits for the chip, word by word.
         Ok(0.0)
     }
 

@@ -1,55 +1,23 @@
-//! SD and MMC cards: commands and blocks over a clocked bus, and a controller inside
-//! whose busy times can only be measured.
+//! SD and MMC cards: commands and blocks over a clocked bus. The busy times of the controller inside can
+//! only be measured.
 
 use flashpager_base::Result;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::bus::Bus;
-use super::operation::{
+use crate::bus::{Bus, words};
+use crate::datasheet::{MemoryKind, Part, Sd};
+use crate::operation::{
     Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible, unsupported,
-    words,
 };
-use super::part::{MemoryKind, Part, Sourced};
 
-/// A command and its response, 48 bits each, and the clocks between them
-/// (SD Physical Layer Simplified Specification: N_CR is 2 to 64, 8 taken here).
+/// Clocks of a command and its response, 48 bits each, and of the gap between them (SD Physical Layer
+/// Simplified Specification: N_CR is 2 to 64 clocks; 8 are assumed here).
 const COMMAND_CLOCKS: u32 = 48 + 8 + 48;
-/// Start and end bit of a block, and its CRC-16, on each line.
+/// Clocks of the start bit, the end bit and the CRC-16 of a block, on each line.
 const FRAME_CLOCKS: u64 = 1 + 16 + 1;
+/// Bytes of a block if the part states none.
 const BLOCK_BYTES: u32 = 512;
-/// What a controller may take, least and most.
+/// The least and the most plausible busy time of a controller.
 const BUSY_NS: (f64, f64) = (50.0, 1e11);
-
-/// How long a card was seen busy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CardBusyTime {
-    /// Mean.
-    pub mean_ns: f64,
-    /// 99 of 100 are no longer, where that was measured.
-    pub p99_ns: Option<f64>,
-    /// Longest seen.
-    pub max_ns: Option<f64>,
-    /// Who measured it, and on what.
-    pub source: String,
-}
-
-/// The table `[sd]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Sd {
-    /// Fastest clock of the bus.
-    pub clock_mhz: Sourced<f64>,
-    /// Bytes of a block; 512 if absent.
-    pub block_bytes: Option<Sourced<u32>>,
-    /// Clocks of a command and its response; 104 if absent.
-    pub command_clocks: Option<Sourced<u32>>,
-    /// Before the data of each block that is read.
-    pub read_busy: Option<CardBusyTime>,
-    /// Behind the data of each block that is written.
-    pub write_busy: Option<CardBusyTime>,
-}
 
 impl Sd {
     fn block(&self) -> u64 {
@@ -86,7 +54,7 @@ impl Medium for Sd {
         let blocks = bytes.div_ceil(self.block());
         let command = self.command_clocks.as_ref().map_or(COMMAND_CLOCKS, |clocks| clocks.value);
         let frame = blocks.saturating_mul(FRAME_CLOCKS);
-        // Nothing less than a block moves.
+        // A card moves whole blocks.
         let moved = blocks.saturating_mul(self.block());
         let data = words(moved, self.lines(part, request.bus));
         let mut steps = vec![

@@ -1,4 +1,4 @@
-//! The JSON Schema of a part's file.
+//! The JSON Schema of part files.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -6,11 +6,11 @@ use schemars::transform::RecursiveTransform;
 
 use super::Part;
 
-/// The JSON Schema of a part's file, for editors and other programs.
+/// The JSON Schema of part files, for editors and other programs.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft07().with_transform(RecursiveTransform(without_null));
     let mut schema = settings.into_generator().into_root_schema_for::<Part>();
-    // What it is comes first, for people who look into the file.
+    // The title comes first, for people who open the file.
     let mut fields = serde_json::Map::new();
     fields.extend(schema.remove("$schema").map(|dialect| ("$schema".to_owned(), dialect)));
     fields.insert("title".into(), "A part of flashpager".into());
@@ -20,7 +20,7 @@ pub fn schema() -> serde_json::Value {
     fields.into()
 }
 
-/// TOML has no null: a field that may be absent is not a field that may be null.
+/// Removes `null` from the types of a schema: TOML has no null, so an optional field is absent.
 fn without_null(schema: &mut Schema) {
     use serde_json::Value;
     let null = |item: &Value| item == "null" || item.get("type").is_some_and(|of| of == "null");
@@ -31,7 +31,7 @@ fn without_null(schema: &mut Schema) {
             let only = only.clone();
             schema.remove(list);
             match only {
-                // Beside a reference, draft 7 sees nothing else.
+                // Draft 7 ignores everything beside a reference.
                 Value::Object(fields) if fields.contains_key("$ref") => {
                     schema.insert("allOf".into(), vec![Value::Object(fields)].into());
                 }
