@@ -2110,6 +2110,9 @@ class Part:
     def bus(self) -> str:
         """Its bus as datasheets write it: `x8`, `SPI x4`."""
     @property
+    def composable(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """The operations that can be composed, and the reason for each that cannot."""
+    @property
     def ecc(self) -> Ecc | None:
         """Error correction."""
     @property

@@ -190,6 +190,14 @@ view! {
             self.0.number(field).map_err(raise)
         }
 
+        /// The operations that can be composed, and the reason for each that cannot.
+        #[getter]
+        fn composable(&self) -> (Vec<&'static str>, Vec<(&'static str, String)>) {
+            let (can, cannot) = self.0.composable();
+            let reasons = cannot.into_iter().map(|(kind, reason)| (kind.name(), reason));
+            (can.into_iter().map(|kind| kind.name()).collect(), reasons.collect())
+        }
+
         /// The operations of the part; the first is the usual one.
         fn operations(&self) -> PyResult<Vec<&'static str>> {
             let medium = self.0.medium().map_err(raise)?;

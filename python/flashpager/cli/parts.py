@@ -140,6 +140,10 @@ def check_parts(
         if not report.complaints and not json:
             numbers, doubtful = report.numbers, len(report.unverified)
             out.print(Text(f"{report.name}: in order, {numbers} numbers, {doubtful} unverified"))
+            if report.missing:
+                out.print(Text(f"  operations: {', '.join(report.operations) or 'none'}"))
+            for operation, reason in report.missing.items():
+                out.print(Text(f"  {operation} is missing: {reason}"))
     if any(report.complaints for report in found):
         raise typer.Exit(2)
 
@@ -165,18 +169,23 @@ class _CheckedPart:
     numbers: int
     unverified: list[str]
     complaints: list[_Complaint]
+    operations: list[str]
+    missing: dict[str, str]
 
 
 def _check(file: str) -> _CheckedPart:
     try:
         examined = _engine.examine_part(file)
     except FlashpagerError as error:
-        return _CheckedPart(file, None, 0, [], [_Complaint(None, str(error))])
+        return _CheckedPart(file, None, 0, [], [_Complaint(None, str(error))], [], {})
     complaints = [_Complaint(one.line, one.message) for one in examined.complaints]
     part = examined.part
     if part is None:
-        return _CheckedPart(file, None, 0, [], complaints)
-    return _CheckedPart(file, part.name, len(part.facts), part.unverified, complaints)
+        return _CheckedPart(file, None, 0, [], complaints, [], {})
+    operations, missing = part.composable
+    return _CheckedPart(
+        file, part.name, len(part.facts), part.unverified, complaints, operations, dict(missing)
+    )
 
 
 def _with_doubts(part: Part) -> dict[str, object]:

@@ -279,6 +279,33 @@ fn complaints(from: &str, to: &str) -> Vec<Complaint> {
     complaints
 }
 
+/// A part that does not state how it is spoken to is at fault; of one that lacks numbers, the check
+/// lists the operations that can be composed and what the others lack.
+#[test]
+fn operations_that_cannot_be_composed_are_named() {
+    let (no_table, _) = MINE.split_once("\n[spi]").unwrap();
+    let (_, complaints) = Part::examine(no_table);
+    let [Complaint { line: 3, message }] = complaints.as_slice() else { panic!("{complaints:?}") };
+    assert!(message.contains("its file needs one of the tables [sdr], [onenand]"), "{message}");
+    let error = Part::parse(no_table, "mine.toml").unwrap().byte_time(bus("33MHz-x4")).unwrap_err();
+    assert!(error.to_string().contains("its file needs one of the tables"), "{error}");
+
+    let t_rc_alone = no_table.replace("width_bits = { value = 4", "width_bits = { value = 8")
+        + "\n[sdr]\nt_rc_ns = { value = 25, source = \"x\" }\n";
+    let (part, complaints) = Part::examine(&t_rc_alone);
+    assert_eq!(complaints, []);
+    let (can, cannot) = part.unwrap().composable();
+    assert_eq!(can, []);
+    let (kind, reason) = &cannot[0];
+    assert_eq!(*kind, OperationKind::Read);
+    assert!(reason.contains("has neither t_clh_ns nor a timing_mode in [sdr]"), "{reason}");
+
+    let (can, cannot) = Part::parse(MINE, "mine.toml").unwrap().composable();
+    assert!(can.contains(&OperationKind::Read) && can.contains(&OperationKind::Program));
+    let [(OperationKind::Erase, reason)] = cannot.as_slice() else { panic!("{cannot:?}") };
+    assert!(reason.contains("has no t_bers_ns"), "{reason}");
+}
+
 /// Line and words of the one complaint that each change earns.
 #[test]
 fn complaints_point_at_the_line() {

@@ -52,16 +52,16 @@ impl Part {
     }
 
     /// Parses the TOML text of a part and returns all its faults in the order of their lines. A part
-    /// of which no operation can be composed is at fault, too.
+    /// that does not state how it is spoken to, nor the time of a byte on any bus, is at fault, too.
     pub fn examine(text: &str) -> (Option<Self>, Vec<Complaint>) {
         let (part, mut complaints) = Self::read_and_check(text);
         if let Some(part) = &part
             && complaints.is_empty()
-            && let Some(message) = part.unusable()
+            && part.t_byte_ns.is_empty()
+            && let Err(error) = part.medium()
         {
-            let field = part.table().unwrap_or("kind");
-            let line = line_at(text, position(text, field));
-            complaints.push(Complaint { line, message });
+            let line = line_at(text, position(text, "kind"));
+            complaints.push(Complaint { line, message: error.to_string() });
         }
         (part, complaints)
     }
@@ -78,23 +78,6 @@ impl Part {
             }
         }
         (can, cannot)
-    }
-
-    /// Returns why the part is of no use: no operation can be composed, and no source states the
-    /// time of a byte.
-    fn unusable(&self) -> Option<String> {
-        if !self.t_byte_ns.is_empty() {
-            return None;
-        }
-        if let Err(error) = self.medium() {
-            return Some(error.to_string());
-        }
-        let (can, cannot) = self.composable();
-        if !can.is_empty() {
-            return None;
-        }
-        let reasons: Vec<String> = cannot.into_iter().map(|(_, reason)| reason).collect();
-        Some(format!("no operation can be composed: {}", reasons.join("; ")))
     }
 
     fn read_and_check(text: &str) -> (Option<Self>, Vec<Complaint>) {
