@@ -1,15 +1,14 @@
-//! What stands between the processor and the page cache: an instruction cache and a
-//! TLB (In, Shin & Kim, LCTES 2007, table 2).
+//! The hierarchy between processor and page cache: an instruction cache and a TLB (In, Shin & Kim, LCTES
+//! 2007, table 2).
 //!
-//! Every fetched word asks the instruction cache; what that lacks is refilled by lines
-//! out of the page cache, for which the TLB must know the page. Only what the TLB does
-//! not know is a reference to the page cache: there its bit is set, or it faults.
+//! Every fetched word is looked up in the instruction cache. A line that is missing there is refilled from
+//! the page cache, for which the TLB must know the page. Only a refill whose page the TLB does not know is
+//! a reference to the page cache: it sets the page's bit, or it faults.
 //!
-//! The instruction cache has virtual tags (ARM926EJ-S): code does not change, so lines
-//! outlive the eviction of their page, and what the cache does depends on the program
-//! alone. One filtering serves page caches of all sizes. The TLB may not know a page
-//! that would fault: an entry ends when its page is evicted or moved down, or when its
-//! reference bit is cleared.
+//! The instruction cache has virtual tags, as in the ARM926EJ-S. Code does not change, so a line outlives
+//! the eviction of its page, and the behaviour of the cache depends on the program alone: one pass through
+//! it serves page caches of all sizes. The TLB must not know a page that would fault, so its entry ends
+//! when the page is evicted or moved down, or when its reference bit is cleared.
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
@@ -18,14 +17,14 @@ use flashpager_trace::{Run, Trace};
 use super::references::Collapser;
 use crate::pager::{Moment, Page, PageSpan, Policy, ReferenceOutcome};
 
-/// Bytes of a word, which one fetch brings.
+/// Bytes of a word, which is fetched at once.
 pub const WORD_BYTES: u32 = 4;
 
-/// Most bytes of an instruction cache.
+/// The most bytes of an instruction cache.
 const MAX_CACHE_BYTES: u32 = 1 << 24;
-/// Most entries of a TLB.
+/// The most entries of a TLB.
 const MAX_ENTRIES: u32 = 1 << 16;
-/// Most ways of either.
+/// The most ways of either.
 const MAX_WAYS: u32 = 64;
 
 /// The shape of an instruction cache: line number mod sets, round robin in each set.
@@ -48,20 +47,20 @@ pub struct TlbShape {
     pub ways: u32,
 }
 
-/// What stands in front of the page cache.
+/// The hierarchy in front of the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HierarchyDesign {
     /// The instruction cache.
     pub icache: ICacheShape,
-    /// The TLB; without one every refill asks the page cache.
+    /// The TLB; without one every refill is a reference to the page cache.
     pub tlb: Option<TlbShape>,
 }
 
 impl HierarchyDesign {
-    /// Check it, alone and against the cache page.
+    /// Checks the shapes, alone and against the cache page.
     ///
     /// # Errors
-    /// Shapes that cannot be, and lines that are larger than a page.
+    /// If a shape is impossible, or a line is larger than a page.
     pub fn check(&self, cache_page_bytes: u32) -> Result<()> {
         let Self { icache, tlb } = self;
         power_of_two("line of the instruction cache", icache.line_bytes)?;
@@ -101,7 +100,7 @@ impl HierarchyDesign {
     }
 }
 
-/// Refuse data reads: they do not pass an instruction cache.
+/// Refuses traces with data reads, which do not pass an instruction cache.
 pub(super) fn check_reads(trace: &dyn Trace) -> Result<()> {
     if !trace.has_reads() {
         return Ok(());
@@ -127,10 +126,11 @@ impl ICacheShape {
     }
 }
 
-/// A tag that nothing has: lines are at least a word, pages at least one of two.
+/// The tag of an empty entry. No line or page has it: a line has at least a word, and there are at least
+/// two pages.
 const NO_TAG: u32 = u32::MAX;
 
-/// Tags in sets, filled round robin.
+/// Tags in sets, replaced round robin.
 struct TagArray {
     tags: Vec<u32>,
     next_way: Vec<u8>,
@@ -155,7 +155,7 @@ impl TagArray {
         tags.iter().position(|known| *known == tag).map(|way| start + way)
     }
 
-    /// Whether it holds `tag`; takes it in if not.
+    /// Returns whether `tag` is held, and takes it in if not.
     #[inline]
     fn find_or_fill(&mut self, tag: u32) -> bool {
         if self.position(tag).is_some() {
@@ -174,7 +174,7 @@ impl TagArray {
     }
 }
 
-/// The instruction cache at work.
+/// The state of the instruction cache.
 struct ICache {
     tags: TagArray,
     line_shift: u32,
@@ -195,7 +195,7 @@ impl ICache {
         }
     }
 
-    /// Fetch a run; `refill` is called with the line, of which `refills` tells the number.
+    /// Fetches a run and calls `refill` with each missing line, after counting it in `refills`.
     #[inline]
     fn fetch(&mut self, run: Run, mut refill: impl FnMut(u32)) {
         self.words += u64::from(words_before(run, run.end() - 1) + 1);
@@ -212,24 +212,25 @@ impl ICache {
     }
 }
 
-/// Words of `run` before that of the byte at `offset`.
+/// The number of words of `run` before the word of the byte at `offset`.
 pub(super) fn words_before(run: Run, offset: u32) -> u32 {
     offset / WORD_BYTES - run.offset / WORD_BYTES
 }
 
-/// What turns runs into references to pages.
+/// Turns runs into references to pages, through the instruction cache if there is one.
 pub(super) struct ReferenceSource {
     collapser: Collapser,
     page_shift: u32,
     icache: Option<ICache>,
 }
 
-/// Something is needed of a page's frame.
+/// A need of bytes from the frame of a page.
 pub(super) struct PageNeed {
+    /// The page.
     pub page: Page,
-    /// The first byte needed.
+    /// The flash offset of the first byte needed.
     pub offset: u32,
-    /// Whether another page was needed before.
+    /// Whether the need before was for another page.
     pub is_new: bool,
 }
 
@@ -238,8 +239,8 @@ impl ReferenceSource {
         Self { collapser: Collapser::new(page_shift), page_shift, icache: icache.map(ICache::new) }
     }
 
-    /// Call `need` with every page that `run` comes to or, behind an instruction cache,
-    /// with every refill.
+    /// Calls `need` with every page that `run` enters, or behind an instruction cache with every
+    /// refill.
     #[inline]
     pub(super) fn needs(&mut self, run: Run, mut need: impl FnMut(PageNeed)) {
         let shift = self.page_shift;
@@ -257,8 +258,8 @@ impl ReferenceSource {
         });
     }
 
-    /// Write the pages of those of `runs` that are new to the front of `pages`, which grows as it
-    /// must, behind the first `filled`. Gives how many are filled then.
+    /// Writes the references of `runs` into `pages` from index `filled` on; `pages` grows as needed.
+    /// Returns the new fill level.
     pub(super) fn append(&mut self, runs: &[Run], pages: &mut Vec<Page>, filled: usize) -> usize {
         if self.icache.is_none() {
             return self.collapser.append(runs, pages, filled);
@@ -274,8 +275,7 @@ impl ReferenceSource {
         pages.len()
     }
 
-    /// Append those of `runs` that are asked for to `spans`. Gives the number of references that
-    /// they are, collapsed.
+    /// Appends the references of `runs` to `spans`. Returns their number, collapsed.
     pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<PageSpan>) -> u64 {
         if self.icache.is_none() {
             return self.collapser.append_spans(runs, spans);
@@ -291,12 +291,12 @@ impl ReferenceSource {
         (spans.len() - before) as u64
     }
 
-    /// Words fetched, runs under way included; 0 without an instruction cache.
+    /// Words fetched so far, including those of a started run; 0 without an instruction cache.
     pub(super) fn words(&self) -> u64 {
         self.icache.as_ref().map_or(0, |icache| icache.words)
     }
 
-    /// Lines refilled; 0 without an instruction cache.
+    /// Lines refilled so far; 0 without an instruction cache.
     pub(super) fn refills(&self) -> u64 {
         self.icache.as_ref().map_or(0, |icache| icache.refills)
     }
@@ -314,10 +314,9 @@ impl<P: Policy> TlbCache<P> {
         Self { policy, tlb: TagArray::new(shape.sets, shape.ways), misses: 0 }
     }
 
-    /// What became of a reference, if the TLB could not serve it.
+    /// Takes a reference. Returns its outcome in the page cache, or `None` if the TLB served it.
     ///
-    /// A policy that knows the future is told of every reference, or it would not be at
-    /// the right moment of it.
+    /// A policy that knows the future sees every reference, to stay at the right moment.
     #[inline]
     pub(super) fn reference(&mut self, page: Page, next_use: Moment) -> Option<ReferenceOutcome> {
         let entry = self.tlb.position(page);
@@ -338,7 +337,7 @@ impl<P: Policy> TlbCache<P> {
         Some(outcome)
     }
 
-    /// References that the TLB could not serve.
+    /// The number of references that the TLB did not serve.
     pub(super) fn misses(&self) -> u64 {
         self.misses
     }

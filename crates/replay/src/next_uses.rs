@@ -1,4 +1,4 @@
-//! When each page is referenced next: what MIN wants to know.
+//! The next use of each page, which the policy MIN needs.
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{Trace, for_runs};
@@ -6,8 +6,8 @@ use flashpager_trace::{Trace, for_runs};
 use super::hierarchy::{ICacheShape, ReferenceSource};
 use crate::pager::{Moment, NEVER};
 
-/// For each collapsed reference behind `icache` the moment of the next one to the
-/// same page. Takes 4 bytes for each reference.
+/// Finds for each collapsed reference behind `icache` the moment of the next one to the same page. Takes 4
+/// bytes per reference.
 pub(super) fn next_uses(
     trace: &dyn Trace,
     shift: u32,
@@ -40,10 +40,10 @@ pub(super) fn next_uses(
         Ok(())
     })?;
     moments.truncate(filled);
-    // From the end backwards, each page gives way to its next use.
+    // From the end backwards, each page is replaced by its next use.
     let mut next_use_of = vec![0; pages as usize];
     for (moment, entry) in moments.iter_mut().enumerate().rev() {
-        // Stored + 1, so that untouched zeros mean "not seen": NEVER.
+        // Stored + 1, so that an untouched zero means NEVER.
         let next_use = std::mem::replace(&mut next_use_of[*entry as usize], moment as Moment + 1);
         *entry = next_use.wrapping_sub(1);
     }

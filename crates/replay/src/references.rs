@@ -1,10 +1,10 @@
-//! From runs to collapsed page references.
+//! Turns runs into collapsed page references.
 
 use flashpager_trace::Run;
 
 use crate::pager::{Page, PageSpan};
 
-/// Turns runs into page references, consecutive ones to one page into one.
+/// Turns runs into page references; consecutive references to one page are one.
 pub(super) struct Collapser {
     shift: u32,
     previous: Page,
@@ -15,6 +15,7 @@ impl Collapser {
         Self { shift, previous: Page::MAX }
     }
 
+    /// Calls `reference` with each collapsed reference of `run`.
     #[inline]
     pub(super) fn references(&mut self, run: Run, mut reference: impl FnMut(Page)) {
         let first = run.offset >> self.shift;
@@ -28,11 +29,11 @@ impl Collapser {
         self.previous = last;
     }
 
-    /// Write the references of `runs` to the front of `pages`, which grows as it must, behind
-    /// the first `filled`. Gives how many are filled then.
+    /// Writes the references of `runs` into `pages` from index `filled` on; `pages` grows as needed.
+    /// Returns the new fill level.
     ///
-    /// Whether a run begins where the last one ended cannot be foretold, so that nothing
-    /// branches on it.
+    /// The code is free of branches on whether a run begins in the page in which the last one ended,
+    /// because that cannot be predicted.
     pub(super) fn append(&mut self, runs: &[Run], pages: &mut Vec<Page>, filled: usize) -> usize {
         let Self { shift, mut previous } = *self;
         let mut filled = filled;
@@ -55,7 +56,7 @@ impl Collapser {
         filled
     }
 
-    /// Append `runs` to `spans`. Gives the number of references that they are, collapsed.
+    /// Appends `runs` to `spans`. Returns the number of their references, collapsed.
     pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<PageSpan>) -> u64 {
         let (shift, mut previous, mut references) = (self.shift, self.previous, 0);
         spans.extend(runs.iter().map(|run| {
@@ -68,7 +69,7 @@ impl Collapser {
         references
     }
 
-    /// Whether `page` is another than the one before.
+    /// Returns whether `page` differs from the page before, and remembers it.
     #[inline]
     pub(super) fn is_new(&mut self, page: Page) -> bool {
         std::mem::replace(&mut self.previous, page) != page

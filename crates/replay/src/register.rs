@@ -1,31 +1,30 @@
-//! The data register of a NAND chip, which holds one flash page and is read
-//! from some column on; or two buffers of a flash page each, as OneNAND has them.
+//! The data register of a NAND chip, which holds one flash page and is read from some column on; or two
+//! buffers of a flash page each, as in OneNAND; or a prefetch buffer before memory read in place.
 
 use flashpager_base::sizes::{MAX_FLASH_PAGE_BYTES, SMALL_PAGE_BYTES, power_of_two};
 use flashpager_base::{Error, Result, named};
 use serde::{Deserialize, Serialize};
 
-/// How the register can be read.
+/// The ways a register can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RegisterModel {
-    /// From column 0 on, byte after byte (CARDIS 2010, section 4.3).
+    /// A read starts at column 0 and goes on byte after byte (CARDIS 2010, section 4.3).
     Sequential,
-    /// The read command carries the column to begin at, as on real chips.
+    /// The read command carries the first column, as on real chips.
     StartColumn,
     /// The column can be changed without a new load (05h–E0h).
     RandomColumn,
-    /// Two buffers of a flash page that the host reads like RAM, from any column
-    /// (OneNAND's DataRAM). A load goes into the one that was not used last.
+    /// The host reads two buffers of a flash page like RAM, from any column (OneNAND's DataRAM). A load
+    /// goes into the buffer that was not used last.
     DoubleBuffer,
-    /// The same, and after every request the flash page behind the one just used is
-    /// loaded into the other buffer, unless it is there.
+    /// As [`Self::DoubleBuffer`], and after every request the next flash page is loaded into the other
+    /// buffer, unless it is there.
     DoubleBufferPrefetch,
 }
 
 impl RegisterModel {
-    /// Whether there are two buffers, so that what is held depends on more than the
-    /// last request.
+    /// Returns whether there are two buffers, whose contents depend on more than the last request.
     pub fn has_two_buffers(self) -> bool {
         matches!(self, Self::DoubleBuffer | Self::DoubleBufferPrefetch)
     }
@@ -40,29 +39,32 @@ named! {
     "double-buffer-prefetch" => DoubleBufferPrefetch,
 }
 
-/// A register as designed.
+/// The design of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegisterDesign {
-    /// How it is read.
+    /// The way it is read.
     pub model: RegisterModel,
     /// Bytes of a flash page, a power of two.
     pub flash_page_bytes: u32,
-    /// With host ECC, the codeword that is fetched and checked whole.
+    /// Bytes of a codeword, which is fetched and checked whole; `None` without host ECC.
     pub codeword_bytes: Option<u32>,
-    /// Of a part that is read in place: cache pages that a buffer takes in ahead; 0 without one.
+    /// Cache pages that a buffer before memory read in place prefetches; 0 without such a buffer.
     pub prefetch_lines: u32,
 }
 
-/// Most cache pages that a prefetch buffer may hold.
+/// The most cache pages of a prefetch buffer.
 const MAX_PREFETCH_LINES: u32 = 1024;
 
 impl RegisterDesign {
-    /// Whether what it does at a request depends on more than the request before.
+    /// Returns whether its action at a request depends on more than the request before.
     pub fn is_tracked(&self) -> bool {
         self.model.has_two_buffers() || self.prefetch_lines > 0
     }
 
-    /// Check it, alone and against the cache page that is to be fetched.
+    /// Checks the design, alone and against the cache page to be fetched.
+    ///
+    /// # Errors
+    /// If a size is impossible, or does not suit the model.
     pub fn check(&self, cache_page_bytes: u32) -> Result<()> {
         power_of_two("flash page", self.flash_page_bytes)?;
         if self.flash_page_bytes > MAX_FLASH_PAGE_BYTES {
@@ -96,6 +98,7 @@ impl RegisterDesign {
         self.check_prefetch(cache_page_bytes)
     }
 
+    /// Checks that a prefetch buffer stands before memory read in place.
     fn check_prefetch(&self, cache_page_bytes: u32) -> Result<()> {
         let lines = self.prefetch_lines;
         if lines > MAX_PREFETCH_LINES {
@@ -116,47 +119,46 @@ impl RegisterDesign {
     }
 }
 
-/// Where the wanted bytes stand relative to the register.
+/// The position of the requested bytes relative to the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterCase {
     /// In a flash page that is not held.
     OtherPage,
     /// In the flash page of the buffer that was not used last.
     OtherBuffer,
-    /// In the register's page, at its next column or behind.
+    /// In the register's page, at its next column or after it.
     Forward,
     /// In the register's page, before its next column.
     Backward,
 }
 
-/// What one block request made the register do.
+/// The action of a register at one block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Where the block stood.
+    /// The position of the block.
     pub case: RegisterCase,
     /// Whether the page was loaded from the array (t_R).
     pub load: bool,
     /// Whether the column was changed (t_CCS).
     pub column_change: bool,
-    /// Bytes clocked out and thrown away.
+    /// Bytes clocked out and discarded.
     pub bytes_skipped: u32,
     /// Bytes over the bus, skipped ones included.
     pub bytes_fetched: u32,
-    /// Distance from the last requested block, in blocks, when both lie in one
-    /// flash page.
+    /// Distance from the last requested block, in blocks, if both lie in one flash page.
     pub distance: Option<i32>,
-    /// The flash page loaded ahead after it, or the first of them.
+    /// The first flash page that is loaded ahead, if any is.
     pub prefetch: Option<u32>,
-    /// How many are loaded ahead.
+    /// The number of flash pages loaded ahead.
     pub prefetches: u32,
-    /// How many that were loaded ahead left a prefetch buffer without having been asked for.
+    /// The number of prefetched pages that left the buffer unused.
     pub dropped: u32,
 }
 
-/// No flash page.
+/// The number that stands for no flash page.
 const NONE: u32 = u32::MAX;
 
-/// The register at work.
+/// The state of a register.
 #[derive(Clone, Debug)]
 pub struct Register {
     model: RegisterModel,
@@ -165,23 +167,24 @@ pub struct Register {
     block_bytes: u32,
     codeword_mask: u32,
     last_flash_page: u32,
-    /// The flash page held, or used last, and its next column; no page at first.
+    /// The flash page held, or used last; no page at first.
     page: u32,
+    /// The next column of that page.
     next_column: u32,
     /// Column of the last requested block, before widening to codewords.
     last_column: u32,
     /// The flash page in the buffer that was not used last.
     other_page: u32,
-    /// Lines that a prefetch buffer holds at most, and those that it holds: from the first up to
-    /// the end.
+    /// The most lines of the prefetch buffer.
     prefetch_lines: u32,
+    /// The first line in the prefetch buffer.
     first_ahead: u32,
+    /// The line after the last in the prefetch buffer.
     end_ahead: u32,
 }
 
 impl Register {
-    /// An empty register that serves blocks of `block_bytes`, of which there are `blocks`
-    /// in the image.
+    /// An empty register that serves blocks of `block_bytes` from an image of `blocks` blocks.
     pub fn new(design: RegisterDesign, block_bytes: u32, blocks: u32) -> Self {
         let flash_page_shift = design.flash_page_bytes.trailing_zeros();
         let last_block = u64::from(blocks.saturating_sub(1)) * u64::from(block_bytes);
@@ -208,7 +211,7 @@ impl Register {
         offset >> self.flash_page_shift
     }
 
-    /// Fetch the block at the flash offset `offset`, a multiple of the block size.
+    /// Fetches the block at the flash offset `offset`, a multiple of the block size.
     #[inline]
     pub fn request(&mut self, offset: u32) -> Access {
         use RegisterModel::{
@@ -270,7 +273,7 @@ impl Register {
         }
     }
 
-    /// Take `line` out of the prefetch buffer, or begin to read there; then go on reading.
+    /// Serves `line` from the prefetch buffer, or restarts the stream there; then reads ahead.
     fn read_in_stream(&mut self, line: u32) -> Access {
         let is_held = (self.first_ahead..self.end_ahead).contains(&line);
         let kept_from = if is_held { line } else { self.end_ahead };

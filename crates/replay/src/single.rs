@@ -1,4 +1,4 @@
-//! One replay, fault by fault.
+//! A single replay, which can report each fault.
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{Run, Trace, for_runs};
@@ -14,39 +14,39 @@ use crate::pager::{
 };
 use crate::register::{Register, RegisterDesign};
 
-/// Who is told of each fault.
+/// Callbacks that report a replay as it goes on.
 pub struct Events<'a> {
-    /// What of a page is fetched first, a power of two: [`Fault::left`] tells when the
-    /// host needs the rest. Behind an instruction cache, at least a line.
+    /// Bytes of the block of a page that is fetched first, a power of two, and behind an instruction
+    /// cache at least a line. With it, [`Fault::left`] states when the host needs the rest.
     pub critical_block_bytes: Option<u32>,
-    /// Called with the index of the register that served it: at once, but with a critical
-    /// block once it is known what the host did next.
+    /// Called for each fault with the index of the register that served it: at once, or with a critical
+    /// block as soon as it is known when the host needs the rest.
     pub sink: &'a mut dyn FnMut(usize, &Fault),
-    /// Called where a run begins, with what was done before it. What its first byte needs, a
-    /// fault among it, comes later.
+    /// Called at the begin of each run with all execution before it, before any fault of its first
+    /// byte.
     pub begun: Option<RunSink<'a>>,
-    /// Called where a word of the line that was missing last is first needed, but for the word that
-    /// was missing. Nothing behind an instruction cache, which asks for lines.
+    /// Called when a word of the line that was missing last is first needed, except for the word that
+    /// was missing. Not possible behind an instruction cache, which needs whole lines.
     pub words: Option<WordSink<'a>>,
 }
 
-/// Told of each run with what was done before it.
+/// Receives each run with all execution before it.
 pub type RunSink<'a> = &'a mut dyn FnMut(Run, &Executed);
 
-/// Told of the word of a line, and what was done since its fault.
+/// Receives the index of a word in its line, and the execution since the fault of the line.
 pub type WordSink<'a> = &'a mut dyn FnMut(u32, &Executed);
 
-/// Replay `trace` through `cache`, with each of `registers` behind it.
+/// Replays `trace` through `cache`, with each of `registers` behind it.
 ///
-/// Gives one [`Counts`] for each register, and what the host did after the last fault.
-/// Memory is bounded by the image size, but for policies that need the next use: they
-/// take 4 bytes for each collapsed reference.
+/// Returns the [`Counts`] of each register, and the execution after the last fault. Memory is bounded by
+/// the image size, except for policies that need the next use: these take 4 bytes for each collapsed
+/// reference.
 ///
-/// `go_on` is asked every few runs; when it says false the replay ends with
+/// `go_on` is called every few runs. If it returns false, the replay ends with
 /// [`Error::Interrupted`](crate::Error::Interrupted).
 ///
 /// # Errors
-/// Designs that cannot be, and whatever reading the trace gives.
+/// If a design is impossible, the trace cannot be read, or the replay is interrupted.
 pub fn replay(
     trace: &dyn Trace,
     cache: &CacheDesign,
@@ -73,7 +73,7 @@ pub fn replay(
     cache.policy.visit(cache.shape(pages), replay)?
 }
 
-/// Tells whether a policy takes spans, without making one.
+/// Asks a policy whether it takes spans, without building it.
 struct TakesSpans;
 
 impl SizesVisitor for TakesSpans {
@@ -84,10 +84,10 @@ impl SizesVisitor for TakesSpans {
     }
 }
 
-/// Most words of a line that are told one by one.
+/// The most words of a line that can be reported one by one.
 const WORDS: u32 = u64::BITS;
 
-/// Check that the words of its lines can be told one by one.
+/// Checks that the words of the cache's lines can be reported one by one.
 fn check_words(cache: &CacheDesign) -> Result<()> {
     if cache.hierarchy.is_some() {
         return Err(Error::design(
@@ -133,7 +133,7 @@ impl PolicyVisitor for SingleReplay<'_, '_> {
 }
 
 impl SingleReplay<'_, '_> {
-    /// Nothing but count, as a sweep of one size.
+    /// Counts without reporting, as a sweep of one size.
     fn count_alone(self) -> Result<(Vec<Counts>, Executed)> {
         let Self { trace, cache, registers, go_on, .. } = self;
         let CacheDesign { cache_bytes, cache_page_bytes, ref policy, ways, hierarchy } = *cache;
@@ -146,7 +146,7 @@ impl SingleReplay<'_, '_> {
         Ok((counts, Executed { bytes, references, ..Executed::default() }))
     }
 
-    /// Nothing but count, with nothing in front: half as fast again as with all the rest.
+    /// Counts without reporting and without a hierarchy, which is 1.5 times as fast as the full replay.
     fn count<P: Policy>(self, mut policy: P) -> Result<(Vec<Counts>, Executed)> {
         let Self { trace, pages, registers, go_on, .. } = self;
         let page_bytes = self.cache.cache_page_bytes;
@@ -199,7 +199,7 @@ impl SingleReplay<'_, '_> {
         });
         let mut front = ReferenceSource::new(shift, icache);
         let mut moment = 0;
-        // Sums over all runs before, and over needs up to now.
+        // Sums over all runs before, and over the needs so far.
         let mut sums = Executed::default();
         let (mut words, mut refills) = (0, 0);
         for_runs(trace, go_on, |runs| {
@@ -271,22 +271,23 @@ impl SingleReplay<'_, '_> {
     }
 }
 
-/// The registers at work behind one pager, for those who want to see each fault.
+/// Reports the faults of one pager, with the actions of the registers behind it.
 struct FaultRecorder<'e> {
     registers: Vec<Register>,
     shift: u32,
     block_bytes: Option<u32>,
     by_lines: bool,
-    /// The last fault, which is told when the next one comes.
+    /// The last fault, which is reported when the next one comes.
     pending: Option<PendingFault>,
     last: Executed,
     events: Events<'e>,
-    /// Without an instruction cache, the first byte of the run that was not looked at.
+    /// The first byte of the run that was not examined yet, without an instruction cache.
     cursor: u32,
-    /// Where words are asked for: the first byte of the line that was missing last, which of its
-    /// words were needed, and how many misses wanted which word first.
+    /// The first byte of the line that was missing last, if words are reported.
     line_start: u32,
+    /// A bit for each word of that line that was needed.
     needed: u64,
+    /// The number of misses by the word needed first.
     first_words: Vec<u64>,
 }
 
@@ -331,7 +332,7 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// The run is executed up to `offset`.
+    /// Notes that the run is executed up to `offset`.
     #[inline]
     fn executed(&mut self, offset: u32, at: impl Fn(u32) -> Executed) {
         if !self.by_lines {
@@ -340,7 +341,7 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// The line of `offset` is refilled from `page`, which is known or was asked for.
+    /// Notes that the line of `offset` is refilled from `page`.
     #[inline]
     fn refilled(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
         let of_last = |last: &PendingFault| last.offset >> self.shift == page;
@@ -355,7 +356,7 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// The bytes from `from` up to `to` are executed.
+    /// Notes that the bytes from `from` up to `to` are executed.
     #[inline]
     fn touch(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
         if self.events.words.is_some() {
@@ -383,8 +384,8 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// Tell of the words that the bytes from `from` up to `to` need first, of the line that was
-    /// missing last.
+    /// Reports the words of the last missing line that the bytes from `from` up to `to` are the first to
+    /// need.
     fn need_words(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
         let Some(words) = &mut self.events.words else { return };
         let line_end = u64::from(self.line_start) + (1 << self.shift);
@@ -402,9 +403,9 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// Fetch the page of the byte at `offset`, before which `now` was done.
+    /// Fetches the page of the byte at `offset`; `now` sums up all execution before.
     fn serve(&mut self, offset: u32, search: VictimSearch, now: Executed) {
-        self.tell();
+        self.report();
         let executed = now - self.last;
         self.last = now;
         if self.events.words.is_some() {
@@ -415,11 +416,12 @@ impl<'e> FaultRecorder<'e> {
         }
         self.pending = Some(PendingFault { offset, search, executed, left: None });
         if self.block_bytes.is_none() {
-            self.tell();
+            self.report();
         }
     }
 
-    fn tell(&mut self) {
+    /// Reports the pending fault for each register.
+    fn report(&mut self) {
         let Some(PendingFault { offset, search, executed, left }) = self.pending.take() else {
             return;
         };
@@ -431,10 +433,10 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// Gives what was done after the last fault, of `sums` in all, and of each word that was wanted
-    /// first its offset in the line and how often.
+    /// Returns the execution after the last fault, from the total `sums`, and the misses by the offset in
+    /// the line of the word needed first.
     fn finish(mut self, sums: Executed) -> (Executed, Vec<(u32, u64)>) {
-        self.tell();
+        self.report();
         let offsets = (0..).step_by(WORD_BYTES as usize).zip(self.first_words);
         (sums - self.last, offsets.filter(|(_, misses)| *misses > 0).collect())
     }

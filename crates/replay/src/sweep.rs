@@ -1,8 +1,8 @@
 //! One pass over a trace for many caches.
 //!
-//! The runs become references once for all cells of a cache page, some thousands at a time, as
-//! pages or as spans of them; each cell takes such a block as a whole, so that its tables stay
-//! near the processor.
+//! Runs are turned into references once for all cells of a cache page, some thousands at a time, as pages
+//! or as spans of pages. Each cell takes such a block as a whole, so that its tables stay in the
+//! processor's caches.
 
 use std::collections::BTreeSet;
 
@@ -20,29 +20,29 @@ use crate::pager::{
 };
 use crate::register::RegisterDesign;
 
-/// References of a block, about.
+/// The approximate number of references of a block.
 const BLOCK: usize = 1 << 13;
-/// Spans of a block, about, and how many references they are at most, about: more than in pages, as
-/// runs are only cut where they are longer than code is.
+/// The approximate number of spans of a block.
 const BLOCK_SPANS: usize = 1 << 11;
+/// The approximate limit of references in a block of spans. It is larger than [`BLOCK`], so that only runs
+/// longer than any code are cut.
 const BLOCK_REFERENCES: usize = 1 << 16;
-/// So that a piece of a run is less than 2³² bytes.
+/// The largest shift of a page in a piece of a run, which keeps a piece below 2³² bytes.
 const MAX_PIECE_SHIFT: u32 = 16;
 
-/// Replay `trace` through all caches of `cell` in one pass. Gives the counts of
-/// each cache with each register, in the order of the cell; they equal those of
-/// single replays ([`super::replay`]).
+/// Replays `trace` through all caches of `cell` in one pass. Returns the counts of each cache with each
+/// register, in the order of the cell. They equal the counts of single replays ([`super::replay`]).
 ///
-/// Memory and `go_on` are as in a single replay, the counts themselves grow with
-/// the code executed and the number of sizes.
+/// Memory and `go_on` are as in a single replay. The counts themselves grow with the executed code and the
+/// number of sizes.
 ///
 /// # Errors
-/// Designs that cannot be, and whatever reading the trace gives.
+/// If a design is impossible, or the trace cannot be read.
 pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result<Vec<Vec<Counts>>> {
     Ok(sweep_all(trace, &[cell], go_on)?.swap_remove(0))
 }
 
-/// Do as [`sweep`] for several cells of one cache page, whose memory adds up.
+/// Does as [`sweep`] for several cells of one cache page, whose memory adds up.
 pub(super) fn sweep_all(
     trace: &dyn Trace,
     cells: &[&Cell],
@@ -91,8 +91,8 @@ pub(super) fn sweep_all(
     Ok(counts)
 }
 
-/// How often [`sweep_all`] reads the trace for `cells`: once, and once more for each stream of
-/// references of which the future must be known.
+/// The number of times that [`sweep_all`] reads the trace for `cells`: once, and once more for each stream
+/// of references whose future must be known.
 pub(super) fn trace_reads(cells: &[&Cell]) -> usize {
     let with_sizes = || cells.iter().filter(|cell| !cell.cache_bytes.is_empty());
     let future = with_sizes().filter(|cell| cell.policy.needs_next_use());
@@ -101,18 +101,18 @@ pub(super) fn trace_reads(cells: &[&Cell]) -> usize {
     usize::from(with_sizes().next().is_some()) + streams.len()
 }
 
-/// References behind an instruction cache, or without one, and the cells that take them.
+/// The references behind one instruction cache, or without one, and the cells that take them.
 struct ReferenceStream {
     icache: Option<ICacheShape>,
-    /// Of a cache page.
+    /// The binary logarithm of the bytes of a cache page.
     shift: u32,
     front: ReferenceSource,
-    /// For each reference of the trace, if a cell asks for it.
+    /// The next use of each reference of the trace, if a cell needs it.
     next_uses: Vec<Moment>,
-    /// Whether a block is `spans`, or pages.
+    /// Whether a block is made of spans; else of pages.
     takes_spans: bool,
     spans: Vec<PageSpan>,
-    /// Of this block the first `filled`.
+    /// The pages of this block, of which `filled` are valid.
     pages: Vec<Page>,
     /// Collapsed references of this block.
     filled: usize,
@@ -137,7 +137,7 @@ impl ReferenceStream {
         }
     }
 
-    /// Find the next uses, where a cell asks for them.
+    /// Finds the next uses, if a cell needs them.
     fn look_ahead(
         &mut self,
         trace: &dyn Trace,
@@ -151,8 +151,8 @@ impl ReferenceStream {
         Ok(())
     }
 
-    /// Take some runs. However long they are, a block grows to `2 * BLOCK` references at most, or
-    /// with spans to twice as many as `BLOCK_REFERENCES`.
+    /// Takes some runs. However long they are, a block has at most `2 * BLOCK` references, or with spans
+    /// at most `2 * BLOCK_REFERENCES`.
     fn take(&mut self, runs: &[Run]) -> Result<()> {
         let most = |bytes: u64, runs: usize| (bytes >> self.shift) as usize + 2 * runs;
         let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
@@ -161,7 +161,7 @@ impl ReferenceStream {
             return self.append(runs);
         }
         for &run in runs {
-            // Cut between pages it gives the same references, and between words the same words.
+            // A cut between pages keeps the references, and one between words keeps the words.
             let piece = (BLOCK as u32 - 2) << self.shift.min(MAX_PIECE_SHIFT);
             let mut offset = run.offset;
             while offset < run.end() {
@@ -173,7 +173,7 @@ impl ReferenceStream {
         Ok(())
     }
 
-    /// Append what has at most so many references as a block is about to have.
+    /// Appends runs that have at most as many references as a block.
     fn append(&mut self, runs: &[Run]) -> Result<()> {
         if self.takes_spans {
             self.filled += self.front.append_spans(runs, &mut self.spans) as usize;
@@ -184,7 +184,7 @@ impl ReferenceStream {
         if self.filled < BLOCK { Ok(()) } else { self.hand_over() }
     }
 
-    /// Let the cells take the block.
+    /// Hands the block to the cells.
     fn hand_over(&mut self) -> Result<()> {
         let pages = if self.takes_spans { &[] } else { &self.pages[..self.filled] };
         let before = self.references as usize;
@@ -221,7 +221,7 @@ impl ReferenceStream {
 /// The caches of a cell.
 struct CellCaches {
     replay: Box<dyn SizesReplay>,
-    /// For each size of the cell its place among the different ones, ascending.
+    /// For each size of the cell its index among the distinct sizes, ascending.
     size_of: Vec<usize>,
 }
 
@@ -244,18 +244,18 @@ impl CellCaches {
     }
 }
 
-/// Caches at work.
+/// Caches of several sizes, through which blocks of references pass.
 trait SizesReplay {
-    /// Whether it takes spans, or pages.
+    /// Returns whether it takes spans; else pages.
     fn takes_spans(&self) -> bool;
 
-    /// Take a block of references.
+    /// Takes a block of references.
     ///
     /// # Errors
-    /// Counts that grow beyond what memory should hold.
+    /// If the counts take too much memory.
     fn take(&mut self, block: ReferenceBlock<'_>) -> Result<()>;
 
-    /// The counts of each size with each register, after so many references.
+    /// The counts of each size with each register, after `references` references.
     fn finish(self: Box<Self>, references: u64, bytes_read: u64) -> Vec<Vec<Counts>>;
 }
 
@@ -288,7 +288,7 @@ impl SizesVisitor for BuildSizesReplay<'_> {
     }
 }
 
-/// Caches that all see the same references.
+/// Caches that see the same references.
 struct DirectCaches<A> {
     caches: A,
     requests: Requests,
@@ -314,7 +314,7 @@ impl<A: AllSizes> SizesReplay for DirectCaches<A> {
     }
 }
 
-/// Caches each behind a TLB: what that lets through depends on the cache.
+/// Caches behind a TLB each: the references that pass the TLB depend on the cache.
 struct TlbCaches<P> {
     caches: Vec<TlbCache<P>>,
     requests: Requests,
@@ -358,7 +358,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps how many references each block has.
+    /// Records the number of references of each block.
     struct Sizes(Rc<RefCell<Vec<u64>>>);
 
     impl SizesReplay for Sizes {
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn blocks_of_spans_are_bounded_by_their_references() {
-        // Lines of 8 bytes: a run is 2²⁸ of them or, among others, a few.
+        // Lines have 8 bytes, so the first run has 2²⁸ of them.
         for runs in [
             vec![Run { offset: 16, length: 1 << 31 }],
             vec![Run { offset: 0, length: 4096 }; 4096],

@@ -1,5 +1,5 @@
-//! ARC, the adaptive replacement cache (Megiddo & Modha, FAST 2003): recency and
-//! frequency in a balance that ghosts move.
+//! ARC, the adaptive replacement cache (Megiddo & Modha, FAST 2003): it balances recency and frequency by
+//! the references to ghosts.
 //!
 //! Four lists by time of use: T1 and B1 of pages seen once lately, T2 and B2 of
 //! pages seen at least twice; those in T1 and T2 are in frames, those in B1 and B2
@@ -46,7 +46,7 @@ pub struct Arc {
 }
 
 impl Arc {
-    /// Turn a page in a frame into a ghost; gives it.
+    /// Turns a page in a frame into a ghost. Returns the page.
     fn replace(&mut self, page_in_b2: bool) -> Option<Page> {
         let recent = self.lists.len(T1);
         let from_t1 = recent > self.target || (page_in_b2 && recent == self.target);
@@ -61,7 +61,7 @@ impl Arc {
         Some(self.slots.forget(slot))
     }
 
-    /// Gives the victim.
+    /// Takes a page out of the ghosts and adapts p. Returns the victim.
     fn take_ghost(&mut self, page_in_b2: bool) -> Option<Page> {
         let (recent, frequent) = (self.lists.len(B1), self.lists.len(B2));
         if page_in_b2 {
@@ -72,7 +72,7 @@ impl Arc {
         self.replace(page_in_b2)
     }
 
-    /// Gives the victim, if there must be one.
+    /// Makes room for a page that is in no list. Returns the victim, if there is one.
     fn make_room(&mut self) -> Option<Page> {
         let [t1, t2, b1, b2] = [T1, T2, B1, B2].map(|list| self.lists.len(list));
         if t1 == self.capacity {
@@ -92,8 +92,8 @@ impl Arc {
 }
 
 impl Policy for Arc {
-    /// Two links and a bit a frame; a page number, two links and a bit for each
-    /// ghost, as many as frames; four lists' ends and lengths, and p.
+    /// Two links and a bit per frame; a page number, two links and a bit per ghost, of which there are as
+    /// many as frames; the ends and lengths of four lists; and p.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 5.0 * INDEX_BYTES as f64 + 0.25,
         fixed_bytes: 9 * INDEX_BYTES,

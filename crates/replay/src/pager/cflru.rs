@@ -1,5 +1,5 @@
-//! CFLRU, clean-first LRU (Park et al., CASES 2006): a clean page costs no write when
-//! it goes, so one that is nearly the oldest goes before a dirty one that is.
+//! CFLRU, clean-first LRU (Park et al., CASES 2006): evicting a clean page costs no write, so a clean page
+//! that is nearly the oldest is evicted before a dirty one that is the oldest.
 //!
 //! `cflru(window)`, 1 ≤ window, or in percent of the frames, 1 to 100, rounded down but
 //! at least 1. On a fault with no free frame the `window` least recently used pages are
@@ -29,12 +29,13 @@ const USED: usize = 0;
 pub struct Cflru {
     slots: Slots,
     order: Lists<1>,
-    /// By slot.
+    /// Whether the page of a slot is dirty.
     dirty: Vec<bool>,
     capacity: usize,
     window: usize,
 }
 
+/// The window in frames.
 fn window_of(frames: u32, parameters: &[PolicyParameter]) -> Result<u64> {
     match parameters.first() {
         Some(PolicyParameter::Number(0)) => {
@@ -50,9 +51,9 @@ fn window_of(frames: u32, parameters: &[PolicyParameter]) -> Result<u64> {
 }
 
 impl Cflru {
-    /// The victim and the walk.
+    /// Selects the victim. Returns its slot and the walk.
     #[inline]
-    fn choose(&self) -> Option<(Slot, u32)> {
+    fn select_victim(&self) -> Option<(Slot, u32)> {
         let oldest_first = || self.order.oldest_first(USED);
         let in_window = (1..).zip(oldest_first().take(self.window));
         let clean = in_window.into_iter().find(|(_, slot)| !self.dirty[*slot as usize]);
@@ -62,6 +63,7 @@ impl Cflru {
         }
     }
 
+    /// Marks a page as dirty or clean.
     fn mark(&mut self, page: Page, dirty: bool) {
         if let Some(slot) = self.slots.slot_of(page) {
             self.dirty[slot as usize] = dirty;
@@ -70,7 +72,7 @@ impl Cflru {
 }
 
 impl Policy for Cflru {
-    /// Two links and a dirty bit a frame, and the newest one.
+    /// Two links and a dirty bit per frame, and the newest frame.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: INDEX_BYTES,
@@ -98,7 +100,7 @@ impl Policy for Cflru {
         }
         let (mut walk, mut victim) = (0, None);
         if self.order.len(USED) == self.capacity
-            && let Some((slot, looked_at)) = self.choose()
+            && let Some((slot, looked_at)) = self.select_victim()
         {
             self.order.remove(slot);
             walk = looked_at;

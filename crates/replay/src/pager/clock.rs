@@ -1,4 +1,4 @@
-//! Clock: FIFO with a second chance for pages referenced since the hand came by.
+//! Clock: FIFO with a second chance for pages referenced since the hand passed.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::{
     ReferenceBlock, ReferenceOutcome, Shape,
 };
 
-/// Of a hand that looks on until it finds a victim.
+/// No limit on how many frames the hand examines.
 const NO_BUDGET: u32 = u32::MAX;
 
 /// Frames in a ring with one hand. A page comes in with its reference bit set,
@@ -30,7 +30,7 @@ struct ClockFrame {
 }
 
 impl Clock {
-    /// A clock that evicts the `budget`-th frame looked at whatever its bit says.
+    /// A clock that evicts at the latest the `budget`-th frame it examines, whatever its bit.
     pub(super) fn with_budget(shape: Shape, budget: u32) -> Self {
         let ring = Ring::new(shape.usable_frames());
         Self { table: PageTable::new(shape), ring, budget }
@@ -40,7 +40,7 @@ impl Clock {
 impl Policy for Clock {
     const SEES_HITS: bool = false;
 
-    /// A bit a frame, and the hand.
+    /// A bit per frame, and the hand.
     const METADATA: Option<PolicyMetadata> =
         Some(PolicyMetadata { bytes_per_frame: 0.125, fixed_bytes: INDEX_BYTES });
 
@@ -81,14 +81,14 @@ impl Policy for Clock {
     }
 }
 
-/// Clock at several sizes: masks tell at once in which of them a page is, and
-/// referenced.
+/// Clock at several sizes. A page has a mask of the sizes in which it is cached, and one of those in which
+/// its bit is set.
 pub struct ClockSizes {
     groups: Vec<ClockGroup>,
     budget: u32,
 }
 
-/// Up to 64 sizes.
+/// The caches of up to 64 sizes.
 struct ClockGroup {
     first_size: usize,
     all: u64,
@@ -96,8 +96,8 @@ struct ClockGroup {
     rings: Vec<Ring<Page>>,
 }
 
-/// A page's bits, one for each size: whether it is cached, and, where it is,
-/// referenced. An array, as those start as untouched zeros.
+/// The masks of a page, with one bit per size: cached, and referenced. An array, because arrays of zeros
+/// start as untouched memory.
 type Bits = [u64; 2];
 const CACHED: usize = 0;
 const REFERENCED: usize = 1;
@@ -126,7 +126,7 @@ impl AllSizes for ClockSizes {
     fn references(
         &mut self,
         block: ReferenceBlock<'_>,
-        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+        mut report: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         for &page in block.pages {
             for ClockGroup { first_size, all, pages, rings } in &mut self.groups {
@@ -137,7 +137,7 @@ impl AllSizes for ClockSizes {
                 while clear != 0 {
                     let size = *first_size + clear.trailing_zeros() as usize;
                     clear &= clear - 1;
-                    tell(page, size..size + 1, ReferenceOutcome::BitSet);
+                    report(page, size..size + 1, ReferenceOutcome::BitSet);
                 }
                 while missing != 0 {
                     let size = missing.trailing_zeros() as usize;
@@ -157,7 +157,7 @@ impl AllSizes for ClockSizes {
                     }
                     ring.fill(page);
                     let size = *first_size + size;
-                    tell(page, size..size + 1, ReferenceOutcome::miss(walk, None));
+                    report(page, size..size + 1, ReferenceOutcome::miss(walk, None));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! First in, first out: the page that came first goes first.
+//! FIFO: evict the page that came first.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::{
     ReferenceOutcome, Shape,
 };
 
-/// FIFO over a ring of frames: under the hand is always the oldest.
+/// FIFO over a ring of frames. The hand points at the oldest page.
 pub struct Fifo {
     table: PageTable,
     ring: Ring<Page>,
@@ -22,7 +22,7 @@ pub struct Fifo {
 impl Policy for Fifo {
     const SEES_HITS: bool = false;
 
-    /// The oldest frame.
+    /// The number of the oldest frame.
     const METADATA: Option<PolicyMetadata> =
         Some(PolicyMetadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });
 
@@ -52,16 +52,16 @@ impl Policy for Fifo {
     }
 }
 
-/// FIFO at several sizes: a mask tells at once in which of them a page is.
+/// FIFO at several sizes. A page has a mask of the sizes in which it is cached.
 pub struct FifoSizes {
     groups: Vec<FifoGroup>,
 }
 
-/// Up to 64 sizes.
+/// The caches of up to 64 sizes.
 struct FifoGroup {
     first_size: usize,
     all: u64,
-    /// By page, a bit for each size in which it is.
+    /// By page, a bit for each size in which it is cached.
     cached_in: Vec<u64>,
     rings: Vec<Ring<Page>>,
 }
@@ -84,7 +84,7 @@ impl AllSizes for FifoSizes {
     fn references(
         &mut self,
         ReferenceBlock { pages, .. }: ReferenceBlock<'_>,
-        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+        mut report: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         for &page in pages {
             for group in &mut self.groups {
@@ -98,7 +98,7 @@ impl AllSizes for FifoSizes {
                         group.cached_in[victim as usize] &= !(1 << size);
                     }
                     let size = group.first_size + size;
-                    tell(page, size..size + 1, ReferenceOutcome::miss(0, None));
+                    report(page, size..size + 1, ReferenceOutcome::miss(0, None));
                 }
             }
         }

@@ -26,11 +26,11 @@ use super::{PerSize, Shape};
 const VALID: usize = 0;
 const INVALID: usize = 1;
 
-/// FIFO with second chance, which moves pages down at once.
+/// FIFO with second chance, which moves pages down at the false fault.
 pub type FifoSc = SecondChance<false>;
 
-/// The two lists; `DEFERS` leaves what a false fault should move down to the next
-/// true fault.
+/// FIFO with second chance. If it `DEFERS`, a false fault moves nothing down, and the next true fault makes
+/// up for it.
 pub struct SecondChance<const DEFERS: bool> {
     slots: Slots,
     lists: Lists<2>,
@@ -38,7 +38,7 @@ pub struct SecondChance<const DEFERS: bool> {
     most_valid: usize,
 }
 
-/// How many pages *valid* may hold.
+/// The most pages that *valid* may hold.
 fn most_valid(name: &str, frames: u32, parameters: &[PolicyParameter]) -> Result<u32> {
     let (valid, written) = match parameters.first() {
         Some(PolicyParameter::Number(valid)) => (*valid, valid.to_string()),
@@ -64,7 +64,7 @@ fn most_valid(name: &str, frames: u32, parameters: &[PolicyParameter]) -> Result
 impl<const DEFERS: bool> SecondChance<DEFERS> {
     const NAME: &str = if DEFERS { "pa-fifo-sc" } else { "fifo-sc" };
 
-    /// Move down what *valid* holds too many; gives how many that are.
+    /// Moves the pages down that *valid* holds too many. Returns their number.
     #[inline]
     fn move_down(&mut self) -> u32 {
         let mut downgrades = 0;
@@ -82,8 +82,7 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
     const SEES_HITS: bool = false;
     const COUNTS_SPARE_FRAMES: bool = true;
 
-    /// Two links a frame and a bit that tells the lists apart; the ends of both and
-    /// the length of *valid*.
+    /// Two links per frame and a bit for its list; the ends of both lists, and the length of *valid*.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 5 * INDEX_BYTES,

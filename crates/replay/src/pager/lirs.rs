@@ -1,5 +1,4 @@
-//! LIRS (Jiang & Zhang, SIGMETRICS 2002): keep the pages whose last two uses were
-//! close together.
+//! LIRS (Jiang & Zhang, SIGMETRICS 2002): keep the pages whose last two uses were close together.
 //!
 //! A page in a frame is LIR (low inter-reference recency) or HIR. With c frames, h =
 //! max(1, ⌊c/100⌋) are for HIR pages, and at most c − h pages are LIR. The *stack*
@@ -38,11 +37,11 @@ use super::{
 const STACK: usize = 0;
 
 const RESIDENT: usize = 0;
-/// In the order of their evictions, which is that of the stack: a page in
-/// *resident* and in the stack came to the new end of both at once.
+/// The ghosts in the order of their evictions. It is also their order in the stack, because a page in
+/// *resident* and in the stack came to the new end of both at the same time.
 const GHOSTS: usize = 1;
 
-/// LIRS with its stack and queue; a page in neither list of `queues` is LIR.
+/// LIRS with its stack and queues. A page in neither list of `queues` is LIR.
 pub struct Lirs {
     slots: Slots,
     stack: Lists<1>,
@@ -69,7 +68,7 @@ impl Lirs {
         Some(page)
     }
 
-    /// Make a page LIR that is in no list, in exchange for the oldest one.
+    /// Makes a page that is in no list LIR, in exchange for the oldest LIR page.
     fn promote(&mut self, slot: Slot) {
         self.stack.push(STACK, slot);
         if let Some(demoted) = self.stack.pop(STACK) {
@@ -110,7 +109,7 @@ impl Lirs {
         }
     }
 
-    /// Gives the victim.
+    /// Brings a page in. Returns the victim.
     fn fault(&mut self, page: Page, ghost: Option<Slot>) -> Option<Page> {
         if let Some(slot) = ghost {
             self.stack.remove(slot);
@@ -134,10 +133,9 @@ impl Lirs {
 }
 
 impl Policy for Lirs {
-    /// Two links and two bits a frame; a page number and two links for each ghost,
-    /// twice as many as frames; a page number in *resident* for one frame in 100 and
-    /// one for the rounding; the end of the stack, and how many ghosts, LIR and
-    /// resident HIR pages there are.
+    /// Two links and two bits per frame; a page number and two links per ghost, of which there are twice
+    /// as many as frames; a page number in *resident* for one frame in 100, and one for the rounding;
+    /// the end of the stack; and the numbers of ghosts, LIR pages and resident HIR pages.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 8.0 * INDEX_BYTES as f64 + 0.25 + 0.01 * INDEX_BYTES as f64,
         fixed_bytes: 5 * INDEX_BYTES,

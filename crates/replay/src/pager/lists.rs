@@ -1,13 +1,12 @@
-//! Pages in frames and ghosts, which are pages remembered after their eviction,
-//! in lists by age.
+//! Lists of pages by age, both of pages in frames and of ghosts: pages remembered after their eviction.
 
 use super::table::PageTable;
 use super::{Page, Shape};
 
-/// The number of a page or a ghost, from 0; given out again when it is forgotten.
+/// The number of a page or a ghost, from 0. It is reused after the page is forgotten.
 pub(super) type Slot = u32;
 
-/// Page → slot, for pages in frames and for ghosts.
+/// The slots of pages in frames and of ghosts.
 pub(super) struct Slots {
     table: PageTable,
     pages: Vec<Page>,
@@ -44,7 +43,7 @@ impl Slots {
         self.pages[slot as usize]
     }
 
-    /// Gives the page whose slot it was.
+    /// Frees a slot. Returns its page.
     pub(super) fn forget(&mut self, slot: Slot) -> Page {
         let page = self.pages[slot as usize];
         self.table.remove(page);
@@ -53,11 +52,10 @@ impl Slots {
     }
 }
 
-/// `N` lists of slots in the order they were pushed, linked both ways. A slot is
-/// in one of them at most.
+/// `N` doubly linked lists of slots in the order they were pushed. A slot is in at most one of them.
 pub(super) struct Lists<const N: usize> {
-    /// The first `N` close each list to a ring, so that no link is ever missing;
-    /// slot 0 follows them.
+    /// The links. The first `N` close each list to a ring, so that no link is ever absent; slot 0 follows
+    /// them.
     links: Vec<Link>,
     lengths: [usize; N],
 }
@@ -66,7 +64,7 @@ pub(super) struct Lists<const N: usize> {
 struct Link {
     older: u32,
     newer: u32,
-    /// `N` for a slot in none.
+    /// The list of the slot; `N` for a slot in none.
     list: u32,
 }
 
@@ -100,7 +98,7 @@ impl<const N: usize> Lists<N> {
         })
     }
 
-    /// Put a slot that is in no list at the new end of `list`.
+    /// Puts a slot that is in no list at the new end of `list`.
     #[inline]
     pub(super) fn push(&mut self, list: usize, slot: Slot) {
         let at = slot as usize + N;
@@ -115,7 +113,7 @@ impl<const N: usize> Lists<N> {
         self.lengths[list] += 1;
     }
 
-    /// Take a slot out of the list it is in.
+    /// Takes a slot out of its list.
     #[inline]
     pub(super) fn remove(&mut self, slot: Slot) {
         let link = &mut self.links[slot as usize + N];
@@ -126,14 +124,14 @@ impl<const N: usize> Lists<N> {
         self.lengths[list as usize] -= 1;
     }
 
-    /// Put a slot from the list it is in at the new end of `list`.
+    /// Moves a slot from its list to the new end of `list`.
     #[inline]
     pub(super) fn renew(&mut self, list: usize, slot: Slot) {
         self.remove(slot);
         self.push(list, slot);
     }
 
-    /// Take the oldest slot of `list`.
+    /// Takes the oldest slot out of `list`.
     pub(super) fn pop(&mut self, list: usize) -> Option<Slot> {
         let slot = self.oldest(list)?;
         self.remove(slot);

@@ -1,40 +1,44 @@
-//! Least recently used.
+//! LRU: evict the page that was used least recently.
+
+use std::ops::Range;
 
 use flashpager_base::Result;
 
 use super::sets::InOrder;
-use super::stack::LruStack;
+use super::stack::{BelowTop, SizeStack, TopOutcome, UseOrder, top_and_rest};
 use super::{
-    INDEX_BYTES, Moment, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
+    AllSizes, INDEX_BYTES, Moment, NEVER, Page, Policy, PolicyMetadata, PolicyParameter,
+    ReferenceBlock, ReferenceOutcome, Shape,
 };
 
-/// References to note for each frame before those that are out of date are dropped.
+/// Notes per frame that are kept before outdated ones are dropped.
 const NOTES_PER_FRAME: usize = 8;
-/// At least; these are still near the processor.
+/// The least number of notes, which still fit into the processor's caches.
 const MIN_NOTES: usize = 1 << 12;
 
-/// LRU as a list of references, oldest first, of which only the last to each cached page
-/// counts: a hit is noted at the end and looks for nothing. The victim is the first that counts.
+/// LRU as a list of references, the oldest first. Only the last reference to each cached page counts. A hit
+/// appends a note and searches nothing; the victim is the first note that counts.
 pub struct Lru {
-    /// By page, the place of its last reference + 1; 0 for a page that is not cached.
+    /// By page, the index of its last note + 1; 0 for a page that is not cached.
     last: Vec<u32>,
-    /// Pages referenced, in order.
+    /// The referenced pages, in order.
     notes: Vec<Page>,
-    /// Places of `notes` in use; before the first of them all are out of date.
+    /// The first note in use; all before it are outdated.
     begin: usize,
+    /// The end of the notes in use.
     end: usize,
     cached: usize,
     capacity: usize,
 }
 
 impl Lru {
-    /// Whether the note at `place` is the last of its page.
+    /// Returns whether the note at `place` is the last of its page.
     #[inline]
     fn counts(&self, place: usize) -> bool {
         self.last[self.notes[place] as usize] == place as u32 + 1
     }
 
-    /// Drop the notes that are out of date.
+    /// Drops outdated notes.
     #[inline(never)]
     fn close_up(&mut self) {
         let mut kept = 0;
@@ -44,7 +48,7 @@ impl Lru {
             let counts = *last == place as u32 + 1;
             self.notes[kept] = page;
             kept += usize::from(counts);
-            // Which ones count cannot be foretold: nothing branches on it.
+            // Free of branches, because outdated notes cannot be predicted.
             *last = if counts { kept as u32 } else { *last };
         }
         (self.begin, self.end) = (0, kept);
@@ -63,7 +67,7 @@ impl Lru {
 }
 
 impl Policy for Lru {
-    /// Two links a frame and the newest one: how a device does it.
+    /// Two links per frame and the newest frame, as a device keeps them.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64,
         fixed_bytes: INDEX_BYTES,
@@ -105,5 +109,62 @@ impl Policy for Lru {
     #[inline]
     fn would_hit(&self, page: Page) -> bool {
         self.last[page as usize] > 0
+    }
+}
+
+/// LRU at all sizes: the stack is the order of last use.
+pub struct LruStack {
+    stack: SizeStack,
+    /// The page used last, if the top is no cache.
+    last: Option<Page>,
+    /// The top, if it is a cache.
+    cache: Option<Lru>,
+    rest: UseOrder,
+}
+
+impl AllSizes for LruStack {
+    const INCLUSION: bool = true;
+
+    fn bytes_per_page(_: usize) -> usize {
+        2 * size_of::<u32>()
+    }
+
+    fn new(
+        frames: &[u32],
+        _: Option<u32>,
+        pages: u32,
+        parameters: &[PolicyParameter],
+    ) -> Result<Self> {
+        let (top, rest) = top_and_rest(frames);
+        let cache =
+            (top > 1).then(|| Lru::new(Shape { frames: top, pages, ways: None }, parameters));
+        let stack = SizeStack::new(frames);
+        let rest = UseOrder::new(rest, pages, stack.processor);
+        Ok(Self { stack, last: None, cache: cache.transpose()?, rest })
+    }
+
+    fn references(
+        &mut self,
+        ReferenceBlock { pages, .. }: ReferenceBlock<'_>,
+        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    ) {
+        let Self { stack, last, cache, rest } = self;
+        let Some(cache) = cache else {
+            let rest = |here: Range<usize>, below: &mut BelowTop| {
+                rest.exchange(&pages[here], &below.evicted, &mut below.depths);
+            };
+            return stack.behind_last(pages, pages, last, rest, tell);
+        };
+        let top = |_, page| match cache.reference(page, NEVER) {
+            ReferenceOutcome::Miss { victim: Some(victim), .. } => {
+                (TopOutcome::Evicted(victim), page)
+            }
+            ReferenceOutcome::Miss { victim: None, .. } => (TopOutcome::Free, page),
+            _ => (TopOutcome::Hit, page),
+        };
+        let rest = |below: &mut BelowTop| {
+            rest.exchange(&below.wanted, &below.evicted, &mut below.depths);
+        };
+        stack.through_cache(pages, top, rest, tell);
     }
 }

@@ -1,5 +1,4 @@
-//! LRU-2 (O'Neil, O'Neil & Weikum, SIGMOD 1993): evict the page whose last reference
-//! but one is longest ago.
+//! LRU-2 (O'Neil, O'Neil & Weikum, SIGMOD 1993): evict the page whose last reference but one is longest ago.
 //!
 //! References are numbered one by one, hits and faults alike. The victim is the page
 //! in a frame whose last reference but one has the smallest number; pages without one
@@ -31,12 +30,11 @@ use super::{
 
 const GHOSTS: usize = 0;
 
-/// The number of the last reference but one, or 0, and of the last.
+/// The numbers of the last reference but one, or 0, and of the last reference.
 type Uses = (u64, u64);
 
-/// LRU-2 with a heap of the pages in frames by their uses. A hit leaves the heap
-/// alone: uses only grow, so an outdated entry surfaces too early and is put right
-/// then.
+/// LRU-2 with a heap of the pages in frames by their uses. A hit leaves the heap as it is: uses only grow,
+/// so an outdated entry surfaces too early and is corrected then.
 pub struct Lru2 {
     slots: Slots,
     uses: Vec<Uses>,
@@ -70,9 +68,9 @@ impl Lru2 {
 }
 
 impl Policy for Lru2 {
-    /// Two reference numbers of 4 bytes a frame; a page number and a reference number
-    /// for each ghost, as many as frames; the count of references, and the place and
-    /// number of ghosts in their ring.
+    /// Two reference numbers of 4 bytes per frame; a page number and a reference number per ghost, of
+    /// which there are as many as frames; the number of references; and the position and number of
+    /// ghosts in their ring.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 12.0 + INDEX_BYTES as f64,
         fixed_bytes: 4 + 2 * INDEX_BYTES,

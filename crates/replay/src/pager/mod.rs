@@ -1,15 +1,25 @@
 //! The cache of frames and its replacement policies.
 //!
-//! A policy sees one collapsed page reference at a time (consecutive
-//! references to one page are one reference) and says what became of it. It
-//! knows nothing of flash, of registers or of time.
+//! A policy is a state machine over page references: it takes one reference at a time and returns the
+//! outcome. Consecutive references to one page are one reference. A policy knows nothing of flash, of
+//! registers or of time, so one replay of it can be priced for any part.
 //!
-//! To add a policy: one file here that implements [`Policy`], one line in the
-//! [`policies!`] list below, and what `CONTRIBUTING.md` lists beside ("Add something").
+//! The trait [`Policy`] has one required step, [`Policy::reference`], which takes a page and returns the
+//! [`ReferenceOutcome`]. Two associated types keep sweeps fast without making simple policies complicated:
 //!
-//! A policy says as [`Policy::AllSizes`] how caches of several sizes are run
-//! together; where it knows no better way, side by side. And as [`Policy::InSets`] how it acts in a
-//! cache of sets; where it knows no better way, in [`PerSet`] by itself.
+//! * [`Policy::AllSizes`] replays caches of several sizes together. [`PerSize`] runs one policy object per
+//!   size and suits every policy. LRU and MIN find all sizes in one stack instead, FIFO and Clock keep one
+//!   mask of sizes per page.
+//! * [`Policy::InSets`] is the policy in a cache of sets, as in hardware. [`PerSet`] runs one policy object
+//!   per set and suits every policy. LRU, FIFO and tree-PLRU have layouts of their own.
+//!
+//! Policies are generic types rather than trait objects, because a replay calls `reference` millions of
+//! times per second. [`PolicySpec`] reads a policy from text and hands its type to a [`PolicyVisitor`].
+//!
+//! To add a policy: a file here that implements [`Policy`], registered by its `mod` and its line in the
+//! [`policies!`] list below; and its slow reference, registered in
+//! `crates/flashpager/tests/engine/reference/mod.rs`. Tests then demand its golden counts, its steps in
+//! `docs/model-policies.md` and its rows in the tables of `docs/model.md`.
 
 mod arc;
 mod cflru;
@@ -47,73 +57,70 @@ use flashpager_base::{Error, Result, did_you_mean};
 /// A cache page's number: flash offset divided by the cache page size.
 pub type Page = u32;
 
-/// The place of a reference in the sequence of all references;
-/// [`NEVER`] as a next use.
+/// The index of a reference in the sequence of all references; as a next use it can be [`NEVER`].
 pub type Moment = u32;
 
 /// The next use of a page that is not referenced again.
 pub const NEVER: Moment = Moment::MAX;
 
-/// Bytes of a frame's index or a page's number in a device's memory: enough for
-/// 65 536 of them.
+/// Bytes of a frame's index or a page's number in a device's memory, enough for 65,536 of them.
 pub const INDEX_BYTES: u32 = 2;
 
-/// What a policy keeps in a device's RAM beside the frames, to choose victims.
+/// The RAM that a policy needs in a device beside the frames, to choose victims.
 ///
-/// Not in it is what every cache needs: the way from a page to its frame, and
-/// each frame's page.
+/// It does not contain what every cache needs: the table from pages to frames, and the page of each frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyMetadata {
-    /// For each frame; a bit is 0.125.
+    /// Bytes per frame; a bit is 0.125.
     pub bytes_per_frame: f64,
-    /// However many frames there are.
+    /// Bytes that do not depend on the number of frames.
     pub fixed_bytes: u32,
 }
 
 impl PolicyMetadata {
-    /// Nothing at all.
+    /// No RAM at all.
     pub const NONE: Self = Self { bytes_per_frame: 0.0, fixed_bytes: 0 };
 
-    /// Bytes for that many frames, rounded up.
+    /// Bytes for `frames` frames, rounded up.
     pub fn bytes(self, frames: u64) -> u64 {
         (self.bytes_per_frame * frames as f64).ceil() as u64 + u64::from(self.fixed_bytes)
     }
 }
 
-/// What became of one reference.
+/// The outcome of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceOutcome {
-    /// The page was in a frame and usable at once.
+    /// The page was in a frame and usable.
     Hit,
-    /// As a hit, and the page's reference bit, which the hand had cleared, is set
-    /// again. Where the bit is emulated by the valid bit, this is a false fault.
+    /// The page was in a frame and usable, and its reference bit, which the hand had cleared, is set again.
+    /// On a device that emulates the reference bit by the valid bit, this is a false fault.
     BitSet,
     /// The page was in a frame but marked invalid: a false fault.
     FalseFault {
-        /// Pages moved from valid to invalid for it.
+        /// Pages moved from valid to invalid.
         downgrades: u32,
     },
-    /// The page was not in a frame: it has been given one.
+    /// The page was in no frame and got one.
     Miss {
-        /// What it took.
+        /// The search for a victim.
         search: VictimSearch,
-        /// Whose frame it was; `None` if a frame was free.
+        /// The page that held the frame; `None` if the frame was free.
         victim: Option<Page>,
     },
 }
 
-/// What a true fault took beside the page.
+/// The search for a victim at a true fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct VictimSearch {
-    /// Frames looked at to find the victim, itself included; 0 where a policy does
-    /// not search or a frame was free.
+    /// Frames examined to find the victim, which is included; 0 if the policy does not search, or a frame
+    /// was free.
     pub walk: u32,
     /// Pages moved from valid to invalid.
     pub downgrades: u32,
 }
 
 impl ReferenceOutcome {
-    /// A miss whose victim was found after `walk` frames.
+    /// A miss whose victim was found after a walk of `walk` frames.
     #[inline]
     fn miss(walk: u32, victim: Option<Page>) -> Self {
         Self::Miss { search: VictimSearch { walk, downgrades: 0 }, victim }
@@ -122,62 +129,58 @@ impl ReferenceOutcome {
 
 /// A replacement policy over a fully associative cache that is empty at first.
 pub trait Policy: Sized + Send + Sync + 'static {
-    /// Whether [`Policy::reference`] needs to know the next use (only MIN,
-    /// which no device can have).
+    /// Whether [`Policy::reference`] needs the next use. Only MIN does, which no device can run.
     const NEEDS_NEXT_USE: bool = false;
 
-    /// Whether it must see every reference, hits too. Those that need not live with
-    /// one bit a page that the hardware sets, or without any.
+    /// Whether the policy must see every reference, hits included. Other policies need at most one bit per
+    /// page, which the hardware sets.
     const SEES_HITS: bool = true;
 
-    /// Whether frames that no page is left for change what it does.
+    /// Whether frames beyond the number of pages change its behaviour.
     const COUNTS_SPARE_FRAMES: bool = false;
 
-    /// What a device must keep for it; `None` where no device can run it.
+    /// The RAM that a device needs for it; `None` if no device can run it.
     const METADATA: Option<PolicyMetadata>;
 
-    /// The policy in caches of several sizes at once; [`PerSize`] where
-    /// there is no better way.
+    /// The policy in caches of several sizes together; [`PerSize`] unless there is a faster way.
     type AllSizes: AllSizes;
 
-    /// The policy in a cache of sets ([`Shape::ways`]); [`PerSet`] where there is no better way.
+    /// The policy in a cache of sets ([`Shape::ways`]); [`PerSet`] unless there is a faster way.
     type InSets: Policy;
 
-    /// An empty cache. `parameters` are as many as [`POLICIES`] says.
+    /// Creates an empty cache. The number of `parameters` is that in [`POLICIES`].
     ///
     /// # Errors
-    /// Parameters that do not fit the shape.
+    /// If a parameter does not suit the shape.
     fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self>;
 
-    /// Take one collapsed reference. `next_use` is the time of the page's
-    /// next reference, [`NEVER`] if there is none or if the policy does not
-    /// ask for it.
+    /// Takes one collapsed reference. `next_use` is the moment of the page's next reference, or [`NEVER`] if
+    /// there is none or the policy does not need it.
     fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome;
 
-    /// `page`, which is in a frame, was written to: it is dirty, and whoever evicts it
-    /// must write it back. Comes after the reference; a page in no frame is ignored.
+    /// Notes a write to `page`, after its reference: the page is dirty and must be written back when it is
+    /// evicted. A page in no frame is ignored.
     fn written(&mut self, _page: Page) {}
 
-    /// `page`, which is in a frame, was written back: it is as clean as one that just
-    /// came in. A page in no frame is ignored.
+    /// Notes that `page` was written back and is clean. A page in no frame is ignored.
     fn cleaned(&mut self, _page: Page) {}
 
-    /// Whether a TLB may know `page`: whether a reference to it would be a
-    /// [`ReferenceOutcome::Hit`] now that sets no bit.
+    /// Returns whether a reference to `page` would be a [`ReferenceOutcome::Hit`] now, so that a TLB may
+    /// know the page.
     fn would_hit(&self, page: Page) -> bool;
 }
 
-/// A policy's parameter.
+/// A parameter of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PolicyParameter {
-    /// As it is.
+    /// A number.
     Number(u64),
-    /// Of the frames, in percent.
+    /// A percentage of the frames.
     Percent(u64),
 }
 
 impl PolicyParameter {
-    /// The number, where a share makes no sense.
+    /// The number of a parameter that cannot be a percentage.
     fn number(self, what: &str) -> Result<u64> {
         match self {
             Self::Number(number) => Ok(number),
@@ -195,36 +198,36 @@ impl std::fmt::Display for PolicyParameter {
     }
 }
 
-/// What a policy is built for.
+/// The shape of a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Frames in the cache, at least 1.
     pub frames: u32,
     /// Pages in the image: every referenced page is below it.
     pub pages: u32,
-    /// Frames of a set, in a cache in hardware: page p is in set p mod sets. They divide the frames
-    /// into a power of two of sets. Nothing where a page may be in every frame.
+    /// Frames of a set of a cache in hardware, in which page p is in set p mod sets. The number of sets is a
+    /// power of two. `None` if a page can be in every frame.
     pub ways: Option<u32>,
 }
 
 impl Shape {
-    /// Frames that can ever be in use: no more than there are pages.
+    /// Frames that can be in use: at most as many as there are pages.
     fn usable_frames(self) -> u32 {
         self.frames.min(self.pages).max(1)
     }
 
-    /// Frames of a set, of all where there is one.
+    /// Frames of a set; all frames if there are no sets.
     fn ways(self) -> u32 {
         self.ways.unwrap_or(self.frames).max(1)
     }
 
-    /// How many sets there are.
+    /// The number of sets.
     fn sets(self) -> u32 {
         (self.frames / self.ways()).max(1)
     }
 }
 
-/// A policy by name, with its parameters: `lru`, `pa-clock(13)`.
+/// A policy with its parameters, written `lru` or `pa-clock(13)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PolicySpec {
     name: &'static str,
@@ -241,7 +244,7 @@ impl PolicySpec {
         POLICIES.iter().map(|(name, _)| *name).filter(|name| emulated(name)).collect()
     }
 
-    /// PA-Clock without a budget gets this one; everything else stays as it is.
+    /// Gives PA-Clock without a budget this one. Other policies stay as they are.
     pub fn with_budget(self, budget: u32) -> Self {
         if self.parameters.is_empty() && self.name == pa_clock::NAME {
             return Self { parameters: vec![PolicyParameter::Number(budget.into())], ..self };
@@ -250,19 +253,22 @@ impl PolicySpec {
     }
 }
 
-/// What to do with a policy whose type is only known once its name is read.
+/// An action on a policy whose type is known only after its name is read.
 pub trait PolicyVisitor {
-    /// What the visit gives.
+    /// The result of the action.
     type Output;
-    /// Called with the policy, empty and ready.
+    /// Acts on the policy, which is empty.
     fn visit<P: Policy>(self, policy: P) -> Self::Output;
 }
 
-/// What to do with a policy at several sizes.
+/// An action on the type of a policy.
 pub trait SizesVisitor {
-    /// What the visit gives.
+    /// The result of the action.
     type Output;
-    /// Called with the parameters that the policy is built with.
+    /// Acts on the type, with the parameters to build it.
+    ///
+    /// # Errors
+    /// Those of the action.
     fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Self::Output>;
 }
 
@@ -272,7 +278,7 @@ macro_rules! policies {
         pub const POLICIES: &[(&str, usize)] = &[$(($name, $parameters)),*];
 
         impl PolicySpec {
-            /// What stands for the parameters where none is written.
+            /// The parameters that are used if none are written.
             fn default_parameters(name: &str) -> Option<&'static str> {
                 match name {
                     $($($name => Some($default),)?)*
@@ -280,7 +286,10 @@ macro_rules! policies {
                 }
             }
 
-            /// Build the policy for a cache and hand it to `visitor`.
+            /// Builds the policy for a cache and hands it to `visitor`.
+            ///
+            /// # Errors
+            /// If a parameter does not suit the shape.
             pub fn visit<V: PolicyVisitor>(&self, shape: Shape, visitor: V) -> Result<V::Output> {
                 let parameters = &self.parameters;
                 match (self.name, shape.ways) {
@@ -292,7 +301,10 @@ macro_rules! policies {
                 }
             }
 
-            /// Tell `visitor` the type of the policy, with or without sets, and its parameters.
+            /// Hands the type of the policy, with or without sets, and its parameters to `visitor`.
+            ///
+            /// # Errors
+            /// Those of the visitor.
             pub fn visit_sizes<V: SizesVisitor>(
                 &self,
                 has_sets: bool,
@@ -307,7 +319,10 @@ macro_rules! policies {
                 }
             }
 
-            /// Check that it can be, with that many frames, of a set where there are sets.
+            /// Checks the parameters for a cache of `frames` frames, or a set of them.
+            ///
+            /// # Errors
+            /// If a parameter does not suit it.
             pub fn check(&self, frames: u32) -> Result<()> {
                 let shape = Shape { frames, pages: 1, ways: None };
                 match self.name {
@@ -316,7 +331,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Bytes that so many sizes at once take for each page of the image.
+            /// Bytes of `sizes` sizes replayed together, for each page of the image.
             pub fn bytes_per_page(&self, sizes: usize) -> usize {
                 match self.name {
                     $($name => <<$type as Policy>::AllSizes as AllSizes>::bytes_per_page(sizes),)*
@@ -324,7 +339,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Whether the policy must be told the next use of every page.
+            /// Returns whether the policy needs the next use of every page.
             pub fn needs_next_use(&self) -> bool {
                 match self.name {
                     $($name => <$type as Policy>::NEEDS_NEXT_USE,)*
@@ -332,8 +347,8 @@ macro_rules! policies {
                 }
             }
 
-            /// Whether a device without reference bits can run it, emulating the one it
-            /// needs by the valid bit; or whether no device can run it anyway.
+            /// Returns whether a device without reference bits can run the policy, emulating the bit it
+            /// needs by the valid bit. Also true if no device can run it at all.
             pub fn can_emulate_its_bit(&self) -> bool {
                 match self.name {
                     $($name => !<$type as Policy>::SEES_HITS || <$type as Policy>::METADATA.is_none(),)*
@@ -341,7 +356,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Frames that tell caches of it apart, of `frames` for an image of `pages`.
+            /// The frames that affect the replay of an image of `pages`, of `frames` in the cache.
             pub fn frames_that_count(&self, frames: u32, pages: u32) -> u32 {
                 match self.name {
                     $($name if <$type as Policy>::COUNTS_SPARE_FRAMES => frames,)*
@@ -349,7 +364,7 @@ macro_rules! policies {
                 }
             }
 
-            /// What a device must keep for the policy; `None` where none can run it.
+            /// The RAM that a device needs for the policy; `None` if no device can run it.
             pub fn metadata(&self) -> Option<PolicyMetadata> {
                 match self.name {
                     $($name => <$type as Policy>::METADATA,)*

@@ -1,9 +1,9 @@
-//! Caches in sets over spans of lines, most of which change nothing.
+//! Caches in sets over spans of lines, with a shortcut for hits that change nothing.
 //!
-//! Most references of a program are to lines that were used just before. A page is *settled* if a
-//! reference to it is a hit that changes nothing, neither what is cached nor what goes next: with
-//! LRU the page used last in its set, with FIFO every page in the cache. One bit a page says so.
-//! A span whose bits are all set, which is one comparison, is done.
+//! Most references of a program are to lines that were used just before. A page is *no-op* if a reference
+//! to it is a hit that changes neither the contents of the cache nor the next victim: with LRU the page
+//! used last in its set, with FIFO every cached page. Each page has a bit for this. A span whose bits are
+//! all set needs no further work, which takes one comparison.
 
 use std::ops::Range;
 
@@ -12,24 +12,24 @@ use flashpager_base::Result;
 use super::sizes::{AllSizes, PageSpan, ReferenceBlock};
 use super::{Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
-/// A policy in sets that knows which of its pages are settled.
+/// A policy in sets that knows its no-op pages.
 pub trait NoOpHits: Policy {
-    /// Whether a page that is settled in a cache is settled in each of more sets of as many ways,
-    /// and cached there if it is cached here: so it is with LRU, as the set of a page in the larger
-    /// cache sees fewer other pages (Hill & Smith 1989).
+    /// Whether a page that is no-op, or cached, in one cache is so in each cache of more sets and as many
+    /// ways. It holds for LRU, because the set of a page in the larger cache sees fewer other pages (Hill
+    /// & Smith 1989).
     const NESTS: bool;
 
-    /// Take a reference to `page`, which is settled then. Gives what became of it, a victim left
-    /// out, and the page that is no longer settled.
-    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>);
+    /// Takes a reference to `page`, which is no-op afterwards. Returns the outcome, without a victim, and
+    /// the page that is no longer no-op.
+    fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>);
 }
 
-/// Most pages that are looked at together: from any bit of a byte on they lie in 8 bytes.
+/// The most pages examined together: their bits lie in 8 bytes, from whatever bit of a byte on.
 const MOST_TOGETHER: u32 = u64::BITS - 7;
 
-/// For each page whether it is settled.
+/// A bit for each page that tells whether it is no-op.
 struct NoOpPages {
-    /// Bit by bit, and as many more that 8 can be read from each of them on.
+    /// The bits, and as many bytes more that 8 can be read from any of them on.
     bytes: Vec<u8>,
 }
 
@@ -38,8 +38,8 @@ impl NoOpPages {
         Self { bytes: vec![0; (pages / u8::BITS) as usize + size_of::<u64>() + 1] }
     }
 
-    /// Of the pages from `first` on, at most [`MOST_TOGETHER`], those that are not settled: bit n
-    /// is for page `first` + n.
+    /// The pages among `pages` pages from `first` on that are not no-op; bit n stands for page `first` + n.
+    /// `pages` is at most [`MOST_TOGETHER`].
     #[inline]
     fn unsettled(&self, first: Page, pages: u32) -> u64 {
         let start = (first / u8::BITS) as usize;
@@ -47,9 +47,9 @@ impl NoOpPages {
         !(u64::from_le_bytes(bytes) >> (first % u8::BITS)) & (u64::MAX >> (u64::BITS - pages))
     }
 
-    /// Do as [`NoOpPages::unsettled`], and note that all of them are settled.
+    /// Does as [`NoOpPages::unsettled`], and sets the bits of all these pages.
     #[inline]
-    fn settle_all(&mut self, first: Page, pages: u32) -> u64 {
+    fn take_unsettled(&mut self, first: Page, pages: u32) -> u64 {
         let unsettled = self.unsettled(first, pages);
         let start = (first / u8::BITS) as usize;
         if let Some(bytes) = self.bytes[start..].first_chunk_mut() {
@@ -59,7 +59,7 @@ impl NoOpPages {
     }
 
     #[inline]
-    fn is_settled(&self, page: Page) -> bool {
+    fn is_no_op(&self, page: Page) -> bool {
         self.bytes[(page / u8::BITS) as usize] >> (page % u8::BITS) & 1 == 1
     }
 
@@ -74,10 +74,10 @@ impl NoOpPages {
     }
 }
 
-/// Caches of as many ways and more and more sets.
+/// Caches with the same number of ways, ascending in sets.
 pub struct NoOpHitSizes<P> {
     caches: Vec<(P, NoOpPages)>,
-    /// As many neighbouring pages lie in different sets, and none unsettles another.
+    /// The number of neighbouring pages that lie in different sets, so that none affects another.
     together: u32,
 }
 
@@ -108,55 +108,55 @@ impl<P: NoOpHits> AllSizes for NoOpHitSizes<P> {
     fn references(
         &mut self,
         block: ReferenceBlock<'_>,
-        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+        mut report: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         let Self { caches, together } = self;
         if P::NESTS {
-            return take(caches, 0, *together, block.spans, &mut tell);
+            return take(caches, 0, *together, block.spans, &mut report);
         }
         for (size, cache) in caches.chunks_mut(1).enumerate() {
-            take(cache, size, *together, block.spans, &mut tell);
+            take(cache, size, *together, block.spans, &mut report);
         }
     }
 }
 
-/// Take `spans` through caches that nest, of which the first has the index `size`.
+/// Takes `spans` through nested caches, the first of which has the index `size`.
 #[inline]
 fn take<P: NoOpHits>(
     caches: &mut [(P, NoOpPages)],
     size: usize,
     together: u32,
     spans: &[PageSpan],
-    tell: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    report: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
 ) {
     for &PageSpan { first, last } in spans {
-        let Some((_, settled)) = caches.first() else { return };
-        if last - first < MOST_TOGETHER && settled.unsettled(first, last - first + 1) == 0 {
+        let Some((_, no_op)) = caches.first() else { return };
+        if last - first < MOST_TOGETHER && no_op.unsettled(first, last - first + 1) == 0 {
             continue;
         }
-        take_span(caches, size, together, first..last + 1, tell);
+        take_span(caches, size, together, first..last + 1, report);
     }
 }
 
-/// Take the references to `pages`, some of which are not settled.
+/// Takes the references to `pages`, some of which are not no-op.
 #[inline(never)]
 fn take_span<P: NoOpHits>(
     caches: &mut [(P, NoOpPages)],
     size: usize,
     together: u32,
     pages: Range<Page>,
-    tell: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
+    report: &mut impl FnMut(Page, Range<usize>, ReferenceOutcome),
 ) {
     let Some((smallest, larger)) = caches.split_first_mut() else { return };
     let mut first = pages.start;
     while first < pages.end {
-        let mut unsettled = smallest.1.settle_all(first, together.min(pages.end - first));
+        let mut unsettled = smallest.1.take_unsettled(first, together.min(pages.end - first));
         while unsettled != 0 {
             let page = first + unsettled.trailing_zeros();
             unsettled &= unsettled - 1;
             let mut misses = usize::from(is_miss(smallest, page));
             for (place, cache) in larger.iter_mut().enumerate() {
-                if cache.1.is_settled(page) {
+                if cache.1.is_no_op(page) {
                     break;
                 }
                 cache.1.set(page);
@@ -165,20 +165,20 @@ fn take_span<P: NoOpHits>(
                 }
             }
             if misses > 0 {
-                tell(page, size..size + misses, ReferenceOutcome::miss(0, None));
+                report(page, size..size + misses, ReferenceOutcome::miss(0, None));
             }
         }
         first += together;
     }
 }
 
-/// Take a reference to `page`, which was not settled and is noted to be. Gives whether it was
-/// missing.
+/// Takes a reference to `page`, whose bit is set already though it was not no-op. Returns whether it
+/// missed.
 #[inline]
-fn is_miss<P: NoOpHits>((cache, settled): &mut (P, NoOpPages), page: Page) -> bool {
-    let (outcome, unsettled) = cache.reference_settling(page);
+fn is_miss<P: NoOpHits>((cache, no_op): &mut (P, NoOpPages), page: Page) -> bool {
+    let (outcome, unsettled) = cache.reference_to_no_op(page);
     if let Some(unsettled) = unsettled {
-        settled.clear(unsettled);
+        no_op.clear(unsettled);
     }
     matches!(outcome, ReferenceOutcome::Miss { .. })
 }

@@ -1,10 +1,9 @@
-//! PA-Clock (In, Shin & Kim, LCTES 2007, section 3.2): Clock whose search ends when the
-//! time is up in which it is hidden behind the load.
+//! PA-Clock (In, Shin & Kim, LCTES 2007, section 3.2): Clock whose search ends when it would outlast the
+//! load behind which it is hidden.
 //!
-//! `pa-clock(budget)`: as Clock, but the `budget`-th frame looked at is evicted whatever
-//! its bit says. With a budget of more than all frames it is Clock. How many frames fit
-//! into the time of a load is for the price of the handler to say
-//! ([`crate::cost::Prices::walk_budget`]), not for the policy.
+//! `pa-clock(budget)`: as Clock, but the `budget`-th examined frame is evicted whatever its bit. With a
+//! budget of more than all frames it is Clock. The policy takes the budget as given; the number of frames
+//! that can be examined during a load follows from the prices of the handler.
 
 use std::ops::Range;
 
@@ -16,11 +15,13 @@ use super::{
     ReferenceOutcome, Shape,
 };
 
+/// The name of the policy.
 pub(super) const NAME: &str = "pa-clock";
 
 /// Clock with a budget.
 pub struct PaClock(Clock);
 
+/// The budget in frames.
 fn budget_of(parameters: &[PolicyParameter]) -> Result<u32> {
     let Some(budget) = parameters.first() else {
         return Err(Error::design(
@@ -75,8 +76,8 @@ impl AllSizes for PaClockSizes {
     fn references(
         &mut self,
         block: ReferenceBlock<'_>,
-        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+        report: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
-        self.0.references(block, tell);
+        self.0.references(block, report);
     }
 }

@@ -1,5 +1,5 @@
-//! Tree-PLRU, the approximation of LRU that caches in hardware have: one bit for each node of a
-//! binary tree over the ways, which points away from what was used last.
+//! Tree-PLRU, the approximation of LRU in hardware caches: one bit for each node of a binary tree over the
+//! ways, which points away from the way used last.
 
 use flashpager_base::{Error, Result};
 
@@ -10,15 +10,15 @@ use super::{
     Moment, NEVER, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
 };
 
-/// Ways and, for each set, its tree.
+/// The ways, and a tree for each set.
 pub struct Plru {
     ways: Ways,
-    /// By frame: at the place of way n of a set, the bit of node n of its tree; node 1 is the root.
+    /// The bits of the trees: at the frame of way n of a set, the bit of node n; node 1 is the root.
     points_right: Vec<bool>,
 }
 
 impl Plru {
-    /// Turn the bits above `frame` of the set that begins with the frame `first`.
+    /// Turns the bits above `frame` away from it; `first` is the first frame of its set.
     #[inline]
     fn used(&mut self, first: Frame, frame: Frame) {
         let mut node = self.ways.count() + (frame - first);
@@ -28,20 +28,21 @@ impl Plru {
         }
     }
 
-    /// The frame to which the bits point.
+    /// The frame that the bits point to.
     #[inline]
     fn victim(&self, first: Frame) -> Frame {
-        self.at_the_end(first, |points_right| points_right)
+        self.leaf(first, |points_right| points_right)
     }
 
-    /// The frame used last, away from which they point; one without a page where none was.
+    /// The frame used last, which the bits point away from. It holds no page if none was used.
     #[inline]
     fn newest(&self, first: Frame) -> Frame {
-        self.at_the_end(first, |points_right| !points_right)
+        self.leaf(first, |points_right| !points_right)
     }
 
+    /// The frame at the end of a path from the root.
     #[inline]
-    fn at_the_end(&self, first: Frame, goes_right: impl Fn(bool) -> bool) -> Frame {
+    fn leaf(&self, first: Frame, goes_right: impl Fn(bool) -> bool) -> Frame {
         let mut node = 1;
         while node < self.ways.count() {
             let points_right = self.points_right[(first + node) as usize];
@@ -54,7 +55,7 @@ impl Plru {
 impl Policy for Plru {
     const COUNTS_SPARE_FRAMES: bool = true;
 
-    /// A bit for each node, of which there is one less than ways.
+    /// A bit per node; there is one node less than ways.
     const METADATA: Option<PolicyMetadata> =
         Some(PolicyMetadata { bytes_per_frame: 0.125, fixed_bytes: 0 });
 
@@ -68,7 +69,7 @@ impl Policy for Plru {
                 "plru: no tree stands over {ways} ways; take a power of two, or another policy"
             )));
         }
-        // Ways that no page is left for are never looked at.
+        // Ways for which no page is left are never used.
         let ways = ways.min(shape.pages.max(1).next_power_of_two());
         let frames = shape.sets() as usize * ways as usize;
         Ok(Self { ways: Ways::new(shape, ways), points_right: vec![false; frames] })
@@ -100,7 +101,7 @@ impl NoOpHits for Plru {
     const NESTS: bool = false;
 
     #[inline]
-    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+    fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
         let newest = self.newest(self.ways.first_frame(page));
         let newest = self.ways.page_in(newest);
         (self.reference(page, NEVER), newest)

@@ -1,4 +1,4 @@
-//! Random: evict any page. What a policy gains must be measured against it.
+//! Random: evict any page. It is the baseline that other policies are measured against.
 //!
 //! `random(seed)`, seed < 2³². Frames are numbered from 0, free ones are taken in that
 //! order, and a page takes its victim's frame. In a cache of sets the frames are the ways of a set, and
@@ -17,16 +17,17 @@ use super::{
     Moment, NEVER, Page, Policy, PolicyMetadata, PolicyParameter, ReferenceOutcome, Shape,
 };
 
+/// The state that replaces the seed 0.
 const INSTEAD_OF_0: u32 = 2_463_534_242;
 
-/// Frames and a generator.
+/// The frames, and the random number generator.
 pub struct Random {
     ways: Ways,
     state: u32,
 }
 
 impl Random {
-    /// A frame of the set of `page`.
+    /// A random frame of the set of `page`.
     fn victim(&mut self, page: Page) -> Frame {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 17;
@@ -39,7 +40,7 @@ impl Random {
 impl Policy for Random {
     const SEES_HITS: bool = false;
 
-    /// The generator's state.
+    /// The state of the generator.
     const METADATA: Option<PolicyMetadata> =
         Some(PolicyMetadata { bytes_per_frame: 0.0, fixed_bytes: 4 });
 
@@ -83,7 +84,7 @@ impl NoOpHits for Random {
     const NESTS: bool = false;
 
     #[inline]
-    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+    fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
         let outcome = self.reference(page, NEVER);
         let ReferenceOutcome::Miss { victim, .. } = outcome else { return (outcome, None) };
         (outcome, victim)

@@ -1,9 +1,9 @@
-//! Frames in a ring with one hand, as FIFO and Clock have them.
+//! A ring of frames with one hand, as FIFO and Clock use it.
 
 use super::table::Frame;
 
-/// Frames are taken in index order while some are free; then the hand says who
-/// is replaced.
+/// A ring of frames. Free frames are taken in index order; when none is left, the hand points at the frame
+/// to replace.
 pub(super) struct Ring<T> {
     frames: Vec<T>,
     capacity: usize,
@@ -25,20 +25,20 @@ impl<T: Copy> Ring<T> {
         &self.frames[frame as usize]
     }
 
-    /// What the hand points at; nothing while a frame is free.
+    /// The frame that the hand points at; `None` while a frame is free.
     #[inline]
     pub(super) fn under_hand(&mut self) -> Option<&mut T> {
         if self.frames.len() < self.capacity { None } else { self.frames.get_mut(self.hand) }
     }
 
-    /// Move the hand on by one.
+    /// Moves the hand on by one.
     #[inline]
     pub(super) fn step(&mut self) {
         self.hand = if self.hand + 1 == self.capacity { 0 } else { self.hand + 1 };
     }
 
-    /// Fill a free frame, or replace what the hand points at and step on. Gives
-    /// the frame, and whom it held.
+    /// Fills a free frame, or replaces the one under the hand and moves the hand on. Returns the frame and
+    /// its previous contents.
     #[inline]
     pub(super) fn fill(&mut self, newcomer: T) -> (Frame, Option<T>) {
         if self.frames.len() < self.capacity {

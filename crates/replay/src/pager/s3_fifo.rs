@@ -1,5 +1,5 @@
-//! S3-FIFO (Yang et al., SOSP 2023): most pages are used once, so let them go
-//! through a small queue first.
+//! S3-FIFO (Yang et al., SOSP 2023): most pages are used once, so new pages pass through a small queue
+//! first.
 //!
 //! Pages are in two FIFO queues, *small* and *main*; *ghosts* is a third, of pages
 //! only remembered. With c frames, s = max(1, ⌊c/10⌋) is the share of *small* and
@@ -35,6 +35,7 @@ const SMALL: usize = 0;
 const MAIN: usize = 1;
 const GHOSTS: usize = 2;
 
+/// The largest value of a counter.
 const MOST_COUNTED: u8 = 3;
 
 /// S3-FIFO with its three queues as linked lists.
@@ -47,7 +48,7 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// Empty a frame; gives the walk and the page it held.
+    /// Frees a frame. Returns the walk and the page it held.
     fn evict(&mut self) -> (u32, Page) {
         let mut walk = 0;
         loop {
@@ -80,9 +81,9 @@ impl S3Fifo {
 }
 
 impl Policy for S3Fifo {
-    /// A link and a two-bit counter a frame; a page number for each ghost, 0.9 a
-    /// frame and one for the rounding; both queues' ends, the length of *small*,
-    /// and the place and number of ghosts in their ring.
+    /// A link and a two-bit counter per frame; a page number per ghost, of which there are 0.9 per frame
+    /// and one for the rounding; the ends of both queues; the length of *small*; and the position and
+    /// number of ghosts in their ring.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: INDEX_BYTES as f64 + 0.25 + 0.9 * INDEX_BYTES as f64,
         fixed_bytes: 6 * INDEX_BYTES,

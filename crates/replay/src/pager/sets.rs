@@ -1,7 +1,7 @@
-//! Caches in sets, as hardware has them: page p can only be in set p mod sets.
+//! Caches in sets, as in hardware: page p can only be in set p mod sets.
 //!
-//! Each set is a small cache by itself, so that any policy can act in one ([`PerSet`]). Those
-//! that hardware has are laid out as it does it: a few words a set, side by side.
+//! Each set is a small cache, so any policy can act in it ([`PerSet`]). The policies of hardware caches have
+//! a layout of their own: a few words per set, side by side.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::{
     Shape,
 };
 
-/// A way that holds nothing.
+/// The content of an empty way.
 const NO_PAGE: Page = Page::MAX;
 
 /// A cache of its own for each set.
@@ -77,23 +77,23 @@ impl<P: Policy> Policy for PerSet<P> {
     }
 }
 
-/// LRU (`MOVES`) or FIFO: the pages of a set in the order in which they were used or came, the
+/// LRU, if it `MOVES` pages, or FIFO: the pages of a set in the order of their use or their arrival, the
 /// newest first.
 pub struct InOrder<const MOVES: bool> {
-    /// Set by set.
+    /// The pages, set by set.
     pages: Vec<Page>,
     ways: usize,
     set_mask: Page,
 }
 
-/// What a reference found in its set.
+/// The result of a lookup in a set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SetLookup {
-    /// Its page, and in front: nothing has changed.
+    /// The page is there and was the newest: nothing changed.
     Newest,
-    /// Its page.
+    /// The page is there.
     There,
-    /// No such page; this one went for it.
+    /// The page was not there and replaced this one.
     Gone(Page),
 }
 
@@ -123,7 +123,7 @@ impl<const MOVES: bool> InOrder<MOVES> {
         if place.is_some() && !MOVES {
             return SetLookup::There;
         }
-        // What stands before it goes back by one.
+        // The pages before it move back by one.
         let mut newer = page;
         for known in &mut set[..=place.unwrap_or(self.ways - 1)] {
             std::mem::swap(known, &mut newer);
@@ -167,11 +167,11 @@ impl<const MOVES: bool> NoOpHits for InOrder<MOVES> {
     const NESTS: bool = MOVES;
 
     #[inline]
-    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+    fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
         let newest = self.pages[self.set(page).start];
         let (outcome, unsettled) = match self.take(page) {
             SetLookup::Newest => (ReferenceOutcome::Hit, NO_PAGE),
-            // Of FIFO nothing has changed.
+            // With FIFO a hit changes nothing.
             SetLookup::There => (ReferenceOutcome::Hit, if MOVES { newest } else { NO_PAGE }),
             SetLookup::Gone(victim) => {
                 (ReferenceOutcome::miss(0, None), if MOVES { newest } else { victim })
@@ -181,13 +181,13 @@ impl<const MOVES: bool> NoOpHits for InOrder<MOVES> {
     }
 }
 
-/// Which page lies in which way, where a page stays in the way that it came into. A frame's
-/// number is that of its set, times the ways, and its way.
+/// The contents of ways, for policies in which a page stays in the way it came into. The number of a frame is
+/// that of its set times the ways, plus its way.
 pub(super) struct Ways {
     table: PageTable,
-    /// By frame, the page + 1, as frames start as untouched zeros.
+    /// By frame, the page + 1; 0 for an empty frame.
     pages: Vec<Page>,
-    /// By set, ways that are filled.
+    /// By set, the number of filled ways.
     filled: Vec<u32>,
     ways: u32,
 }
@@ -203,19 +203,19 @@ impl Ways {
         }
     }
 
-    /// How many ways a set has.
+    /// The ways of a set.
     #[inline]
     pub(super) fn count(&self) -> u32 {
         self.ways
     }
 
-    /// The frame in which `page` is.
+    /// The frame of `page`, if it is cached.
     #[inline]
     pub(super) fn frame_of(&self, page: Page) -> Option<Frame> {
         self.table.frame_of(page)
     }
 
-    /// The page in `frame`.
+    /// The page in `frame`, if there is one.
     #[inline]
     pub(super) fn page_in(&self, frame: Frame) -> Option<Page> {
         self.pages[frame as usize].checked_sub(1)
@@ -227,7 +227,7 @@ impl Ways {
         (page & (self.filled.len() as Page - 1)) * self.ways
     }
 
-    /// Put `page` into the next free way of its set, if one is free.
+    /// Puts `page` into the next free way of its set, if one is free.
     #[inline]
     pub(super) fn take_free(&mut self, page: Page) -> Option<Frame> {
         let first = self.first_frame(page);
@@ -241,7 +241,7 @@ impl Ways {
         Some(frame)
     }
 
-    /// Put `page` into `frame`. Gives the page that was there.
+    /// Puts `page` into `frame`. Returns the page that was there.
     #[inline]
     pub(super) fn replace(&mut self, frame: Frame, page: Page) -> Option<Page> {
         let before = std::mem::replace(&mut self.pages[frame as usize], page + 1);

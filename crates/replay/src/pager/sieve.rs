@@ -1,5 +1,4 @@
-//! SIEVE (Zhang et al., NSDI 2024): FIFO whose hand spares visited pages where
-//! they stand.
+//! SIEVE (Zhang et al., NSDI 2024): FIFO whose hand spares visited pages and leaves them in place.
 //!
 //! Pages stand in order of arrival. A hit marks its page visited. A page comes in
 //! as the newest and not visited. On a fault with no free frame the hand looks at
@@ -20,6 +19,7 @@ use super::{
     ReferenceOutcome, Shape,
 };
 
+/// The absence of a frame.
 const NONE: Frame = Frame::MAX;
 
 /// SIEVE with frames linked from old to new.
@@ -29,7 +29,7 @@ pub struct Sieve {
     capacity: usize,
     oldest: Frame,
     newest: Frame,
-    /// The frame before the hand; [`NONE`] when the hand is at the oldest.
+    /// The frame before the hand; [`NONE`] if the hand is at the oldest.
     behind: Frame,
 }
 
@@ -41,7 +41,7 @@ struct SieveFrame {
 }
 
 impl Sieve {
-    /// Take the victim out of the order; gives its frame, which still holds it, and the walk.
+    /// Takes the victim out of the order. Returns its frame, which still holds it, and the walk.
     fn evict(&mut self) -> (Frame, u32) {
         let mut walk = 0;
         loop {
@@ -71,7 +71,7 @@ impl Sieve {
 }
 
 impl Policy for Sieve {
-    /// A link and a bit a frame; the oldest, the newest and the one behind the hand.
+    /// A link and a bit per frame; the oldest frame, the newest, and the one before the hand.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 3 * INDEX_BYTES,

@@ -1,4 +1,4 @@
-//! One policy in caches of several sizes at once, over one sequence of references.
+//! One policy in caches of several sizes, over one sequence of references.
 
 use std::ops::Range;
 
@@ -7,43 +7,43 @@ use flashpager_base::Result;
 use super::table::Frame;
 use super::{Moment, NEVER, Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
-/// Pages `first` to `last`, referenced one after another.
+/// The references to the pages from `first` to `last`, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageSpan {
-    /// The first.
+    /// The first page.
     pub first: Page,
-    /// The last, not before the first.
+    /// The last page, not before the first.
     pub last: Page,
 }
 
-/// Some references, in order.
+/// A block of references, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct ReferenceBlock<'a> {
-    /// Collapsed; for caches that take no spans.
+    /// The pages, collapsed; for caches that take no spans.
     pub pages: &'a [Page],
-    /// The next use of each of them, for a policy that asks for it.
+    /// The next use of each page, for policies that need it.
     pub next_uses: &'a [Moment],
-    /// Not collapsed; for caches that [take them](AllSizes::TAKES_SPANS).
+    /// The spans, not collapsed; for caches that [take them](AllSizes::TAKES_SPANS).
     pub spans: &'a [PageSpan],
 }
 
 /// Caches of one policy that differ only in size, all empty at first.
 pub trait AllSizes: Sized {
-    /// Whether a page in a cache is in every larger one, too (Mattson et al.
-    /// 1970): then the caches that miss are always the smallest ones.
+    /// Whether a page in a cache is in every larger one, too (Mattson et al. 1970). Then the caches that
+    /// miss are always the smallest ones.
     const INCLUSION: bool = false;
 
-    /// Whether it takes spans, or pages one by one.
+    /// Whether it takes spans; else pages one by one.
     const TAKES_SPANS: bool = false;
 
-    /// Bytes that so many sizes take for each page of the image.
+    /// Bytes of `sizes` sizes for each page of the image.
     fn bytes_per_page(sizes: usize) -> usize;
 
-    /// Empty caches of `frames` frames each, ascending, none twice, at least 1, with sets of `ways`
-    /// frames where that is said, as [`Shape::ways`]; every page is below `pages`.
+    /// Creates empty caches. `frames` are their sizes, ascending and distinct, each at least 1; `ways` are
+    /// the frames of a set, as in [`Shape::ways`]; every page is below `pages`.
     ///
     /// # Errors
-    /// Parameters that do not fit one of the sizes.
+    /// If a parameter does not suit one of the sizes.
     fn new(
         frames: &[u32],
         ways: Option<u32>,
@@ -51,21 +51,23 @@ pub trait AllSizes: Sized {
         parameters: &[PolicyParameter],
     ) -> Result<Self>;
 
-    /// Take references, as [`Policy::reference`] does one by one. `tell` is called with a page,
-    /// the indices of sizes and what became of it there, unless that is a hit; for each
-    /// reference with each size at most once and for each size in order, with inclusion all at
-    /// once and from size 0 on. A miss need not tell its victim.
+    /// Takes references, as [`Policy::reference`] does one by one.
+    ///
+    /// Calls `report` with a page, a range of size indices and the outcome there, unless that is a hit.
+    /// Each reference is reported at most once for each size, and each size sees its references in
+    /// order. With inclusion there is one call per reference, whose range begins at 0. A miss may leave
+    /// out its victim.
     fn references(
         &mut self,
         block: ReferenceBlock<'_>,
-        tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+        report: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     );
 }
 
-/// Sizes that have a bit each in a mask.
+/// The number of sizes that have a bit in one mask.
 pub(super) const MASK_SIZES: usize = u64::BITS as usize;
 
-/// Each size by itself: right for every policy.
+/// A policy object per size, which suits every policy.
 pub struct PerSize<P>(Vec<P>);
 
 impl<P: Policy> AllSizes for PerSize<P> {
@@ -86,14 +88,14 @@ impl<P: Policy> AllSizes for PerSize<P> {
     fn references(
         &mut self,
         ReferenceBlock { pages, next_uses, .. }: ReferenceBlock<'_>,
-        mut tell: impl FnMut(Page, Range<usize>, ReferenceOutcome),
+        mut report: impl FnMut(Page, Range<usize>, ReferenceOutcome),
     ) {
         for (index, &page) in pages.iter().enumerate() {
             let next_use = if P::NEEDS_NEXT_USE { next_uses[index] } else { NEVER };
             for (size, policy) in self.0.iter_mut().enumerate() {
                 match policy.reference(page, next_use) {
                     ReferenceOutcome::Hit => {}
-                    outcome => tell(page, size..size + 1, outcome),
+                    outcome => report(page, size..size + 1, outcome),
                 }
             }
         }

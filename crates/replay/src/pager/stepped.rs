@@ -1,15 +1,13 @@
-//! A policy at work outside of a replay, as who pages the memory of a running program
-//! needs it.
+//! A policy outside of a replay, for a pager of a running program.
 
 use flashpager_base::{Error, Result};
 
 use super::{NEVER, Page, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome, Shape};
 
-/// A cache of frames under a policy whose name is only known at run time, one reference
-/// at a time.
+/// A cache of frames under a policy that is chosen by name at run time, driven one reference at a time.
 ///
-/// As in a replay, references to one page that follow each other are one reference. The
-/// memory it takes grows with the number of pages, 4 bytes each as they are used.
+/// As in a replay, consecutive references to one page are one reference. Memory grows by 4 bytes for each
+/// page that is used.
 pub struct Pager {
     cache: Box<dyn ErasedPolicy>,
     pages: u32,
@@ -20,9 +18,9 @@ pub struct Pager {
 /// [`Policy`] without its type.
 trait ErasedPolicy: Send + Sync {
     fn take(&mut self, page: Page) -> ReferenceOutcome;
-    fn soil(&mut self, page: Page);
-    fn clean(&mut self, page: Page);
-    fn knows(&self, page: Page) -> bool;
+    fn mark_dirty(&mut self, page: Page);
+    fn mark_clean(&mut self, page: Page);
+    fn hits(&self, page: Page) -> bool;
 }
 
 impl<P: Policy> ErasedPolicy for P {
@@ -30,19 +28,20 @@ impl<P: Policy> ErasedPolicy for P {
         self.reference(page, NEVER)
     }
 
-    fn soil(&mut self, page: Page) {
+    fn mark_dirty(&mut self, page: Page) {
         self.written(page);
     }
 
-    fn clean(&mut self, page: Page) {
+    fn mark_clean(&mut self, page: Page) {
         self.cleaned(page);
     }
 
-    fn knows(&self, page: Page) -> bool {
+    fn hits(&self, page: Page) -> bool {
         self.would_hit(page)
     }
 }
 
+/// Boxes a policy, whose type is lost.
 struct BoxPolicy;
 
 impl PolicyVisitor for BoxPolicy {
@@ -54,10 +53,11 @@ impl PolicyVisitor for BoxPolicy {
 }
 
 impl Pager {
-    /// An empty cache of `shape.frames` frames for the pages below `shape.pages`.
+    /// Creates an empty cache of `shape.frames` frames for the pages below `shape.pages`.
     ///
     /// # Errors
-    /// No frames, parameters that do not fit them, and MIN, which needs the future.
+    /// If there are no frames, a parameter does not suit them, or the policy is MIN, which needs the
+    /// future.
     pub fn new(policy: &PolicySpec, shape: Shape) -> Result<Self> {
         if policy.needs_next_use() {
             return Err(Error::design(format!(
@@ -71,11 +71,11 @@ impl Pager {
         Ok(Self { cache: policy.visit(shape, BoxPolicy)?, pages: shape.pages, last: None })
     }
 
-    /// Take a reference to `page`. On a miss with no free frame the outcome names the
-    /// page whose frame it got, which is in no frame from now on.
+    /// Takes a reference to `page`. On a miss without a free frame, the outcome names the page whose frame
+    /// it got, which is cached no longer.
     ///
     /// # Errors
-    /// A page at or beyond `shape.pages`; nothing has changed then.
+    /// If the page is not below `shape.pages`. Nothing changes then.
     pub fn reference(&mut self, page: Page) -> Result<ReferenceOutcome> {
         if page >= self.pages {
             return Err(Error::design(format!(
@@ -89,24 +89,24 @@ impl Pager {
         Ok(self.cache.take(page))
     }
 
-    /// `page` was written to and is dirty until it is cleaned or evicted. Call it after
-    /// the reference. Nothing happens where `page` is in no frame.
+    /// Marks `page` as dirty until it is cleaned or evicted. Call it after the reference. A page in no frame
+    /// is ignored.
     pub fn written(&mut self, page: Page) {
         if page < self.pages {
-            self.cache.soil(page);
+            self.cache.mark_dirty(page);
         }
     }
 
-    /// `page` was written back and is clean. Nothing happens where `page` is in no frame.
+    /// Marks `page` as clean after it was written back. A page in no frame is ignored.
     pub fn cleaned(&mut self, page: Page) {
         if page < self.pages {
-            self.cache.clean(page);
+            self.cache.mark_clean(page);
         }
     }
 
-    /// Whether `page` is in a frame and a reference to it may pass unseen: neither marked
-    /// invalid nor without its reference bit.
+    /// Returns whether a reference to `page` may pass unnoticed: the page is in a frame, not marked invalid,
+    /// and has its reference bit set.
     pub fn would_hit(&self, page: Page) -> bool {
-        page < self.pages && self.cache.knows(page)
+        page < self.pages && self.cache.hits(page)
     }
 }

@@ -1,14 +1,14 @@
-//! Which page lies in which frame.
+//! The frames of pages.
 
 use super::{Page, Shape};
 
 /// A frame's number, from 0.
 pub(super) type Frame = u32;
 
-/// Page → frame, by direct index. Pages are dense and the table starts as
-/// untouched zeros, so only the touched parts of it take memory.
+/// A table from pages to frames, by direct index. Pages are dense and the table starts as untouched zeros,
+/// so only its touched parts take memory.
 pub(super) struct PageTable {
-    /// Frame + 1, or 0 for a page in no frame.
+    /// By page, its frame + 1; 0 for a page in no frame.
     entries: Vec<Frame>,
 }
 

@@ -1,5 +1,5 @@
-//! 2Q, the full version (Johnson & Shasha, VLDB 1994): a page must be missed twice
-//! within memory to be kept by recency.
+//! 2Q, the full version (Johnson & Shasha, VLDB 1994): a page is kept by recency only after a second miss
+//! while it is remembered.
 //!
 //! Three lists: *A1in* in order of arrival, *Am* by time of use, both of pages in
 //! frames, and *A1out* of ghosts in order of arrival there. With c frames, Kin =
@@ -40,7 +40,7 @@ pub struct TwoQ {
 }
 
 impl TwoQ {
-    /// Gives the page whose frame it is, if none was free.
+    /// Reclaims a frame. Returns the page that held it, if none was free.
     fn reclaim(&mut self) -> Option<Page> {
         let [arrivals, kept] = [A1_IN, AM].map(|list| self.lists.len(list));
         if arrivals + kept < self.capacity {
@@ -64,9 +64,9 @@ impl TwoQ {
 }
 
 impl Policy for TwoQ {
-    /// Two links and a bit a frame; a page number for each ghost, half as many as
-    /// frames; the ends of *A1in* and *Am*, the length of *A1in*, and the place and
-    /// number of ghosts in their ring.
+    /// Two links and a bit per frame; a page number per ghost, of which there are half as many as frames;
+    /// the ends of *A1in* and *Am*; the length of *A1in*; and the position and number of ghosts in their
+    /// ring.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.5 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 5 * INDEX_BYTES,

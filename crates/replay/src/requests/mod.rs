@@ -1,13 +1,11 @@
-//! Block requests, counted so that every register behind the caches can be told
-//! what it did.
+//! Block requests, counted so that the counts of every register behind the caches follow from them.
 //!
-//! After a request the register holds that block's flash page, and its next
-//! column is the block's end, whatever came before. So what it does at a request
-//! depends on that block and the block before alone, and counting pairs by what
-//! matters of them gives the counts of every register model and flash page size
-//! exactly: where the later block lies, whether it lies before or behind the
-//! earlier one, how far, and in which of the flash page sizes both share a page.
-//! Only two buffers and a prefetch buffer remember more; they are followed one by one.
+//! After a request the register holds that block's flash page, and its next column is the block's end,
+//! whatever came before. So its action at a request depends only on that block and the block before.
+//! Pairs of requests are therefore counted by the properties that matter: the later block, whether it lies
+//! before or after the earlier one, the distance, and the flash page sizes with which both share a page.
+//! These counts give the counts of every register model and flash page size exactly. Only two buffers and
+//! a prefetch buffer remember more; each request is made to those ([`TrackedRegister`]).
 
 mod pairs;
 mod tracked;
@@ -23,10 +21,10 @@ use crate::register::{Register, RegisterDesign};
 use pairs::RequestPairs;
 use tracked::TrackedRegister;
 
-/// Most memory for the counts of one view.
+/// The most memory for the counts of one [`RequestPairs`], in bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Before the first request.
+/// The block before the first request.
 const NO_BLOCK: Page = Page::MAX;
 
 /// The requests of caches that differ only in size.
@@ -40,7 +38,7 @@ pub(super) struct Requests {
     tracked: Vec<(RegisterDesign, Vec<TrackedRegister>)>,
 }
 
-/// What does not depend on the register.
+/// Counts that do not depend on the register.
 #[derive(Clone, Copy, Default)]
 struct PagerCounts {
     misses: u64,
@@ -52,17 +50,18 @@ struct PagerCounts {
     max_walk: u32,
 }
 
-/// The last block each size asked for.
+/// The last block that each size requested.
 enum LastBlocks {
+    /// One block for each size.
     OfEach(Vec<Page>),
-    /// Where always the smallest sizes miss, neighbours mostly asked for the same
-    /// block last: (sizes up to here, block), the smallest sizes at the end.
+    /// Under inclusion, neighbouring sizes mostly requested the same block last: (end of a range of
+    /// sizes, block), with the smallest sizes at the end of the list.
     Shared(Vec<(usize, Page)>),
 }
 
 impl Requests {
-    /// No requests yet, at `sizes` sizes. `inclusion` promises that always the
-    /// smallest sizes miss, and with walk 0.
+    /// Starts with no requests, at `sizes` sizes. `inclusion` promises that the smallest sizes are the
+    /// ones that miss, with a walk of 0.
     pub(super) fn new(
         block_bytes: u32,
         pages: u32,
@@ -92,12 +91,12 @@ impl Requests {
         Ok(Self { block_bytes, pagers, last, pairs, tracked })
     }
 
-    /// How many sizes there are.
+    /// The number of sizes.
     pub(super) fn sizes(&self) -> usize {
         self.pagers.len()
     }
 
-    /// What became of a reference to `block` in `sizes`, if it was no hit.
+    /// Counts the outcome of a reference to `block` in `sizes`.
     #[inline]
     pub(super) fn add(&mut self, sizes: Range<usize>, block: Page, outcome: ReferenceOutcome) {
         match outcome {
@@ -116,7 +115,7 @@ impl Requests {
         }
     }
 
-    /// `block` is missing in `sizes`.
+    /// Counts a miss of `block` in `sizes`.
     #[inline]
     fn miss(&mut self, sizes: Range<usize>, block: Page, search: VictimSearch) {
         for (_, at_sizes) in &mut self.tracked {
@@ -139,7 +138,7 @@ impl Requests {
                 }
             }
             LastBlocks::Shared(last) => {
-                // Counted as a difference; summed up in the end.
+                // Counted as a difference, which is summed up in `finish`.
                 self.pagers[sizes.end - 1].misses += 1;
                 let mut start = 0;
                 while let Some(&(end, before)) = last.last() {
@@ -161,8 +160,10 @@ impl Requests {
         }
     }
 
-    /// Whether the counts have grown beyond what memory should hold; then they
-    /// are no longer right.
+    /// Checks the memory of the counts.
+    ///
+    /// # Errors
+    /// If they take too much; then they are no longer right.
     pub(super) fn check_memory(&self) -> Result<()> {
         if self.pairs.iter().any(|pairs| pairs.is_full) {
             return Err(Error::design(format!(
@@ -176,8 +177,8 @@ impl Requests {
         Ok(())
     }
 
-    /// The counts of every size, which had `references` each, with every one of
-    /// `registers`, which are those given to [`Requests::new`].
+    /// The counts of every size with each of `registers`, which are those given to [`Requests::new`].
+    /// `references` are those of each size.
     pub(super) fn finish(
         mut self,
         references: &[u64],
@@ -214,13 +215,13 @@ impl Requests {
         let unit = unit_bytes(register, self.block_bytes);
         let mut counts = common.clone();
         if let Some((_, at_sizes)) = self.tracked.iter().find(|(design, _)| design == register) {
-            at_sizes[size].tell(&mut counts);
+            at_sizes[size].write_to(&mut counts);
             return counts;
         }
         for pairs in &self.pairs {
             let Some(page) = pairs.page_index(register.flash_page_bytes) else { continue };
             if pairs.unit_bytes == unit {
-                pairs.tell(size, page, register.model, &mut counts);
+                pairs.write_to(size, page, register.model, &mut counts);
             }
             if pairs.unit_bytes == self.block_bytes {
                 counts.distance_histogram = pairs.distances(size, page);
@@ -230,8 +231,8 @@ impl Requests {
     }
 }
 
-/// What is to be counted for `registers`: sizes of units fetched whole, and of
-/// flash pages, both ascending. Nothing is for registers that are followed.
+/// The sizes to count for `registers`: those of units fetched whole, and of flash pages, both ascending.
+/// Tracked registers need none.
 fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
     let counted = || registers.iter().filter(|register| !register.is_tracked());
     let units: BTreeSet<u32> =
@@ -240,8 +241,8 @@ fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>,
     (units.into_iter().collect(), pages.into_iter().collect())
 }
 
-/// Most memory that [`Requests`] take for `touched` different blocks, with their
-/// counts once finished; walks apart.
+/// The most memory that [`Requests`] take for `touched` distinct blocks, with the finished counts, in bytes.
+/// The counts by search are not included.
 pub(super) fn requests_bytes(
     block_bytes: u32,
     touched: u64,
@@ -252,12 +253,12 @@ pub(super) fn requests_bytes(
     let classes = flash_pages.len() as u64;
     let largest = u64::from(flash_pages.last().copied().unwrap_or(block_bytes));
     let of_unit = |unit: u32| {
-        // Counts grow as a vector does.
+        // Counts grow as a vector does, to at most twice their size.
         let by_unit = (8 + 2 * 8 * (2 * classes + 1) * sizes).saturating_mul(touched + 1);
         let places = largest.div_ceil(u64::from(unit.max(1)));
         by_unit.min(2 * MAX_BYTES) + 16 * classes * sizes * places
     };
-    // Followed registers count loads by flash page, distances and classes.
+    // Tracked registers count loads by flash page, distances and classes.
     let tracked = registers.iter().filter(|register| register.is_tracked()).count();
     let tracked = (64 * sizes * tracked as u64).saturating_mul(touched + 1);
     let finished = sizes * registers.len() as u64 * 16;
@@ -266,7 +267,7 @@ pub(super) fn requests_bytes(
     )
 }
 
-/// What is fetched whole: the block, or the codeword around it.
+/// Bytes fetched whole: a block, or the codeword around it.
 fn unit_bytes(register: &RegisterDesign, block_bytes: u32) -> u32 {
     register.codeword_bytes.unwrap_or(1).max(block_bytes)
 }

@@ -1,4 +1,4 @@
-//! Pairs of requests, counted by what matters of them to a register.
+//! Pairs of requests, counted by the properties that matter to a register.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,60 +12,57 @@ use crate::pager::{Page, VictimSearch};
 use crate::register::RegisterModel;
 use crate::{Counts, FaultClass};
 
-/// Pairs of units asked for one after another.
+/// Counts of pairs of consecutively requested units.
 ///
-/// A pair is of class c when both units share a flash page of the c-th size and
-/// all larger ones, but of no smaller one; the last class shares none. Its kind
-/// is twice the class, one more when the later unit lies behind the earlier one.
+/// A pair has class c if both units share a flash page of the c-th size and of all larger sizes, but of no
+/// smaller one; pairs of the last class share none. Its kind is twice the class, plus one if the later unit
+/// lies after the earlier one.
 pub struct RequestPairs {
     /// Bytes of a unit.
     pub unit_bytes: u32,
-    /// From blocks to units.
+    /// The shift from block numbers to unit numbers.
     shift: u32,
     sizes: usize,
-    /// Flash page sizes as powers of two of units, ascending.
+    /// Binary logarithms of the flash page sizes in units, ascending.
     page_shifts: Vec<u32>,
-    /// By the position of the highest bit in which two units differ, from 1.
+    /// The class by the position, from 1, of the highest bit in which two units differ.
     class_of_bit: [u8; 33],
-    /// Unit → slot + 1.
+    /// By unit, its slot + 1.
     slots: Vec<u32>,
-    /// Slot → unit.
+    /// By slot, its unit.
     units: Vec<u32>,
-    /// By slot, kind and size.
+    /// Counts by slot, kind and size.
     by_unit: Vec<u64>,
-    /// By class, distance in units and size.
+    /// Counts by class, distance in units, and size.
     by_distance: Vec<u64>,
-    /// By size, requests after a search: those of `by_unit` once more.
+    /// By size, the requests among `by_unit` that followed a search.
     searched: Vec<FxHashMap<SearchedPair, u64>>,
     inclusion: bool,
-    /// Whether [`MAX_BYTES`] were not enough.
+    /// Whether the counts would exceed [`MAX_BYTES`].
     pub is_full: bool,
 }
 
-/// Requests that cost the same with every register, packed to be hashed fast:
-/// the search, and kind, column in the largest flash page and distance, in order,
-/// of units. The last two are below [`MAX_UNITS`].
+/// Requests that cost the same with every register, packed to be hashed fast: the search, and in `request`
+/// the kind, the column in the largest flash page and the distance. The last two are in units, below
+/// [`MAX_UNITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct SearchedPair {
     search: VictimSearch,
     request: u64,
 }
 
-/// Most units in a flash page, which are of a byte at least.
+/// The most units in a flash page: units of one byte.
 const MAX_UNITS: u64 = MAX_FLASH_PAGE_BYTES as u64;
 
 impl SearchedPair {
-    /// Nothing counted yet.
-    ///
-    /// # Errors
-    /// More than memory can count.
+    /// Packs a request.
     #[inline]
     pub fn new(search: VictimSearch, kind: usize, column: u32, distance: u32) -> Self {
         let request = (kind as u64 * MAX_UNITS + u64::from(column)) * MAX_UNITS;
         Self { search, request: request + u64::from(distance) }
     }
 
-    /// Kind, column and distance.
+    /// Unpacks kind, column and distance.
     fn unpacked(self) -> (usize, u32, u32) {
         let place = self.request / MAX_UNITS;
         let (kind, column) = (place / MAX_UNITS, place % MAX_UNITS);
@@ -74,10 +71,10 @@ impl SearchedPair {
 }
 
 impl RequestPairs {
-    /// Nothing counted yet.
+    /// Starts with no pairs.
     ///
     /// # Errors
-    /// More than memory can count.
+    /// If the counts by distance would take too much memory.
     pub fn new(
         block_bytes: u32,
         unit_bytes: u32,
@@ -86,7 +83,7 @@ impl RequestPairs {
         sizes: usize,
         inclusion: bool,
     ) -> Result<Self> {
-        // Smaller flash pages than the unit belong to other registers.
+        // Flash pages smaller than the unit belong to other registers.
         let page_shifts: Vec<u32> = flash_pages
             .iter()
             .filter(|page| **page >= unit_bytes)
@@ -130,7 +127,7 @@ impl RequestPairs {
         self.page_shifts.last().map_or(1, |page| 1 << page)
     }
 
-    /// Count a request of `block` after one of `before`, by the caches of `sizes`.
+    /// Counts a request of `block` after one of `before`, by the caches of `sizes`.
     #[inline]
     pub fn add(&mut self, sizes: Range<usize>, before: Page, block: Page, search: VictimSearch) {
         let (unit, previous) = (block >> self.shift, before >> self.shift);
@@ -181,7 +178,7 @@ impl RequestPairs {
         slot
     }
 
-    /// From differences between neighbouring sizes to counts.
+    /// Turns differences between neighbouring sizes into counts.
     pub fn sum_differences(&mut self) {
         for counts in [&mut self.by_unit, &mut self.by_distance] {
             for counts in counts.chunks_exact_mut(self.sizes) {
@@ -194,13 +191,13 @@ impl RequestPairs {
         }
     }
 
-    /// Which of the flash page sizes this is.
+    /// The index of a flash page size.
     pub fn page_index(&self, flash_page_bytes: u32) -> Option<usize> {
         let units = flash_page_bytes / self.unit_bytes;
         self.page_shifts.iter().position(|shift| 1u32 << shift == units)
     }
 
-    /// (distance, how often), ascending, of requests in one flash page of that size.
+    /// Pairs of (distance, count), ascending, of requests within one flash page of that size.
     pub fn distances(&self, size: usize, page: usize) -> Vec<(i32, u64)> {
         let reach = self.reach();
         let units = 1 << self.page_shifts[page];
@@ -216,13 +213,12 @@ impl RequestPairs {
             .collect()
     }
 
-    /// Add to `counts` what a register does that holds flash pages of the
-    /// `page`-th size.
-    pub fn tell(&self, size: usize, page: usize, model: RegisterModel, counts: &mut Counts) {
+    /// Adds to `counts` the actions of a register that holds flash pages of the `page`-th size.
+    pub fn write_to(&self, size: usize, page: usize, model: RegisterModel, counts: &mut Counts) {
         let units = 1u32 << self.page_shifts[page];
         let random = model == RegisterModel::RandomColumn;
         let mut loads_of: FxHashMap<u32, u64> = FxHashMap::default();
-        // By column: other page, backward; by distance: forward.
+        // `other` and `backward` are by column, `forward` by distance.
         let mut other = vec![0u64; units as usize];
         let mut backward = vec![0u64; units as usize];
         let mut forward = vec![0u64; units as usize];
@@ -292,8 +288,8 @@ impl RequestPairs {
         counts.loads_by_flash_page.sort_unstable();
     }
 
-    /// What one request costs. `place` is the column in the flash page, for
-    /// [`PairCase::Forward`] the distance, both in units.
+    /// The class of a fault. `place` is the column in the flash page, or for [`PairCase::Forward`] the
+    /// distance, both in units.
     fn class(
         &self,
         model: RegisterModel,
@@ -311,13 +307,14 @@ impl RequestPairs {
             (RandomColumn, PairCase::OtherPage) => (true, false, 0),
             (RandomColumn, PairCase::Backward) => (false, true, 0),
             (RandomColumn, PairCase::Forward) => (false, place != 1, 0),
-            // Followed one by one.
+            // These registers are tracked request by request.
             (DoubleBuffer | DoubleBufferPrefetch, _) => (false, false, 0),
         };
         FaultClass { load, column_change, bytes_fetched: (skipped + 1) * self.unit_bytes, search }
     }
 }
 
+/// The position of the later request of a pair, as in [`RegisterCase`](crate::register::RegisterCase).
 #[derive(Clone, Copy)]
 enum PairCase {
     OtherPage,

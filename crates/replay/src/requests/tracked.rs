@@ -1,4 +1,4 @@
-//! Registers whose every request is made, because they remember more than the last one.
+//! Registers that remember more than the last request, so that each request is made to them.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use crate::pager::VictimSearch;
 use crate::register::Register;
 use crate::{Counts, FaultClass};
 
-/// A register whose every request is made.
+/// A register to which each request is made, with its counts.
 #[derive(Clone)]
 pub struct TrackedRegister {
     register: Register,
@@ -17,7 +17,7 @@ pub struct TrackedRegister {
 }
 
 impl TrackedRegister {
-    /// With nothing requested yet.
+    /// Starts with no requests.
     pub fn new(register: Register) -> Self {
         Self {
             register,
@@ -28,7 +28,7 @@ impl TrackedRegister {
         }
     }
 
-    /// Make a request.
+    /// Makes a request.
     pub fn request(&mut self, offset: u32, search: VictimSearch) {
         let access = self.register.request(offset);
         self.sums.add_access(&access);
@@ -45,8 +45,8 @@ impl TrackedRegister {
         }
     }
 
-    /// Put what was counted into `counts`.
-    pub fn tell(&self, counts: &mut Counts) {
+    /// Writes the counts of this register into `counts`.
+    pub fn write_to(&self, counts: &mut Counts) {
         fn sorted<K: Copy + Ord>(counts: &FxHashMap<K, u64>) -> Vec<(K, u64)> {
             let mut all: Vec<(K, u64)> = counts.iter().map(|(key, count)| (*key, *count)).collect();
             all.sort_unstable();

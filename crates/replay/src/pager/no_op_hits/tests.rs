@@ -1,4 +1,4 @@
-//! Spans against their pages one by one, and a policy that tells less than it must.
+//! Spans compared with their pages one by one, and a policy that reports less than it must.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,10 +10,10 @@ use super::super::sets::InOrder;
 use super::super::{Moment, NEVER, PolicyMetadata};
 use super::*;
 
-/// Missing pages, of each size in order.
+/// The missing pages of each size, in order.
 type Misses = Vec<Vec<Page>>;
 
-/// Caches of as many ways and the spans that they take.
+/// Caches with the same number of ways, and the spans that they take.
 #[derive(Clone, Debug)]
 struct SpanCase {
     ways: u32,
@@ -23,7 +23,7 @@ struct SpanCase {
     block: usize,
 }
 
-/// Some spans again and again, short ones and such that are longer than a cache.
+/// A few spans repeated many times, some of them longer than a cache.
 fn cases() -> impl Strategy<Value = SpanCase> {
     let length = prop_oneof![8 => 0..6u32, 3 => 0..70u32, 1 => 0..400u32];
     let span =
@@ -41,7 +41,7 @@ impl SpanCase {
         self.sets.iter().map(|sets| sets * self.ways).collect()
     }
 
-    /// Through all sizes at once.
+    /// The misses of all sizes together, by spans.
     fn by_spans<P: NoOpHits>(&self, parameters: &[PolicyParameter]) -> Misses {
         let mut misses = vec![Vec::new(); self.sets.len()];
         let caches =
@@ -57,7 +57,7 @@ impl SpanCase {
         misses
     }
 
-    /// Size by size, page by page.
+    /// The misses size by size, page by page.
     fn by_pages<P: Policy>(&self, parameters: &[PolicyParameter]) -> Misses {
         let of_size = |frames: u32| {
             let shape = Shape { frames, pages: self.pages, ways: Some(self.ways) };
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// A policy that does not say which page is no longer settled.
+/// A policy that does not report which page is no longer no-op.
 struct Forgets<P>(P);
 
 impl<P: Policy> Policy for Forgets<P> {
@@ -113,8 +113,8 @@ impl<P: Policy> Policy for Forgets<P> {
 impl<P: NoOpHits> NoOpHits for Forgets<P> {
     const NESTS: bool = P::NESTS;
 
-    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
-        (self.0.reference_settling(page).0, None)
+    fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+        (self.0.reference_to_no_op(page).0, None)
     }
 }
 
@@ -142,12 +142,12 @@ impl Policy for Nests {
 impl NoOpHits for Nests {
     const NESTS: bool = true;
 
-    fn reference_settling(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
-        self.0.reference_settling(page)
+    fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>) {
+        self.0.reference_to_no_op(page)
     }
 }
 
-/// What the property above would find.
+/// The property above would find wrong policies.
 #[test]
 fn wrong_policies_are_found() {
     let two_in_turns = |ways: u32, sets: &[u32], firsts: &[u32]| SpanCase {
@@ -169,7 +169,7 @@ fn wrong_policies_are_found() {
     thrashed.agrees::<InOrder<true>>(&[]);
     thrashed.agrees::<InOrder<false>>(&[]);
 
-    // With 64 sets 0 goes before it comes again, with 128 it does not come in anew.
+    // With 64 sets page 0 leaves before it comes again; with 128 it is still there and does not come in anew.
     let anomaly = two_in_turns(2, &[64, 128], &[0, 64, 128, 0, 256, 0, 384, 0]);
     assert_ne!(anomaly.by_spans::<Nests>(&[]), anomaly.by_pages::<Nests>(&[]));
     anomaly.agrees::<InOrder<false>>(&[]);

@@ -1,4 +1,4 @@
-//! The next uses of pages, through which the page used last of all falls.
+//! The next uses of pages in the order of MIN's stack, through which new entries fall.
 
 use pulp::NullaryFnOnce;
 
@@ -11,25 +11,25 @@ use crate::pager::{Moment, NEVER};
 /// The most lanes of a row.
 const MOST_LANES: usize = 16;
 
-/// Next uses in the order of MIN's stack. A place that is free holds [`NEVER`], as does a page
-/// that will not be used again: no cache is ever asked for it.
+/// Next uses in the order of MIN's stack. A free place holds [`NEVER`], and so does a page that is not used
+/// again, because no reference will look for it.
 pub struct NextUses {
     processor: VectorUnit,
     entries: Vec<Moment>,
-    /// Most entries, in whole rows.
+    /// The most entries, in whole rows.
     room: usize,
 }
 
 impl NextUses {
-    /// For depths below `deepest`.
+    /// Creates an empty list for depths below `deepest`.
     pub fn new(deepest: usize, processor: VectorUnit) -> Self {
         let room = deepest.max(1).next_multiple_of(MOST_LANES);
         Self { processor, entries: vec![NEVER; MOST_LANES], room }
     }
 
-    /// For each of `wanted`, which is now, take the page used then out, and let the one
-    /// used at the moment beside it in `falling` fall to the place that becomes free. Writes
-    /// the depths of those taken out; [`NOT_FOUND`] for one that is too deep, or not here.
+    /// For each moment in `wanted`, which is now, takes out the page used then, and lets the page whose next
+    /// use is beside it in `falling` fall to the place that becomes free. Writes the depths of the pages
+    /// taken out; [`NOT_FOUND`] for one that is too deep or absent.
     pub fn sink(&mut self, wanted: &[Moment], falling: &[Moment], depths: &mut Vec<u32>) {
         depths.clear();
         depths.resize(wanted.len(), NOT_FOUND);
@@ -49,7 +49,7 @@ impl NextUses {
     }
 }
 
-/// A block of what [`NextUses::sink`] does, with the first row in a register.
+/// A pass of [`NextUses::sink`] over a block, with the first row in a register.
 struct SinkPass<'a, R> {
     row: R,
     entries: &'a mut Vec<Moment>,

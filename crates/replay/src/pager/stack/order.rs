@@ -1,4 +1,4 @@
-//! Pages in order of their last use, searched and moved a row at a time.
+//! Pages in the order of their last use, searched and moved a row at a time.
 
 use pulp::NullaryFnOnce;
 
@@ -8,35 +8,39 @@ use super::rows::{Avx2Of16, Avx2Of32, Avx512Of16, Avx512Of32};
 use super::rows::{OrderRow, Plain16, Plain32, VectorUnit};
 use crate::pager::Page;
 
-/// Entries kept in order; pages below are found by counting.
+/// The number of entries kept in order; the depths of pages below them are found by counting.
 const NEAR: usize = 1024;
-/// The most lanes of a row: what lies near is a multiple of it.
+/// The most lanes of a row. The number of near entries is a multiple of it.
 const MOST_LANES: usize = 32;
 
-/// Pages in order of use, of which the one used last comes first.
+/// Pages in the order of use, the page used last first.
 pub struct UseOrder {
     processor: VectorUnit,
     near: NearEntries,
     far: FarPages,
 }
 
+/// The near pages, in the smallest entries that hold their numbers.
 enum NearEntries {
     /// Page numbers below 2¹⁶ − 1.
     Short(Entries<u16>),
+    /// Larger page numbers.
     Long(Entries<u32>),
 }
 
-/// The pages used last, in order. Behind them, up to a whole row, stands what is no page.
+/// The pages used last, in order, filled up to a whole row with entries that are no page.
 struct Entries<T> {
     entries: Vec<T>,
     length: usize,
 }
 
-/// A page as an entry.
+/// A page number as an entry.
 trait Entry: Copy + Default {
-    /// What is no page.
+    /// The entry that is no page.
     const NONE: Self;
+    /// The entry of a page.
     fn of(page: Page) -> Self;
+    /// The page of an entry.
     fn page(self) -> Page;
 }
 
@@ -69,7 +73,7 @@ impl Entry for u32 {
 }
 
 impl UseOrder {
-    /// For depths below `deepest` and pages below `pages`.
+    /// Creates an empty order for depths below `deepest` and pages below `pages`.
     pub fn new(deepest: usize, pages: u32, processor: VectorUnit) -> Self {
         let room = deepest.clamp(1, NEAR).next_multiple_of(2 * MOST_LANES);
         let near = if pages <= u32::from(u16::NONE) {
@@ -115,7 +119,7 @@ impl UseOrder {
     }
 }
 
-/// A block of exchanges, with the first `HEAD` rows in registers.
+/// A pass of exchanges over a block, with the first `HEAD` rows in registers.
 struct ExchangePass<'a, R: OrderRow<Entry: Entry>, const HEAD: usize> {
     row: R,
     near: &'a mut Entries<R::Entry>,
@@ -163,7 +167,7 @@ impl<R: OrderRow<Entry: Entry>, const HEAD: usize> NullaryFnOnce for ExchangePas
     }
 }
 
-/// Go on below the first `HEAD` rows, the last of which was `above`. Gives the depth.
+/// Continues an exchange below the first `HEAD` rows, the last of which was `above`. Returns the depth.
 #[inline(always)]
 fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
     row: R,
@@ -187,7 +191,7 @@ fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
     }
     let rank = far.take(wanted);
     let depth = rank.map_or(NOT_FOUND, |rank| (near.length + rank) as u32);
-    // The last of all rows fell out.
+    // The last entry of all rows fell out.
     if near.length < near.entries.len() {
         near.length += 1;
     } else {
@@ -198,24 +202,24 @@ fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
     depth
 }
 
-/// Pages that are not among the nearest, in the order in which they left those:
-/// a bit for each moment at which one came that has not been taken since.
+/// Pages that are not among the near ones, in the order in which they left those. Each moment at which a page
+/// came has a bit, which is set until the page is taken out.
 struct FarPages {
-    /// By page: 0 for one that is not here, or the moment it came + 1.
+    /// By page, the moment it came + 1; 0 for a page that is not here.
     place: Vec<u32>,
-    /// Whether ranks are wanted; else pages that leave are forgotten.
+    /// Whether ranks are needed; else pages that leave the near ones are forgotten.
     ranks: bool,
-    /// By moment.
+    /// By moment, the page that came.
     pages: Vec<Page>,
     is_here: Vec<u64>,
-    /// Bits set in each block of words.
+    /// The number of bits set in each block of words.
     in_block: Vec<u32>,
     count: usize,
 }
 
 impl FarPages {
     const WORDS_OF_BLOCK: usize = 64;
-    /// Moments to let pass before it is worth closing up.
+    /// The moments that pass before compacting is worthwhile.
     const SPARE: usize = 1 << 15;
 
     fn new(pages: u32, ranks: bool) -> Self {
@@ -229,7 +233,7 @@ impl FarPages {
         }
     }
 
-    /// Take `page` out. Gives how many pages came later.
+    /// Takes `page` out. Returns the number of pages that came later.
     fn take(&mut self, page: Page) -> Option<usize> {
         let place = std::mem::take(self.place.get_mut(page as usize)?);
         let moment = place.checked_sub(1)? as usize;
@@ -248,7 +252,7 @@ impl FarPages {
         Some(rank)
     }
 
-    /// `page` has left the nearest.
+    /// Takes in `page`, which left the near ones.
     fn put(&mut self, page: Page) {
         if !self.ranks {
             return;
@@ -271,7 +275,7 @@ impl FarPages {
         self.place[page as usize] = moment as u32 + 1;
     }
 
-    /// Forget the moments whose pages came back.
+    /// Compacts: forgets the moments whose pages were taken out.
     fn close_up(&mut self) {
         let pages = std::mem::take(&mut self.pages);
         let is_here = std::mem::take(&mut self.is_here);

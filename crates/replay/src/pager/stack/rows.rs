@@ -1,14 +1,14 @@
-//! Rows of a stack in the vector registers of the processor at hand.
+//! Rows of a stack in the vector registers of the processor.
 //!
-//! All that depends on the processor is here. What AVX-512 and AVX2 do is chosen when the
-//! program runs; other processors get what the compiler makes of the plain code.
+//! Everything that depends on the processor is here. AVX-512 or AVX2 is chosen when the program runs; other
+//! processors use what the compiler makes of the plain code.
 
 use pulp::NullaryFnOnce;
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::{V3, V4};
 use wide::{CmpEq, i16x16, i32x8};
 
-/// What is used of the processor.
+/// The vector unit in use.
 #[derive(Clone, Copy, Debug)]
 pub enum VectorUnit {
     /// AVX-512 with BW, DQ and VL (x86-64-v4).
@@ -17,12 +17,12 @@ pub enum VectorUnit {
     /// AVX2 (x86-64-v3).
     #[cfg(target_arch = "x86_64")]
     Avx2(V3),
-    /// What every processor of the architecture has.
+    /// The baseline of the architecture.
     Any,
 }
 
 impl VectorUnit {
-    /// All that can be used here, the widest first.
+    /// All vector units of this processor, the widest first.
     pub fn usable() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let vectors = [V4::try_new().map(Self::Avx512), V3::try_new().map(Self::Avx2)];
@@ -31,12 +31,12 @@ impl VectorUnit {
         vectors.into_iter().flatten().chain([Self::Any])
     }
 
-    /// The widest.
+    /// The widest vector unit of this processor.
     pub fn here() -> Self {
         Self::usable().next().unwrap_or(Self::Any)
     }
 
-    /// Do `work`, compiled for this processor.
+    /// Runs `work`, compiled for this vector unit.
     #[inline(always)]
     pub fn run(self, work: impl NullaryFnOnce<Output = ()>) {
         match self {
@@ -49,50 +49,50 @@ impl VectorUnit {
     }
 }
 
-/// Some entries of a stack, side by side.
+/// A row: some neighbouring entries of a stack.
 pub trait VectorRow: Copy {
-    /// One of them.
+    /// An entry.
     type Entry: Copy;
-    /// A row of them.
+    /// A row of entries in a register.
     type Vector: Copy;
-    /// How many a row has.
+    /// The number of entries in a row.
     const LANES: usize;
 
-    /// The first [`VectorRow::LANES`] of `entries`.
+    /// Loads the first [`VectorRow::LANES`] of `entries`.
     fn load(self, entries: &[Self::Entry]) -> Self::Vector;
-    /// Write them back.
+    /// Stores a row at the begin of `entries`.
     fn store(self, row: Self::Vector, entries: &mut [Self::Entry]);
-    /// A row of nothing but `entry`.
+    /// A row with `entry` in all lanes.
     fn splat(self, entry: Self::Entry) -> Self::Vector;
 }
 
-/// Rows in which one entry is looked for, and others move on by one place.
+/// Rows in which an entry is searched for, while others move on by one place.
 pub trait OrderRow: VectorRow {
     /// A bit for each entry of `row` that equals that of `wanted`.
     fn matches(self, row: Self::Vector, wanted: Self::Vector) -> u64;
     /// `row` moved on by one place, behind the last of `above`.
     fn moved_on(self, above: Self::Vector, row: Self::Vector) -> Self::Vector;
-    /// Of entries with their bit set those of `set`, else those of `clear`.
+    /// Selects the entries of `set` where the bit is set, else those of `clear`.
     fn choose(self, bits: u64, set: Self::Vector, clear: Self::Vector) -> Self::Vector;
 }
 
 /// Rows of unsigned numbers through which a number falls.
 pub trait FallingRow: VectorRow<Entry = u32> {
-    /// Take the entry that equals `wanted` out of `row`, and let `falling` (all lanes alike)
-    /// fall: at each place the smaller number stays and the larger one goes on; the place
-    /// that became free holds `u32::MAX`, so that there it comes to rest. Gives the
-    /// row, what falls out of it (all lanes alike), and the bits of the entry taken out.
+    /// Takes the entry that equals `wanted` out of `row`, and lets `falling` (equal in all lanes) fall: at
+    /// each place the smaller number stays and the larger one goes on. The place that became free holds
+    /// `u32::MAX`, where the fall ends. Returns the row, the number that falls out of it (in all lanes),
+    /// and the bits of the entry taken out.
     fn sink(
         self,
         row: Self::Vector,
         falling: Self::Vector,
         wanted: Self::Vector,
     ) -> (Self::Vector, Self::Vector, u32);
-    /// The entry of which `row` has nothing but.
+    /// The entry of a row with equal lanes.
     fn entry(self, row: Self::Vector) -> u32;
 }
 
-/// Entries of 16 bits on any processor.
+/// Rows of 16-bit entries on any processor.
 #[derive(Clone, Copy)]
 pub struct Plain16;
 
@@ -135,7 +135,7 @@ impl OrderRow for Plain16 {
     }
 }
 
-/// Entries of 32 bits on any processor.
+/// Rows of 32-bit entries on any processor.
 #[derive(Clone, Copy)]
 pub struct Plain32;
 
@@ -221,7 +221,7 @@ mod x86 {
 
     use super::{FallingRow, OrderRow, VectorRow};
 
-    /// For each place of a row the one before it, of two rows one behind the other.
+    /// For each place of two consecutive rows, the place before it.
     const BEFORE: [u16; 32] = {
         let mut before = [31; 32];
         let mut lane = 0;
@@ -265,7 +265,7 @@ mod x86 {
     }
 
     row!(
-        /// Entries of 16 bits in registers of 512.
+        /// Rows of 16-bit entries in registers of 512 bits.
         Avx512Of16(V4), u16, 32, __m512i,
         |simd: V4, entry: u16| simd.avx512f._mm512_set1_epi16(entry as i16)
     );
@@ -288,7 +288,7 @@ mod x86 {
     }
 
     row!(
-        /// Entries of 32 bits in registers of 512.
+        /// Rows of 32-bit entries in registers of 512 bits.
         Avx512Of32(V4), u32, 16, __m512i,
         |simd: V4, entry: u32| simd.avx512f._mm512_set1_epi32(entry as i32)
     );
@@ -318,7 +318,7 @@ mod x86 {
             let bits = simd._mm512_cmpeq_epi32_mask(row, wanted);
             let free = simd._mm512_set1_epi32(-1);
             let row = simd._mm512_mask_mov_epi32(row, bits, free);
-            // What arrives at each place is the largest of all before it: of the four before,
+            // The number that arrives at each place is the largest of all before it: of the four before,
             // then of four times as many.
             let one = simd._mm512_alignr_epi32::<15>(row, falling);
             let two = simd._mm512_alignr_epi32::<14>(row, falling);
@@ -341,7 +341,7 @@ mod x86 {
     }
 
     row!(
-        /// Entries of 16 bits in registers of 256.
+        /// Rows of 16-bit entries in registers of 256 bits.
         Avx2Of16(V3), u16, 16, __m256i,
         |simd: V3, entry: u16| simd.avx._mm256_set1_epi16(entry as i16)
     );
@@ -375,7 +375,7 @@ mod x86 {
     }
 
     row!(
-        /// Entries of 32 bits in registers of 256.
+        /// Rows of 32-bit entries in registers of 256 bits.
         Avx2Of32(V3), u32, 8, __m256i,
         |simd: V3, entry: u32| simd.avx._mm256_set1_epi32(entry as i32)
     );
@@ -410,7 +410,7 @@ mod x86 {
             let equal = simd._mm256_cmpeq_epi32(row, wanted);
             let bits = self.0.avx._mm256_movemask_ps(cast(equal)) as u32;
             let row = simd._mm256_or_si256(row, equal);
-            // The largest of the one before, of two, of four, of eight.
+            // The largest of one entry before, then of two, of four, of eight.
             let between = |of| simd._mm256_permute2x128_si256::<0x21>(falling, of);
             let one = simd._mm256_alignr_epi8::<12>(row, between(row));
             let two = simd._mm256_alignr_epi8::<12>(one, between(one));

@@ -1,4 +1,4 @@
-//! What every processor's code does, beside lists that are searched from the top.
+//! The code of every vector unit compared with lists that are searched from the top.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,21 +9,20 @@ use super::rows::VectorUnit;
 use super::{NOT_FOUND, top_and_rest};
 use crate::pager::{Moment, NEVER, Page};
 
-/// References that mostly come back to few of the pages: with `pages` near each other, and as
-/// far from 0 as `base`.
+/// References to `pages` pages from `base` on, which mostly return to a few of them.
 fn references(pages: u32, base: u32) -> impl Strategy<Value = Vec<Page>> {
     let page = prop_oneof![4 => 0..pages.min(20), 2 => 0..pages.min(100), 1 => 0..pages];
     vec(page.prop_map(move |page| base + page), 1..3000)
 }
 
-/// (taken out, put in at the top) of what lies below a page used last.
+/// The exchanges below the page used last: (page taken out, page put in at the top).
 fn exchanges(references: &[Page]) -> Vec<(Page, Page)> {
     let mut pairs: Vec<(Page, Page)> = references.windows(2).map(|two| (two[1], two[0])).collect();
     pairs.retain(|(wanted, inserted)| wanted != inserted);
     pairs
 }
 
-/// The depths, in blocks of `block`.
+/// Collects the depths, with pairs taken in blocks of `block`.
 fn in_blocks(
     pairs: &[(u32, u32)],
     block: usize,
@@ -57,7 +56,7 @@ fn check_order(references: &[Page], deepest: usize, block: usize) {
             order.exchange(wanted, inserted, depths);
         });
         for (place, (depth, by_hand)) in depths.iter().zip(&by_hand).enumerate() {
-            // Deeper than asked for need not be found.
+            // An entry below `deepest` need not be found.
             match by_hand {
                 Some(by_hand) if *depth == NOT_FOUND => assert!(*by_hand >= deepest),
                 Some(by_hand) => assert_eq!(*depth as usize, *by_hand, "{processor:?} {place}"),
@@ -76,7 +75,7 @@ fn check_falling(references: &[Page], deepest: usize, block: usize) {
         .map(|(now, page)| last.insert(page, now as Moment).unwrap_or(NEVER))
         .collect();
     next_uses.reverse();
-    // The page used last falls; what it falls through lies below it.
+    // The page used last falls through those below it.
     let pairs: Vec<(Moment, Moment)> =
         (1..references.len()).map(|now| (now as Moment, next_uses[now - 1])).collect();
     let mut stack: Vec<Moment> = Vec::new();
