@@ -1,9 +1,8 @@
-//! One error type: what was wrong, where, and what to do, in one line.
+//! The error type of the engine. A message states in one line what is wrong, where, and what to do.
 
 use std::path::Path;
 
-/// What can go wrong in the engine. Every message is a single line that a
-/// command can show as it stands.
+/// An error of the engine. Its message is a single line that a command can show unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused a file.
@@ -11,50 +10,50 @@ pub enum Error {
     Io {
         /// The file, as the user named it.
         place: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file that is damaged, foreign, or says something impossible.
+    /// A file is damaged, of another format, or states something impossible.
     #[error("{place}: {what}")]
     Data {
-        /// The file, with line or byte where known.
+        /// The file, with line or byte if known.
         place: String,
-        /// What is wrong and what to do.
+        /// The fault, and what to do.
         what: String,
     },
-    /// A design, a part or a parameter that cannot be.
+    /// A design, a part or a parameter is impossible.
     #[error("{0}")]
     Design(String),
-    /// The caller asked to stop.
+    /// The caller stopped the work.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Shorthand for results of the engine.
+/// The result type of the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An [`Error::Io`] at `place`.
+    /// Creates an [`Error::Io`] at `place`.
     pub fn io(place: impl Into<String>, source: std::io::Error) -> Self {
         Self::Io { place: place.into(), source }
     }
 
-    /// An [`Error::Io`] on the file `path`.
+    /// Creates an [`Error::Io`] on the file `path`.
     pub fn file(path: &Path, source: std::io::Error) -> Self {
         Self::io(path.display().to_string(), source)
     }
 
-    /// An [`Error::Data`] at `place`.
+    /// Creates an [`Error::Data`] at `place`.
     pub fn data(place: impl Into<String>, what: impl Into<String>) -> Self {
         Self::Data { place: place.into(), what: what.into() }
     }
 
-    /// An [`Error::Design`].
+    /// Creates an [`Error::Design`].
     pub fn design(what: impl Into<String>) -> Self {
         Self::Design(what.into())
     }
 
-    /// Whether the disk was full.
+    /// Returns whether the disk was full.
     pub fn is_disk_full(&self) -> bool {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         matches!(self, Self::Io { source, .. }

@@ -1,5 +1,7 @@
-//! What all crates of the engine share: one error type, text from strangers made fit
-//! to show, enums that people choose from by name, sizes of pages, and seeded random numbers.
+//! The base of all crates of the engine: the error type, text from files made fit for messages,
+//! enums that people choose from by name, sizes, and seeded random numbers.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod error;
 mod named;
@@ -12,7 +14,7 @@ pub use error::{Error, Result};
 pub use named::find_named;
 pub use text::{did_you_mean, shown};
 
-/// The engine's version, as written into every file it makes.
+/// The version of the engine, which is written into every file it makes.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Callback that reports progress: a search or a replay calls it, from any thread, with how far it

@@ -2,8 +2,8 @@
 
 use crate::{Error, Result, did_you_mean};
 
-/// Gives an enum its names, stated once: `ALL`, `name`, `Display`, and `FromStr` whose
-/// error shows what is known and what was perhaps meant.
+/// Gives an enum its names: `ALL`, `name`, `Display`, and a `FromStr` whose error lists the known
+/// names and the nearest ones.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,11 +29,11 @@ use crate::{Error, Result, did_you_mean};
 macro_rules! named {
     ($type:ident: $unknown:literal, $($name:literal => $variant:ident),+ $(,)?) => {
         impl $type {
-            /// All by name.
+            /// All variants, with their names.
             pub const ALL: [(&'static str, Self); [$($name),+].len()] =
                 [$(($name, Self::$variant)),+];
 
-            /// Its name.
+            /// The name of the variant.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),+
@@ -57,7 +57,7 @@ macro_rules! named {
     };
 }
 
-/// The value of the name `text`; `unknown` begins the error of a name that is not in `all`.
+/// Finds the value named `text` in `all`; `unknown` begins the message of the error.
 #[doc(hidden)]
 pub fn find_named<T: Copy>(unknown: &str, text: &str, all: &[(&'static str, T)]) -> Result<T> {
     let names = || all.iter().map(|(name, _)| *name);

@@ -1,16 +1,16 @@
-//! Numbers that look random and are the same for the same seed, on every machine.
+//! Pseudorandom numbers that are the same for the same seed on every machine.
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// The generator SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// From a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// 64 bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,17 +18,18 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// At least 0 and below 1.
+    /// Returns a number from 0 to below 1.
     pub fn unit_interval(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Below `end`, which is at least 1.
+    /// Returns a number below `end`, which is at least 1.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next_u64()) * end as u128) >> 64) as usize
     }
 
-    /// A place of `sums`, ascending sums of weights, by its weight.
+    /// Returns an index with a probability in proportion to its weight; `sums` are the ascending
+    /// partial sums of the weights.
     pub fn weighted_index(&mut self, sums: &[f64]) -> usize {
         let all = sums.last().copied().unwrap_or(0.0);
         let drawn = self.unit_interval() * all;
@@ -40,7 +41,7 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// The first numbers of the reference implementation in C, of the seed 1234567.
+    /// The first numbers equal those of the reference implementation in C, for the seed 1234567.
     #[test]
     fn as_the_reference() {
         let mut random = SplitMix64::new(1_234_567);

@@ -1,14 +1,17 @@
-//! Sizes as people write them (`2K`, `1.9K`, `64`), and what those of pages must be.
+//! Sizes as people write them (`2K`, `1.9K`, `64`), and the limits of page sizes.
 
 use crate::{Error, Result};
 
-/// Largest flash page, in bytes. Real pages end at 16 KiB.
+/// The largest flash page, in bytes. Real pages have at most 16 KiB.
 pub const MAX_FLASH_PAGE_BYTES: u32 = 1 << 20;
 
-/// Pages up to this size belong to small-page chips, which cannot change the column.
+/// The largest page of small-page chips, in bytes. They cannot change the column.
 pub const SMALL_PAGE_BYTES: u32 = 512;
 
-/// Check that a size is a power of two.
+/// Checks that a size is a power of two; `what` names it in the error.
+///
+/// # Errors
+/// If it is not.
 pub fn power_of_two(what: &str, bytes: u32) -> Result<()> {
     if bytes.is_power_of_two() {
         Ok(())
@@ -17,24 +20,25 @@ pub fn power_of_two(what: &str, bytes: u32) -> Result<()> {
     }
 }
 
+/// The largest size that can be written.
 const MAX_BYTES: u128 = 1 << 40;
 
-/// The bytes of a page, a codeword or a cache, which have 32 bits as flash offsets have.
+/// Converts the bytes of a page, a codeword or a cache to 32 bits, as flash offsets have.
 ///
 /// # Errors
-/// 4 GiB and more.
+/// If there are 4 GiB or more.
 pub fn below_4_gib(name: &str, bytes: u64) -> Result<u32> {
     u32::try_from(bytes).map_err(|_| Error::design(format!("{name} = {bytes} is not below 4 GiB")))
 }
 
-/// Digits behind the point that are read.
+/// The most digits after the decimal point.
 const MAX_DECIMALS: usize = 6;
 
-/// The bytes of a size with an optional `K`, `M` or `G` (powers of 1024). What
-/// remains, such as of 1.9 KB, is cut to whole bytes.
+/// Parses a size with an optional `K`, `M` or `G` (powers of 1024) into bytes. A fraction of a
+/// byte, as in 1.9 KB, is dropped.
 ///
 /// # Errors
-/// Text that is no size, and sizes of 0 or over 1024 G.
+/// If the text is no size, or the size is 0 or over 1024 G.
 pub fn parse_size(text: &str) -> Result<u64> {
     let no_size = || {
         Error::design(format!(
@@ -55,7 +59,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
         _ => return Err(no_size()),
     };
     let (whole, decimals) = match number.split_once('.') {
-        // A fraction of a byte is none.
+        // Without a unit, a fraction would be one of a byte.
         Some((_, decimals))
             if unit.is_empty()
                 || decimals.is_empty()
@@ -71,7 +75,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
         return Err(no_size());
     }
     let scale = 10_u128.pow(decimals.len() as u32);
-    // More digits than a number has are too large in any unit.
+    // A number with too many digits is too large in any unit.
     let scaled = format!("{whole}{decimals}").parse().unwrap_or(u128::MAX);
     let bytes = scaled.saturating_mul(factor) / scale;
     if !(1..=MAX_BYTES).contains(&bytes) {

@@ -1,7 +1,7 @@
-//! Text in messages.
+//! Text for messages.
 
-/// Text from a file as a message shows it: one line, not too long, nothing a
-/// terminal would obey.
+/// Makes text from a file fit for a message: one line of at most 200 characters, without control
+/// characters.
 pub fn shown(text: impl std::fmt::Display) -> String {
     const MAX_CHARACTERS: usize = 200;
     let text = text.to_string();
@@ -21,8 +21,8 @@ pub fn shown(text: impl std::fmt::Display) -> String {
     shown
 }
 
-/// The name among `known` that is nearest to `name`, phrased as a question for
-/// the end of an error message; empty when nothing is near.
+/// Phrases the names among `known` nearest to `name` as a question for the end of an error message;
+/// empty if none is near.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let wanted = name.to_lowercase();
     let mut near: Vec<(f64, &str)> = known

@@ -1,4 +1,5 @@
-//! Processor cores: one TOML file each in `cores/`, every number with its source; and cores at a clock.
+//! Processor cores: one TOML file each in `cores/`, every number with its source; and cores at a
+//! clock.
 
 use std::fmt;
 use std::path::Path;
@@ -254,8 +255,8 @@ pub struct ClockedCore {
 }
 
 impl ClockedCore {
-    /// Finds a core by its name or file and sets its clock, and the clocks of an instruction if they
-    /// are given.
+    /// Finds a core by its name or file and sets its clock, and the clocks of an instruction if
+    /// they are given.
     ///
     /// # Errors
     /// If the core is unknown, or a number is impossible.
@@ -280,15 +281,15 @@ impl ClockedCore {
         architecture.is_empty() || own.is_none_or(|own| own == architecture)
     }
 
-    /// Returns whether the clocks of an instruction suit a trace of `architecture`. For bytecodes they
-    /// depend on the virtual machine, so the user must give them, or take a core that is one.
+    /// Returns whether the clocks of an instruction suit a trace of `architecture`. For bytecodes
+    /// they depend on the virtual machine, so the user must give them, or take a core that is one.
     pub fn knows_cycles_of(&self, architecture: &str) -> bool {
         let is_machine = self.core.architecture.as_deref() == Some(BYTECODES);
         architecture != BYTECODES || is_machine || self.has_own_cycles()
     }
 
-    /// Clocks of an instruction of the program, on average. The fault path's instructions have those
-    /// of the core.
+    /// Clocks of an instruction of the program, on average. The fault path's instructions have
+    /// those of the core.
     pub fn cycles_per_instruction(&self) -> f64 {
         self.own_cycles_per_instruction.unwrap_or(self.core.cycles_per_instruction.value)
     }

@@ -1,5 +1,5 @@
-//! The flash medium: parts and buses, the operations of each kind of medium, and the speed of a medium
-//! on a host; and the cores of processors.
+//! The flash medium: parts and buses, the operations of each kind of medium, and the speed of a
+//! medium on a host; and the cores of processors.
 //!
 //! Modules depend on those above them in this list:
 //!

@@ -1,17 +1,18 @@
 //! Operations of a medium, composed step by step.
 //!
-//! A [`Medium`] is the way a part is spoken to: raw NAND latch cycles, SPI clocks, an address bus. It
-//! composes each operation, such as a read or a program, from steps. A step has a kind, a time and the
-//! formula of that time in the datasheet's names, so every time can be traced to its numbers. Sums over
-//! the steps give the time of the operation, the share of the bus, and the energy.
+//! A [`Medium`] is the way a part is spoken to: raw NAND latch cycles, SPI clocks, an address bus.
+//! It composes each operation, such as a read or a program, from steps. A step has a kind, a time
+//! and the formula of that time in the datasheet's names, so every time can be traced to its
+//! numbers. Sums over the steps give the time of the operation, the share of the bus, and the
+//! energy.
 //!
-//! The trait has one method that composes and a few that answer what a design needs without composing
-//! a whole operation (time per byte, time of a column change). It returns owned steps rather than a
-//! time, because the same operation is shown to people, scaled by an estimate (a faster array, a slower
-//! bus), and summed by kind.
+//! The trait has one method that composes and a few that answer what a design needs without
+//! composing a whole operation (time per byte, time of a column change). It returns owned steps
+//! rather than a time, because the same operation is shown to people, scaled by an estimate (a
+//! faster array, a slower bus), and summed by kind.
 //!
-//! To add a medium: a table of data in `datasheet/`, an implementation of this trait in `medium/`, and
-//! its row in `Part::tables` in `medium/mod.rs`.
+//! To add a medium: a table of data in `datasheet/`, an implementation of this trait in `medium/`,
+//! and its row in `Part::tables` in `medium/mod.rs`.
 
 use flashpager_base::{Error, Result, did_you_mean, named};
 use serde::{Deserialize, Serialize};

@@ -9,8 +9,8 @@ use super::{CacheDesign, image_pages};
 use crate::pager::{Page, PolicySpec};
 use crate::register::RegisterDesign;
 
-/// Designs that are replayed together: one cache page and one policy, at several cache sizes, with several
-/// registers behind each.
+/// Designs that are replayed together: one cache page and one policy, at several cache sizes, with
+/// several registers behind each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// Bytes of a cache page, a power of two.
@@ -36,9 +36,10 @@ const FRAME_BYTES: u64 = 128;
 const STACKED_BYTES: u64 = 24;
 
 impl Cell {
-    /// The most memory that a [`sweep`](super::sweep) of this cell takes, in bytes, for a trace with an
-    /// image of `image_bytes` and `runs` runs of `bytes` bytes in all. It does not contain the counts
-    /// of faults by their search, which Clock, FIFO with second chance and similar policies need.
+    /// The most memory that a [`sweep`](super::sweep) of this cell takes, in bytes, for a trace
+    /// with an image of `image_bytes` and `runs` runs of `bytes` bytes in all. It does not contain
+    /// the counts of faults by their search, which Clock, FIFO with second chance and similar
+    /// policies need.
     pub fn memory_bytes(&self, image_bytes: u64, runs: u64, bytes: u64) -> u64 {
         let page = u64::from(self.cache_page_bytes.max(1));
         let pages = image_bytes.div_ceil(page);
@@ -81,8 +82,8 @@ impl Cell {
         Ok(())
     }
 
-    /// Bytes of all sizes for each page of the image. Behind TLBs or in sets each size has the page's
-    /// frame, and a bit that fits into another byte.
+    /// Bytes of all sizes for each page of the image. Behind TLBs or in sets each size has the
+    /// page's frame, and a bit that fits into another byte.
     fn bytes_per_page(&self) -> usize {
         if self.tlb().is_some() || self.ways.is_some() {
             return self.cache_bytes.len() * (size_of::<Page>() + 1);

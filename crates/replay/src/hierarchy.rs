@@ -1,14 +1,15 @@
-//! The hierarchy between processor and page cache: an instruction cache and a TLB (In, Shin & Kim, LCTES
-//! 2007, table 2).
+//! The hierarchy between processor and page cache: an instruction cache and a TLB (In, Shin & Kim,
+//! LCTES 2007, table 2).
 //!
-//! Every fetched word is looked up in the instruction cache. A line that is missing there is refilled from
-//! the page cache, for which the TLB must know the page. Only a refill whose page the TLB does not know is
-//! a reference to the page cache: it sets the page's bit, or it faults.
+//! Every fetched word is looked up in the instruction cache. A line that is missing there is
+//! refilled from the page cache, for which the TLB must know the page. Only a refill whose page the
+//! TLB does not know is a reference to the page cache: it sets the page's bit, or it faults.
 //!
-//! The instruction cache has virtual tags, as in the ARM926EJ-S. Code does not change, so a line outlives
-//! the eviction of its page, and the behaviour of the cache depends on the program alone: one pass through
-//! it serves page caches of all sizes. The TLB must not know a page that would fault, so its entry ends
-//! when the page is evicted or moved down, or when its reference bit is cleared.
+//! The instruction cache has virtual tags, as in the ARM926EJ-S. Code does not change, so a line
+//! outlives the eviction of its page, and the behaviour of the cache depends on the program alone:
+//! one pass through it serves page caches of all sizes. The TLB must not know a page that would
+//! fault, so its entry ends when the page is evicted or moved down, or when its reference bit is
+//! cleared.
 
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
@@ -126,8 +127,8 @@ impl ICacheShape {
     }
 }
 
-/// The tag of an empty entry. No line or page has it: a line has at least a word, and there are at least
-/// two pages.
+/// The tag of an empty entry. No line or page has it: a line has at least a word, and there are at
+/// least two pages.
 const NO_TAG: u32 = u32::MAX;
 
 /// Tags in sets, replaced round robin.
@@ -258,8 +259,8 @@ impl ReferenceSource {
         });
     }
 
-    /// Writes the references of `runs` into `pages` from index `filled` on; `pages` grows as needed.
-    /// Returns the new fill level.
+    /// Writes the references of `runs` into `pages` from index `filled` on; `pages` grows as
+    /// needed. Returns the new fill level.
     pub(super) fn append(&mut self, runs: &[Run], pages: &mut Vec<Page>, filled: usize) -> usize {
         if self.icache.is_none() {
             return self.collapser.append(runs, pages, filled);

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use super::sweep::{self, sweep_all};
 use super::{Cell, Counts};
 
-/// Groups `cells` into passes over the trace, as indices into `cells`. The cells of one cache page share a
-/// pass, but form smaller groups if some of the `threads` cores would be idle otherwise.
+/// Groups `cells` into passes over the trace, as indices into `cells`. The cells of one cache page
+/// share a pass, but form smaller groups if some of the `threads` cores would be idle otherwise.
 pub fn passes(cells: &[Cell], threads: usize) -> Vec<Vec<usize>> {
     let mut of_page: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (place, cell) in cells.iter().enumerate() {
@@ -36,11 +36,12 @@ pub fn trace_reads(cells: &[Cell], threads: usize) -> usize {
 
 /// Replays every cell on all cores.
 ///
-/// Calls `cell_done` with the index and the counts of each cell when its pass has ended, from any thread.
-/// Stops if `go_on`, which is called every few runs, returns false.
+/// Calls `cell_done` with the index and the counts of each cell when its pass has ended, from any
+/// thread. Stops if `go_on`, which is called every few runs, returns false.
 ///
 /// # Errors
-/// The error of the first pass that fails, upon which the other passes end early; or that of `cell_done`.
+/// The error of the first pass that fails, upon which the other passes end early; or that of
+/// `cell_done`.
 pub fn replay_cells(
     trace: &dyn Trace,
     cells: &[Cell],

@@ -6,8 +6,8 @@ use flashpager_trace::{Trace, for_runs};
 use super::hierarchy::{ICacheShape, ReferenceSource};
 use crate::pager::{Moment, NEVER};
 
-/// Finds for each collapsed reference behind `icache` the moment of the next one to the same page. Takes 4
-/// bytes per reference.
+/// Finds for each collapsed reference behind `icache` the moment of the next one to the same page.
+/// Takes 4 bytes per reference.
 pub(super) fn next_uses(
     trace: &dyn Trace,
     shift: u32,

@@ -29,11 +29,11 @@ impl Collapser {
         self.previous = last;
     }
 
-    /// Writes the references of `runs` into `pages` from index `filled` on; `pages` grows as needed.
-    /// Returns the new fill level.
+    /// Writes the references of `runs` into `pages` from index `filled` on; `pages` grows as
+    /// needed. Returns the new fill level.
     ///
-    /// The code is free of branches on whether a run begins in the page in which the last one ended,
-    /// because that cannot be predicted.
+    /// The code is free of branches on whether a run begins in the page in which the last one
+    /// ended, because that cannot be predicted.
     pub(super) fn append(&mut self, runs: &[Run], pages: &mut Vec<Page>, filled: usize) -> usize {
         let Self { shift, mut previous } = *self;
         let mut filled = filled;

@@ -1,5 +1,6 @@
-//! The data register of a NAND chip, which holds one flash page and is read from some column on; or two
-//! buffers of a flash page each, as in OneNAND; or a prefetch buffer before memory read in place.
+//! The data register of a NAND chip, which holds one flash page and is read from some column on; or
+//! two buffers of a flash page each, as in OneNAND; or a prefetch buffer before memory read in
+//! place.
 
 use flashpager_base::sizes::{MAX_FLASH_PAGE_BYTES, SMALL_PAGE_BYTES, power_of_two};
 use flashpager_base::{Error, Result, named};
@@ -15,11 +16,11 @@ pub enum RegisterModel {
     StartColumn,
     /// The column can be changed without a new load (05h–E0h).
     RandomColumn,
-    /// The host reads two buffers of a flash page like RAM, from any column (OneNAND's DataRAM). A load
-    /// goes into the buffer that was not used last.
+    /// The host reads two buffers of a flash page like RAM, from any column (OneNAND's DataRAM). A
+    /// load goes into the buffer that was not used last.
     DoubleBuffer,
-    /// As [`Self::DoubleBuffer`], and after every request the next flash page is loaded into the other
-    /// buffer, unless it is there.
+    /// As [`Self::DoubleBuffer`], and after every request the next flash page is loaded into the
+    /// other buffer, unless it is there.
     DoubleBufferPrefetch,
 }
 

@@ -16,17 +16,18 @@ use crate::register::{Register, RegisterDesign};
 
 /// Callbacks that report a replay as it goes on.
 pub struct Events<'a> {
-    /// Bytes of the block of a page that is fetched first, a power of two, and behind an instruction
-    /// cache at least a line. With it, [`Fault::left`] states when the host needs the rest.
+    /// Bytes of the block of a page that is fetched first, a power of two, and behind an
+    /// instruction cache at least a line. With it, [`Fault::left`] states when the host needs the
+    /// rest.
     pub critical_block_bytes: Option<u32>,
-    /// Called for each fault with the index of the register that served it: at once, or with a critical
-    /// block as soon as it is known when the host needs the rest.
+    /// Called for each fault with the index of the register that served it: at once, or with a
+    /// critical block as soon as it is known when the host needs the rest.
     pub sink: &'a mut dyn FnMut(usize, &Fault),
     /// Called at the begin of each run with all execution before it, before any fault of its first
     /// byte.
     pub begun: Option<RunSink<'a>>,
-    /// Called when a word of the line that was missing last is first needed, except for the word that
-    /// was missing. Not possible behind an instruction cache, which needs whole lines.
+    /// Called when a word of the line that was missing last is first needed, except for the word
+    /// that was missing. Not possible behind an instruction cache, which needs whole lines.
     pub words: Option<WordSink<'a>>,
 }
 
@@ -38,9 +39,9 @@ pub type WordSink<'a> = &'a mut dyn FnMut(u32, &Executed);
 
 /// Replays `trace` through `cache`, with each of `registers` behind it.
 ///
-/// Returns the [`Counts`] of each register, and the execution after the last fault. Memory is bounded by
-/// the image size, except for policies that need the next use: these take 4 bytes for each collapsed
-/// reference.
+/// Returns the [`Counts`] of each register, and the execution after the last fault. Memory is
+/// bounded by the image size, except for policies that need the next use: these take 4 bytes for
+/// each collapsed reference.
 ///
 /// `go_on` is called every few runs. If it returns false, the replay ends with
 /// [`Error::Interrupted`](crate::Error::Interrupted).
@@ -146,7 +147,8 @@ impl SingleReplay<'_, '_> {
         Ok((counts, Executed { bytes, references, ..Executed::default() }))
     }
 
-    /// Counts without reporting and without a hierarchy, which is 1.5 times as fast as the full replay.
+    /// Counts without reporting and without a hierarchy, which is 1.5 times as fast as the full
+    /// replay.
     fn count<P: Policy>(self, mut policy: P) -> Result<(Vec<Counts>, Executed)> {
         let Self { trace, pages, registers, go_on, .. } = self;
         let page_bytes = self.cache.cache_page_bytes;
@@ -178,6 +180,8 @@ impl SingleReplay<'_, '_> {
         Ok((counts, Executed { bytes, references, ..Executed::default() }))
     }
 
+    /// Replays with a hierarchy or callbacks, or both. `reference` takes a reference through TLB
+    /// and page cache, and returns `None` if the TLB served it.
     fn run<P: Policy>(
         mut self,
         mut reference: impl FnMut(Page, Moment) -> Option<ReferenceOutcome>,
@@ -228,17 +232,8 @@ impl SingleReplay<'_, '_> {
                         None
                     };
                     if let Some(outcome) = outcome {
-                        sums.references += 1;
-                        sums.tlb_misses += u64::from(has_tlb);
                         requests.add(0..1, need.page, outcome);
-                    }
-                    match outcome {
-                        None | Some(ReferenceOutcome::Hit | ReferenceOutcome::Miss { .. }) => {}
-                        Some(ReferenceOutcome::BitSet) => sums.reference_bits_set += 1,
-                        Some(ReferenceOutcome::FalseFault { downgrades }) => {
-                            sums.false_faults += 1;
-                            sums.downgrades += u64::from(downgrades);
-                        }
+                        add_reference(&mut sums, outcome, has_tlb);
                     }
                     if let Some(faults) = &mut faults {
                         let now = |offset| at(&sums, offset);
@@ -268,6 +263,21 @@ impl SingleReplay<'_, '_> {
             counts.first_words.clone_from(&first_words);
         }
         Ok((counts, last))
+    }
+}
+
+/// Adds a reference to the page cache to the sums of execution.
+#[inline]
+fn add_reference(sums: &mut Executed, outcome: ReferenceOutcome, has_tlb: bool) {
+    sums.references += 1;
+    sums.tlb_misses += u64::from(has_tlb);
+    match outcome {
+        ReferenceOutcome::Hit | ReferenceOutcome::Miss { .. } => {}
+        ReferenceOutcome::BitSet => sums.reference_bits_set += 1,
+        ReferenceOutcome::FalseFault { downgrades } => {
+            sums.false_faults += 1;
+            sums.downgrades += u64::from(downgrades);
+        }
     }
 }
 
@@ -384,8 +394,8 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// Reports the words of the last missing line that the bytes from `from` up to `to` are the first to
-    /// need.
+    /// Reports the words of the last missing line that the bytes from `from` up to `to` are the
+    /// first to need.
     fn need_words(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
         let Some(words) = &mut self.events.words else { return };
         let line_end = u64::from(self.line_start) + (1 << self.shift);
@@ -433,8 +443,8 @@ impl<'e> FaultRecorder<'e> {
         }
     }
 
-    /// Returns the execution after the last fault, from the total `sums`, and the misses by the offset in
-    /// the line of the word needed first.
+    /// Returns the execution after the last fault, from the total `sums`, and the misses by the
+    /// offset in the line of the word needed first.
     fn finish(mut self, sums: Executed) -> (Executed, Vec<(u32, u64)>) {
         self.report();
         let offsets = (0..).step_by(WORD_BYTES as usize).zip(self.first_words);

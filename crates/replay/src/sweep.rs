@@ -1,8 +1,8 @@
 //! One pass over a trace for many caches.
 //!
-//! Runs are turned into references once for all cells of a cache page, some thousands at a time, as pages
-//! or as spans of pages. Each cell takes such a block as a whole, so that its tables stay in the
-//! processor's caches.
+//! Runs are turned into references once for all cells of a cache page, some thousands at a time, as
+//! pages or as spans of pages. Each cell takes such a block as a whole, so that its tables stay in
+//! the processor's caches.
 
 use std::collections::BTreeSet;
 
@@ -24,17 +24,18 @@ use crate::register::RegisterDesign;
 const BLOCK: usize = 1 << 13;
 /// The approximate number of spans of a block.
 const BLOCK_SPANS: usize = 1 << 11;
-/// The approximate limit of references in a block of spans. It is larger than [`BLOCK`], so that only runs
-/// longer than any code are cut.
+/// The approximate limit of references in a block of spans. It is larger than [`BLOCK`], so that
+/// only runs longer than any code are cut.
 const BLOCK_REFERENCES: usize = 1 << 16;
 /// The largest shift of a page in a piece of a run, which keeps a piece below 2³² bytes.
 const MAX_PIECE_SHIFT: u32 = 16;
 
-/// Replays `trace` through all caches of `cell` in one pass. Returns the counts of each cache with each
-/// register, in the order of the cell. They equal the counts of single replays ([`super::replay`]).
+/// Replays `trace` through all caches of `cell` in one pass. Returns the counts of each cache with
+/// each register, in the order of the cell. They equal the counts of single replays
+/// ([`super::replay`]).
 ///
-/// Memory and `go_on` are as in a single replay. The counts themselves grow with the executed code and the
-/// number of sizes.
+/// Memory and `go_on` are as in a single replay. The counts themselves grow with the executed code
+/// and the number of sizes.
 ///
 /// # Errors
 /// If a design is impossible, or the trace cannot be read.
@@ -91,8 +92,8 @@ pub(super) fn sweep_all(
     Ok(counts)
 }
 
-/// The number of times that [`sweep_all`] reads the trace for `cells`: once, and once more for each stream
-/// of references whose future must be known.
+/// The number of times that [`sweep_all`] reads the trace for `cells`: once, and once more for each
+/// stream of references whose future must be known.
 pub(super) fn trace_reads(cells: &[&Cell]) -> usize {
     let with_sizes = || cells.iter().filter(|cell| !cell.cache_bytes.is_empty());
     let future = with_sizes().filter(|cell| cell.policy.needs_next_use());
@@ -151,8 +152,8 @@ impl ReferenceStream {
         Ok(())
     }
 
-    /// Takes some runs. However long they are, a block has at most `2 * BLOCK` references, or with spans
-    /// at most `2 * BLOCK_REFERENCES`.
+    /// Takes some runs. However long they are, a block has at most `2 * BLOCK` references, or with
+    /// spans at most `2 * BLOCK_REFERENCES`.
     fn take(&mut self, runs: &[Run]) -> Result<()> {
         let most = |bytes: u64, runs: usize| (bytes >> self.shift) as usize + 2 * runs;
         let bytes = runs.iter().map(|run| u64::from(run.length)).sum();

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::number::Sourced;
 
-/// Declares the AC parameters once: the fields of the table and, where ONFI defines them, the values
-/// of timing modes 0 to 5.
+/// Declares the AC parameters once: the fields of the table and, where ONFI defines them, the
+/// values of timing modes 0 to 5.
 macro_rules! parameters {
     ($($(#[$doc:meta])* $name:ident $(= [$($mode:literal),*])?;)*) => {
         /// The table `[sdr]` of a raw NAND part: AC parameters in ns, named as in datasheets. A

@@ -212,8 +212,8 @@ impl Peripheral {
         Ok(self.clock_mhz / divisor)
     }
 
-    /// Checks that the port makes the clock of `bus`, from its own clock or from the one that the bus
-    /// divides.
+    /// Checks that the port makes the clock of `bus`, from its own clock or from the one that the
+    /// bus divides.
     ///
     /// # Errors
     /// If no divisor gives that clock.

@@ -32,8 +32,8 @@ fn array_and_io(part: &Part, operation: &Operation) -> Option<(f64, f64)> {
 }
 
 impl Energy {
-    /// The energy of `operation` on the host's bus, and of the read of a page fault. `None` if the part
-    /// states no voltage or no current.
+    /// The energy of `operation` on the host's bus, and of the read of a page fault. `None` if the
+    /// part states no voltage or no current.
     pub fn of(part: &Part, operation: &Operation, fault: Option<&Operation>) -> Option<Self> {
         let (array_uj, io_uj) = array_and_io(part, operation)?;
         let operation_uj = array_uj + io_uj;

@@ -1,7 +1,7 @@
 //! The host of a flash medium: everything between its pins and the application.
 //!
-//! A field that the user may leave out is an `Option`; a method of the same name returns its value or the
-//! default. So a host can be written back exactly as it was given.
+//! A field that the user may leave out is an `Option`; a method of the same name returns its value
+//! or the default. So a host can be written back exactly as it was given.
 
 use flashpager_base::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -226,9 +226,9 @@ pub struct Host {
     pub processor: Option<Processor>,
     /// The driver's loop.
     pub software: Option<Software>,
-    /// The driver's time for an operation outside of its loop: set-up, waiting by a timer, checking.
-    /// If absent it is unknown: the stages do not contain it, and the range takes it from measured
-    /// hosts.
+    /// The driver's time for an operation outside of its loop: set-up, waiting by a timer,
+    /// checking. If absent it is unknown: the stages do not contain it, and the range takes it from
+    /// measured hosts.
     #[serde(serialize_with = "option_as_written")]
     pub operation_ns: Option<f64>,
     /// The DMA that moves the data, if any does.

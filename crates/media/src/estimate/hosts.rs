@@ -1,9 +1,9 @@
-//! Measured hosts: their times beside part and bus, and what these let one expect of a host that was not
-//! measured.
+//! Measured hosts: their times beside part and bus, and what these let one expect of a host that
+//! was not measured.
 //!
-//! Each time below is a published measurement minus the time composed of part and bus, with the array at
-//! [`READ_SHARE`] of its datasheet's maximum. `flashpager reproduce measurements` derives all of them
-//! again.
+//! Each time below is a published measurement minus the time composed of part and bus, with the
+//! array at [`READ_SHARE`] of its datasheet's maximum. `flashpager reproduce measurements` derives
+//! all of them again.
 
 use flashpager_base::{Error, Result, did_you_mean, named};
 use serde::{Deserialize, Serialize};
@@ -77,9 +77,9 @@ pub struct MeasuredHost {
     pub clock_share: Option<f64>,
     /// Whether the medium is serial.
     pub serial: bool,
-    /// Time per byte at the host's own pace in ns, if it was measured as a part of the operation: the
-    /// slower of it and the bus counts. 0 if the operation's time contains the transfer. It applies
-    /// only to a host that resembles this one; nothing is fitted to it.
+    /// Time per byte at the host's own pace in ns, if it was measured as a part of the operation:
+    /// the slower of it and the bus counts. 0 if the operation's time contains the transfer. It
+    /// applies only to a host that resembles this one; nothing is fitted to it.
     pub byte_ns: Option<f64>,
 }
 
@@ -287,7 +287,8 @@ pub fn find(name: &str) -> Result<&'static MeasuredHost> {
     })
 }
 
-/// The share of a datasheet's maximum t_R that a chip takes: 50 of 60 µs were measured on a W25N01GV.
+/// The share of a datasheet's maximum t_R that a chip takes: 50 of 60 µs were measured on a
+/// W25N01GV.
 const READ_SHARE: ValueRange = ValueRange { best: 0.83, likely: 0.83, worst: 1.0 };
 /// The source and the share of the quickest reads among [`HOSTS`].
 const QUICKEST_READ: (&str, f64) = (OPENWRT, 0.5);
@@ -425,12 +426,12 @@ impl FittedQuantity {
     }
 }
 
-/// The expected time of a page under Linux in µs, and the number of hosts behind it; `None` if too few
-/// were measured.
+/// The expected time of a page under Linux in µs, and the number of hosts behind it; `None` if too
+/// few were measured.
 ///
-/// If the processor's clock is given, the logarithm of the time is fitted by a straight line over that
-/// of the clock. The range contains one further host with 95 %, and lies within the range for an unknown
-/// system.
+/// If the processor's clock is given, the logarithm of the time is fitted by a straight line over
+/// that of the clock. The range contains one further host with 95 %, and lies within the range for
+/// an unknown system.
 pub fn expected_of_linux(
     processor_mhz: Option<f64>,
     without: Option<&str>,
@@ -492,7 +493,8 @@ fn variance_within(without: Option<&str>) -> f64 {
     squares / degrees.max(1) as f64
 }
 
-/// The sum of squared deviations of logarithms from the mean of their group, and the degrees of freedom.
+/// The sum of squared deviations of logarithms from the mean of their group, and the degrees of
+/// freedom.
 fn scatter(groups: impl Iterator<Item = Vec<f64>>) -> (f64, usize) {
     groups.fold((0.0, 0), |(squares, degrees), values| {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();

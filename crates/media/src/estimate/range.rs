@@ -56,8 +56,8 @@ pub struct AssumedValue {
     /// The command-line options that state the parameter.
     #[serde(rename = "say")]
     pub options: String,
-    /// The factor by which the time range would narrow if the parameter were known to have its likely
-    /// value: the ratio of the ends now over the ratio then.
+    /// The factor by which the time range would narrow if the parameter were known to have its
+    /// likely value: the ratio of the ends now over the ratio then.
     pub narrows: f64,
 }
 
@@ -338,7 +338,8 @@ impl<'a> UnknownParameters<'a> {
         })
     }
 
-    /// The times at best, likely and worst. The parameter `known` has its likely value at all of them.
+    /// The times at best, likely and worst. The parameter `known` has its likely value at all of
+    /// them.
     fn ends(&self, known: Option<UnknownParameter>) -> Result<[f64; 3]> {
         let measured = self.setting.host.layers.first().and_then(|layer| layer.bytes_per_s);
         if let Some(rate) = measured {
@@ -407,15 +408,7 @@ impl<'a> UnknownParameters<'a> {
             add(UnknownParameter::Lines, "lines", span, source, "--bus, as 50MHz-x1, or --mode");
         }
         if let Some((span, source)) = &self.operation {
-            let host = &self.setting.host;
-            let options = match host.system {
-                _ if host.like.is_some() => "--operation-time as measured instead of --like",
-                Some(System::Linux) if host.processor.is_none() => {
-                    "--operation-time as measured, --like a measured host, or --processor"
-                }
-                Some(_) => "--operation-time as measured, or --like a measured host",
-                None => "--operation-time as measured, --like a measured host, or --system",
-            };
+            let options = self.operation_options();
             add(UnknownParameter::Operation, "ns", *span, source.clone(), options);
         }
         if let Some((dma, processor, source)) = &self.engine {
@@ -426,41 +419,57 @@ impl<'a> UnknownParameters<'a> {
                 (Some(one), None) | (None, Some(one)) => *one,
                 (None, None) => ValueRange::same(0.0),
             };
-            let host = &self.setting.host;
-            let mut options = Vec::new();
-            if dma.is_some() && processor.is_some() {
-                options.push("--dma or --no-dma");
-            }
-            if host.processor.is_none() {
-                options.push("--processor");
-            }
-            options.push("--instructions or --driver");
-            add(
-                UnknownParameter::TransferEngine,
-                "ns a byte",
-                span,
-                source.clone(),
-                &options.join(", "),
-            );
+            let options = self.engine_options(dma.is_some() && processor.is_some());
+            add(UnknownParameter::TransferEngine, "ns a byte", span, source.clone(), &options);
         }
         if let Some(span) = self.array {
-            let source = match self.setting.kind {
-                OperationKind::Program
-                | OperationKind::MultiPlaneProgram
-                | OperationKind::Erase
-                    if span.worst > 1.0 =>
-                {
-                    "typical and longest times of the flash-media article's chip"
-                }
-                OperationKind::Program
-                | OperationKind::MultiPlaneProgram
-                | OperationKind::Erase => "the part states the most, or what was measured",
-                _ => "50 of 60 µs measured of a W25N01GV; the datasheet's is the most",
-            };
+            let source = self.array_source(span);
             let options = "--array-share, 1 for the datasheet's own";
             add(UnknownParameter::Array, "of the datasheet's", span, source.into(), options);
         }
         all
+    }
+
+    /// The options that state the time of an operation.
+    fn operation_options(&self) -> &'static str {
+        let host = &self.setting.host;
+        match host.system {
+            _ if host.like.is_some() => "--operation-time as measured instead of --like",
+            Some(System::Linux) if host.processor.is_none() => {
+                "--operation-time as measured, --like a measured host, or --processor"
+            }
+            Some(_) => "--operation-time as measured, or --like a measured host",
+            None => "--operation-time as measured, --like a measured host, or --system",
+        }
+    }
+
+    /// The options that state the transfer engine; `is_either` if it can be DMA or the processor.
+    fn engine_options(&self, is_either: bool) -> String {
+        let host = &self.setting.host;
+        let mut options = Vec::new();
+        if is_either {
+            options.push("--dma or --no-dma");
+        }
+        if host.processor.is_none() {
+            options.push("--processor");
+        }
+        options.push("--instructions or --driver");
+        options.join(", ")
+    }
+
+    /// The source of the range of the array time.
+    fn array_source(&self, span: ValueRange) -> &'static str {
+        match self.setting.kind {
+            OperationKind::Program | OperationKind::MultiPlaneProgram | OperationKind::Erase
+                if span.worst > 1.0 =>
+            {
+                "typical and longest times of the flash-media article's chip"
+            }
+            OperationKind::Program | OperationKind::MultiPlaneProgram | OperationKind::Erase => {
+                "the part states the most, or what was measured"
+            }
+            _ => "50 of 60 µs measured of a W25N01GV; the datasheet's is the most",
+        }
     }
 
     fn own_mhz(&self) -> f64 {
@@ -474,7 +483,8 @@ impl<'a> UnknownParameters<'a> {
 /// One slow line, which tests whether a part can be read on a single line.
 const SLOW_LINE: Bus = Bus { clock_mhz: 1.0, cycles: 1, width_bits: 1 };
 
-/// The setting on a bus of `lines`, at `share` of the fastest clock, in the mode that is fastest on it.
+/// The setting on a bus of `lines`, at `share` of the fastest clock, in the mode that is fastest on
+/// it.
 fn clocked(setting: &EstimateSetting, lines: u32, share: f64) -> Result<EstimateSetting> {
     let one = |mut way: EstimateSetting| -> Result<EstimateSetting> {
         let slow = Bus { clock_mhz: 1e-3, cycles: 1, width_bits: lines };
@@ -487,7 +497,8 @@ fn clocked(setting: &EstimateSetting, lines: u32, share: f64) -> Result<Estimate
     Ok(EstimateSetting::fastest(ways)?.unwrap_or_else(|| setting.clone()))
 }
 
-/// The time of an operation in ns beside part, bus and transfer, with its source; `None` if it is known.
+/// The time of an operation in ns beside part, bus and transfer, with its source; `None` if it is
+/// known.
 fn operation(
     setting: &EstimateSetting,
     system: Option<System>,
@@ -526,11 +537,12 @@ fn operation(
     Some((span.scaled(ns), format!("{count} measured {what}, 95 % of a further one")))
 }
 
-/// Nanoseconds per byte by DMA and by the processor, and their source. Only one is present if the engine
-/// is known.
+/// Nanoseconds per byte by DMA and by the processor, and their source. Only one is present if the
+/// engine is known.
 type EngineTimes = (Option<ValueRange>, Option<ValueRange>, String);
 
-/// The time per byte in ns of the engines that can move it, with their source; `None` if no engine counts.
+/// The time per byte in ns of the engines that can move it, with their source; `None` if no engine
+/// counts.
 fn engine_times(
     setting: &EstimateSetting,
     system: Option<System>,
@@ -544,8 +556,8 @@ fn engine_times(
         let source = format!("{}: {}", like.name, like.source);
         return (ns > 0.0).then(|| (Some(ValueRange::same(ns)), None, source));
     }
-    // A known loop is priced by its instructions. Application processors have DMA or keep up with the
-    // bus; their cost is part of the operation.
+    // A known loop is priced by its instructions. Application processors have DMA or keep up with
+    // the bus; their cost is part of the operation.
     if host.software.is_some() || matches!(system, Some(System::Linux | System::InPlace)) {
         return None;
     }

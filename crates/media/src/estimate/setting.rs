@@ -186,7 +186,8 @@ impl EstimateSetting {
         Ok(Self::fastest(settings)?.unwrap_or(self))
     }
 
-    /// The setting itself if its bus fits, else in the fastest mode for which the bus is not too fast.
+    /// The setting itself if its bus fits, else in the fastest mode for which the bus is not too
+    /// fast.
     fn with_bus_that_fits(self) -> Result<Self> {
         let Err(refused) = self.check_bus() else { return Ok(self) };
         let fits = |way: &Self| way.check_bus().is_ok();

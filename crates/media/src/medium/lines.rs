@@ -54,8 +54,8 @@ impl Part {
 
     /// Checks that the part can be wired to the lines of `bus`.
     ///
-    /// A serial part needs at most as many lines as it has, a NAND on a parallel bus exactly as many,
-    /// and memory on an address bus at least 8.
+    /// A serial part needs at most as many lines as it has, a NAND on a parallel bus exactly as
+    /// many, and memory on an address bus at least 8.
     ///
     /// # Errors
     /// If the bus has other numbers of lines.

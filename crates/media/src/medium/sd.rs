@@ -1,5 +1,5 @@
-//! SD and MMC cards: commands and blocks over a clocked bus. The busy times of the controller inside can
-//! only be measured.
+//! SD and MMC cards: commands and blocks over a clocked bus. The busy times of the controller
+//! inside can only be measured.
 
 use flashpager_base::Result;
 
@@ -9,8 +9,8 @@ use crate::operation::{
     Medium, Operation, OperationKind, OperationRequest, OperationStep, implausible, unsupported,
 };
 
-/// Clocks of a command and its response, 48 bits each, and of the gap between them (SD Physical Layer
-/// Simplified Specification: N_CR is 2 to 64 clocks; 8 are assumed here).
+/// Clocks of a command and its response, 48 bits each, and of the gap between them (SD Physical
+/// Layer Simplified Specification: N_CR is 2 to 64 clocks; 8 are assumed here).
 const COMMAND_CLOCKS: u32 = 48 + 8 + 48;
 /// Clocks of the start bit, the end bit and the CRC-16 of a block, on each line.
 const FRAME_CLOCKS: u64 = 1 + 16 + 1;

@@ -1,7 +1,7 @@
 //! Raw NAND with a single data rate: every operation is composed of latch cycles.
 //!
-//! The compositions are those of Hu, "Estimating Flash Media Performance For Embedded Systems" (2010),
-//! section 1.1.
+//! The compositions are those of Hu, "Estimating Flash Media Performance For Embedded Systems"
+//! (2010), section 1.1.
 
 use flashpager_base::{Error, Result};
 

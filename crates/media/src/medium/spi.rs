@@ -1,5 +1,5 @@
-//! Serial flash: SPI NAND through its data register, and SPI NOR, PCM, MRAM and FRAM, which are read in
-//! place.
+//! Serial flash: SPI NAND through its data register, and SPI NOR, PCM, MRAM and FRAM, which are
+//! read in place.
 
 use flashpager_base::{Error, Result, shown};
 

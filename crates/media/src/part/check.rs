@@ -51,8 +51,9 @@ impl Part {
         }
     }
 
-    /// Parses the TOML text of a part and returns all its faults in the order of their lines. A part
-    /// that does not state how it is spoken to, nor the time of a byte on any bus, is at fault, too.
+    /// Parses the TOML text of a part and returns all its faults in the order of their lines. A
+    /// part that does not state how it is spoken to, nor the time of a byte on any bus, is at
+    /// fault, too.
     pub fn examine(text: &str) -> (Option<Self>, Vec<Complaint>) {
         let (part, mut complaints) = Self::read_and_check(text);
         if let Some(part) = &part
@@ -186,8 +187,8 @@ impl Part {
         }
     }
 
-    /// Checks the texts: a source must not be empty, and no text may hold control characters, because
-    /// texts are printed as they are.
+    /// Checks the texts: a source must not be empty, and no text may hold control characters,
+    /// because texts are printed as they are.
     fn check_texts(&self, wrong: &mut Vec<(String, String)>) {
         for fact in self.facts() {
             let what = if fact.source.trim().is_empty() {

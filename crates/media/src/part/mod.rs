@@ -1,7 +1,7 @@
 //! Flash parts: the catalog, files of one's own, and their checks.
 //!
-//! A part is a TOML file in `parts/`, every number with its source. Its data and its media are defined
-//! below this module and re-exported here.
+//! A part is a TOML file in `parts/`, every number with its source. Its data and its media are
+//! defined below this module and re-exported here.
 
 mod catalog;
 mod check;

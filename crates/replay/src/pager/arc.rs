@@ -1,27 +1,26 @@
-//! ARC, the adaptive replacement cache (Megiddo & Modha, FAST 2003): it balances recency and frequency by
-//! the references to ghosts.
+//! ARC, the adaptive replacement cache (Megiddo & Modha, FAST 2003): it balances recency and
+//! frequency by the references to ghosts.
 //!
-//! Four lists by time of use: T1 and B1 of pages seen once lately, T2 and B2 of
-//! pages seen at least twice; those in T1 and T2 are in frames, those in B1 and B2
-//! are ghosts. With c frames, p from 0 to c is the share of T1, 0 at first. The
-//! paper's cases:
+//! Four lists by time of use: T1 and B1 of pages seen once lately, T2 and B2 of pages seen at least
+//! twice; those in T1 and T2 are in frames, those in B1 and B2 are ghosts. With c frames, p from 0
+//! to c is the share of T1, 0 at first. The paper's cases:
 //!
 //! 1. In T1 or T2: a hit. The page becomes the newest of T2.
-//! 2. In B1: p grows by max(1, ⌊|B2|/|B1|⌋), to c at most. Replace; the page becomes
-//!    the newest of T2.
-//! 3. In B2: p shrinks by max(1, ⌊|B1|/|B2|⌋), to 0 at least. Replace; the page
-//!    becomes the newest of T2.
-//! 4. Elsewhere. If |T1| + |B1| = c: if |T1| < c, forget the oldest of B1 and replace;
-//!    else evict the oldest of T1 and do not remember it. If |T1| + |B1| < c and the
-//!    four hold c pages or more: forget the oldest of B2 if they hold 2c, and
-//!    replace. The page becomes the newest of T1.
+//! 2. In B1: p grows by max(1, ⌊|B2|/|B1|⌋), to c at most. Replace; the page becomes the newest of
+//!    T2.
+//! 3. In B2: p shrinks by max(1, ⌊|B1|/|B2|⌋), to 0 at least. Replace; the page becomes the newest
+//!    of T2.
+//! 4. Elsewhere. If |T1| + |B1| = c: if |T1| < c, forget the oldest of B1 and replace; else evict
+//!    the oldest of T1 and do not remember it. If |T1| + |B1| < c and the four hold c pages or
+//!    more: forget the oldest of B2 if they hold 2c, and replace. The page becomes the newest of
+//!    T1.
 //!
-//! Replace: if T1 is not empty and |T1| > p, or |T1| = p in case 3, the oldest of T1
-//! becomes the newest of B1; else the oldest of T2 becomes the newest of B2. The
-//! lengths are those before the page is moved.
+//! Replace: if T1 is not empty and |T1| > p, or |T1| = p in case 3, the oldest of T1 becomes the
+//! newest of B1; else the oldest of T2 becomes the newest of B2. The lengths are those before the
+//! page is moved.
 //!
-//! Fixed here: p is a whole number and quotients are rounded down; the paper's is
-//! real. `walk` is 0: nothing is searched.
+//! Fixed here: p is a whole number and quotients are rounded down; the paper's is real. `walk` is
+//! 0: nothing is searched.
 
 use flashpager_base::Result;
 
@@ -92,8 +91,8 @@ impl Arc {
 }
 
 impl Policy for Arc {
-    /// Two links and a bit per frame; a page number, two links and a bit per ghost, of which there are as
-    /// many as frames; the ends and lengths of four lists; and p.
+    /// Two links and a bit per frame; a page number, two links and a bit per ghost, of which there
+    /// are as many as frames; the ends and lengths of four lists; and p.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 5.0 * INDEX_BYTES as f64 + 0.25,
         fixed_bytes: 9 * INDEX_BYTES,

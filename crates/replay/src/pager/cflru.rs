@@ -1,17 +1,15 @@
-//! CFLRU, clean-first LRU (Park et al., CASES 2006): evicting a clean page costs no write, so a clean page
-//! that is nearly the oldest is evicted before a dirty one that is the oldest.
+//! CFLRU, clean-first LRU (Park et al., CASES 2006): evicting a clean page costs no write, so a
+//! clean page that is nearly the oldest is evicted before a dirty one that is the oldest.
 //!
-//! `cflru(window)`, 1 ≤ window, or in percent of the frames, 1 to 100, rounded down but
-//! at least 1. On a fault with no free frame the `window` least recently used pages are
-//! looked at, the oldest first, and the first clean one is evicted; if all are dirty,
-//! the least recently used. A window of more than all frames is one of all. With a
-//! window of 1 it is LRU, and so it is with any while nothing is written, as in a replay
-//! of code.
+//! `cflru(window)`, 1 ≤ window, or in percent of the frames, 1 to 100, rounded down but at least 1.
+//! On a fault with no free frame the `window` least recently used pages are looked at, the oldest
+//! first, and the first clean one is evicted; if all are dirty, the least recently used. A window
+//! of more than all frames is one of all. With a window of 1 it is LRU, and so it is with any while
+//! nothing is written, as in a replay of code.
 //!
-//! A page comes in clean. Writing to it makes it dirty, writing it back makes it clean,
-//! and neither is a use of it: the reference it comes with is. `walk` counts the frames
-//! looked at, the victim included: 1 where the oldest page is clean, the window where
-//! all are dirty.
+//! A page comes in clean. Writing to it makes it dirty, writing it back makes it clean, and neither
+//! is a use of it: the reference it comes with is. `walk` counts the frames looked at, the victim
+//! included: 1 where the oldest page is clean, the window where all are dirty.
 //!
 //! Fixed here: the paper also has a window that follows the costs seen; this one stays.
 

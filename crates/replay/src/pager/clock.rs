@@ -81,8 +81,8 @@ impl Policy for Clock {
     }
 }
 
-/// Clock at several sizes. A page has a mask of the sizes in which it is cached, and one of those in which
-/// its bit is set.
+/// Clock at several sizes. A page has a mask of the sizes in which it is cached, and one of those
+/// in which its bit is set.
 pub struct ClockSizes {
     groups: Vec<ClockGroup>,
     budget: u32,
@@ -96,8 +96,8 @@ struct ClockGroup {
     rings: Vec<Ring<Page>>,
 }
 
-/// The masks of a page, with one bit per size: cached, and referenced. An array, because arrays of zeros
-/// start as untouched memory.
+/// The masks of a page, with one bit per size: cached, and referenced. An array, because arrays of
+/// zeros start as untouched memory.
 type Bits = [u64; 2];
 const CACHED: usize = 0;
 const REFERENCED: usize = 1;

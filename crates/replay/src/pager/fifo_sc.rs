@@ -29,8 +29,8 @@ const INVALID: usize = 1;
 /// FIFO with second chance, which moves pages down at the false fault.
 pub type FifoSc = SecondChance<false>;
 
-/// FIFO with second chance. If it `DEFERS`, a false fault moves nothing down, and the next true fault makes
-/// up for it.
+/// FIFO with second chance. If it `DEFERS`, a false fault moves nothing down, and the next true
+/// fault makes up for it.
 pub struct SecondChance<const DEFERS: bool> {
     slots: Slots,
     lists: Lists<2>,
@@ -82,7 +82,8 @@ impl<const DEFERS: bool> Policy for SecondChance<DEFERS> {
     const SEES_HITS: bool = false;
     const COUNTS_SPARE_FRAMES: bool = true;
 
-    /// Two links per frame and a bit for its list; the ends of both lists, and the length of *valid*.
+    /// Two links per frame and a bit for its list; the ends of both lists, and the length of
+    /// *valid*.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 5 * INDEX_BYTES,

@@ -37,8 +37,8 @@ use super::{
 const STACK: usize = 0;
 
 const RESIDENT: usize = 0;
-/// The ghosts in the order of their evictions. It is also their order in the stack, because a page in
-/// *resident* and in the stack came to the new end of both at the same time.
+/// The ghosts in the order of their evictions. It is also their order in the stack, because a page
+/// in *resident* and in the stack came to the new end of both at the same time.
 const GHOSTS: usize = 1;
 
 /// LIRS with its stack and queues. A page in neither list of `queues` is LIR.
@@ -133,9 +133,9 @@ impl Lirs {
 }
 
 impl Policy for Lirs {
-    /// Two links and two bits per frame; a page number and two links per ghost, of which there are twice
-    /// as many as frames; a page number in *resident* for one frame in 100, and one for the rounding;
-    /// the end of the stack; and the numbers of ghosts, LIR pages and resident HIR pages.
+    /// Two links and two bits per frame; a page number and two links per ghost, of which there are
+    /// twice as many as frames; a page number in *resident* for one frame in 100, and one for the
+    /// rounding; the end of the stack; and the numbers of ghosts, LIR pages and resident HIR pages.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 8.0 * INDEX_BYTES as f64 + 0.25 + 0.01 * INDEX_BYTES as f64,
         fixed_bytes: 5 * INDEX_BYTES,

@@ -1,4 +1,5 @@
-//! Lists of pages by age, both of pages in frames and of ghosts: pages remembered after their eviction.
+//! Lists of pages by age, both of pages in frames and of ghosts: pages remembered after their
+//! eviction.
 
 use super::table::PageTable;
 use super::{Page, Shape};
@@ -52,10 +53,11 @@ impl Slots {
     }
 }
 
-/// `N` doubly linked lists of slots in the order they were pushed. A slot is in at most one of them.
+/// `N` doubly linked lists of slots in the order they were pushed. A slot is in at most one of
+/// them.
 pub(super) struct Lists<const N: usize> {
-    /// The links. The first `N` close each list to a ring, so that no link is ever absent; slot 0 follows
-    /// them.
+    /// The links. The first `N` close each list to a ring, so that no link is ever absent; slot 0
+    /// follows them.
     links: Vec<Link>,
     lengths: [usize; N],
 }

@@ -16,8 +16,8 @@ const NOTES_PER_FRAME: usize = 8;
 /// The least number of notes, which still fit into the processor's caches.
 const MIN_NOTES: usize = 1 << 12;
 
-/// LRU as a list of references, the oldest first. Only the last reference to each cached page counts. A hit
-/// appends a note and searches nothing; the victim is the first note that counts.
+/// LRU as a list of references, the oldest first. Only the last reference to each cached page
+/// counts. A hit appends a note and searches nothing; the victim is the first note that counts.
 pub struct Lru {
     /// By page, the index of its last note + 1; 0 for a page that is not cached.
     last: Vec<u32>,

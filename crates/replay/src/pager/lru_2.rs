@@ -1,20 +1,19 @@
-//! LRU-2 (O'Neil, O'Neil & Weikum, SIGMOD 1993): evict the page whose last reference but one is longest ago.
+//! LRU-2 (O'Neil, O'Neil & Weikum, SIGMOD 1993): evict the page whose last reference but one is
+//! longest ago.
 //!
-//! References are numbered one by one, hits and faults alike. The victim is the page
-//! in a frame whose last reference but one has the smallest number; pages without one
-//! go before all others, and among them the least recently used. With c frames, the
-//! c pages evicted last are ghosts: the number of their last reference is kept. A
-//! fault first takes the page out of the ghosts if it is there; what was its last
-//! reference then is its last but one. After that, if no frame is free, the victim is
-//! evicted and becomes the newest ghost, and the oldest is forgotten if there are more
-//! than c. A page that comes in otherwise has no last reference but one.
+//! References are numbered one by one, hits and faults alike. The victim is the page in a frame
+//! whose last reference but one has the smallest number; pages without one go before all others,
+//! and among them the least recently used. With c frames, the c pages evicted last are ghosts: the
+//! number of their last reference is kept. A fault first takes the page out of the ghosts if it is
+//! there; what was its last reference then is its last but one. After that, if no frame is free,
+//! the victim is evicted and becomes the newest ghost, and the oldest is forgotten if there are
+//! more than c. A page that comes in otherwise has no last reference but one.
 //!
-//! Fixed here: no correlated reference period, consecutive references to a page being
-//! one already; and the ghosts, where the paper retains what it knows for a time.
-//! Without any, no page could come back to a cache full of pages used twice: the next
-//! fault would always evict the page that came in last. `walk` is the number of
-//! frames: a device looks at each of them for the victim, since keeping them in order
-//! would cost a search on every hit.
+//! Fixed here: no correlated reference period, consecutive references to a page being one already;
+//! and the ghosts, where the paper retains what it knows for a time. Without any, no page could
+//! come back to a cache full of pages used twice: the next fault would always evict the page that
+//! came in last. `walk` is the number of frames: a device looks at each of them for the victim,
+//! since keeping them in order would cost a search on every hit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,8 +32,8 @@ const GHOSTS: usize = 0;
 /// The numbers of the last reference but one, or 0, and of the last reference.
 type Uses = (u64, u64);
 
-/// LRU-2 with a heap of the pages in frames by their uses. A hit leaves the heap as it is: uses only grow,
-/// so an outdated entry surfaces too early and is corrected then.
+/// LRU-2 with a heap of the pages in frames by their uses. A hit leaves the heap as it is: uses
+/// only grow, so an outdated entry surfaces too early and is corrected then.
 pub struct Lru2 {
     slots: Slots,
     uses: Vec<Uses>,
@@ -68,9 +67,9 @@ impl Lru2 {
 }
 
 impl Policy for Lru2 {
-    /// Two reference numbers of 4 bytes per frame; a page number and a reference number per ghost, of
-    /// which there are as many as frames; the number of references; and the position and number of
-    /// ghosts in their ring.
+    /// Two reference numbers of 4 bytes per frame; a page number and a reference number per ghost,
+    /// of which there are as many as frames; the number of references; and the position and number
+    /// of ghosts in their ring.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 12.0 + INDEX_BYTES as f64,
         fixed_bytes: 4 + 2 * INDEX_BYTES,

@@ -1,7 +1,7 @@
 //! MIN (Belady 1966): evict the page whose next reference is farthest.
 //!
-//! MIN has the fewest misses of all policies. It is no bound on time: with a data register, fewer misses can
-//! need more loads.
+//! MIN has the fewest misses of all policies. It is no bound on time: with a data register, fewer
+//! misses can need more loads.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use super::{
 
 /// MIN with the frames' next uses in blocks. Each block keeps its farthest next use.
 ///
-/// The referenced page had the soonest next use of all cached pages, so a hit can only raise the farthest
-/// next use of its block and needs no search. Among several pages that are never used again, the model
-/// evicts the one with the largest number first; here the choice is free, because none of them is ever
-/// missed.
+/// The referenced page had the soonest next use of all cached pages, so a hit can only raise the
+/// farthest next use of its block and needs no search. Among several pages that are never used
+/// again, the model evicts the one with the largest number first; here the choice is free, because
+/// none of them is ever missed.
 pub struct Min {
     table: PageTable,
     pages: Vec<Page>,
@@ -127,8 +127,8 @@ impl Policy for Min {
     }
 }
 
-/// MIN at all sizes: a page is found in the stack by its next use, which is now. On the way down to the
-/// place that becomes free, the page used sooner of each two stays and the other goes on.
+/// MIN at all sizes: a page is found in the stack by its next use, which is now. On the way down to
+/// the place that becomes free, the page used sooner of each two stays and the other goes on.
 pub struct MinStack {
     stack: SizeStack,
     now: Moment,

@@ -1,25 +1,28 @@
 //! The cache of frames and its replacement policies.
 //!
-//! A policy is a state machine over page references: it takes one reference at a time and returns the
-//! outcome. Consecutive references to one page are one reference. A policy knows nothing of flash, of
-//! registers or of time, so one replay of it can be priced for any part.
+//! A policy is a state machine over page references: it takes one reference at a time and returns
+//! the outcome. Consecutive references to one page are one reference. A policy knows nothing of
+//! flash, of registers or of time, so one replay of it can be priced for any part.
 //!
-//! The trait [`Policy`] has one required step, [`Policy::reference`], which takes a page and returns the
-//! [`ReferenceOutcome`]. Two associated types keep sweeps fast without making simple policies complicated:
+//! The trait [`Policy`] has one required step, [`Policy::reference`], which takes a page and
+//! returns the [`ReferenceOutcome`]. Two associated types keep sweeps fast without making simple
+//! policies complicated:
 //!
-//! * [`Policy::AllSizes`] replays caches of several sizes together. [`PerSize`] runs one policy object per
-//!   size and suits every policy. LRU and MIN find all sizes in one stack instead, FIFO and Clock keep one
-//!   mask of sizes per page.
-//! * [`Policy::InSets`] is the policy in a cache of sets, as in hardware. [`PerSet`] runs one policy object
-//!   per set and suits every policy. LRU, FIFO and tree-PLRU have layouts of their own.
+//! * [`Policy::AllSizes`] replays caches of several sizes together. [`PerSize`] runs one policy
+//!   object per size and suits every policy. LRU and MIN find all sizes in one stack instead, FIFO
+//!   and Clock keep one mask of sizes per page.
+//! * [`Policy::InSets`] is the policy in a cache of sets, as in hardware. [`PerSet`] runs one
+//!   policy object per set and suits every policy. LRU, FIFO and tree-PLRU have layouts of their
+//!   own.
 //!
-//! Policies are generic types rather than trait objects, because a replay calls `reference` millions of
-//! times per second. [`PolicySpec`] reads a policy from text and hands its type to a [`PolicyVisitor`].
+//! Policies are generic types rather than trait objects, because a replay calls `reference`
+//! millions of times per second. [`PolicySpec`] reads a policy from text and hands its type to a
+//! [`PolicyVisitor`].
 //!
-//! To add a policy: a file here that implements [`Policy`], registered by its `mod` and its line in the
-//! [`policies!`] list below; and its slow reference, registered in
-//! `crates/flashpager/tests/engine/reference/mod.rs`. Tests then demand its golden counts, its steps in
-//! `docs/model-policies.md` and its rows in the tables of `docs/model.md`.
+//! To add a policy: a file here that implements [`Policy`], registered by its `mod` and its line in
+//! the [`policies!`] list below; and its slow reference, registered in
+//! `crates/flashpager/tests/engine/reference/mod.rs`. Tests then demand its golden counts, its
+//! steps in `docs/model-policies.md` and its rows in the tables of `docs/model.md`.
 
 mod arc;
 mod cflru;
@@ -68,7 +71,8 @@ pub const INDEX_BYTES: u32 = 2;
 
 /// The RAM that a policy needs in a device beside the frames, to choose victims.
 ///
-/// It does not contain what every cache needs: the table from pages to frames, and the page of each frame.
+/// It does not contain what every cache needs: the table from pages to frames, and the page of each
+/// frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyMetadata {
     /// Bytes per frame; a bit is 0.125.
@@ -92,8 +96,9 @@ impl PolicyMetadata {
 pub enum ReferenceOutcome {
     /// The page was in a frame and usable.
     Hit,
-    /// The page was in a frame and usable, and its reference bit, which the hand had cleared, is set again.
-    /// On a device that emulates the reference bit by the valid bit, this is a false fault.
+    /// The page was in a frame and usable, and its reference bit, which the hand had cleared, is
+    /// set again. On a device that emulates the reference bit by the valid bit, this is a false
+    /// fault.
     BitSet,
     /// The page was in a frame but marked invalid: a false fault.
     FalseFault {
@@ -112,8 +117,8 @@ pub enum ReferenceOutcome {
 /// The search for a victim at a true fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct VictimSearch {
-    /// Frames examined to find the victim, which is included; 0 if the policy does not search, or a frame
-    /// was free.
+    /// Frames examined to find the victim, which is included; 0 if the policy does not search, or a
+    /// frame was free.
     pub walk: u32,
     /// Pages moved from valid to invalid.
     pub downgrades: u32,
@@ -132,8 +137,8 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// Whether [`Policy::reference`] needs the next use. Only MIN does, which no device can run.
     const NEEDS_NEXT_USE: bool = false;
 
-    /// Whether the policy must see every reference, hits included. Other policies need at most one bit per
-    /// page, which the hardware sets.
+    /// Whether the policy must see every reference, hits included. Other policies need at most one
+    /// bit per page, which the hardware sets.
     const SEES_HITS: bool = true;
 
     /// Whether frames beyond the number of pages change its behaviour.
@@ -154,19 +159,19 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// If a parameter does not suit the shape.
     fn new(shape: Shape, parameters: &[PolicyParameter]) -> Result<Self>;
 
-    /// Takes one collapsed reference. `next_use` is the moment of the page's next reference, or [`NEVER`] if
-    /// there is none or the policy does not need it.
+    /// Takes one collapsed reference. `next_use` is the moment of the page's next reference, or
+    /// [`NEVER`] if there is none or the policy does not need it.
     fn reference(&mut self, page: Page, next_use: Moment) -> ReferenceOutcome;
 
-    /// Notes a write to `page`, after its reference: the page is dirty and must be written back when it is
-    /// evicted. A page in no frame is ignored.
+    /// Notes a write to `page`, after its reference: the page is dirty and must be written back
+    /// when it is evicted. A page in no frame is ignored.
     fn written(&mut self, _page: Page) {}
 
     /// Notes that `page` was written back and is clean. A page in no frame is ignored.
     fn cleaned(&mut self, _page: Page) {}
 
-    /// Returns whether a reference to `page` would be a [`ReferenceOutcome::Hit`] now, so that a TLB may
-    /// know the page.
+    /// Returns whether a reference to `page` would be a [`ReferenceOutcome::Hit`] now, so that a
+    /// TLB may know the page.
     fn would_hit(&self, page: Page) -> bool;
 }
 
@@ -205,8 +210,8 @@ pub struct Shape {
     pub frames: u32,
     /// Pages in the image: every referenced page is below it.
     pub pages: u32,
-    /// Frames of a set of a cache in hardware, in which page p is in set p mod sets. The number of sets is a
-    /// power of two. `None` if a page can be in every frame.
+    /// Frames of a set of a cache in hardware, in which page p is in set p mod sets. The number of
+    /// sets is a power of two. `None` if a page can be in every frame.
     pub ways: Option<u32>,
 }
 
@@ -347,8 +352,8 @@ macro_rules! policies {
                 }
             }
 
-            /// Returns whether a device without reference bits can run the policy, emulating the bit it
-            /// needs by the valid bit. Also true if no device can run it at all.
+            /// Returns whether a device without reference bits can run the policy, emulating the
+            /// bit it needs by the valid bit. Also true if no device can run it at all.
             pub fn can_emulate_its_bit(&self) -> bool {
                 match self.name {
                     $($name => !<$type as Policy>::SEES_HITS || <$type as Policy>::METADATA.is_none(),)*

@@ -1,9 +1,9 @@
 //! Caches in sets over spans of lines, with a shortcut for hits that change nothing.
 //!
-//! Most references of a program are to lines that were used just before. A page is *no-op* if a reference
-//! to it is a hit that changes neither the contents of the cache nor the next victim: with LRU the page
-//! used last in its set, with FIFO every cached page. Each page has a bit for this. A span whose bits are
-//! all set needs no further work, which takes one comparison.
+//! Most references of a program are to lines that were used just before. A page is *no-op* if a
+//! reference to it is a hit that changes neither the contents of the cache nor the next victim:
+//! with LRU the page used last in its set, with FIFO every cached page. Each page has a bit for
+//! this. A span whose bits are all set needs no further work, which takes one comparison.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ use super::{Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
 /// A policy in sets that knows its no-op pages.
 pub trait NoOpHits: Policy {
-    /// Whether a page that is no-op, or cached, in one cache is so in each cache of more sets and as many
-    /// ways. It holds for LRU, because the set of a page in the larger cache sees fewer other pages (Hill
-    /// & Smith 1989).
+    /// Whether a page that is no-op, or cached, in one cache is so in each cache of more sets and
+    /// as many ways. It holds for LRU, because the set of a page in the larger cache sees fewer
+    /// other pages (Hill & Smith 1989).
     const NESTS: bool;
 
-    /// Takes a reference to `page`, which is no-op afterwards. Returns the outcome, without a victim, and
-    /// the page that is no longer no-op.
+    /// Takes a reference to `page`, which is no-op afterwards. Returns the outcome, without a
+    /// victim, and the page that is no longer no-op.
     fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>);
 }
 
@@ -38,8 +38,8 @@ impl NoOpPages {
         Self { bytes: vec![0; (pages / u8::BITS) as usize + size_of::<u64>() + 1] }
     }
 
-    /// The pages among `pages` pages from `first` on that are not no-op; bit n stands for page `first` + n.
-    /// `pages` is at most [`MOST_TOGETHER`].
+    /// The pages among `pages` pages from `first` on that are not no-op; bit n stands for page
+    /// `first` + n. `pages` is at most [`MOST_TOGETHER`].
     #[inline]
     fn unsettled(&self, first: Page, pages: u32) -> u64 {
         let start = (first / u8::BITS) as usize;
@@ -172,8 +172,8 @@ fn take_span<P: NoOpHits>(
     }
 }
 
-/// Takes a reference to `page`, whose bit is set already though it was not no-op. Returns whether it
-/// missed.
+/// Takes a reference to `page`, whose bit is set already though it was not no-op. Returns whether
+/// it missed.
 #[inline]
 fn is_miss<P: NoOpHits>((cache, no_op): &mut (P, NoOpPages), page: Page) -> bool {
     let (outcome, unsettled) = cache.reference_to_no_op(page);

@@ -1,9 +1,9 @@
-//! PA-Clock (In, Shin & Kim, LCTES 2007, section 3.2): Clock whose search ends when it would outlast the
-//! load behind which it is hidden.
+//! PA-Clock (In, Shin & Kim, LCTES 2007, section 3.2): Clock whose search ends when it would
+//! outlast the load behind which it is hidden.
 //!
-//! `pa-clock(budget)`: as Clock, but the `budget`-th examined frame is evicted whatever its bit. With a
-//! budget of more than all frames it is Clock. The policy takes the budget as given; the number of frames
-//! that can be examined during a load follows from the prices of the handler.
+//! `pa-clock(budget)`: as Clock, but the `budget`-th examined frame is evicted whatever its bit.
+//! With a budget of more than all frames it is Clock. The policy takes the budget as given; the
+//! number of frames that can be examined during a load follows from the prices of the handler.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Tree-PLRU, the approximation of LRU in hardware caches: one bit for each node of a binary tree over the
-//! ways, which points away from the way used last.
+//! Tree-PLRU, the approximation of LRU in hardware caches: one bit for each node of a binary tree
+//! over the ways, which points away from the way used last.
 
 use flashpager_base::{Error, Result};
 
@@ -13,7 +13,8 @@ use super::{
 /// The ways, and a tree for each set.
 pub struct Plru {
     ways: Ways,
-    /// The bits of the trees: at the frame of way n of a set, the bit of node n; node 1 is the root.
+    /// The bits of the trees: at the frame of way n of a set, the bit of node n; node 1 is the
+    /// root.
     points_right: Vec<bool>,
 }
 

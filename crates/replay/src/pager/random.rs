@@ -1,12 +1,11 @@
 //! Random: evict any page. It is the baseline that other policies are measured against.
 //!
-//! `random(seed)`, seed < 2³². Frames are numbered from 0, free ones are taken in that
-//! order, and a page takes its victim's frame. In a cache of sets the frames are the ways of a set, and
-//! the generator is one for all sets. The generator is xorshift32 (Marsaglia,
-//! JSS 2003): on a fault with no free frame, and only then, x ^= x << 13, x ^= x >> 17,
-//! x ^= x << 5 in 32 bits, and the victim is in frame ⌊x · frames / 2³²⌋. x is the seed
-//! at first; for seed 0, from which xorshift cannot move, it is 2463534242, Marsaglia's.
-//! `walk` is 0: nothing is searched.
+//! `random(seed)`, seed < 2³². Frames are numbered from 0, free ones are taken in that order, and a
+//! page takes its victim's frame. In a cache of sets the frames are the ways of a set, and the
+//! generator is one for all sets. The generator is xorshift32 (Marsaglia, JSS 2003): on a fault
+//! with no free frame, and only then, x ^= x << 13, x ^= x >> 17, x ^= x << 5 in 32 bits, and the
+//! victim is in frame ⌊x · frames / 2³²⌋. x is the seed at first; for seed 0, from which xorshift
+//! cannot move, it is 2463534242, Marsaglia's. `walk` is 0: nothing is searched.
 
 use flashpager_base::{Error, Result};
 

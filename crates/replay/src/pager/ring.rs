@@ -2,8 +2,8 @@
 
 use super::table::Frame;
 
-/// A ring of frames. Free frames are taken in index order; when none is left, the hand points at the frame
-/// to replace.
+/// A ring of frames. Free frames are taken in index order; when none is left, the hand points at
+/// the frame to replace.
 pub(super) struct Ring<T> {
     frames: Vec<T>,
     capacity: usize,
@@ -37,8 +37,8 @@ impl<T: Copy> Ring<T> {
         self.hand = if self.hand + 1 == self.capacity { 0 } else { self.hand + 1 };
     }
 
-    /// Fills a free frame, or replaces the one under the hand and moves the hand on. Returns the frame and
-    /// its previous contents.
+    /// Fills a free frame, or replaces the one under the hand and moves the hand on. Returns the
+    /// frame and its previous contents.
     #[inline]
     pub(super) fn fill(&mut self, newcomer: T) -> (Frame, Option<T>) {
         if self.frames.len() < self.capacity {

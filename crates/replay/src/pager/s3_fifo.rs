@@ -1,27 +1,25 @@
-//! S3-FIFO (Yang et al., SOSP 2023): most pages are used once, so new pages pass through a small queue
-//! first.
+//! S3-FIFO (Yang et al., SOSP 2023): most pages are used once, so new pages pass through a small
+//! queue first.
 //!
-//! Pages are in two FIFO queues, *small* and *main*; *ghosts* is a third, of pages
-//! only remembered. With c frames, s = max(1, ⌊c/10⌋) is the share of *small* and
-//! there are c − s ghosts at most. Every page has a counter, 0 when it comes in;
-//! a hit adds 1, up to 3.
+//! Pages are in two FIFO queues, *small* and *main*; *ghosts* is a third, of pages only remembered.
+//! With c frames, s = max(1, ⌊c/10⌋) is the share of *small* and there are c − s ghosts at most.
+//! Every page has a counter, 0 when it comes in; a hit adds 1, up to 3.
 //!
-//! A fault first takes the page out of *ghosts* if it is there. With no free frame
-//! it then looks at one page after another until one is evicted:
+//! A fault first takes the page out of *ghosts* if it is there. With no free frame it then looks at
+//! one page after another until one is evicted:
 //!
-//! * if *small* holds s pages or more, at its oldest: if its counter is over 1, it
-//!   goes to the new end of *main* with counter 0; else it is evicted and goes to
-//!   the new end of *ghosts*, whose oldest is forgotten if they are too many;
-//! * else at the oldest of *main*: if its counter is over 0, it goes to the new end
-//!   of *main* with one less; else it is evicted and not remembered.
+//! * if *small* holds s pages or more, at its oldest: if its counter is over 1, it goes to the new
+//!   end of *main* with counter 0; else it is evicted and goes to the new end of *ghosts*, whose
+//!   oldest is forgotten if they are too many;
+//! * else at the oldest of *main*: if its counter is over 0, it goes to the new end of *main* with
+//!   one less; else it is evicted and not remembered.
 //!
-//! Last, the page goes to the new end of *main* if it was a ghost, else of *small*.
-//! `walk` counts the pages looked at in both queues, the victim included.
+//! Last, the page goes to the new end of *main* if it was a ghost, else of *small*. `walk` counts
+//! the pages looked at in both queues, the victim included.
 //!
-//! Fixed here: the paper goes on in *small* until a page leaves it for good, and
-//! where *main* overflows on the way evicts from there as well, two pages for one
-//! fault; this stops at the first. While frames are free all pages come into
-//! *small*.
+//! Fixed here: the paper goes on in *small* until a page leaves it for good, and where *main*
+//! overflows on the way evicts from there as well, two pages for one fault; this stops at the
+//! first. While frames are free all pages come into *small*.
 
 use flashpager_base::Result;
 
@@ -81,9 +79,9 @@ impl S3Fifo {
 }
 
 impl Policy for S3Fifo {
-    /// A link and a two-bit counter per frame; a page number per ghost, of which there are 0.9 per frame
-    /// and one for the rounding; the ends of both queues; the length of *small*; and the position and
-    /// number of ghosts in their ring.
+    /// A link and a two-bit counter per frame; a page number per ghost, of which there are 0.9 per
+    /// frame and one for the rounding; the ends of both queues; the length of *small*; and the
+    /// position and number of ghosts in their ring.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: INDEX_BYTES as f64 + 0.25 + 0.9 * INDEX_BYTES as f64,
         fixed_bytes: 6 * INDEX_BYTES,

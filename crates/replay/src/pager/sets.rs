@@ -1,7 +1,7 @@
 //! Caches in sets, as in hardware: page p can only be in set p mod sets.
 //!
-//! Each set is a small cache, so any policy can act in it ([`PerSet`]). The policies of hardware caches have
-//! a layout of their own: a few words per set, side by side.
+//! Each set is a small cache, so any policy can act in it ([`PerSet`]). The policies of hardware
+//! caches have a layout of their own: a few words per set, side by side.
 
 use std::ops::Range;
 
@@ -77,8 +77,8 @@ impl<P: Policy> Policy for PerSet<P> {
     }
 }
 
-/// LRU, if it `MOVES` pages, or FIFO: the pages of a set in the order of their use or their arrival, the
-/// newest first.
+/// LRU, if it `MOVES` pages, or FIFO: the pages of a set in the order of their use or their
+/// arrival, the newest first.
 pub struct InOrder<const MOVES: bool> {
     /// The pages, set by set.
     pages: Vec<Page>,
@@ -181,8 +181,8 @@ impl<const MOVES: bool> NoOpHits for InOrder<MOVES> {
     }
 }
 
-/// The contents of ways, for policies in which a page stays in the way it came into. The number of a frame is
-/// that of its set times the ways, plus its way.
+/// The contents of ways, for policies in which a page stays in the way it came into. The number of
+/// a frame is that of its set times the ways, plus its way.
 pub(super) struct Ways {
     table: PageTable,
     /// By frame, the page + 1; 0 for an empty frame.

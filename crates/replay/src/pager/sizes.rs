@@ -29,8 +29,8 @@ pub struct ReferenceBlock<'a> {
 
 /// Caches of one policy that differ only in size, all empty at first.
 pub trait AllSizes: Sized {
-    /// Whether a page in a cache is in every larger one, too (Mattson et al. 1970). Then the caches that
-    /// miss are always the smallest ones.
+    /// Whether a page in a cache is in every larger one, too (Mattson et al. 1970). Then the caches
+    /// that miss are always the smallest ones.
     const INCLUSION: bool = false;
 
     /// Whether it takes spans; else pages one by one.
@@ -39,8 +39,8 @@ pub trait AllSizes: Sized {
     /// Bytes of `sizes` sizes for each page of the image.
     fn bytes_per_page(sizes: usize) -> usize;
 
-    /// Creates empty caches. `frames` are their sizes, ascending and distinct, each at least 1; `ways` are
-    /// the frames of a set, as in [`Shape::ways`]; every page is below `pages`.
+    /// Creates empty caches. `frames` are their sizes, ascending and distinct, each at least 1;
+    /// `ways` are the frames of a set, as in [`Shape::ways`]; every page is below `pages`.
     ///
     /// # Errors
     /// If a parameter does not suit one of the sizes.
@@ -53,10 +53,10 @@ pub trait AllSizes: Sized {
 
     /// Takes references, as [`Policy::reference`] does one by one.
     ///
-    /// Calls `report` with a page, a range of size indices and the outcome there, unless that is a hit.
-    /// Each reference is reported at most once for each size, and each size sees its references in
-    /// order. With inclusion there is one call per reference, whose range begins at 0. A miss may leave
-    /// out its victim.
+    /// Calls `report` with a page, a range of size indices and the outcome there, unless that is a
+    /// hit. Each reference is reported at most once for each size, and each size sees its
+    /// references in order. With inclusion there is one call per reference, whose range begins at
+    /// 0. A miss may leave out its victim.
     fn references(
         &mut self,
         block: ReferenceBlock<'_>,

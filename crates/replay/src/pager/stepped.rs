@@ -4,10 +4,11 @@ use flashpager_base::{Error, Result};
 
 use super::{NEVER, Page, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome, Shape};
 
-/// A cache of frames under a policy that is chosen by name at run time, driven one reference at a time.
+/// A cache of frames under a policy that is chosen by name at run time, driven one reference at a
+/// time.
 ///
-/// As in a replay, consecutive references to one page are one reference. Memory grows by 4 bytes for each
-/// page that is used.
+/// As in a replay, consecutive references to one page are one reference. Memory grows by 4 bytes
+/// for each page that is used.
 pub struct Pager {
     cache: Box<dyn ErasedPolicy>,
     pages: u32,
@@ -56,8 +57,8 @@ impl Pager {
     /// Creates an empty cache of `shape.frames` frames for the pages below `shape.pages`.
     ///
     /// # Errors
-    /// If there are no frames, a parameter does not suit them, or the policy is MIN, which needs the
-    /// future.
+    /// If there are no frames, a parameter does not suit them, or the policy is MIN, which needs
+    /// the future.
     pub fn new(policy: &PolicySpec, shape: Shape) -> Result<Self> {
         if policy.needs_next_use() {
             return Err(Error::design(format!(
@@ -71,8 +72,8 @@ impl Pager {
         Ok(Self { cache: policy.visit(shape, BoxPolicy)?, pages: shape.pages, last: None })
     }
 
-    /// Takes a reference to `page`. On a miss without a free frame, the outcome names the page whose frame
-    /// it got, which is cached no longer.
+    /// Takes a reference to `page`. On a miss without a free frame, the outcome names the page
+    /// whose frame it got, which is cached no longer.
     ///
     /// # Errors
     /// If the page is not below `shape.pages`. Nothing changes then.
@@ -89,8 +90,8 @@ impl Pager {
         Ok(self.cache.take(page))
     }
 
-    /// Marks `page` as dirty until it is cleaned or evicted. Call it after the reference. A page in no frame
-    /// is ignored.
+    /// Marks `page` as dirty until it is cleaned or evicted. Call it after the reference. A page in
+    /// no frame is ignored.
     pub fn written(&mut self, page: Page) {
         if page < self.pages {
             self.cache.mark_dirty(page);
@@ -104,8 +105,8 @@ impl Pager {
         }
     }
 
-    /// Returns whether a reference to `page` may pass unnoticed: the page is in a frame, not marked invalid,
-    /// and has its reference bit set.
+    /// Returns whether a reference to `page` may pass unnoticed: the page is in a frame, not marked
+    /// invalid, and has its reference bit set.
     pub fn would_hit(&self, page: Page) -> bool {
         page < self.pages && self.cache.hits(page)
     }

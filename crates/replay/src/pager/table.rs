@@ -5,8 +5,8 @@ use super::{Page, Shape};
 /// A frame's number, from 0.
 pub(super) type Frame = u32;
 
-/// A table from pages to frames, by direct index. Pages are dense and the table starts as untouched zeros,
-/// so only its touched parts take memory.
+/// A table from pages to frames, by direct index. Pages are dense and the table starts as untouched
+/// zeros, so only its touched parts take memory.
 pub(super) struct PageTable {
     /// By page, its frame + 1; 0 for a page in no frame.
     entries: Vec<Frame>,

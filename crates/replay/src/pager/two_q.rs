@@ -1,24 +1,22 @@
-//! 2Q, the full version (Johnson & Shasha, VLDB 1994): a page is kept by recency only after a second miss
-//! while it is remembered.
+//! 2Q, the full version (Johnson & Shasha, VLDB 1994): a page is kept by recency only after a
+//! second miss while it is remembered.
 //!
-//! Three lists: *A1in* in order of arrival, *Am* by time of use, both of pages in
-//! frames, and *A1out* of ghosts in order of arrival there. With c frames, Kin =
-//! max(1, ⌊c/4⌋) and Kout = ⌊c/2⌋.
+//! Three lists: *A1in* in order of arrival, *Am* by time of use, both of pages in frames, and
+//! *A1out* of ghosts in order of arrival there. With c frames, Kin = max(1, ⌊c/4⌋) and Kout =
+//! ⌊c/2⌋.
 //!
 //! * In *Am*: a hit. The page becomes the newest of *Am*.
 //! * In *A1in*: a hit that changes nothing.
-//! * In *A1out*: the page is taken out, a frame is reclaimed, and the page becomes
-//!   the newest of *Am*.
+//! * In *A1out*: the page is taken out, a frame is reclaimed, and the page becomes the newest of
+//!   *Am*.
 //! * Elsewhere: a frame is reclaimed, and the page becomes the newest of *A1in*.
 //!
-//! To reclaim a frame, a free one is taken. If there is none: if *A1in* holds more
-//! than Kin pages, or *Am* holds none, the oldest of *A1in* becomes the newest of
-//! *A1out*, whose oldest is forgotten if it holds more than Kout; else the oldest of
-//! *Am* is evicted and not remembered.
+//! To reclaim a frame, a free one is taken. If there is none: if *A1in* holds more than Kin pages,
+//! or *Am* holds none, the oldest of *A1in* becomes the newest of *A1out*, whose oldest is
+//! forgotten if it holds more than Kout; else the oldest of *Am* is evicted and not remembered.
 //!
-//! Fixed here: the rounding; the page itself leaves *A1out* before another comes in;
-//! *A1in* gives when *Am* is empty, which matters for a single frame. `walk` is 0:
-//! nothing is searched.
+//! Fixed here: the rounding; the page itself leaves *A1out* before another comes in; *A1in* gives
+//! when *Am* is empty, which matters for a single frame. `walk` is 0: nothing is searched.
 
 use flashpager_base::Result;
 
@@ -64,9 +62,9 @@ impl TwoQ {
 }
 
 impl Policy for TwoQ {
-    /// Two links and a bit per frame; a page number per ghost, of which there are half as many as frames;
-    /// the ends of *A1in* and *Am*; the length of *A1in*; and the position and number of ghosts in their
-    /// ring.
+    /// Two links and a bit per frame; a page number per ghost, of which there are half as many as
+    /// frames; the ends of *A1in* and *Am*; the length of *A1in*; and the position and number of
+    /// ghosts in their ring.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.5 * INDEX_BYTES as f64 + 0.125,
         fixed_bytes: 5 * INDEX_BYTES,

@@ -1,11 +1,12 @@
 //! Block requests, counted so that the counts of every register behind the caches follow from them.
 //!
-//! After a request the register holds that block's flash page, and its next column is the block's end,
-//! whatever came before. So its action at a request depends only on that block and the block before.
-//! Pairs of requests are therefore counted by the properties that matter: the later block, whether it lies
-//! before or after the earlier one, the distance, and the flash page sizes with which both share a page.
-//! These counts give the counts of every register model and flash page size exactly. Only two buffers and
-//! a prefetch buffer remember more; each request is made to those ([`TrackedRegister`]).
+//! After a request the register holds that block's flash page, and its next column is the block's
+//! end, whatever came before. So its action at a request depends only on that block and the block
+//! before. Pairs of requests are therefore counted by the properties that matter: the later block,
+//! whether it lies before or after the earlier one, the distance, and the flash page sizes with
+//! which both share a page. These counts give the counts of every register model and flash page
+//! size exactly. Only two buffers and a prefetch buffer remember more; each request is made to
+//! those ([`TrackedRegister`]).
 
 mod pairs;
 mod tracked;
@@ -60,8 +61,8 @@ enum LastBlocks {
 }
 
 impl Requests {
-    /// Starts with no requests, at `sizes` sizes. `inclusion` promises that the smallest sizes are the
-    /// ones that miss, with a walk of 0.
+    /// Starts with no requests, at `sizes` sizes. `inclusion` promises that the smallest sizes are
+    /// the ones that miss, with a walk of 0.
     pub(super) fn new(
         block_bytes: u32,
         pages: u32,
@@ -177,8 +178,8 @@ impl Requests {
         Ok(())
     }
 
-    /// The counts of every size with each of `registers`, which are those given to [`Requests::new`].
-    /// `references` are those of each size.
+    /// The counts of every size with each of `registers`, which are those given to
+    /// [`Requests::new`]. `references` are those of each size.
     pub(super) fn finish(
         mut self,
         references: &[u64],
@@ -231,8 +232,8 @@ impl Requests {
     }
 }
 
-/// The sizes to count for `registers`: those of units fetched whole, and of flash pages, both ascending.
-/// Tracked registers need none.
+/// The sizes to count for `registers`: those of units fetched whole, and of flash pages, both
+/// ascending. Tracked registers need none.
 fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>, Vec<u32>) {
     let counted = || registers.iter().filter(|register| !register.is_tracked());
     let units: BTreeSet<u32> =
@@ -241,8 +242,8 @@ fn units_and_pages(block_bytes: u32, registers: &[RegisterDesign]) -> (Vec<u32>,
     (units.into_iter().collect(), pages.into_iter().collect())
 }
 
-/// The most memory that [`Requests`] take for `touched` distinct blocks, with the finished counts, in bytes.
-/// The counts by search are not included.
+/// The most memory that [`Requests`] take for `touched` distinct blocks, with the finished counts,
+/// in bytes. The counts by search are not included.
 pub(super) fn requests_bytes(
     block_bytes: u32,
     touched: u64,

@@ -14,9 +14,9 @@ use crate::{Counts, FaultClass};
 
 /// Counts of pairs of consecutively requested units.
 ///
-/// A pair has class c if both units share a flash page of the c-th size and of all larger sizes, but of no
-/// smaller one; pairs of the last class share none. Its kind is twice the class, plus one if the later unit
-/// lies after the earlier one.
+/// A pair has class c if both units share a flash page of the c-th size and of all larger sizes,
+/// but of no smaller one; pairs of the last class share none. Its kind is twice the class, plus one
+/// if the later unit lies after the earlier one.
 pub struct RequestPairs {
     /// Bytes of a unit.
     pub unit_bytes: u32,
@@ -42,9 +42,9 @@ pub struct RequestPairs {
     pub is_full: bool,
 }
 
-/// Requests that cost the same with every register, packed to be hashed fast: the search, and in `request`
-/// the kind, the column in the largest flash page and the distance. The last two are in units, below
-/// [`MAX_UNITS`].
+/// Requests that cost the same with every register, packed to be hashed fast: the search, and in
+/// `request` the kind, the column in the largest flash page and the distance. The last two are in
+/// units, below [`MAX_UNITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct SearchedPair {
     search: VictimSearch,
@@ -288,8 +288,8 @@ impl RequestPairs {
         counts.loads_by_flash_page.sort_unstable();
     }
 
-    /// The class of a fault. `place` is the column in the flash page, or for [`PairCase::Forward`] the
-    /// distance, both in units.
+    /// The class of a fault. `place` is the column in the flash page, or for [`PairCase::Forward`]
+    /// the distance, both in units.
     fn class(
         &self,
         model: RegisterModel,
@@ -314,7 +314,8 @@ impl RequestPairs {
     }
 }
 
-/// The position of the later request of a pair, as in [`RegisterCase`](crate::register::RegisterCase).
+/// The position of the later request of a pair, as in
+/// [`RegisterCase`](crate::register::RegisterCase).
 #[derive(Clone, Copy)]
 enum PairCase {
     OtherPage,

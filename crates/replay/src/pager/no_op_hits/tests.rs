@@ -169,7 +169,8 @@ fn wrong_policies_are_found() {
     thrashed.agrees::<InOrder<true>>(&[]);
     thrashed.agrees::<InOrder<false>>(&[]);
 
-    // With 64 sets page 0 leaves before it comes again; with 128 it is still there and does not come in anew.
+    // With 64 sets page 0 leaves before it comes again; with 128 it is still there and does not
+    // come in anew.
     let anomaly = two_in_turns(2, &[64, 128], &[0, 64, 128, 0, 256, 0, 384, 0]);
     assert_ne!(anomaly.by_spans::<Nests>(&[]), anomaly.by_pages::<Nests>(&[]));
     anomaly.agrees::<InOrder<false>>(&[]);

@@ -11,8 +11,8 @@ use crate::pager::{Moment, NEVER};
 /// The most lanes of a row.
 const MOST_LANES: usize = 16;
 
-/// Next uses in the order of MIN's stack. A free place holds [`NEVER`], and so does a page that is not used
-/// again, because no reference will look for it.
+/// Next uses in the order of MIN's stack. A free place holds [`NEVER`], and so does a page that is
+/// not used again, because no reference will look for it.
 pub struct NextUses {
     processor: VectorUnit,
     entries: Vec<Moment>,
@@ -27,9 +27,9 @@ impl NextUses {
         Self { processor, entries: vec![NEVER; MOST_LANES], room }
     }
 
-    /// For each moment in `wanted`, which is now, takes out the page used then, and lets the page whose next
-    /// use is beside it in `falling` fall to the place that becomes free. Writes the depths of the pages
-    /// taken out; [`NOT_FOUND`] for one that is too deep or absent.
+    /// For each moment in `wanted`, which is now, takes out the page used then, and lets the page
+    /// whose next use is beside it in `falling` fall to the place that becomes free. Writes the
+    /// depths of the pages taken out; [`NOT_FOUND`] for one that is too deep or absent.
     pub fn sink(&mut self, wanted: &[Moment], falling: &[Moment], depths: &mut Vec<u32>) {
         depths.clear();
         depths.resize(wanted.len(), NOT_FOUND);

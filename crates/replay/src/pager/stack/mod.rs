@@ -1,11 +1,11 @@
 //! The stack of a policy with inclusion, which replays all cache sizes in one pass.
 //!
-//! LRU and MIN have the inclusion property (Mattson et al. 1970): the pages of all caches form a stack, and
-//! a cache of n frames holds its first n pages. A reference hits in the caches larger than the depth of its
-//! page.
+//! LRU and MIN have the inclusion property (Mattson et al. 1970): the pages of all caches form a
+//! stack, and a cache of n frames holds its first n pages. A reference hits in the caches larger
+//! than the depth of its page.
 //!
-//! The top of the stack is the smallest cache, run by itself: a hit there is a hit everywhere and goes no
-//! deeper. The pages it evicts enter the rest of the stack.
+//! The top of the stack is the smallest cache, run by itself: a hit there is a hit everywhere and
+//! goes no deeper. The pages it evicts enter the rest of the stack.
 
 mod falling;
 mod order;
@@ -25,8 +25,8 @@ use super::{Page, ReferenceOutcome};
 
 /// The depth of a page that is not in the stack.
 const NOT_FOUND: u32 = u32::MAX;
-/// The least frames of a top that is a cache. With a smaller cache, looking for a page there would cost
-/// more than it saves, so the top is only the page used last.
+/// The least frames of a top that is a cache. With a smaller cache, looking for a page there would
+/// cost more than it saves, so the top is only the page used last.
 const SMALLEST_CACHE: u32 = 12;
 
 /// The number of sizes that miss, by depth.
@@ -76,8 +76,8 @@ pub(super) enum TopOutcome {
     Evicted(u32),
 }
 
-/// The frames of the top, and those below it in the largest of `frames`. A top of one frame is the page
-/// used last, which is no cache.
+/// The frames of the top, and those below it in the largest of `frames`. A top of one frame is the
+/// page used last, which is no cache.
 pub(super) fn top_and_rest(frames: &[u32]) -> (u32, usize) {
     let smallest = frames.first().copied().unwrap_or(1);
     let top = if smallest < SMALLEST_CACHE { 1 } else { smallest };
@@ -111,7 +111,8 @@ impl BelowTop {
     }
 }
 
-/// A stack without its policy: the sizes, and the way of a block of references through top and rest.
+/// A stack without its policy: the sizes, and the way of a block of references through top and
+/// rest.
 pub(super) struct SizeStack {
     pub(super) processor: VectorUnit,
     misses: MissesByDepth,
@@ -130,8 +131,9 @@ impl SizeStack {
         }
     }
 
-    /// Takes references to `pages`, with a cache at the top. `top` returns the outcome of each at the top
-    /// and its key below; `rest` writes the depths of those that go below. `report` receives the misses.
+    /// Takes references to `pages`, with a cache at the top. `top` returns the outcome of each at
+    /// the top and its key below; `rest` writes the depths of those that go below. `report`
+    /// receives the misses.
     pub(super) fn through_cache(
         &mut self,
         pages: &[Page],
@@ -150,9 +152,9 @@ impl SizeStack {
         }
     }
 
-    /// Takes references to `pages`, with only the page used last at the top. All go below, and each evicts
-    /// the page before. `known` are the keys of `pages` below, `last` is the key of the page before the
-    /// first. `rest` writes the depths. `report` receives the misses.
+    /// Takes references to `pages`, with only the page used last at the top. All go below, and each
+    /// evicts the page before. `known` are the keys of `pages` below, `last` is the key of the page
+    /// before the first. `rest` writes the depths. `report` receives the misses.
     pub(super) fn behind_last(
         &mut self,
         pages: &[Page],

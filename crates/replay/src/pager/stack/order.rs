@@ -167,7 +167,8 @@ impl<R: OrderRow<Entry: Entry>, const HEAD: usize> NullaryFnOnce for ExchangePas
     }
 }
 
-/// Continues an exchange below the first `HEAD` rows, the last of which was `above`. Returns the depth.
+/// Continues an exchange below the first `HEAD` rows, the last of which was `above`. Returns the
+/// depth.
 #[inline(always)]
 fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
     row: R,
@@ -202,8 +203,8 @@ fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
     depth
 }
 
-/// Pages that are not among the near ones, in the order in which they left those. Each moment at which a page
-/// came has a bit, which is set until the page is taken out.
+/// Pages that are not among the near ones, in the order in which they left those. Each moment at
+/// which a page came has a bit, which is set until the page is taken out.
 struct FarPages {
     /// By page, the moment it came + 1; 0 for a page that is not here.
     place: Vec<u32>,

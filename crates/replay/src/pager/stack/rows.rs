@@ -1,7 +1,7 @@
 //! Rows of a stack in the vector registers of the processor.
 //!
-//! Everything that depends on the processor is here. AVX-512 or AVX2 is chosen when the program runs; other
-//! processors use what the compiler makes of the plain code.
+//! Everything that depends on the processor is here. AVX-512 or AVX2 is chosen when the program
+//! runs; other processors use what the compiler makes of the plain code.
 
 use pulp::NullaryFnOnce;
 #[cfg(target_arch = "x86_64")]
@@ -78,10 +78,10 @@ pub trait OrderRow: VectorRow {
 
 /// Rows of unsigned numbers through which a number falls.
 pub trait FallingRow: VectorRow<Entry = u32> {
-    /// Takes the entry that equals `wanted` out of `row`, and lets `falling` (equal in all lanes) fall: at
-    /// each place the smaller number stays and the larger one goes on. The place that became free holds
-    /// `u32::MAX`, where the fall ends. Returns the row, the number that falls out of it (in all lanes),
-    /// and the bits of the entry taken out.
+    /// Takes the entry that equals `wanted` out of `row`, and lets `falling` (equal in all lanes)
+    /// fall: at each place the smaller number stays and the larger one goes on. The place that
+    /// became free holds `u32::MAX`, where the fall ends. Returns the row, the number that falls
+    /// out of it (in all lanes), and the bits of the entry taken out.
     fn sink(
         self,
         row: Self::Vector,
@@ -318,8 +318,8 @@ mod x86 {
             let bits = simd._mm512_cmpeq_epi32_mask(row, wanted);
             let free = simd._mm512_set1_epi32(-1);
             let row = simd._mm512_mask_mov_epi32(row, bits, free);
-            // The number that arrives at each place is the largest of all before it: of the four before,
-            // then of four times as many.
+            // The number that arrives at each place is the largest of all before it: of the four
+            // before, then of four times as many.
             let one = simd._mm512_alignr_epi32::<15>(row, falling);
             let two = simd._mm512_alignr_epi32::<14>(row, falling);
             let three = simd._mm512_alignr_epi32::<13>(row, falling);
