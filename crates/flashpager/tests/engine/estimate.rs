@@ -1,4 +1,4 @@
-//! Estimates against the flash-media article, and the laws that any of them obeys.
+//! Estimates compared with the flash-media article, and properties of every estimate.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ const ARTICLE: &[(&str, f64)] = &[
     ("t_wb_ns", 100.0),
 ];
 
-/// A part with the article's numbers, but for those overruled.
+/// A part with the article's numbers, some of them replaced.
 fn part(folder: &tempfile::TempDir, overruled: &[(&str, f64)]) -> String {
     let value = |name: &str, own: f64| {
         overruled.iter().find(|(other, _)| *other == name).map_or(own, |(_, value)| *value)
@@ -99,7 +99,7 @@ fn loop_of(instructions: f64) -> Software {
     Software::new(instructions, 1)
 }
 
-/// Section 1.1, to the nanosecond and to the byte.
+/// Section 1.1 of the article, to the nanosecond and the byte.
 #[test]
 fn the_article_comes_out_exactly() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,14 +119,14 @@ fn the_article_comes_out_exactly() {
     );
     assert_eq!(program.stages[0].ns, 273_126.0);
     assert_eq!(program.stages[0].bytes_per_s.round(), 7_732_695.0);
-    // What its sums leave out.
+    // The waits that the article's sums leave out.
     let waits =
         |operation: &str| EstimateSpec { waits: true, ..spec(&part, operation, Host::default()) };
     assert_eq!(estimate(&waits("read")).unwrap().stages[0].ns, 78_082.0);
     assert_eq!(estimate(&waits("program")).unwrap().stages[0].ns, 273_296.0);
 }
 
-/// Sections 1.2 and 1.3: 67 + 50 + 35 ns a byte, 67 being 66.67 rounded.
+/// Sections 1.2 and 1.3 of the article: 67 + 50 + 35 ns per byte, where 67 is 66.67 rounded.
 #[test]
 fn the_articles_board_comes_out() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,14 +143,14 @@ fn the_articles_board_comes_out() {
     let cycle = 8e3 / 120.0;
     let by_hand = 2.0 * cycle + (5.0 * cycle + 3.0) + 25_000.0 + (2112.0 * (cycle + 85.0) + 20.0);
     assert!((found.stages[3].ns - by_hand).abs() < 1e-6);
-    // DMA halves what software takes, and touches no hardware.
+    // DMA halves the software and leaves the hardware as it is.
     let halved = Host { dma: Some(Dma::default()), ..board() };
     let halved = estimate(&spec(&part, "read", halved)).unwrap();
     assert_eq!(halved.byte.software_ns, byte.software_ns / 2.0);
     assert_eq!((halved.byte.bus_ns, halved.byte.memory_ns), (byte.bus_ns, byte.memory_ns));
 }
 
-/// Section 2.2: a 40 MHz peripheral makes 20 MHz of the 24 that the card allows.
+/// Section 2.2 of the article: a 40 MHz peripheral makes 20 MHz where the card allows 24.
 #[test]
 fn a_divider_reaches_what_it_can() {
     let clock = |divider| Peripheral { divider: Some(divider), ..Peripheral::new(40.0) };
@@ -217,8 +217,8 @@ fn what_cannot_be_is_one_line() {
     assert!(refused(hosted(Host { memory: Some(waiting), ..board() })).contains("refresh"));
 }
 
-/// With DMA the loop moves nothing: neither does its width bind the bus, nor do its
-/// variables cost RAM.
+/// With DMA the loop moves no data: its width does not limit the bus, and its variables cost no
+/// RAM.
 #[test]
 fn dma_takes_the_loop_out_of_the_way() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn dma_takes_the_loop_out_of_the_way() {
     assert_eq!((found.bus_ns, found.memory_ns, found.software_ns), (12.5, 25.0, 30.0));
 }
 
-/// What an operation takes outside of the loop needs no loop.
+/// The time of an operation outside of the loop counts without a loop, too.
 #[test]
 fn a_driver_can_be_a_measured_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +269,7 @@ fn a_mode_is_one_of_reading() {
     assert!(refused("W25N01GV", "read", "1-1-9").contains("1-1-4"));
 }
 
-/// Of every part, operation and bus: a byte's time is what the transfers take.
+/// For every part, operation and bus, the time of a byte equals that of the transfers.
 #[test]
 fn a_byte_takes_its_share_of_the_transfers() {
     for part in flashpager::media::part::catalog().unwrap() {
@@ -279,14 +279,14 @@ fn a_byte_takes_its_share_of_the_transfers() {
                 continue;
             };
             if found.bytes < 32 {
-                // Words are wider than what is moved.
+                // Fewer bytes are moved than a word holds.
                 continue;
             }
             let steps = found.operation.steps.iter();
             let moves = steps.filter(|step| step.kind == StepKind::Transfer);
             let transfers: f64 = moves.map(|step| step.ns).sum();
             let bytes = found.byte.part_ns * found.bytes as f64;
-            // t_RR and the like go with a transfer, not with a byte.
+            // t_RR and similar times belong to a transfer, not to a byte.
             assert!(
                 bytes <= transfers + 1e-6 && bytes >= 0.98 * transfers - 1e-6,
                 "{} {}: {bytes} of {transfers}",
@@ -350,7 +350,7 @@ const PARTS: &[(&str, &str)] =
     &[("MT29F2G08AAC", "read"), ("K9F1208Q0B", "read"), ("TC58BVG0S3H", "read")];
 
 proptest! {
-    /// Each thing in the way only slows, and the last stage is the sum of all.
+    /// Each stage is at least as slow as the one before, and the last is the sum of all.
     #[test]
     fn overhead_never_speeds_up(host in any_host(), index in 0..PARTS.len()) {
         let (part, operation) = PARTS[index];
@@ -390,7 +390,7 @@ proptest! {
         prop_assert!(last(&estimate(&wide).unwrap()) <= last(&slow) * (1.0 + 1e-12));
     }
 
-    /// Rate and time, energy and power, bus and text say the same.
+    /// Rate and time, energy and power, and bus and its text are consistent.
     #[test]
     fn units_survive_a_round_trip(host in any_host(), index in 0..PARTS.len()) {
         let (part, operation) = PARTS[index];
@@ -406,7 +406,7 @@ proptest! {
     }
 }
 
-/// What the issue of dividers is about: 208 MHz make no 50 by even divisors.
+/// Even divisors cannot make 50 MHz from 208 MHz.
 #[test]
 fn a_controller_runs_what_its_divider_can() {
     let port = |controller, clock_mhz: f64, asked_mhz| Peripheral {
@@ -451,7 +451,7 @@ fn range_of(part: &str, operation: &str, host: Host) -> Range {
     estimate(&spec(part, operation, host)).unwrap().range
 }
 
-/// Of every part and operation: a range, unless all is known, and then one number.
+/// Every part and operation has a range, which is a single number if everything is known.
 #[test]
 fn a_range_is_there_until_all_is_known() {
     let known = Host {
@@ -472,7 +472,7 @@ fn a_range_is_there_until_all_is_known() {
             let mut narrows = free.range.assumed.iter().map(|one| one.narrows);
             assert!(narrows.clone().is_sorted_by(|a, b| a >= b), "{named}");
             assert!(narrows.all(|by| by >= 1.0 - 1e-9), "{named}: {:?}", free.range.assumed);
-            // Any bus of all the part's lines that is slow enough for every mode.
+            // A bus of all the part's lines that is slow enough for every mode.
             let lines = part.width_bits.value;
             let with_bus = Host {
                 bus: Some(Bus { clock_mhz: 5.0, cycles: 1, width_bits: lines }),
@@ -488,7 +488,7 @@ fn a_range_is_there_until_all_is_known() {
     }
 }
 
-/// A driver that was measured is no longer estimated.
+/// A measured driver leaves nothing to estimate.
 #[test]
 fn a_measured_layer_ends_the_range() {
     let layer = Layer { name: "driver".into(), share: None, bytes_per_s: Some(5.041e6) };
@@ -534,7 +534,7 @@ fn a_host_is_like_one_that_was_measured() {
     assert!(refused("MT29F8G08", clocked).contains("is parallel"));
 }
 
-/// What is asked above what the part allows is said, and nothing where nobody asked.
+/// A clock above the fastest of the part is noted, and nothing is noted without such a clock.
 #[test]
 fn what_a_clock_became_is_said() {
     let notes = |asked_mhz: Option<f64>, clock_mhz: f64| {
@@ -548,7 +548,7 @@ fn what_a_clock_became_is_said() {
     assert!(!unasked.contains("asked") && unasked.contains("75 MHz run"), "{unasked}");
 }
 
-/// A time that is the most or was measured is not taken longer; a typical one is.
+/// A maximum or measured time is not exceeded; a typical one is.
 #[test]
 fn only_typical_array_times_get_longer() {
     for (part, operation, worst) in [
@@ -567,7 +567,7 @@ fn only_typical_array_times_get_longer() {
     }
 }
 
-/// What may be said of a host, so that its range narrows.
+/// A statement on a host, which narrows its range.
 #[derive(Clone, Debug)]
 enum Said {
     Clock(f64),
@@ -581,7 +581,7 @@ enum Said {
 }
 
 impl Said {
-    /// The host with that said; `None` where it was said, or contradicts what was.
+    /// The host with the statement; `None` if it was made before or contradicts another.
     fn on(&self, host: &Host, found: &Estimate) -> Option<Host> {
         let part = flashpager::media::part::find(&found.part).unwrap();
         let assumed =
@@ -590,7 +590,7 @@ impl Said {
         match *self {
             Self::Clock(at) => {
                 let span = assumed(UnknownParameter::Clock)?.span;
-                // Between the ends, over as many lines as are likely.
+                // A clock between the ends, over the likely number of lines.
                 let clock_mhz = span.worst + at * (span.best - span.worst) * (1.0 - 1e-9);
                 let width_bits = part.width_bits.value;
                 said.bus = Some(Bus { clock_mhz, cycles: 1, width_bits });
@@ -640,7 +640,7 @@ impl Said {
                     && like.transfer.is_none()
                     && like.pages == is_nand
                     && like.serial == part.spi.is_some()
-                    // A pace of its own is not reckoned in clocks of a processor.
+                    // A pace of its own does not depend on the processor's clock.
                     && (host.processor.is_none() || like.byte_ns.is_none_or(|ns| ns == 0.0))
                     && host.dma.is_none()
                     && !host.copied
@@ -678,8 +678,7 @@ const RANGED: &[(&str, &str)] = &[
 ];
 
 proptest! {
-    /// Whatever is said of a host, in whatever order: the range gets no wider, and lies in the one
-    /// before.
+    /// With each statement on a host, in any order, the range lies within the one before.
     #[test]
     fn what_is_said_narrows_the_range(
         said in prop::collection::vec(any_said(), 1..8), index in 0..RANGED.len(),
@@ -705,8 +704,8 @@ proptest! {
         }
     }
 
-    /// What is said to help does so by as much at the likely point, where that can be said: an
-    /// array by its share, and DMA in the place of copying.
+    /// A remedy has its speedup at the likely point, as far as the remedy can be stated: an array
+    /// by its share, and DMA instead of copying.
     #[test]
     fn the_sentences_are_true_of_the_numbers(
         said in prop::collection::vec(any_said(), 0..6), index in 0..RANGED.len()
@@ -740,7 +739,7 @@ proptest! {
         }
     }
 
-    /// More of what an operation takes besides never makes it faster, nor a slower array.
+    /// Neither a longer time beside the operation nor a slower array makes it faster.
     #[test]
     fn more_in_the_way_is_never_faster(
         index in 0..RANGED.len(), ns in 0.0..1e6f64, more in 0.0..1e6f64, share in 0.1..2.0f64

@@ -1,5 +1,4 @@
-//! Policies that page data: whom they evict, what writes change, and how they are
-//! stepped outside of a replay.
+//! Policies that page data: their victims, the effect of writes, and their use outside of a replay.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +14,13 @@ fn spec(policy: &str) -> PolicySpec {
     policy.parse().unwrap()
 }
 
-/// The place of each reference's next one to the same page.
+/// The index of the next reference to the same page, for each reference.
 fn next_uses(order: &[Page]) -> Vec<Moment> {
     let later = |at: usize| order[at + 1..].iter().position(|page| *page == order[at]);
     (0..order.len()).map(|at| later(at).map_or(NEVER, |on| (at + 1 + on) as Moment)).collect()
 }
 
-/// Take all references and give what became of each.
+/// Takes all references and returns their outcomes.
 struct All<'a>(&'a [Page]);
 
 impl PolicyVisitor for All<'_> {
@@ -33,8 +32,8 @@ impl PolicyVisitor for All<'_> {
     }
 }
 
-/// Pages whose victims are followed are in frames exactly where the policy says so, and
-/// where the reference does.
+/// Tracks the cached pages by the reported victims, and checks that policy and reference agree with
+/// them.
 fn check_victims(policy: &str, order: &[Page], frames: usize, pages: u32) {
     let shape = Shape { frames: frames as u32, pages, ways: None };
     let outcomes = spec(policy).visit(shape, All(order)).unwrap();
@@ -58,7 +57,7 @@ fn check_victims(policy: &str, order: &[Page], frames: usize, pages: u32) {
         let mut expected: BTreeSet<Page> = reference(page, future).cached.into_iter().collect();
         let mut found = cached.clone();
         if policy == "min" {
-            // Which of several pages that are never used again goes is left open.
+            // The choice among pages that are never used again is free.
             for pages in [&mut expected, &mut found] {
                 pages.retain(|page| future.contains(page));
             }
@@ -83,7 +82,7 @@ fn orders() -> impl Strategy<Value = (Vec<Page>, usize)> {
     (order, 1..14usize)
 }
 
-/// What is done to a page.
+/// An action on a page.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Read,
@@ -96,7 +95,7 @@ fn acts() -> impl Strategy<Value = Vec<(Act, Page)>> {
     prop::collection::vec((act, 0..16u32), 1..150)
 }
 
-/// What the reference says, as the engine says it.
+/// Compares an outcome of the engine with one of the reference.
 fn same(outcome: ReferenceOutcome, expected: reference::ModelOutcome) -> bool {
     match (outcome, expected) {
         (ReferenceOutcome::Hit, reference::ModelOutcome::Hit) => true,
@@ -118,7 +117,7 @@ proptest! {
         }
     }
 
-    /// To the last victim and the last frame looked at.
+    /// The engine agrees with the reference in every victim and every walk.
     #[test]
     fn cflru_agrees_with_writes(acts in acts(), frames in 1..10usize, window in 1..12usize) {
         let shape = Shape { frames: frames as u32, pages: 16, ways: None };
@@ -146,7 +145,7 @@ proptest! {
         }
     }
 
-    /// Nothing but the look at the oldest page's dirty bit tells them apart.
+    /// The two differ only in the look at the oldest page's dirty bit.
     #[test]
     fn cflru_is_lru_where_nothing_is_written(
         (order, frames) in orders(), window in prop_oneof!["[1-9]", "[1-9][0-9]?%"],
@@ -163,8 +162,7 @@ proptest! {
         }
     }
 
-    /// Writes change nothing for those that do not ask, nor does a page that is referenced
-    /// twice in a row.
+    /// Writes change nothing for policies that ignore them, nor does a second reference in a row.
     #[test]
     fn a_pager_steps_as_a_replay((order, frames) in orders(), writes in any::<u64>()) {
         let shape = Shape { frames: frames as u32, pages: 20, ways: None };
@@ -235,7 +233,7 @@ fn what_a_pager_cannot_be_is_refused() {
     assert!(refused("fifo-sc(2)", shape).starts_with("fifo-sc(2): "));
 }
 
-/// A page beyond those it was made for is an error and leaves everything as it is.
+/// A page out of range is an error and changes nothing.
 #[test]
 fn pages_beyond_are_refused() {
     for (name, parameters) in POLICIES.iter().filter(|(name, _)| *name != "min") {

@@ -1,5 +1,5 @@
-//! The catalog of parts: every file in order, every operation priced, the flash-media
-//! article's chip to the nanosecond, and rules that hold for any part on any bus.
+//! The catalog of parts: every file is in order and every operation has a price, the chip of the
+//! flash-media article is exact to the nanosecond, and some rules hold for any part on any bus.
 
 use flashpager::media::bus::{Bus, WIDTHS};
 use flashpager::media::operation::{Operation, OperationKind, OperationRequest, StepKind};
@@ -22,7 +22,7 @@ fn operation(part: &Part, request: &OperationRequest<'_>) -> flashpager::Result<
     part.medium()?.operation(part, request)
 }
 
-/// Of these no time a byte is known but on the paper's two buses.
+/// The parts whose time per byte is known only on the paper's two buses.
 const WITHOUT_MEDIUM: [&str; 1] = ["NOR-CARDIS"];
 
 #[test]
@@ -90,7 +90,7 @@ fn every_operation_is_priced_or_names_what_is_not_known() {
         }
     }
     unknown.dedup();
-    // A cache read alone needs t_RCBSY, which the article alone has.
+    // Only a cache read needs t_RCBSY, and only the article states it.
     unknown.retain(|entry| !entry.ends_with("sdr.t_rcbsy_ns"));
     let honest =
         ["NP5Q128A t_bers_ns", "NP8P128A t_bers_ns", "W35N01JW t_prog_ns", "W35N01JW t_bers_ns"];
@@ -101,7 +101,7 @@ fn steps(operation: &Operation) -> Vec<f64> {
     operation.steps.iter().map(|step| step.ns).collect()
 }
 
-/// Hu (2010), section 1.1.
+/// The sums of Hu (2010), section 1.1.
 #[test]
 fn the_articles_chip_to_the_nanosecond() {
     let chip = found("MT29F8G08");
@@ -127,7 +127,7 @@ fn the_articles_chip_to_the_nanosecond() {
     assert!((out.ns - (2112.0 * 8e3 / 120.0 + 20.0)).abs() < 1e-6);
 }
 
-/// What Linux's `nand_timings.c` gives for a skip: 05h, four cycles, E0h, t_CCS.
+/// The time of a skip by Linux's `nand_timings.c`: 05h, four cycles, E0h, t_CCS.
 #[test]
 fn a_column_change_by_timing_mode() {
     let text = include_str!("../../../../parts/TC58NVG0S3H.toml");
@@ -144,7 +144,7 @@ fn a_column_change_by_timing_mode() {
     assert_eq!(found("K9F1208Q0B").column_change_ns(bus("33MHz-x8")), None);
 }
 
-/// The datasheet of KFG1G16Q2M: 2 KB in 18.96 µs.
+/// The time in the datasheet of KFG1G16Q2M: 2 KB in 18.96 µs.
 #[test]
 fn a_burst_of_onenand() {
     let chip = found("KFG1G16Q2M");
@@ -155,8 +155,8 @@ fn a_burst_of_onenand() {
     assert_eq!(operation(&chip, &slow).unwrap().ns(), 1024.0 * 76.0);
 }
 
-/// W25Q128JV as the Pico SDK reads it: 12 clocks before the data of a continuous read, which no
-/// read can begin with.
+/// W25Q128JV as the Pico SDK reads it: a continuous read has 12 clocks before its data, and no read
+/// can begin with it.
 #[test]
 fn a_continuous_read_of_serial_nor() {
     let chip = found("W25Q128JV");
@@ -189,7 +189,7 @@ fn a_page_of_spi_nand() {
     clocks("1-2-2", 20.0, 4.0 * 2112.0);
 }
 
-/// Two planes by hand: what one page takes, twice, but for one t_R or t_PROG.
+/// Two planes by hand: twice the time of one page, but with one t_R or t_PROG.
 #[test]
 fn two_planes_share_the_array() {
     let text =
@@ -208,7 +208,7 @@ fn two_planes_share_the_array() {
     assert_eq!(names[2], "t_ADL");
 }
 
-/// Busy times that were derived from measured rates give these rates back.
+/// Busy times derived from measured rates give these rates back.
 #[test]
 fn cards_are_as_fast_as_measured() {
     for (name, what, kb_s) in [
@@ -227,7 +227,7 @@ fn cards_are_as_fast_as_measured() {
         let block = operation(&card, &request(what)).unwrap().ns();
         assert!((block - measured).abs() < 10.0, "{block}");
     }
-    // Nothing less than a block moves.
+    // A card moves whole blocks.
     let few =
         operation(&card, &OperationRequest { bytes: Some(100), ..request(OperationKind::Read) })
             .unwrap();
@@ -306,7 +306,7 @@ fn operations_that_cannot_be_composed_are_named() {
     assert!(reason.contains("has no t_bers_ns"), "{reason}");
 }
 
-/// Line and words of the one complaint that each change earns.
+/// Each change causes one complaint, with this line and these words.
 #[test]
 fn complaints_point_at_the_line() {
     assert_eq!(complaints("", ""), []);
@@ -367,7 +367,7 @@ fn complaints_point_at_the_line() {
         assert_eq!(found[0].line, line, "{to}: {found:?}");
         assert!(found[0].message.contains(words), "{to}: {found:?}");
     }
-    // The table of another medium, instead.
+    // The table of another medium instead.
     for (row, line, words) in [
         (
             "timing_mode = { value = 7, source = \"x\" }\n",
@@ -405,7 +405,7 @@ fn all_complaints_in_the_order_of_lines() {
     assert_eq!(found.iter().map(|complaint| complaint.line).collect::<Vec<_>>(), [4, 7, 14, 18]);
 }
 
-/// Keys may have dots, and lines end in many ways.
+/// Keys may contain dots, and lines can end in several ways.
 #[test]
 fn complaints_about_buses_and_odd_texts() {
     let times = "\n[t_byte_ns]\n\"33MHz-x8\" = { value = 1, source = 'x' }\n";
@@ -437,7 +437,7 @@ fn files_that_are_no_parts() {
     std::fs::remove_dir(&path).unwrap();
     std::fs::write(&path, b"name = 'a'\n\nmaker = '\xff'\n").unwrap();
     says(&["line 3", "UTF-8"]);
-    // Cut where its comment is cut, it would be in order.
+    // Cut within its comment, the file would be in order.
     std::fs::write(&path, format!("{MINE}#{}", "x".repeat(10 << 20))).unwrap();
     says(&["larger than 1048576 bytes"]);
     std::fs::write(&path, "").unwrap();
@@ -466,7 +466,7 @@ fn facts_are_in_the_order_of_the_fields() {
     assert_eq!(busy.value.to_string(), r#"{"mean_ns":13267.0,"max_ns":314267.0}"#);
 }
 
-/// A part of the catalog that can do something.
+/// A part of the catalog that can be read.
 fn any_part() -> impl Strategy<Value = &'static Part> {
     let parts: Vec<&'static Part> =
         part::catalog().unwrap().iter().filter(|part| part.medium().is_ok()).collect();
@@ -479,7 +479,7 @@ fn any_bus() -> impl Strategy<Value = Bus> {
         .prop_map(|(clock_mhz, cycles, width_bits)| Bus { clock_mhz, cycles, width_bits })
 }
 
-/// Every operation of the part on two buses, or two numbers of bytes, where both can be.
+/// Every operation of the part on two buses, or for two numbers of bytes, if both are possible.
 fn pairs(part: &Part, one: (Bus, u64), other: (Bus, u64)) -> Vec<(OperationKind, f64, f64)> {
     let medium = part.medium().unwrap();
     let ns = |what, (bus, bytes)| {
@@ -490,7 +490,7 @@ fn pairs(part: &Part, one: (Bus, u64), other: (Bus, u64)) -> Vec<(OperationKind,
     can.filter_map(|what| Some((what, ns(what, one)?, ns(what, other)?))).collect()
 }
 
-/// Two ways of adding the same numbers.
+/// Compares two sums of the same numbers.
 fn no_more(less: f64, more: f64) -> bool {
     less <= more * (1.0 + 1e-12)
 }

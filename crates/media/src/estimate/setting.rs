@@ -85,8 +85,8 @@ impl EstimateSetting {
                 )));
             }
         }
-        let hlikestructions = host.software.is_some_and(|software| software.instructions > 0.0);
-        if hlikestructions && host.processor.is_none() {
+        let has_instructions = host.software.is_some_and(|software| software.instructions > 0.0);
+        if has_instructions && host.processor.is_none() {
             return Err(Error::design(
                 "the driver's instructions have no price without a processor: give its clock",
             ));

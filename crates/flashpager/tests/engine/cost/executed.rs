@@ -1,9 +1,9 @@
-//! Designs that are executed fault by fault: loads ahead, critical blocks.
+//! Designs that are executed fault by fault: with loads ahead, or with critical blocks.
 
 use super::*;
 
-/// Three flash pages one after the other, each 512 ns over the bus. While page 0 is
-/// transferred from 1000 on, page 1 is loaded until 2000.
+/// Three consecutive flash pages, each 512 ns over the bus. While page 0 is transferred from 1000
+/// on, page 1 is loaded until 2000.
 #[test]
 fn loads_ahead_by_hand() {
     let prefetch = RegisterModel::DoubleBufferPrefetch;
@@ -24,7 +24,7 @@ fn loads_ahead_by_hand() {
     // Of an image of four pages page 3 is loaded until 4000, and page 1 waits for that.
     let (_, latencies, _) = one_frame(&jumps, prefetch, 512, plain(0.25)).execute(None);
     assert_eq!(latencies[..3], [1512.0, 1872.0, 1872.0]);
-    // Without loads ahead every page is waited for.
+    // Without loads ahead, the program waits for every page.
     let (time, latencies, _) =
         one_frame(&in_order, RegisterModel::DoubleBuffer, 512, plain(1.0)).execute(None);
     assert_eq!((time, latencies), (3.0 * 2024.0, vec![1512.0; 3]));
@@ -84,7 +84,7 @@ fn executed_designs_end_when_they_are_told_to() {
     let run = |at: u32| Run { offset: at * 100 % 20_000, length: 60 };
     let trace = MemoryTrace::new((0..1000).map(run).collect());
     let (double, ahead) = (RegisterModel::DoubleBuffer, RegisterModel::DoubleBufferPrefetch);
-    // How often they ask; where the answer is no, they end.
+    // The number of calls of `go_on`; each must end the replay if it returns false.
     let questions = |designs: &[Design]| {
         let asked = AtomicUsize::new(0);
         let after = |answers: usize| {
@@ -105,7 +105,7 @@ fn executed_designs_end_when_they_are_told_to() {
     assert_eq!(questions(&executed[..1]), once);
     // MIN looks for next uses first.
     assert_eq!(questions(&executed[1..]), 2 * once);
-    // A pass for all that is a sum, and one for each that is executed.
+    // One pass for all counts that are sums, and one for each executed design.
     let [critical, min] = executed;
     let all = [one_nand(double, "lru", None), critical, min, one_nand(ahead, "lru", None)];
     assert_eq!(questions(&all), 5 * once);
@@ -131,7 +131,7 @@ fn bounds_of_memory_know_executed_designs() {
     assert_eq!(bytes(&[&whole, &critical, &critical], 2), 2 * alone);
 }
 
-/// A case in which flash or bus may work on while the program runs, and its critical block.
+/// A case in which flash or bus can work while the program runs, with its critical block.
 fn any_executed_case() -> impl Strategy<Value = (Case, Option<u32>)> {
     let model = prop::sample::select(vec![
         RegisterModel::DoubleBuffer,
@@ -141,7 +141,7 @@ fn any_executed_case() -> impl Strategy<Value = (Case, Option<u32>)> {
     let schedules = [Schedule::Sequential, Schedule::Parallel, Schedule::ParallelMmu];
     let schedule = prop::sample::select(schedules.to_vec());
     let critical = prop::option::of((4..=7u32).prop_map(|shift| 1 << shift));
-    // A slow host leaves nothing to wait for.
+    // With a slow host there is nothing to wait for.
     let slow = prop::sample::select(vec![1.0, 0.1, 0.001]);
     (any_case(), model, schedule, 7..=10u32, critical, slow).prop_map(
         |(case, model, schedule, flash_page, critical, slow)| {
@@ -180,8 +180,8 @@ fn any_executed_case() -> impl Strategy<Value = (Case, Option<u32>)> {
     )
 }
 
-/// Time, latencies of the faults and waits for the rest of a page of a slow, obvious
-/// execution on one clock, written from docs/handler.md and docs/model.md alone.
+/// A slow, obvious execution on one clock, written from docs/handler.md and docs/model.md alone:
+/// its time, the latencies of its faults, and the waits for the rest of a page.
 fn walk_through_time(case: &Case, critical: Option<u32>) -> (f64, Vec<f64>, Vec<f64>) {
     let Case { cache, register, prices, .. } = case;
     let Handler {
@@ -214,7 +214,7 @@ fn walk_through_time(case: &Case, critical: Option<u32>) -> (f64, Vec<f64>, Vec<
     };
     let (faults, rest) = case.faults(critical);
     let (mut latencies, mut waits) = (Vec::new(), Vec::new());
-    // The host's clock, and until when flash and bus are at work.
+    // The host's clock, and the moments until which flash and bus are busy.
     let (mut now, mut flash_free, mut bus_free) = (0.0_f64, 0.0_f64, 0.0_f64);
     let mut ahead = None;
     let mut left = None;
@@ -274,7 +274,7 @@ fn walk_through_time(case: &Case, critical: Option<u32>) -> (f64, Vec<f64>, Vec<
     (now, latencies, waits)
 }
 
-/// Times and how many each, against times one by one; none is shorter than a picosecond.
+/// Compares a histogram of times with single times, to a picosecond.
 fn same_times(counted: &[(f64, u64)], one_by_one: &[f64]) -> bool {
     let mut counted: Vec<f64> =
         counted.iter().flat_map(|(ns, times)| vec![*ns; *times as usize]).collect();
@@ -307,7 +307,7 @@ proptest! {
         ..Default::default()
     })]
 
-    /// Where nothing goes on while the program runs, its time is the sum of its prices.
+    /// If nothing overlaps with the program, its time is the sum of its prices.
     #[test]
     fn an_execution_without_overlap_takes_the_sum(case in any_case()) {
         let counts = case.counts();

@@ -1,8 +1,8 @@
-//! The fault handler's jobs in time, and sums of prices.
+//! The fault handler's jobs on a time axis, and sums of prices.
 
 use super::*;
 
-/// SWL, figures 3 to 5 and footnote 3.
+/// The schedules of SWL, figures 3 to 5 and footnote 3.
 #[test]
 fn timelines_by_hand() {
     let jobs = Jobs {
@@ -59,7 +59,7 @@ fn timelines_by_hand() {
     assert_eq!(parallel_mmu, expected);
 }
 
-/// SWL, section 4.1.2: Clock's search is hidden up to 13 frames.
+/// SWL, section 4.1.2: a search of up to 13 frames is hidden.
 #[test]
 fn the_papers_walk_budget() {
     let handler = Handler { get_freeframe_ns: 7920.0, walk_step_ns: 878.8, ..Handler::default() };
@@ -80,7 +80,7 @@ fn the_papers_walk_budget() {
     let whole_steps = Handler { get_freeframe_ns: 0.1, walk_step_ns: 0.1, ..Handler::default() };
     let fits = Prices { t_load_ns: 0.4, handler: whole_steps, ..swl };
     assert_eq!(fits.walk_budget(128), 3);
-    // The first frame must be looked at; what costs nothing is always hidden.
+    // At least one frame is examined; a search that costs nothing is always hidden.
     assert_eq!(Prices { t_load_ns: 0.0, ..swl }.walk_budget(128), 1);
     let free = Prices { handler: Handler::default(), ..swl };
     assert_eq!(free.walk_budget(128), 129);
@@ -88,7 +88,7 @@ fn the_papers_walk_budget() {
 
 #[test]
 fn false_faults_have_prices() {
-    // Three false faults; of five pages moved down two were in true faults.
+    // Three false faults; two of the five downgrades belong to true faults.
     let search = VictimSearch { walk: 0, downgrades: 2 };
     let class = FaultClass { search, ..class(true, false, 8, 0) };
     let counts = Counts {
@@ -110,7 +110,7 @@ fn false_faults_have_prices() {
     assert_eq!(time.false_faults_ns, 3.0 * 100.0 + 3.0 * 7.0);
     assert_eq!((time.lookups_ns, time.handler_ns), (10.0 * 0.5, 50.0 + 2.0 * 7.0));
     assert_eq!(prices.fault_ns(&class, 8), 1000.0 + 80.0 + 24.0 + 50.0 + 2.0 * 7.0);
-    // Of an emulated bit: what was a hit is a false fault.
+    // With an emulated bit, a hit that sets the bit is a false fault.
     let emulated = Counts { reference_bits_set: 4, ..counts }.with_emulated_bit();
     assert_eq!(Time::of(&emulated, &prices).false_faults_ns, 7.0 * 100.0 + 3.0 * 7.0);
     let executed = Executed {
@@ -132,7 +132,7 @@ proptest! {
         ..Default::default()
     })]
 
-    /// SWL, equations 1 to 3, footnote 3 and figure 3.
+    /// The latencies follow SWL, equations 1 to 3, footnote 3 and figure 3.
     #[test]
     fn handlers_take_what_the_papers_equations_say(jobs in any_jobs()) {
         let Jobs {
@@ -157,7 +157,7 @@ proptest! {
         prop_assert!(with_mmu <= parallel * (1.0 + 1e-9));
     }
 
-    /// Nobody does two jobs at once, the page is transferred when it is loaded and has a
+    /// No executor does two jobs at a time, a page is transferred after it is loaded and has a
     /// frame, and no job is lost.
     #[test]
     fn jobs_wait_for_what_they_need(
@@ -217,11 +217,11 @@ proptest! {
             let prices = Prices { t_load_ns: load, handler, schedule, ..prices() };
             let budget = prices.walk_budget(frames);
             let time = |walk| prices.fault_ns(&class(true, false, 8, walk), 8);
-            // Of a search, what no load hides.
+            // The part of a search that no load hides.
             let seen = |walk: u32| {
                 let without = Prices { handler: Handler { walk_step_ns: 0.0, ..handler }, ..prices };
                 let shown = time(walk) - without.fault_ns(&class(true, false, 8, walk), 8);
-                // Of a step that just fits, rounding shows.
+                // A step that just fits shows rounding.
                 shown > 1e-8 * (load + step)
             };
             prop_assert!((1..=frames + 1).contains(&budget));
@@ -251,7 +251,7 @@ proptest! {
         prop_assert!(time.hidden_ns >= -1e-9 * steps);
         prop_assert!(prices.schedule.overlaps() || time.hidden_ns == 0.0);
 
-        // Fault by fault: what a fault takes, and all that is none.
+        // Fault by fault: the time of each fault, and the time outside of faults.
         let faults = fault_latencies(&counts, prices);
         let sum = |of: &[(f64, u64)]| of.iter().map(|(ns, times)| ns * *times as f64).sum::<f64>();
         let lookups = counts.references as f64 * prices.handler.lookup_ns;

@@ -1,4 +1,5 @@
-//! Designs whose lines come while the program runs: a prefetch buffer, words as they come.
+//! Designs whose lines arrive while the program runs: a prefetch buffer, and words used as they
+//! come.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use flashpager::replay::WordSink;
 
 use super::*;
 
-/// How a line is fetched, and how many lines are read ahead.
+/// The way a line is fetched, and the number of lines read ahead.
 type How = (LineFetch, u32);
 
 /// A cache of one line of 8 bytes.
@@ -19,7 +20,7 @@ fn one_line(runs: &[(u32, u32)]) -> Case {
     Case { cache, prices, ..case }
 }
 
-/// What the engine says of its time, with the bytes executed before each fault and its counts.
+/// The engine's time, the bytes executed before each fault, and the counts.
 fn execute(case: &Case, (fetch, prefetch_lines): How) -> (ExecutionTime, Vec<Fault>, Counts) {
     let line_bytes = case.cache.cache_page_bytes;
     let execution = RefCell::new(LineExecution::new(case.prices, line_bytes, fetch));
@@ -52,15 +53,15 @@ fn the_example_of_the_document() {
 #[test]
 fn words_by_hand() {
     use LineFetch::{CriticalWordFirst, EarlyRestart, Whole};
-    // Of the first word: there at 640 with the first, executed until 644, the second at 896.
+    // The first word arrives at 640 and is executed until 644; the second arrives at 896.
     for (fetch, ns) in [(Whole, 904.0), (EarlyRestart, 900.0), (CriticalWordFirst, 900.0)] {
         assert_eq!(time(&one_line(&[(0, 8)]), (fetch, 0)), ns, "{fetch:?}");
     }
-    // The second word is wanted alone.
+    // Only the second word is needed.
     for (fetch, ns) in [(Whole, 900.0), (EarlyRestart, 900.0), (CriticalWordFirst, 644.0)] {
         assert_eq!(time(&one_line(&[(4, 4)]), (fetch, 0)), ns, "{fetch:?}");
     }
-    // Then the first: there with the second, at once, or behind it.
+    // Then the first is needed: it came with the second, together, or after it.
     for (fetch, ns) in [(Whole, 904.0), (EarlyRestart, 904.0), (CriticalWordFirst, 900.0)] {
         assert_eq!(time(&one_line(&[(4, 4), (0, 4)]), (fetch, 0)), ns, "{fetch:?}");
     }
@@ -69,14 +70,14 @@ fn words_by_hand() {
     assert_eq!(time(&next, (CriticalWordFirst, 0)), 896.0 + 640.0 + 4.0);
 }
 
-/// The time by a clock that goes on byte by byte, written from docs/model.md alone.
+/// The time by a clock that advances byte by byte, written from docs/model.md alone.
 fn by_the_clock(case: &Case, (fetch, _): How, faults: &[Fault]) -> (f64, Vec<f64>, Vec<f64>) {
     let Prices { t_byte_ns, t_load_ns, ram, handler, .. } = case.prices;
     let line_bytes = case.cache.cache_page_bytes;
     let whole_ns = f64::from(line_bytes) * t_byte_ns;
     let words = line_bytes.div_ceil(4);
     let (mut latencies, mut waits) = (Vec::new(), Vec::new());
-    // When a line that was read ahead is there, by its number.
+    // The moment at which each prefetched line is there.
     let mut there: BTreeMap<u32, f64> = BTreeMap::new();
     let (mut clock, mut done, mut data) = (0.0_f64, 0.0_f64, 0.0_f64);
     let (mut line, mut first) = (u32::MAX, 0);
@@ -176,7 +177,7 @@ fn any_lines() -> impl Strategy<Value = Case> {
     })
 }
 
-/// All ways to fetch a line, with a prefetch buffer where that can be.
+/// All ways to fetch a line, with a prefetch buffer if it is possible.
 fn all_ways() -> impl Iterator<Item = How> {
     let of = |(_, fetch)| [0, 1, 2, 5].map(|lines| (fetch, lines));
     let can_be = |how: &How| how.0 != LineFetch::CriticalWordFirst || how.1 == 0;
@@ -186,7 +187,7 @@ fn all_ways() -> impl Iterator<Item = How> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// A clock that goes on byte by byte says the same time, latencies and waits.
+    /// Time, latencies and waits equal those of a clock that advances byte by byte.
     #[test]
     fn lines_take_what_a_clock_says(case in any_lines()) {
         for how in all_ways() {
@@ -202,8 +203,8 @@ proptest! {
         }
     }
 
-    /// Without a buffer, and lines whole, the time is the sum; else it lies between bounds that
-    /// counts alone give.
+    /// The time is the sum of the prices for whole lines without a buffer; else it lies between
+    /// bounds that follow from the counts.
     #[test]
     fn lines_take_what_counts_bound(case in any_lines()) {
         let line_bytes = f64::from(case.cache.cache_page_bytes);
@@ -222,7 +223,7 @@ proptest! {
             if how == (LineFetch::Whole, 0) {
                 prop_assert!(about(time, sum), "{time}, sum {sum}");
             }
-            // Words as they come are never later than their line.
+            // A word that is used as it comes is never later than its line.
             let (whole, ..) = execute(&case, (LineFetch::Whole, how.1));
             prop_assert!(time <= whole.time_ns * (1.0 + 1e-9), "{how:?}");
         }

@@ -1,4 +1,4 @@
-//! Prices against the CARDIS paper's tables and against sums done by hand.
+//! Prices compared with the tables of the CARDIS paper and with sums by hand.
 
 mod executed;
 mod handler;
@@ -30,7 +30,7 @@ fn bus(text: &str) -> Bus {
     text.parse().unwrap()
 }
 
-/// CARDIS 2010, tables 1 and 2, the columns Min and Max to the printed digit.
+/// The columns Min and Max of CARDIS 2010, tables 1 and 2, to the printed digit.
 #[test]
 fn min_and_max_of_the_papers_tables() {
     for (name, on, min, max) in [
@@ -173,7 +173,8 @@ fn a_column_change_costs_its_command_beside_the_bus() {
     assert_eq!(change_ns(70.0), change_ns(0.0) + 70.0);
 }
 
-/// A chip with one register changes its column to the spare area and back, two buffers change none.
+/// A chip with one register changes its column to the spare area and back; one with two buffers
+/// does not.
 #[test]
 fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
     let run = |at: u32| Run { offset: at.wrapping_mul(2_654_435_761) % 60_000, length: 700 };
@@ -223,7 +224,7 @@ fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
             assert!((faults + others - tagged.time.time_ns).abs() < 1.0);
             assert!(tagged.latency.worst_fault_ns >= bare.latency.worst_fault_ns + check_ns);
         }
-        // A load ahead goes on while a tag is checked.
+        // A load ahead continues while a tag is checked.
         assert!(tagged.latency.worst_fault_ns >= bare.latency.worst_fault_ns);
     }
 }
@@ -238,7 +239,7 @@ fn tags_that_cannot_be_are_refused() {
         tag_bytes: Some(15),
         ..DesignSpec::default()
     };
-    // 4 tags of 15 bytes and the mark of a bad block are in 64 bytes.
+    // 4 tags of 15 bytes and the bad-block mark fit into 64 bytes.
     let free = Design::new(spec()).unwrap();
     assert!(free.assumed().iter().any(|one| one.value.contains("mac_block_ns")));
     let nand = |part: &str| Some(part.to_owned());
@@ -265,7 +266,7 @@ fn tags_that_cannot_be_are_refused() {
 
 #[test]
 fn latency_by_nearest_rank() {
-    // 98 cheap faults, one dear, one dearest: the 99th of 100 is the dear one.
+    // 98 cheap faults, one dear and one dearest: the 99th of 100 is the dear one.
     let counts = Counts {
         misses: 100,
         bytes_written: 800,
@@ -352,7 +353,7 @@ fn end_ns(schedule: Schedule, jobs: &Jobs) -> f64 {
     Timeline::new(schedule, jobs, BusyUntil::default()).end_ns
 }
 
-/// Times of jobs, some of them none at all.
+/// Times of jobs, some of them 0.
 fn job_ns() -> impl Strategy<Value = f64> {
     prop_oneof![1 => Just(0.0), 4 => 0.0..100_000.0]
 }
@@ -369,7 +370,7 @@ fn any_jobs() -> impl Strategy<Value = Jobs> {
     })
 }
 
-/// 1 µs a load, 1 ns a byte over the bus, `t_read_ns` a byte executed, and nothing else.
+/// Prices of 1 µs per load, 1 ns per byte over the bus, and `t_read_ns` per executed byte.
 fn plain(t_read_ns: f64) -> Prices {
     Prices {
         t_load_ns: 1000.0,
@@ -380,7 +381,7 @@ fn plain(t_read_ns: f64) -> Prices {
     }
 }
 
-/// A trace, the cache and register it runs through, and what it costs.
+/// A trace, its cache and register, and the prices.
 #[derive(Clone, Debug)]
 struct Case {
     runs: Vec<(u32, u32)>,
@@ -408,7 +409,7 @@ fn one_frame(runs: &[(u32, u32)], model: RegisterModel, flash_page: u32, prices:
 }
 
 impl Case {
-    /// Executed fault by fault: the time, and each fault's latency in order.
+    /// Executes the case fault by fault. Returns the time and the latency of each fault, in order.
     fn execute(&self, critical: Option<u32>) -> (f64, Vec<f64>, Vec<(f64, u64)>) {
         let page_bytes = self.cache.cache_page_bytes;
         let execution = || Execution::new(self.prices, page_bytes, critical);
@@ -417,7 +418,7 @@ impl Case {
         let mut latencies = Vec::new();
         for (index, fault) in faults.iter().enumerate() {
             whole.fault(fault);
-            // What one fault adds to the latencies of those before it.
+            // The latency of one fault: the difference to those before it.
             let sum = |count: usize| {
                 let mut part = execution();
                 faults[..count].iter().for_each(|fault| part.fault(fault));

@@ -1,4 +1,4 @@
-//! Run times on processors: done by hand, and what holds of all.
+//! Run times on processors: sums by hand, and properties of all of them.
 
 use flashpager::cost::{RunTime, Work};
 use flashpager::media::cores;
@@ -7,7 +7,7 @@ use flashpager::trace::{TraceWriter, WarmUp};
 
 use super::*;
 
-/// A trace file of `runs` with so many instructions.
+/// A trace file of `runs` with a number of instructions.
 fn written(runs: &[Run], instructions: Option<u64>, outside: u64) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut writer = TraceWriter::create(file.path(), false).unwrap();
@@ -80,7 +80,7 @@ fn what_a_board_says_of_its_software_comes_first() {
     assert!((m3.handler.lookup_ns - 19.0 * 1.4 * cycle_ns).abs() < 1e-9);
     let ram = Ram { t_read_ns: 1.0, t_write_ns: 2.0 };
     assert_eq!(of(DesignSpec { ram: Some(ram), ..on("cortex-m3@64MHz") }).ram, ram);
-    // Without a processor nothing is counted, as in the paper.
+    // Without a processor no instructions are priced, as in the paper.
     let bare = of(DesignSpec::default());
     assert_eq!((bare.handler, bare.ram), (Handler::default(), Ram::default()));
 }
@@ -126,7 +126,7 @@ fn bytecodes_are_no_instructions_of_a_core() {
     let usual = of("atmega128@8MHz", "avr").unwrap();
     assert_eq!(of("atmega128(120)@8MHz", "jvm").unwrap(), usual);
     assert_eq!(of("atmega128@8MHz", "").unwrap(), usual);
-    // Another machine's instructions are counted as they are, and that is said.
+    // Instructions of another machine are counted as they are, and a warning says so.
     let other = of("atmega128@8MHz", "x86_64").unwrap();
     assert_eq!(other.len(), usual.len() + 1);
     assert!(other.iter().any(|warning| warning.contains("x86_64")), "{other:?}");

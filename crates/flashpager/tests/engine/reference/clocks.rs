@@ -1,11 +1,11 @@
-//! A hand over a ring of frames.
+//! Policies with a hand over a ring of frames: Clock, PA-Clock and SIEVE.
 
 use super::*;
 
 /// A frame of a ring: its page and its reference bit.
 type Frame = (Page, bool);
 
-/// Where the page is, its bit is set; tells whether it was clear.
+/// Sets the bit of a cached page. Returns the outcome, or `None` if the page is not cached.
 fn touch(ring: &mut [Frame], page: Page) -> Option<ModelOutcome> {
     let frame = ring.iter_mut().find(|(cached, _)| *cached == page)?;
     let was_set = std::mem::replace(&mut frame.1, true);
@@ -50,8 +50,8 @@ pub fn clock(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// The victim is the first frame looked at whose bit is clear, or else the last one that
-/// may be looked at.
+/// PA-Clock. The victim is the first examined frame whose bit is clear, or else the last one within
+/// the budget.
 pub fn pa_clock(frames: usize, parameters: &[u64]) -> Cache {
     let budget = parameters[0];
     let mut ring: Vec<Frame> = Vec::new();
@@ -81,7 +81,7 @@ pub fn pa_clock(frames: usize, parameters: &[u64]) -> Cache {
     })
 }
 
-/// Pages by age, oldest first, and the hand as a place among them.
+/// SIEVE over the pages by age, the oldest first, with the hand as an index.
 pub fn sieve(frames: usize, _: &[u64]) -> Cache {
     let mut cached: Vec<Frame> = Vec::new();
     let mut hand = 0;

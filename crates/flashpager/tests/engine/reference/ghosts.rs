@@ -1,8 +1,8 @@
-//! Queues with a memory of pages that have gone.
+//! Policies with ghosts: S3-FIFO, ARC and 2Q.
 
 use super::*;
 
-/// Queues of (page, counter), oldest first.
+/// S3-FIFO with queues of (page, counter), the oldest first.
 pub fn s3_fifo(frames: usize, _: &[u64]) -> Cache {
     let mut small: Vec<(Page, u32)> = Vec::new();
     let mut main: Vec<(Page, u32)> = Vec::new();
@@ -54,7 +54,7 @@ pub fn s3_fifo(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// The paper's figure 4 over lists that have the least recently used page first.
+/// ARC as in figure 4 of the paper, over lists with the least recently used page first.
 pub fn arc(frames: usize, _: &[u64]) -> Cache {
     #[derive(Default)]
     struct Lists {
@@ -120,7 +120,7 @@ pub fn arc(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// Every list has its oldest page first.
+/// 2Q. Every list has its oldest page first.
 pub fn two_q(frames: usize, _: &[u64]) -> Cache {
     let (mut a1_in, mut a1_out, mut am) = (Vec::new(), Vec::new(), Vec::new());
     let k_in = if frames < 8 { 1 } else { frames / 4 };

@@ -2,17 +2,17 @@
 
 use super::*;
 
-/// Something of a page is needed out of its frame.
+/// A need of bytes from the frame of a page.
 pub struct Need {
     pub page: Page,
-    /// The first byte of it to be executed.
+    /// The first byte to be executed.
     pub offset: u32,
     /// Bytes executed and words fetched before it.
     pub bytes: u64,
     pub words: u64,
 }
 
-/// Tags in ways in sets; sets are filled round robin.
+/// Tags in sets, replaced round robin.
 pub struct Sets {
     pub ways: Vec<Vec<Option<u32>>>,
     pub next_way: Vec<usize>,
@@ -35,7 +35,7 @@ impl Sets {
         self.next_way[set] = (way + 1) % self.ways[set].len();
     }
 
-    /// Leave the ways of all others empty.
+    /// Empties the ways of all tags that `keep` refuses.
     pub fn keep_only(&mut self, tags: &[u32]) {
         for way in self.ways.iter_mut().flatten() {
             *way = way.filter(|tag| tags.contains(tag));
@@ -43,8 +43,8 @@ impl Sets {
     }
 }
 
-/// Without an instruction cache every byte is needed out of a frame. The first one of
-/// `granule` bytes stands for those executed right behind it.
+/// The needs without an instruction cache, where every byte comes from a frame. The first of
+/// `granule` bytes stands for those executed right after it.
 pub fn bytes_needed(runs: &[Run], cache_page: u32, granule: u32) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     let (mut bytes, mut previous) = (0, None);
@@ -60,7 +60,7 @@ pub fn bytes_needed(runs: &[Run], cache_page: u32, granule: u32) -> Vec<Need> {
     needs
 }
 
-/// The lines that are refilled.
+/// The needs behind an instruction cache: the lines that are refilled.
 pub fn lines_needed(runs: &[Run], cache_page: u32, icache: &ICacheShape) -> Vec<Need> {
     let ICacheShape { cache_bytes, line_bytes, ways } = *icache;
     let mut cached = Sets::new(cache_bytes / line_bytes / ways, ways);

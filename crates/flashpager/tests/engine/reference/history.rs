@@ -1,9 +1,9 @@
-//! More than the last reference of a page.
+//! Policies that remember more than the last reference of a page: LIRS and LRU-2.
 
 use super::*;
 
-/// The stack has its oldest page first; a ghost is a page in it that is neither LIR
-/// nor resident.
+/// LIRS. The stack has its oldest page first; a ghost is a page in it that is neither LIR nor
+/// resident.
 pub fn lirs(frames: usize, _: &[u64]) -> Cache {
     let (mut stack, mut lir, mut resident): (Vec<Page>, Vec<Page>, Vec<Page>) =
         (Vec::new(), Vec::new(), Vec::new());
@@ -51,8 +51,8 @@ pub fn lirs(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// Every cached page with the times of the references that count for it, and the
-/// pages evicted with the time of their last.
+/// LRU-2 with the moments of the references that count for each cached page, and the evicted pages
+/// with the moment of their last reference.
 pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
     let mut cached: Vec<(Page, Vec<usize>)> = Vec::new();
     let mut evicted: Vec<(Page, usize)> = Vec::new();

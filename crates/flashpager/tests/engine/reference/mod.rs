@@ -1,8 +1,8 @@
-//! The model of docs/model.md and docs/model-policies.md, slow and obvious: bytes and words are executed one by
-//! one, caches are searched from end to end, and what is no longer valid is thrown out
-//! at once.
+//! The model of docs/model.md and docs/model-policies.md, slow and obvious: bytes and words are
+//! executed one by one, caches are searched from end to end, and entries that are no longer valid
+//! are removed immediately.
 //!
-//! To add a policy: one function in a file beside this one, its `use` and its row in [`POLICIES`].
+//! To add a policy: one function in a file beside this one, and its row in [`POLICIES`].
 
 mod clocks;
 mod ghosts;
@@ -25,47 +25,42 @@ use flashpager::replay::{
 };
 use flashpager::trace::Run;
 
-use clocks::{clock, pa_clock, sieve};
-use ghosts::{arc, s3_fifo, two_q};
-use history::{lirs, lru_2};
-use others::{cflru, generator, random};
-use recency::{fifo, lru, min};
-use second_chance::{fifo_sc, pa_fifo_sc};
-use sets::{in_sets, plru};
+use others::generator;
+use sets::in_sets;
 
 pub use others::CleanFirst;
 pub use replay::{Replayed, Setup, replay, with_sums};
 
-/// What became of one reference.
+/// The outcome of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelOutcome {
-    /// The page was there.
+    /// The page was cached.
     Hit,
-    /// The page was there, and its bit is set again.
+    /// The page was cached, and its bit is set again.
     BitSet,
-    /// The page was there but marked invalid.
+    /// The page was cached but marked invalid.
     FalseFault { downgrades: u32 },
-    /// The page was not there.
+    /// The page was not cached.
     Miss { walk: u32, downgrades: u32 },
 }
 
 const MISS: ModelOutcome = ModelOutcome::Miss { walk: 0, downgrades: 0 };
 
-/// One reference taken.
+/// The result of one reference.
 pub struct ModelStep {
-    /// What became of it.
+    /// The outcome.
     pub outcome: ModelOutcome,
-    /// All pages in frames now.
+    /// All pages in frames afterwards.
     pub cached: Vec<Page>,
-    /// Those that a reference would hit now, and set no bit.
+    /// The pages that a reference would hit afterwards without setting a bit.
     pub usable: Vec<Page>,
-    /// What is kept now, in the columns of the examples of docs/model-policies.md; empty where
-    /// there is none.
+    /// The state afterwards, in the columns of the examples of docs/model-policies.md; empty for
+    /// policies without an example.
     pub kept: Vec<String>,
 }
 
 impl ModelStep {
-    /// Where every page in a frame may be hit.
+    /// A result in which every cached page may be hit.
     fn all_usable(outcome: ModelOutcome, cached: Vec<Page>) -> Self {
         Self { outcome, usable: cached.clone(), cached, kept: Vec::new() }
     }
@@ -75,47 +70,47 @@ impl ModelStep {
     }
 }
 
-/// A list as the examples write it.
+/// A list of pages as the examples write it.
 fn written<T: std::fmt::Display>(list: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = list.into_iter().map(|item| item.to_string()).collect();
     if items.is_empty() { "–".into() } else { items.join(" ") }
 }
 
-/// A cache at work. It is told the page, and all that are needed after it.
+/// A cache: a function of the referenced page and of all later references.
 pub type Cache = Box<dyn FnMut(Page, &[Page]) -> ModelStep>;
 
-/// Frames and parameters to an empty cache.
+/// The constructor of an empty cache, from its frames and parameters.
 pub type Policy = fn(usize, &[u64]) -> Cache;
 
-/// The parameter lists worth testing with that many frames; none where the
-/// policy cannot have so many.
+/// The parameter lists worth testing with a number of frames; none if the policy cannot have that
+/// number.
 pub type Samples = fn(usize) -> Vec<Vec<u64>>;
 
 /// The policies by name.
 pub const POLICIES: &[(&str, Policy, Samples)] = &[
-    ("lru", lru, no_parameters),
-    ("fifo", fifo, no_parameters),
-    ("min", min, no_parameters),
-    ("clock", clock, no_parameters),
-    ("pa-clock", pa_clock, budgets),
-    ("fifo-sc", fifo_sc, valid_pages),
-    ("pa-fifo-sc", pa_fifo_sc, valid_pages),
-    ("sieve", sieve, no_parameters),
-    ("s3-fifo", s3_fifo, no_parameters),
-    ("arc", arc, no_parameters),
-    ("2q", two_q, no_parameters),
-    ("lirs", lirs, no_parameters),
-    ("lru-2", lru_2, no_parameters),
-    ("cflru", cflru, windows),
-    ("random", random, seeds),
-    ("plru", plru, trees),
+    ("lru", recency::lru, no_parameters),
+    ("fifo", recency::fifo, no_parameters),
+    ("min", recency::min, no_parameters),
+    ("clock", clocks::clock, no_parameters),
+    ("pa-clock", clocks::pa_clock, budgets),
+    ("fifo-sc", second_chance::fifo_sc, valid_pages),
+    ("pa-fifo-sc", second_chance::pa_fifo_sc, valid_pages),
+    ("sieve", clocks::sieve, no_parameters),
+    ("s3-fifo", ghosts::s3_fifo, no_parameters),
+    ("arc", ghosts::arc, no_parameters),
+    ("2q", ghosts::two_q, no_parameters),
+    ("lirs", history::lirs, no_parameters),
+    ("lru-2", history::lru_2, no_parameters),
+    ("cflru", others::cflru, windows),
+    ("random", others::random, seeds),
+    ("plru", sets::plru, trees),
 ];
 
 fn no_parameters(_frames: usize) -> Vec<Vec<u64>> {
     vec![vec![]]
 }
 
-/// A tree stands over a power of two.
+/// The parameters of a tree, which needs a power of two of frames.
 fn trees(frames: usize) -> Vec<Vec<u64>> {
     if frames.is_power_of_two() { vec![vec![]] } else { vec![] }
 }
@@ -124,17 +119,17 @@ fn seeds(frames: usize) -> Vec<Vec<u64>> {
     vec![vec![0], vec![u64::from(u32::MAX) - frames as u64]]
 }
 
-/// The first frame, whatever it is; nearly all frames; all of them once.
+/// Budgets: the first frame, about half of the frames, and all of them.
 fn budgets(frames: usize) -> Vec<Vec<u64>> {
     different(&[1, frames / 2 + 1, frames])
 }
 
-/// Where nothing is written, one window is as another.
+/// A single window, because without writes all windows behave alike.
 fn windows(frames: usize) -> Vec<Vec<u64>> {
     vec![vec![frames as u64 / 2 + 1]]
 }
 
-/// At least one page is valid, and at least one invalid.
+/// Lengths of the valid list that leave at least one page valid and one invalid.
 fn valid_pages(frames: usize) -> Vec<Vec<u64>> {
     if frames < 2 { vec![] } else { different(&[1, frames / 2, frames - 1]) }
 }
@@ -145,7 +140,7 @@ fn different(numbers: &[usize]) -> Vec<Vec<u64>> {
     lists
 }
 
-/// Every policy worth testing with that many frames, as the engine spells it.
+/// All policies worth testing with a number of frames, as the engine spells them.
 pub fn policies(frames: usize) -> Vec<String> {
     let mut all = Vec::new();
     for (name, _, samples) in POLICIES {
@@ -160,7 +155,7 @@ pub fn policies(frames: usize) -> Vec<String> {
     all
 }
 
-/// The cache of a policy given by name, as in `pa-clock(13)` or `fifo-sc(50%)`.
+/// The cache of a policy by name, such as `pa-clock(13)` or `fifo-sc(50%)`.
 pub fn cache_of(policy: &str, frames: usize) -> Cache {
     let (name, written) = policy.trim_end_matches(')').split_once('(').unwrap_or((policy, ""));
     let number = |written: &str| match written.trim().strip_suffix('%') {

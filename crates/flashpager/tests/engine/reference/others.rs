@@ -1,4 +1,4 @@
-//! Clean pages first, and chance.
+//! CFLRU and Random.
 
 use super::*;
 
@@ -7,12 +7,12 @@ pub fn cflru(frames: usize, parameters: &[u64]) -> Cache {
     Box::new(move |page, _| cache.reference(page))
 }
 
-/// CFLRU with all that was ever done to its pages.
+/// CFLRU with the whole history of its pages.
 pub struct CleanFirst {
     frames: usize,
     window: usize,
     cached: Vec<Page>,
-    /// What was done to which page, the latest last.
+    /// The actions on pages, the latest last.
     history: Vec<(Done, Page)>,
 }
 
@@ -25,12 +25,12 @@ enum Done {
 }
 
 impl CleanFirst {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub fn new(frames: usize, window: usize) -> Self {
         Self { frames, window, cached: Vec::new(), history: Vec::new() }
     }
 
-    /// A reference.
+    /// Takes a reference.
     pub fn reference(&mut self, page: Page) -> ModelStep {
         let outcome = if self.cached.contains(&page) {
             self.history.push((Done::Used, page));
@@ -53,23 +53,24 @@ impl CleanFirst {
         ModelStep::all_usable(outcome, self.cached.clone())
     }
 
-    /// The page was written to.
+    /// Notes a write to the page.
     pub fn written(&mut self, page: Page) {
         self.history.push((Done::Written, page));
     }
 
-    /// The page was written back.
+    /// Notes that the page was written back.
     pub fn cleaned(&mut self, page: Page) {
         self.history.push((Done::Cleaned, page));
     }
 
-    /// Of a page in a frame: the last of coming in, writing and cleaning tells.
+    /// Returns whether a cached page is dirty: whether its last arrival, write or cleaning was a
+    /// write.
     fn is_dirty(&self, page: Page) -> bool {
         let last = self.last(page, &[Done::CameIn, Done::Written, Done::Cleaned]);
         last.is_some_and(|moment| self.history[moment].0 == Done::Written)
     }
 
-    /// When one of these was last done to the page.
+    /// The moment of the last of some actions on the page.
     fn last(&self, page: Page, wanted: &[Done]) -> Option<usize> {
         self.history.iter().rposition(|(done, of)| *of == page && wanted.contains(done))
     }

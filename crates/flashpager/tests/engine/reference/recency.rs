@@ -1,8 +1,8 @@
-//! Who was used or came when: LRU, FIFO and MIN.
+//! Policies by the order of use or arrival: LRU, FIFO and MIN.
 
 use super::*;
 
-/// A hit is a page among the last `frames` different ones.
+/// LRU: a hit is a page among the last `frames` distinct ones.
 pub fn lru(frames: usize, _: &[u64]) -> Cache {
     let mut history: Vec<Page> = Vec::new();
     Box::new(move |page, _| {
@@ -24,7 +24,7 @@ pub fn lru(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// A hit is a page among the last `frames` that missed.
+/// FIFO: a hit is a page among the last `frames` that missed.
 pub fn fifo(frames: usize, _: &[u64]) -> Cache {
     let mut missed: Vec<Page> = Vec::new();
     Box::new(move |page, _| {
@@ -37,7 +37,7 @@ pub fn fifo(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// The victim is the page whose next reference is farthest, found by looking.
+/// MIN: the victim is the page whose next reference is farthest, found by a search.
 pub fn min(frames: usize, _: &[u64]) -> Cache {
     let mut cached: Vec<Page> = Vec::new();
     Box::new(move |page, future| {

@@ -1,9 +1,9 @@
-//! A whole replay: pages, then what the register does.
+//! A whole replay: the pages, then the actions of the register.
 
 use super::hierarchy::{Sets, bytes_needed, lines_needed};
 use super::*;
 
-/// A miss, before any register has served it.
+/// A miss before any register has served it.
 struct Missed {
     page: Page,
     offset: u32,
@@ -12,7 +12,7 @@ struct Missed {
     left: Option<Executed>,
 }
 
-/// What comes out of the page cache and what stands in front of it.
+/// The result of the page cache and the hierarchy in front of it.
 struct Paged {
     counts: Counts,
     missed: Vec<Missed>,
@@ -101,7 +101,7 @@ fn paged(setup: &Setup<'_>) -> Paged {
     Paged { counts, missed, rest: now - at_fault }
 }
 
-/// The register after a request.
+/// The state of a register after a request.
 #[derive(Clone, Copy)]
 struct Held {
     flash_page: i64,
@@ -109,8 +109,8 @@ struct Held {
     requested_column: i64,
 }
 
-/// The register table of docs/model.md, for block requests one after another into an
-/// image of `image` bytes.
+/// The register table of docs/model.md, for consecutive block requests into an image of `image`
+/// bytes.
 fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesign) -> Vec<Access> {
     use RegisterCase::{Backward, Forward, OtherBuffer, OtherPage};
     if design.prefetch_lines > 0 {
@@ -183,7 +183,7 @@ fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesig
     all
 }
 
-/// The prefetch buffer of docs/model.md, its lines in a list.
+/// The prefetch buffer of docs/model.md, with its lines in a list.
 fn read_ahead(missed: &[Page], line_bytes: u32, image: u32, most: u32) -> Vec<Access> {
     let image_lines = image.div_ceil(line_bytes);
     let mut held: Vec<Page> = Vec::new();
@@ -216,7 +216,7 @@ fn read_ahead(missed: &[Page], line_bytes: u32, image: u32, most: u32) -> Vec<Ac
     missed.iter().map(serve).collect()
 }
 
-/// What is replayed.
+/// The input of a replay.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
     /// The trace; the image ends where the farthest run ends.
@@ -227,28 +227,28 @@ pub struct Setup<'a> {
     pub frames: usize,
     /// The policy, as the engine spells it.
     pub policy: &'a str,
-    /// Frames of a set; all of them if nothing is said.
+    /// Frames of a set; all frames if absent.
     pub ways: Option<u32>,
-    /// What stands in front.
+    /// The hierarchy in front.
     pub hierarchy: Option<HierarchyDesign>,
-    /// What of a page is fetched first.
+    /// Bytes of the critical block.
     pub critical: Option<u32>,
-    /// What is behind it.
+    /// The registers behind the cache.
     pub registers: &'a [RegisterDesign],
 }
 
-/// What a replay gives for one register.
+/// The result of a replay for one register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replayed {
-    /// Its counts.
+    /// The counts.
     pub counts: Counts,
-    /// Its faults, in order.
+    /// The faults, in order.
     pub faults: Vec<Fault>,
-    /// What was done after the last one.
+    /// The execution after the last fault.
     pub rest: Executed,
 }
 
-/// Replay it, with each of its registers.
+/// Replays the input with each of its registers.
 pub fn replay(setup: &Setup<'_>) -> Vec<Replayed> {
     let Setup { runs, cache_page, .. } = *setup;
     let Paged { counts: pager, missed, rest } = paged(setup);
@@ -267,7 +267,7 @@ pub fn replay(setup: &Setup<'_>) -> Vec<Replayed> {
     setup.registers.iter().map(with_register).collect()
 }
 
-/// The counts of `pager` with all that the faults alone tell of them.
+/// The counts of `pager`, completed by those that follow from the faults.
 pub fn with_sums(pager: &Counts, faults: &[Fault], cache_page: u32, flash_page: u32) -> Counts {
     let count = |which: &dyn Fn(&Fault) -> bool| faults.iter().filter(|f| which(f)).count() as u64;
     let total = |what: &dyn Fn(&Fault) -> u32| faults.iter().map(|f| u64::from(what(f))).sum();

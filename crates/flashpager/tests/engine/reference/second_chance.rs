@@ -10,8 +10,8 @@ pub fn pa_fifo_sc(frames: usize, parameters: &[u64]) -> Cache {
     two_lists(frames, parameters[0] as usize, false)
 }
 
-/// FIFO with second chance: the lists have their heads first. A false fault moves pages
-/// down `at_once`, or leaves that to the next true fault.
+/// FIFO with second chance, with the heads of the lists first. A false fault moves pages down
+/// `at_once`, or leaves that to the next true fault.
 fn two_lists(frames: usize, most_valid: usize, at_once: bool) -> Cache {
     assert!(1 <= most_valid && most_valid < frames);
     let mut valid: Vec<Page> = Vec::new();

@@ -1,4 +1,5 @@
-//! Caches in sets, by docs/model.md: each set a cache by itself, with the pages p of p mod sets.
+//! Caches in sets, after docs/model.md: each set is a cache by itself, for the pages with its p mod
+//! sets.
 
 use super::*;
 
@@ -23,7 +24,7 @@ pub fn in_sets(policy: &str, frames: usize, ways: usize) -> Cache {
     })
 }
 
-/// Sets with one generator for all.
+/// Random in sets, with one generator for all sets.
 fn random_sets(sets: usize, ways: usize, seed: u64) -> Vec<Cache> {
     let generator = Rc::new(RefCell::new(generator(seed)));
     let set = |_| -> Cache {
@@ -46,11 +47,10 @@ fn random_sets(sets: usize, ways: usize, seed: u64) -> Vec<Cache> {
     (0..sets).map(set).collect()
 }
 
-/// The bits of a tree by the path to them: where a node lies is said by the halves taken from the
-/// root.
+/// Tree-PLRU with the bits by their path: a node is given by the halves taken from the root.
 pub fn plru(frames: usize, _: &[u64]) -> Cache {
     let mut ways: Vec<Option<Page>> = vec![None; frames];
-    // For each path, as left (false) and right (true), where the bit points.
+    // By path of left (false) and right (true), the direction of the bit.
     let mut bits: BTreeMap<Vec<bool>, bool> = BTreeMap::new();
     let levels = frames.ilog2();
     let path_of = move |way: usize| -> Vec<bool> {

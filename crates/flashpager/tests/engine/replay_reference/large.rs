@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// More than one chunk of runs; three runs a page, the first two of them on
-/// both sides of the first chunk's end.
+/// More than one chunk of runs, with three runs per page, so that two runs of a page lie on both
+/// sides of the first chunk's end.
 #[test]
 fn long_traces_agree() {
     assert_eq!(CHUNK_RUNS % 3, 1);
@@ -58,7 +58,7 @@ fn runs_up_to_the_last_byte_agree() {
     }
 }
 
-/// Caches large enough for shares of 1 % and 10 % to be rounded.
+/// Caches so large that shares of 1 % and 10 % are rounded.
 #[test]
 fn larger_caches_agree() {
     let mut state = 1u32;
@@ -83,7 +83,7 @@ fn larger_caches_agree() {
     }
 }
 
-/// More memory than any device has must not take as much of the host's.
+/// A cache larger than that of any device must not take as much of the host's memory.
 #[test]
 fn frames_that_no_page_can_fill_cost_nothing() {
     let trace = MemoryTrace::new(pages(&[0, 3, 1, 3, 0], 16, 1).runs);
@@ -101,7 +101,8 @@ fn small_front(tlb_sets: Option<u32>) -> HierarchyDesign {
     HierarchyDesign { icache, tlb: tlb_sets.map(|sets| TlbShape { sets, ways: 2 }) }
 }
 
-/// How often `pass` asks whether to go on; where the answer is no, it ends there.
+/// The number of times that `pass` calls `go_on`. It must stop at the first call that returns
+/// false.
 fn questions(pass: impl Fn(&dyn Fn() -> bool) -> Result<(), Error>) -> usize {
     let asked = Counter::new(0);
     let after = |answers: usize| {
@@ -171,7 +172,7 @@ fn bounds_of_memory_know_tlbs() {
             };
             cell.memory_bytes(1 << 20, 1_000_000, 30_000_000)
         };
-        // Bits for up to 64 sizes in one mask take as much as the tables of four.
+        // A mask of up to 64 sizes takes as much as the tables of four sizes.
         for sizes in [4, 9, 70] {
             let without = bytes(sizes, None);
             assert_eq!(bytes(sizes, Some(small_front(None))), without, "{policy}");
@@ -207,7 +208,7 @@ fn sweeps_over_large_programs_equal_single_replays() {
         ];
         let sizes: Vec<u64> =
             (0..sizes).map(|size| 64 * (1 + size * size * 12000 / sizes / sizes)).collect();
-        // All others run side by side.
+        // All other policies run one object per size.
         for policy in ["lru", "min", "fifo", "clock"] {
             let cell = Cell {
                 cache_page_bytes: 64,

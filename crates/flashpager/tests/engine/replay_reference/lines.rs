@@ -1,14 +1,14 @@
-//! Lines of a cache in hardware: a prefetch buffer, their words, and banks.
+//! Lines of a cache in hardware: the prefetch buffer, the words of a line, and banks.
 
 use super::*;
 
-/// A cache in sets over a part that is read in place.
+/// A cache in sets before a part that is read in place.
 fn any_lines() -> impl Strategy<Value = Case> {
     let jump = (0..3000u32, 1..40u32);
     let runs = prop::collection::vec((jump, any::<bool>()), 1..150).prop_map(|jumps| {
         let mut next = 0;
         let to_run = |((offset, length), goes_on): ((u32, u32), bool)| {
-            // Half of them go on close behind the run before.
+            // Half of the runs begin close after the run before.
             let offset = if goes_on { next + offset % 24 } else { offset };
             next = offset + length;
             run(offset, length)
@@ -32,7 +32,7 @@ fn buffers(line_bytes: u32, lines: &[u32]) -> Vec<RegisterDesign> {
     lines.iter().map(|&prefetch_lines| RegisterDesign { prefetch_lines, ..plain }).collect()
 }
 
-/// Which words the engine says are needed after which fault, and when.
+/// The words that the engine reports after each fault, with the execution until then.
 fn words_of(case: &Case, policy: &str) -> (Counts, Vec<(usize, u32, u64)>) {
     let told = RefCell::new(Vec::new());
     let faults = Counter::new(0);
@@ -50,7 +50,7 @@ fn words_of(case: &Case, policy: &str) -> (Counts, Vec<(usize, u32, u64)>) {
 #[test]
 fn the_buffer_of_the_document() {
     let missed = [0, 1, 3, 4, 2, 9, 3];
-    // Of one frame, every reference misses.
+    // With one frame every reference misses.
     let case = Case { ways: Some(1), ..pages(&missed, 16, 1) };
     let [found] = &agreed(&case, "lru", &buffers(16, &[2]))[..] else { panic!("one register") };
     let Counts { misses, loads, other_buffer, prefetches, prefetches_in_vain, .. } = found.counts;
@@ -88,7 +88,7 @@ fn lines_with_too_many_words() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// What a buffer counts is what the document says, fault by fault and in a sweep.
+    /// The counts of a buffer equal those of docs/model.md, fault by fault and in a sweep.
     #[test]
     fn a_buffer_counts_as_documented(case in any_lines()) {
         let registers = buffers(case.cache_page, &[0, 1, 2, 3, 7, 1024]);
@@ -131,7 +131,7 @@ proptest! {
         }
     }
 
-    /// The words of a line are needed as a walk byte by byte says.
+    /// The words of a line are reported in the order of a walk byte by byte.
     #[test]
     fn words_are_needed_byte_by_byte(case in any_lines()) {
         let (counts, told) = words_of(&case, "lru");
@@ -165,7 +165,7 @@ proptest! {
         prop_assert_eq!(first_words, wanted_first.into_iter().collect::<Vec<_>>());
     }
 
-    /// Banks that the lowest bits of a line's number choose are one cache.
+    /// Banks chosen by the lowest bits of a line's number act as one cache.
     #[test]
     fn banks_by_the_lowest_bits_are_one_cache(case in any_lines(), bank_bits in 0..4u32) {
         let ways = case.ways.unwrap();

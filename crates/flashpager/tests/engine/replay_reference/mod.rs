@@ -1,5 +1,5 @@
-//! The engine's replay against the slow one in `reference`, and against what
-//! must hold for any replay.
+//! The engine's replay compared with the slow one in `reference`, and with properties of any
+//! replay.
 
 mod large;
 mod lines;
@@ -23,16 +23,16 @@ use proptest::sample::Index;
 
 use crate::reference::{self, Replayed, Setup, policies};
 
-/// All of them: a new one is compared from its first day.
+/// All register models, so that a new one is compared from its first day.
 fn models() -> impl Iterator<Item = RegisterModel> + Clone {
     RegisterModel::ALL.into_iter().map(|(_, model)| model)
 }
 
-/// The models of one register.
+/// The models with one register.
 const ONE_REGISTER: [RegisterModel; 3] =
     [RegisterModel::Sequential, RegisterModel::StartColumn, RegisterModel::RandomColumn];
 
-/// The policies to which a hit tells nothing, but the first one after a bit was cleared.
+/// The policies that ignore hits, except the first hit after a bit was cleared.
 const BLIND_TO_HITS: [&str; 6] = ["fifo", "clock", "pa-clock", "fifo-sc", "pa-fifo-sc", "random"];
 
 /// A trace and the cache it runs through.
@@ -41,13 +41,13 @@ struct Case {
     runs: Vec<Run>,
     cache_page: u32,
     frames: usize,
-    /// Bytes of RAM too few for one more frame.
+    /// Bytes of RAM beyond the last frame, too few for another.
     spare_bytes: u32,
     /// Frames of a set.
     ways: Option<u32>,
-    /// What stands in front of the cache.
+    /// The hierarchy in front of the cache.
     hierarchy: Option<HierarchyDesign>,
-    /// What of a page is fetched first.
+    /// Bytes of the critical block.
     critical: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ impl Case {
         }
     }
 
-    /// Every policy worth testing with it, as the engine spells it.
+    /// All policies worth testing with the case, as the engine spells them.
     fn policies(&self) -> Vec<String> {
         policies(self.ways.map_or(self.frames, |ways| ways as usize))
     }
@@ -131,20 +131,20 @@ fn counts_of(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Cou
     replay(&case.trace(), &case.cache(policy), registers, &|| true, None).unwrap().0
 }
 
-/// The engine's counts alone, of a single register.
+/// The engine's counts alone, for a single register.
 fn counts(case: &Case, policy: &str) -> Counts {
     let register = design(RegisterModel::Sequential, case.cache_page.max(512), None);
     counts_of(case, policy, &[register]).remove(0)
 }
 
-/// Engine and reference agree on everything; gives what they agree on.
+/// Checks that engine and reference agree on everything. Returns the common result.
 fn agreed(case: &Case, policy: &str, registers: &[RegisterDesign]) -> Vec<Replayed> {
     let Case { cache_page, frames, ways, hierarchy, critical, .. } = *case;
     let engine = engine(case, policy, registers);
-    // Who only counts goes another way.
+    // A replay that only counts takes another path.
     let counted = counts_of(case, policy, registers);
     assert!(counted.iter().eq(engine.iter().map(|one| &one.counts)), "{policy}: {counted:?}");
-    // With what stands for parameters that are not written.
+    // With the default parameters.
     let policy = &policy.parse::<PolicySpec>().unwrap().to_string();
     let runs = &case.runs;
     let setup = Setup { runs, cache_page, frames, policy, ways, hierarchy, critical, registers };

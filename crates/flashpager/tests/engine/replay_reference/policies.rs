@@ -1,4 +1,4 @@
-//! Policies by hand.
+//! Policies traced by hand.
 
 use super::*;
 

@@ -1,14 +1,14 @@
-//! What holds for any program.
+//! Properties that hold for any program.
 
 use super::*;
 
-/// A run somewhere in the image, at most `longest` bytes.
+/// A run somewhere in the image, of at most `longest` bytes.
 fn any_run(image: u32, longest: u32) -> impl Strategy<Value = Run> {
     (0..image, 1..=longest)
         .prop_map(move |(offset, length)| run(offset, length.min(image - offset)))
 }
 
-/// Basic blocks near each other, once around a loop.
+/// Basic blocks near each other, in the order of one iteration of a loop.
 fn loop_body(image: u32, near: u32) -> impl Strategy<Value = Vec<Run>> {
     let blocks = prop::collection::vec((0..near, 1..48u32), 1..6);
     (0..image, blocks).prop_map(move |(base, blocks)| {
@@ -51,7 +51,7 @@ fn program(image: u32, cache_page: u32) -> impl Strategy<Value = Vec<Run>> {
     prop::collection::vec(step, 1..40).prop_map(|steps| steps.concat())
 }
 
-/// Nothing in front, or a small instruction cache, or a TLB, too; and a critical block.
+/// No hierarchy, or a small instruction cache, with a TLB or without; and a critical block.
 fn front(shift: u32) -> impl Strategy<Value = (Option<HierarchyDesign>, Option<u32>)> {
     let line = (2..=shift.max(2), 0..=3u32, 1..=4u32).prop_map(|(line, sets, ways)| {
         let line_bytes = 1 << line;
@@ -88,8 +88,8 @@ fn programs() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Tiny images, a single page, runs longer than the cache, round and round
-/// over one page too many, and pages without any order.
+/// Tiny images, a single page, runs longer than the cache, loops over one page more than the cache
+/// holds, and pages in random order.
 fn adversaries() -> impl Strategy<Value = Case> {
     let tiny = (0..=6u32, 1..=3u32, 1..=4usize).prop_flat_map(move |(shift, pages, frames)| {
         let image = pages << shift;
@@ -127,7 +127,7 @@ fn adversaries() -> impl Strategy<Value = Case> {
         })
 }
 
-/// With some of the registers that can be behind it.
+/// Cases with some of the registers that suit them.
 fn with_registers(
     cases: impl Strategy<Value = Case>,
 ) -> impl Strategy<Value = (Case, Vec<RegisterDesign>)> {
@@ -142,7 +142,7 @@ fn cases() -> impl Strategy<Value = Case> {
     prop_oneof![programs(), adversaries(), in_sets(programs()), in_sets(adversaries())]
 }
 
-/// The same through a cache in sets.
+/// Cases with a cache in sets.
 fn in_sets(cases: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
     (cases, 0..=3u32, 1..=5u32).prop_map(|(case, sets, ways)| Case {
         frames: (ways << sets) as usize,
@@ -152,7 +152,7 @@ fn in_sets(cases: impl Strategy<Value = Case>) -> impl Strategy<Value = Case> {
     })
 }
 
-/// All that was done, as the counts say.
+/// The whole execution, from the counts.
 fn executed(counts: &Counts) -> Executed {
     Executed {
         bytes: counts.bytes_read,
@@ -216,7 +216,7 @@ fn check_invariants(case: &Case, registers: &[RegisterDesign]) {
                 assert_eq!((counts.words, counts.line_refills, counts.tlb_misses), (0, 0, 0));
             }
 
-            // What was done between the faults and after the last one is all.
+            // The execution between the faults and after the last one is the whole.
             let left = faults.iter().fold(executed(&counts), |all, fault| all - fault.executed);
             assert_eq!(left, rest, "{policy}");
             let after = faults.iter().skip(1).map(|next| next.executed).chain([rest]);
@@ -258,8 +258,7 @@ fn check_loads(case: &Case, registers: &[RegisterDesign]) {
     }
 }
 
-/// An instruction cache of one line as large as a page lets through what is not in the
-/// page just used: the collapsed references.
+/// An instruction cache of a single line of one page lets exactly the collapsed references through.
 fn check_one_line(case: &Case, registers: &[RegisterDesign]) {
     let line_bytes = case.cache_page;
     let icache = ICacheShape { cache_bytes: line_bytes, line_bytes, ways: 1 };
@@ -267,7 +266,7 @@ fn check_one_line(case: &Case, registers: &[RegisterDesign]) {
         let one_line = Case { hierarchy: Some(HierarchyDesign { icache, tlb }), ..case.clone() };
         let none = Case { hierarchy: None, ..case.clone() };
         for policy in case.policies() {
-            // Its pages come in unknown to the TLB, which then still knows the one before.
+            // A new page is unknown to the TLB, which still knows the page before.
             if policy == "sieve" && tlb.is_some() {
                 continue;
             }
@@ -286,7 +285,7 @@ fn check_one_line(case: &Case, registers: &[RegisterDesign]) {
     }
 }
 
-/// Whatever a TLB hides, it is no fault, and no bit that has to be set again.
+/// A TLB hides neither faults nor references that set a bit again.
 fn check_tlb_hides_hits_alone(case: &Case, registers: &[RegisterDesign]) {
     let Some(HierarchyDesign { icache, .. }) = case.hierarchy else { return };
     let with = |tlb: Option<TlbShape>| Case {
@@ -314,13 +313,13 @@ fn check_tlb_hides_hits_alone(case: &Case, registers: &[RegisterDesign]) {
     }
 }
 
-/// The runs that a case begins with, by themselves, in the same image.
+/// The first runs of a case alone, in the same image.
 fn first_runs(case: &Case, first: usize) -> MemoryTrace {
     MemoryTrace::with_image(case.runs[..first].to_vec(), case.trace().image_bytes())
 }
 
-/// Counts after the first runs are those of the whole less those of the first runs: of all that
-/// one replay tells, fault by fault, from there on.
+/// The counts after the first runs are those of the whole minus those of the first runs, which a
+/// single replay confirms fault by fault.
 fn check_what_follows_first_runs(case: &Case, registers: &[RegisterDesign], first: usize) {
     let cell = |policy: &str| Cell {
         cache_page_bytes: case.cache_page,
@@ -333,7 +332,7 @@ fn check_what_follows_first_runs(case: &Case, registers: &[RegisterDesign], firs
     let does_not_look_ahead =
         |policy: &String| !policy.parse::<PolicySpec>().unwrap().needs_next_use();
     for policy in case.policies().into_iter().filter(does_not_look_ahead) {
-        // All that had happened when the first runs were over.
+        // The counts at the end of the first runs.
         let (mut begun, mut before) = (0, None);
         let faults = RefCell::new(vec![Vec::new(); registers.len()]);
         let events = Events {
@@ -476,7 +475,7 @@ proptest! {
         let trace = MemoryTrace::new(case.runs.clone());
         for policy in case.policies() {
             let of = |more: &usize| match case.ways {
-                // Sets are a power of two.
+                // The number of sets is a power of two.
                 Some(_) => case.frames << (more % 4),
                 None => case.frames + more,
             };
@@ -542,7 +541,7 @@ proptest! {
     #[test]
     fn lru_and_min_never_miss_more_with_more_frames(mut case in cases()) {
         (case.ways, case.spare_bytes) = (None, 0);
-        // What LRU sees through a TLB depends on what it evicts.
+        // The references that LRU sees behind a TLB depend on its evictions.
         case.hierarchy = case.hierarchy.map(|shape| HierarchyDesign { tlb: None, ..shape });
         for policy in ["lru", "min"] {
             let mut before = u64::MAX;

@@ -1,4 +1,4 @@
-//! Registers, buffers, instruction cache and TLB by hand.
+//! Registers, buffers, instruction cache and TLB traced by hand.
 
 use super::*;
 
