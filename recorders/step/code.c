@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Puts a MAP record into the stream, once for each mapping. */
+/* Writes a MAP record to the stream, once for each mapping. */
 static void report_map(const struct region *region, const char *path)
 {
     for (size_t i = 0; i < current->reported_map_count; i++) {
@@ -29,7 +29,7 @@ static void report_map(const struct region *region, const char *path)
     put_map(region->start, region->end, region->offset, path);
 }
 
-/* Reads /proc/ID/maps. */
+/* Reads the current process's mappings from /proc/ID/maps. */
 static void read_regions(void)
 {
     char line[PATH_BYTES + 128];
@@ -83,7 +83,7 @@ const struct region *region_at(uint64_t address)
     return region;
 }
 
-/* Reads up to `bytes` from one page of code. Returns how many it read. */
+/* Reads up to `bytes` from one page of code. Returns the number of bytes read. */
 static size_t read_page(uint64_t address, unsigned char *into, size_t bytes)
 {
     uint64_t start = address & ~(PAGE - 1);

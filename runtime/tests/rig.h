@@ -1,4 +1,4 @@
-/* A store on an emulated medium, and what it should hold. */
+/* A store on an emulated medium, and a history of the pages that it should hold. */
 #ifndef FLASHPAGER_TEST_RIG_H
 #define FLASHPAGER_TEST_RIG_H
 
@@ -32,7 +32,7 @@ struct rig {
     struct fp_swap_rewriter rewriter;
     struct fp_swap_config config;
     struct fp_swap store;
-    uint32_t *memory; /* with guards before and after what the store gets */
+    uint32_t *memory; /* the store's memory, with guard words before and after it */
     size_t memory_words;
     uint8_t *rewriter_block;
     uint32_t *rewriter_good;
@@ -53,26 +53,25 @@ void rig_close(struct rig *rig);
 int rig_format(struct rig *rig);
 int rig_mount(struct rig *rig);
 
-/* Returns the words of memory that a shape's macro gives. */
+/* Returns the words of memory that the layout's macro computes for a shape. */
 size_t rig_words(const struct rig_shape *shape);
 
 /* Fails if the store wrote outside its memory, or fp_swap_check() finds something. */
 void rig_check(struct rig *rig);
 
-/* Fails if the log's erase counters differ from the medium's by more than two erasures for each
- * start and one for each failure: those since the last commit, and those of a mount that was cut.
- */
+/* Fails if the log's erase counters differ too much from the medium's. Allowed are two erasures for
+ * each start (since the last commit, and in a mount that was cut) and one for each failure. */
 void rig_check_wear(struct rig *rig);
 
 /* Fills a page with version `version` of `slot`: same-filled, random or partly compressible.
- * Version 0 is no page. */
+ * Version 0 means that the slot holds no page. */
 void page_fill(uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t version);
 bool page_is(const uint8_t *page, uint32_t page_bytes, uint32_t slot, uint32_t version);
 
 /* A run-length compressor, good enough for tests. */
 extern const struct fp_compressor rle;
 
-/* What slots held after each call since the last sync. */
+/* A version of a slot's page. A history has the versions after each call since the last sync. */
 struct version {
     uint32_t version;
     uint64_t from; /* calls after which it is valid, until the next one's `from` */
@@ -97,7 +96,7 @@ void history_close(struct history *history);
 
 /* Records a call after which `slot` holds `version` (0: none). */
 void history_put(struct history *history, uint32_t slot, uint32_t version);
-/* The last put was refused. */
+/* Removes the last put, which the store refused. */
 void history_undo(struct history *history, uint32_t slot);
 void history_sync(struct history *history);
 uint32_t history_now(const struct history *history, uint32_t slot);

@@ -1,9 +1,9 @@
-/* Its INT pin tells that a load is done: nobody asks it while it loads. */
+/* Tests of the OneNAND port whose interrupt reports the end of a load: the chip is not polled. */
 #define FP_ONENAND_INTERRUPT 1
 #include "pager_onenand.h"
 
-static uint32_t slept_for; /* which load, and how long */
-static unsigned slept;
+static uint32_t slept_for; /* the number of the load that is waited for */
+static unsigned slept;     /* how often the port has slept for it */
 
 static void time_goes_on(void)
 {
@@ -31,7 +31,7 @@ FP_PAGER_API int fp_onenand_sleep(void)
     return ++slept < 30;
 }
 
-/* It comes while something else is done. */
+/* The interrupt comes before the port waits. */
 static void comes_early(void)
 {
     chip_reset(1);
@@ -42,7 +42,7 @@ static void comes_early(void)
     EXPECT_EQ(fp_onenand_wait(), 0);
     EXPECT_EQ(slept, 0);
     EXPECT_EQ(onenand.held[0], FP_ONENAND_FIRST_PAGE);
-    /* One that is nobody's changes nothing. */
+    /* An unexpected interrupt changes nothing. */
     chip.die[0].interrupts = 0x8010u;
     time_goes_on();
     EXPECT_EQ(fp_onenand_wait(), 0);

@@ -1,4 +1,4 @@
-"""Quantities as people read them: no exponents, units that fit, plurals."""
+"""Tests of quantities as text: no exponents, units that fit, plurals."""
 
 import random
 import re
@@ -31,7 +31,7 @@ EDGES = [edge * 10.0**n for n in range(-6, 14) for edge in (0.99949, 0.99951, 0.
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_no_exponents(sign: int) -> None:
-    """Whatever the number, it is written out, and read back it is near."""
+    """Any number is written without an exponent, and reads back as its rounded value."""
     for number in NUMBERS + EDGES:
         value = sign * number
         for digits in (2, 3, 4):
@@ -43,7 +43,7 @@ def test_no_exponents(sign: int) -> None:
 
 
 def test_units_that_fit() -> None:
-    """A number in front of a unit is below what the next unit begins with."""
+    """The number before a unit is too small for the next larger unit."""
     for number in NUMBERS + EDGES:
         count, unit = re.fullmatch(r"([\d.,]+) (\S*)B", si(number, "B")).groups()  # type: ignore[union-attr]
         assert unit == "G" or float(count.replace(",", "")) < 1000, number
@@ -75,12 +75,12 @@ def test_units_that_fit() -> None:
     ],
 )
 def test_percentages(share: float, written: str) -> None:
-    """Two digits below a tenth, none behind the point from there on."""
+    """Shares below a tenth have two digits, larger ones no decimals."""
     assert percent(share) == written
 
 
 def test_plurals() -> None:
-    """One is one."""
+    """A noun is in the plural unless the number is one."""
     assert counted(1, "byte") == "1 byte"
     assert counted(0, "miss") == "0 misses"
     assert counted(1, "miss") == "1 miss"
@@ -91,7 +91,7 @@ def test_plurals() -> None:
 
 
 def test_shares() -> None:
-    """With their sign."""
+    """A share is read with its percent sign, and refused without."""
     assert parse_share(" 2.5 %") == 0.025
     for wrong in ("2", "", "%", "-2%", "1e3%"):
         with pytest.raises(FlashpagerError, match="write it as 2%"):
@@ -109,7 +109,7 @@ def test_shares() -> None:
     ],
 )
 def test_numbers_of_too_many_digits(parse: Callable[[str], float], unit: str, what: str) -> None:
-    """They are no numbers, not endless ones."""
+    """A number with so many digits that it would be infinite is refused."""
     assert parse(f"12{unit}") > 0
     with pytest.raises(FlashpagerError, match=f"is no {what}"):
         parse(f"{'9' * 400}{unit}")

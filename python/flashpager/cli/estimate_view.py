@@ -20,48 +20,48 @@ def _megabytes(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e6:.2f} MB/s"
 
 
-def show_estimate(found: Estimate) -> None:
-    """Print an estimate: what it takes, its steps, the stages up to the application, its energy."""
-    moved, data = found.bytes, found.operation.data_bytes
-    way = f", {found.operation.mode}" if found.operation.mode else ""
-    of = f" of {counted(moved, 'byte')}" if moved else ""
+def show_estimate(estimate: Estimate) -> None:
+    """Print an estimate: its time, steps, stages up to the application, and energy."""
+    moved, data = estimate.bytes, estimate.operation.data_bytes
+    mode = f", {estimate.operation.mode}" if estimate.operation.mode else ""
+    size = f" of {counted(moved, 'byte')}" if moved else ""
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
     megabytes = "   (MB of 10^6 bytes)" if moved else ""
     out.print(
-        f"[bold]{escape(found.name)}[/bold]: {found.operation_kind}{of}{spare}{way}{megabytes}"
+        f"[bold]{escape(estimate.name)}[/bold]: {estimate.operation_kind}{size}{spare}{mode}{megabytes}"
     )
-    out.print(escape(f"{expected(found)}."), style="bold")
-    where = "As is likely" if found.range.assumed else "As the host is"
-    out.print(escape(f"{where}, {found.verdict}."))
+    out.print(escape(f"{expected(estimate)}."), style="bold")
+    condition = "As is likely" if estimate.range.assumed else "As the host is"
+    out.print(escape(f"{condition}, {estimate.verdict}."))
     out.print()
-    _show_steps(found)
+    _show_steps(estimate)
     out.print()
-    _show_stages(found)
-    _show_unknowns(found)
-    if found.longest_ns is not None:
-        out.print(f"longest seen: {duration(found.longest_ns)}, the times above being means")
-    _show_byte(found)
-    _show_energy(found)
+    _show_stages(estimate)
+    _show_unknowns(estimate)
+    if estimate.longest_ns is not None:
+        out.print(f"longest seen: {duration(estimate.longest_ns)}, the times above being means")
+    _show_byte(estimate)
+    _show_energy(estimate)
 
 
-def expected(found: Estimate) -> str:
-    """Return what the operation takes: one number if all is known of the host, else a range."""
-    span = found.range
+def expected(estimate: Estimate) -> str:
+    """Describe the operation's time: one number if the host is fully known, otherwise a range."""
+    span = estimate.range
     times = (span.low_ns, span.likely_ns, span.high_ns)
     if not span.assumed:
-        rate = f", {_megabytes(span.likely_bytes_per_s)}" if found.bytes else ""
+        rate = f", {_megabytes(span.likely_bytes_per_s)}" if estimate.bytes else ""
         return f"{duration(span.likely_ns)}{rate}"
     low, likely, high = map(duration, times)
-    took = f"{low} to {high}, likely {likely}"
-    if not found.bytes:
-        return took
+    time = f"{low} to {high}, likely {likely}"
+    if not estimate.bytes:
+        return time
     rates = (span.low_bytes_per_s, span.high_bytes_per_s, span.likely_bytes_per_s)
-    slow, fast, often = map(_megabytes, rates)
-    return f"{slow} to {fast}, likely {often} ({took})"
+    slow, fast, usual = map(_megabytes, rates)
+    return f"{slow} to {fast}, likely {usual} ({time})"
 
 
-def _show_unknowns(found: Estimate) -> None:
-    unknowns = found.range.assumed
+def _show_unknowns(estimate: Estimate) -> None:
+    unknowns = estimate.range.assumed
     if not unknowns:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -102,25 +102,25 @@ def _quantity(value: float, unit: str) -> str:
             return percent(value, 0)
 
 
-def _show_steps(found: Estimate) -> None:
-    bus = _rounded(found.bus)
+def _show_steps(estimate: Estimate) -> None:
+    bus = _rounded(estimate.bus)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("step", "composed of", "time", *([f"on {bus}"] if bus else [])):
         table.add_column(title, justify="right" if title in ("time", f"on {bus}") else "left")
-    stretched = found.on_bus.steps
-    for step, slow in zip(found.operation.steps, stretched, strict=True):
+    stretched = estimate.on_bus.steps
+    for step, slow in zip(estimate.operation.steps, stretched, strict=True):
         hidden = " (behind the transfer)" if step.kind == "hidden" else ""
         cells = [step.name + hidden, step.formula, exact(step.ns)]
         table.add_row(*map(escape, cells), *([exact(slow.ns)] if bus else []))
     print_whole(table)
-    left_out = found.operation.left_out
+    left_out = estimate.operation.left_out
     if left_out:
         waits = ", ".join(f"{step.formula} {exact(step.ns)}" for step in left_out)
         out.print(f"not counted, as in the article: {waits} (--waits counts it)", style="dim")
 
 
 def _rounded(bus: str | None) -> str:
-    """Write a bus with at most six digits of its clock, which may come out of a divider."""
+    """Write a bus with at most six digits of its clock, which a divider may have made long."""
     clock, mhz, lines = (bus or "").partition("MHz")
     return f"{significant(float(clock), 6)}{mhz}{lines}" if mhz else clock
 
@@ -138,16 +138,16 @@ def exact(ns: float) -> str:
     return f"{ns:,.10g} ns" if abs(ns) < _READABLE_NS and whole else duration(ns)
 
 
-def _show_stages(found: Estimate) -> None:
+def _show_stages(estimate: Estimate) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for title in ("from the flash to the application", "time", "rate", "of the limit", "costs"):
         table.add_column(title, justify="left" if title.startswith("from") else "right")
-    stages = found.stages
+    stages = estimate.stages
     limit = below = stages[0].ns
     for stage in stages:
-        rate = _megabytes(stage.bytes_per_s) if found.bytes else "–"
+        rate = _megabytes(stage.bytes_per_s) if estimate.bytes else "–"
         table.add_row(
-            escape(stage_title(stage, found)),
+            escape(stage_title(stage, estimate)),
             exact(stage.ns) if not stage.measured else duration(stage.ns),
             rate,
             percent(limit / stage.ns, 1),
@@ -155,21 +155,21 @@ def _show_stages(found: Estimate) -> None:
         )
         below = stage.ns
     print_whole(table)
-    if found.range.low_ns < limit * (1 - _ROUNDING):
+    if estimate.range.low_ns < limit * (1 - _ROUNDING):
         out.print(
             "the limit is of the datasheet's slowest chip; at the best of the range the chip "
             "is faster than that"
         )
 
 
-def stage_title(stage: Stage, found: Estimate) -> str:
+def stage_title(stage: Stage, estimate: Estimate) -> str:
     """Return the title of a stage."""
-    host = found.spec.host
+    host = estimate.spec.host
     match stage.kind:
         case "part":
             return "physical limit"
         case "bus":
-            return f"bus {_rounded(found.bus)}"
+            return f"bus {_rounded(estimate.bus)}"
         case "memory" if host.memory:
             refresh = host.memory.refresh_share
             return f"RAM on {host.memory.bus}" + (
@@ -188,50 +188,50 @@ def stage_title(stage: Stage, found: Estimate) -> str:
             besides = f", and {fixed}" if host.operation_ns else ""
             return f"driver: {count} {each}{besides}{dma}"
         case _:
-            how = "measured" if stage.measured else "estimated"
-            return f"{stage.name}, {how}"
+            source = "measured" if stage.measured else "estimated"
+            return f"{stage.name}, {source}"
 
 
-def _show_byte(found: Estimate) -> None:
-    byte, each = found.byte, found.byte.ns
-    if len(found.composed) == 1 or not each or not found.bytes:
+def _show_byte(estimate: Estimate) -> None:
+    byte, each = estimate.byte, estimate.byte.ns
+    if len(estimate.composed) == 1 or not each or not estimate.bytes:
         return
     parts = [("bus", byte.bus_ns), ("RAM", byte.memory_ns), ("driver", byte.software_ns)]
     sum_of = " + ".join(f"{name} {significant(ns, 4)}" for name, ns in parts if ns)
     line = f"each byte: {sum_of} = {significant(each, 4)} ns, at most {_megabytes(1e9 / each)}"
-    lost = 1 - 1e9 / each / found.stages[0].bytes_per_s
-    if found.operation_kind == "read" and lost > 0:
-        line += f", {percent(lost, 0)} less than the limit even if {_busy(found)} took no time"
+    lost = 1 - 1e9 / each / estimate.stages[0].bytes_per_s
+    if estimate.operation_kind == "read" and lost > 0:
+        line += f", {percent(lost, 0)} less than the limit even if {_busy(estimate)} took no time"
     out.print(line)
 
 
-def _busy(found: Estimate) -> str:
-    return "the card" if found.kind == "card" else "the array"
+def _busy(estimate: Estimate) -> str:
+    return "the card" if estimate.kind == "card" else "the array"
 
 
-def _show_energy(found: Estimate) -> None:
-    energy = found.energy
+def _show_energy(estimate: Estimate) -> None:
+    energy = estimate.energy
     if energy is None:
         return
     line = f"energy: {significant(energy.operation_uj, 3)} µJ"
     line += f" (array {significant(energy.array_uj, 3)}, bus {significant(energy.io_uj, 3)})"
     if energy.uj_per_kb is not None:
         line += f", {significant(energy.uj_per_kb, 3)} µJ per KB of 1024 bytes"
-    cache_page = found.spec.cache_page_bytes
+    cache_page = estimate.spec.cache_page_bytes
     if energy.fault_uj is not None and cache_page is not None:
         size = format_size(cache_page)
         line += f"; a fault of a cache page of {size}: {significant(energy.fault_uj, 3)} µJ"
     out.print(line)
 
 
-def show_notes(found: Sequence[Estimate]) -> None:
+def show_notes(estimates: Sequence[Estimate]) -> None:
     """Print what the estimates leave out, and the unverified numbers of the part."""
-    for text in dict.fromkeys(text for one in found for text in one.notes):
+    for text in dict.fromkeys(text for one in estimates for text in one.notes):
         note(f"note: {text}")
-    unverified = dict.fromkeys(field for one in found for field in one.unverified)
+    unverified = dict.fromkeys(field for one in estimates for field in one.unverified)
     if unverified:
-        note(f"from memory, unverified: {found[0].name} {', '.join(unverified)}")
-    for one in found:
+        note(f"from memory, unverified: {estimates[0].name} {', '.join(unverified)}")
+    for one in estimates:
         loop = one.loop
         if loop and loop.calls:
             note(f"note: the loop calls {', '.join(loop.calls)}, which is not counted")

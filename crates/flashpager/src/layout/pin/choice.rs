@@ -1,4 +1,4 @@
-//! The choice of what to pin under one order of the units.
+//! The choice of units to pin under one order of the units.
 
 use flashpager_base::{ProgressFn, Result, shown};
 use flashpager_trace::Trace;
@@ -8,16 +8,16 @@ use rustc_hash::FxHashSet;
 use super::answer::PinProgress;
 use super::problem::PinProblem;
 
-/// Candidates evaluated between two questions whether the search goes on.
+/// Number of candidates that are evaluated before the search checks again whether it goes on.
 pub(super) const BETWEEN: usize = 32;
 
-/// A search for what to pin under the order of its problem.
+/// A search for units to pin under the order of its problem.
 pub(super) struct PinSearch<'s> {
     /// The units and the costs of choices.
     pub(super) problem: &'s PinProblem<'s>,
     /// Bytes of RAM for pinned units.
     pub(super) ram_bytes: u64,
-    /// Returns false once the search is to end.
+    /// Function that returns false once the search is to end.
     pub(super) searches: &'s (dyn Fn() -> bool + Sync),
     /// Progress callback.
     pub(super) progress: ProgressFn<'s, PinProgress>,
@@ -29,21 +29,22 @@ pub(super) struct PinChoice {
     pub(super) always: Vec<u32>,
     /// The greedy choice, in the order in which it was made.
     pub(super) greedy: Vec<u32>,
-    /// The units that fitted at first but were not chosen, by what each saved for each byte when it
-    /// was last evaluated.
+    /// The units that fitted at first but were not chosen, ordered by the time that each saved for
+    /// each byte when it was last evaluated.
     pub(super) others: Vec<u32>,
     /// The choice after exchanges.
     pub(super) chosen: Vec<u32>,
 }
 
-/// Says that limited calls are too long with any choice: which, and how short they can be.
+/// An error message: limited calls are too long with any choice. It names the function and the
+/// shortest possible time.
 pub(super) struct CallLimitError(pub(super) String);
 
 /// A result that limited calls may make impossible. The outer error ends the whole search.
 pub(super) type LimitedResult<T> = Result<std::result::Result<T, CallLimitError>>;
 
 impl PinSearch<'_> {
-    /// Chooses what to pin, at least the units `always`: greedily, then by exchanges.
+    /// Chooses the units to pin, with the units `always` among them: greedily, then by exchanges.
     ///
     /// # Errors
     /// Those of the replay.
@@ -53,8 +54,8 @@ impl PinSearch<'_> {
             return Ok(Err(too_long));
         }
         let mut choice = self.greedy(&always, &[])?;
-        // The unit that saves most by itself may not fit behind others that save more for each
-        // byte: the greedy choice is made again from it.
+        // The unit that saves most by itself may not fit after others that save more for each byte.
+        // So the greedy choice is made again, beginning with that unit.
         let first = choice.alone.iter().filter(|(_, number)| !choice.chosen.contains(number));
         let first = first.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, number)| *number);
         if let Some(first) = first
@@ -88,8 +89,8 @@ impl PinSearch<'_> {
         (self.progress)(PinProgress { time_ratio: cost, ram_bytes });
     }
 
-    /// Pins units until the calls of all limited functions are short enough: each time the one that
-    /// shortens the first call that is too long most for each byte.
+    /// Pins units until the calls of all limited functions are short enough. Each time it pins the
+    /// unit that most shortens, for each byte, the first call that is too long.
     fn shorten_calls(&self, pinned: &mut Vec<u32>) -> LimitedResult<()> {
         let problem = self.problem;
         loop {
@@ -111,7 +112,7 @@ impl PinSearch<'_> {
         }
     }
 
-    /// Movable units that fit beside `pinned` and that calls of a limited function execute.
+    /// Movable units that calls of a limited function execute, and that fit into RAM with `pinned`.
     fn executed_by(&self, limited: usize, pinned: &[u32]) -> Vec<u32> {
         let units = self.problem.units;
         let mut executed = FxHashSet::default();
