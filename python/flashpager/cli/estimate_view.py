@@ -28,7 +28,8 @@ def show_estimate(estimate: Estimate) -> None:
     spare = f" ({data:,} of them data)" if moved and data != moved else ""
     megabytes = "   (MB of 10^6 bytes)" if moved else ""
     out.print(
-        f"[bold]{escape(estimate.name)}[/bold]: {estimate.operation_kind}{size}{spare}{mode}{megabytes}"
+        f"[bold]{escape(estimate.name)}[/bold]: "
+        f"{estimate.operation_kind}{size}{spare}{mode}{megabytes}"
     )
     out.print(escape(f"{expected(estimate)}."), style="bold")
     condition = "As is likely" if estimate.range.assumed else "As the host is"
