@@ -256,9 +256,7 @@ class TestCheck:
             "MINE: in order, 5 numbers, 1 unverified",
             "  operations: none",
         )
-        assert lacks[0].startswith(
-            "  read is missing: MINE has neither t_clh_ns nor a timing_mode"
-        )
+        assert lacks[0].startswith("  read is missing: MINE has neither t_clh_ns nor a timing_mode")
         starts = [f"{bad}, line 5: ", f"{bad}, line 7: ", f"{missing}: No such file"]
         for message, start in zip(done.err.splitlines(), starts, strict=True):
             assert message.startswith(f"flashpager: {start}")

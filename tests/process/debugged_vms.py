@@ -1,13 +1,13 @@
-"""Machines with a kernel that looks for errors of its modules, which swap.
+"""Tests of the swap module in machines with a debug kernel, which detects errors of modules.
 
     runtime/linux/vm/debug-kernel build/debug-kernel
     FLASHPAGER_DEBUG_KERNEL=build/debug-kernel .venv/bin/python -m tests.process.debugged_vms
 
-boots a machine for each medium, layout and compressor; of those that are named (`nandsim`), where
-some are. Each tries what cannot be, works on more memory than there is, and removes the module.
-Every page must be right, and the kernel must have found nothing: no access to memory that is not
-ours (KASAN), no wrong order of locks, no sleep where none may be, no undefined behaviour, and no
-memory that was left behind.
+boots a machine for each medium, layout and compressor. With arguments (`nandsim`), only machines
+with these media are booted. Each tries impossible parameters, uses more memory than there is, and
+removes the module. Every page must be right, and the kernel must report nothing: no access to other
+memory (KASAN), no wrong order of locks, no sleep in a forbidden place, no undefined behaviour, and
+no leaked memory.
 """
 
 import argparse
@@ -31,10 +31,10 @@ RUNS = (
     ("nandsim", "auto", "lz4"),
     ("nandsim", "rewrite", "lz4"),
 )
-#: MiB of a machine: a kernel's tables take more where KASAN has some, and a chip all its memory at
-#: once. With more there would be little to swap, and with less none for nandsim.
+#: RAM of a machine by medium, in MiB. KASAN needs memory for its tables, and a chip allocates its
+#: whole memory immediately. With more RAM little is swapped; with less nandsim cannot start.
 _MEMORY_MIB = {"ram": 152, "mtdram": 164, "nandsim": 168}
-#: Without KVM, on a host that does other work, too.
+#: Longest time of a machine, in seconds: enough without KVM on a busy host.
 _TIMEOUT_S = 1800
 
 
@@ -50,13 +50,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="flashpager-debug-") as folder:
         kernel = vm.kernel(given=Path(os.environ[KERNEL]))
         machine = vm.make(kernel, Path(folder))
-        # Of PVH, the kernel's first steps look up what KASAN has not set up yet.
+        # The PVH entry of a kernel uses memory that KASAN has not set up: bzImage is booted.
         image = kernel.one("boot/vmlinuz-*").read_bytes()
         (machine.directory / "vmlinux").write_bytes(image)
         for medium, layout, compressor in RUNS:
             if medium not in media:
                 continue
-            # What is refused depends on the medium alone.
+            # The refused parameters depend on the medium alone.
             (_, size, work), refused = CASES[medium, "auto"]
             variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout, "SIZE": str(size)}
             variables |= {"WORK": str(work), "COMPRESSOR": compressor, "WHOLE": "1"}
@@ -64,12 +64,12 @@ def main() -> None:
             message = machine.run(variables, _MEMORY_MIB[medium], _TIMEOUT_S, ("-smp", "2"))
             check(message, medium, work, refused)
             assert re.search(r"^leaks 0$", message, re.MULTILINE), message
-            took = time.monotonic() - start
+            seconds = time.monotonic() - start
             out = re.search(r"^pswpout (\d+)", message, re.MULTILINE)
             assert out is not None
             print(
                 f"{medium}, {layout}, {compressor}: {int(out[1]):,} pages out, nothing found, "
-                f"{took:.0f} s",
+                f"{seconds:.0f} s",
                 flush=True,
             )
 

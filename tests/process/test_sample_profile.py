@@ -1,11 +1,11 @@
-"""What was executed, as a profile for compilers."""
+"""Tests of sample profiles, which tell a compiler how often each line was executed."""
 
 import subprocess
 from pathlib import Path
 
 from tests.conftest import fails, flashpager, need
 
-#: Line by line, with what each executes behind it.
+#: A program whose comments state how often their line is executed.
 SOURCE = """\
 #define APART __attribute__((noinline, noclone))
 static volatile int total;
@@ -51,7 +51,7 @@ def recorded(folder: Path, *flags: str) -> Path:
 
 
 def profiled(trace: Path, *arguments: str | Path) -> dict[str, dict[int, int]]:
-    """Write the profile; return the samples of the lines of each function."""
+    """Write the profile. Return the samples of each function by line."""
     output = trace.with_suffix(".prof")
     flashpager("layout", "profile", trace, "-o", output, *arguments)
     functions: dict[str, dict[int, int]] = {}
@@ -69,7 +69,7 @@ def profiled(trace: Path, *arguments: str | Path) -> dict[str, dict[int, int]]:
 
 
 def test_lines_have_their_counts(tmp_path: Path) -> None:
-    """Each line is executed as often as it says, counted from the line of its function."""
+    """Each line has the count in its comment, and a number relative to its function's line."""
     need("gcc", "qemu-x86_64")
     trace = recorded(tmp_path, "-O0")
     functions = profiled(trace)
@@ -89,7 +89,7 @@ def test_lines_have_their_counts(tmp_path: Path) -> None:
 
 
 def test_functions_inlined_have_their_own(tmp_path: Path) -> None:
-    """What a compiler inlined is profiled as a function all the same."""
+    """An inlined function has a profile of its own."""
     need("gcc", "qemu-x86_64")
     text = SOURCE.replace("APART void", "static inline __attribute__((always_inline)) void")
     source = tmp_path / "program.c"
@@ -103,14 +103,14 @@ def test_functions_inlined_have_their_own(tmp_path: Path) -> None:
 
 
 def test_clang_obeys_it(tmp_path: Path) -> None:
-    """A profile of what GCC compiled tells clang what is cold, for another target."""
+    """Clang uses the profile of a GCC build to find cold functions, even for another target."""
     need("gcc", "qemu-x86_64", "clang")
     trace = recorded(tmp_path, "-O1")
     profiled(trace)
     target = ("--target=thumbv7m-none-eabi", "-mcpu=cortex-m3", "-ffreestanding", "-g")
-    by = (f"-fprofile-sample-use={trace.with_suffix('.prof')}", "-fprofile-sample-accurate")
+    use = (f"-fprofile-sample-use={trace.with_suffix('.prof')}", "-fprofile-sample-accurate")
     cold = {}
-    for name, flags in (("with", by), ("without", ())):
+    for name, flags in (("with", use), ("without", ())):
         command = ["clang", "-w", *target, "-Os", "-ffunction-sections", *flags, "-S", "-o", "-"]
         done = subprocess.run(
             [*command, tmp_path / "program.c"], capture_output=True, text=True, check=True
@@ -122,7 +122,7 @@ def test_clang_obeys_it(tmp_path: Path) -> None:
 
 
 def test_what_has_no_lines_is_refused(tmp_path: Path) -> None:
-    """Programs without debug information, and files that are others."""
+    """A program without debug information is refused, and so is a file that is no ELF file."""
     need("gcc", "qemu-x86_64")
     trace = recorded(tmp_path, "-O0", "-g0")
     output = tmp_path / "profile"

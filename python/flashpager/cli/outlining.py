@@ -1,4 +1,4 @@
-"""``flashpager layout outline``: cold parts of Java methods, apart from the hot ones."""
+"""``flashpager layout outline``: moves cold parts of Java methods into methods of their own."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +15,7 @@ from flashpager.choose import outline as outlining
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
 
-#: Most lines of a table.
+#: Largest number of rows in the table.
 _SHOWN = 20
 _OPTION = "--colder-than"
 
@@ -25,34 +25,34 @@ def outline(
     classes: Annotated[Path, typer.Argument(metavar="CLASSES", help="A jar, or a folder.")],
     *,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="PATH", help="The same, rewritten.")
+        Path, typer.Option("-o", "--output", metavar="PATH", help="The rewritten classes.")
     ],
     colder_than: Annotated[
         str,
         typer.Option(
             _OPTION,
             metavar="N%",
-            help="Cold is what was executed so much as often as the most executed of its method.",
+            help="A part is cold if executed at most so often as the hottest of its method.",
         ),
     ] = "10%",
     at_least: Annotated[
         int,
-        typer.Option("--at-least", metavar="BYTES", min=1, help="That a method gets shorter by."),
+        typer.Option("--at-least", metavar="BYTES", min=1, help="Least bytes that a move saves."),
     ] = 8,
     class_path: Annotated[
         list[Path] | None,
         typer.Option(
             "--class-path",
             metavar="PATH",
-            help="Where classes are that these refer to, such as libraries; repeatable.",
+            help="Classes that CLASSES refers to, such as libraries; repeatable.",
         ),
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Move the cold parts of a Java program's methods into methods of their own.
 
-    No compiler does that for Java. TRACE tells what was executed of the program. Record the result
-    and lay that out: the new methods are units of their own.
+    No compiler does that for Java. TRACE is a recording of the program. Record the rewritten
+    program and lay it out with 'layout': the new methods are units of their own.
     """
     refuse_overwriting(output, trace, classes)
     if not classes.is_dir():

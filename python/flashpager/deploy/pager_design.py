@@ -1,4 +1,4 @@
-"""A design as the pager in C takes it: ``fp_pager_design.h``."""
+"""The compile-time design of the pager in C: ``fp_pager_design.h``."""
 
 import re
 from dataclasses import dataclass
@@ -19,21 +19,22 @@ _POLICIES = {
     "lru": "",
     "random": "FP_PAGER_SEED",
 }
-#: Most frames, and bytes of a flash page.
+#: Largest number of frames.
 _MOST_FRAMES = 32_000
+#: Largest flash page.
 _MOST_FLASH_PAGE_BYTES = 32_768
-#: And of an image, as ``flashpager_pager.h`` has it.
+#: Largest image; ``flashpager_pager.h`` has the same limit.
 _MOST_IMAGE_BYTES = 0x7FFF_0000
-#: Offset of tags in the spare area, behind the mark of a bad block; the engine has the same.
+#: Offset of tags in the spare area, after the mark of a bad block; the engine has the same value.
 TAG_AT = 2
 
 
 @dataclass(frozen=True)
 class PagerDesign:
-    """A design as the pager is compiled for it. Sizes are in bytes."""
+    """A design for which the pager can be compiled. Sizes are in bytes."""
 
     policy: str
-    #: The budget of ``pa-clock``, the seed of ``random``.
+    #: The budget of ``pa-clock`` or the seed of ``random``; None for other policies.
     parameter: int | None
     lookup: str
     register: str
@@ -49,10 +50,10 @@ class PagerDesign:
 
     @classmethod
     def of(cls, row: Row, image_bytes: int, lookup: str) -> "PagerDesign":
-        """Return what a design that was simulated is on a device.
+        """Create from the result of a simulated design.
 
         Raises:
-            FlashpagerError: for what the pager has not.
+            FlashpagerError: if the pager does not support the design.
 
         """
         design = row.design
@@ -142,8 +143,8 @@ class PagerDesign:
         """Bytes that are fetched together under one tag."""
         return max(self.page_bytes, self.codeword_bytes or 0)
 
-    def header(self, said: str, image_version: int | None = None) -> str:
-        """Write ``fp_pager_design.h``; ``said`` is its first line."""
+    def header(self, comment: str, image_version: int | None = None) -> str:
+        """Return the text of ``fp_pager_design.h``, which begins with ``comment``."""
         macros: dict[str, object] = {
             "POLICY": _macro(self.policy),
             "LOOKUP": _macro(self.lookup),
@@ -160,7 +161,7 @@ class PagerDesign:
             macros["TAG_AT"] = TAG_AT
             if image_version is not None:
                 macros["IMAGE_VERSION"] = f"{image_version}ul"
-        lines = [f"/* {said.replace('*/', '* /')} */"]
+        lines = [f"/* {comment.replace('*/', '* /')} */"]
         lines += [f"#define FP_PAGER_{name} {value}" for name, value in macros.items()]
         if self.parameter is not None:
             lines.append(f"#define {_POLICIES[self.policy]} {self.parameter}")
@@ -168,7 +169,7 @@ class PagerDesign:
 
 
 def _spare_bytes(row: Row) -> int:
-    """Return the spare area of a flash page, which grows with pages that are taken to be larger."""
+    """Return the spare area of a flash page. It grows with pages larger than the part's own."""
     part = _engine.find_part(row.design.part)
     return int(part.number("spare_bytes")) * row.flash_page_bytes // part.flash_page_bytes
 
