@@ -38,7 +38,7 @@ _READ_AT_START = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "
 
 @dataclass(frozen=True)
 class Finished:
-    """What a run of the command gave."""
+    """The outcome of one run of the command: exit code and output."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""What all tests share: the command, the tools they want, traces written by hand."""
+"""Helpers that all tests share: the command, required tools, and traces written by hand."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a recording holds, beside what is known of the program."""
+"""The content of a recording, beside the known content of the program."""
 
 from collections import Counter
 from pathlib import Path

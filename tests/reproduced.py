@@ -25,7 +25,7 @@ _TIMEOUT_SECONDS = 600
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What the command gave."""
+    """The outcome of one run of `reproduce`: exit code, output and files."""
 
     code: int
     out: str

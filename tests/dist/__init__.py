@@ -1,1 +1,1 @@
-"""What is released, installed as a stranger would: `make test-dist`."""
+"""Tests of the released packages, installed as a stranger would: `make test-dist`."""

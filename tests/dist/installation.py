@@ -60,7 +60,7 @@ class Installation:
 
     @property
     def environment(self) -> Path:
-        """Where it is installed."""
+        """The folder of the virtual environment that the package is installed in."""
         return self.place / "environment"
 
     @property
@@ -70,12 +70,12 @@ class Installation:
 
     @property
     def work(self) -> Path:
-        """Where the user works."""
+        """The user's working folder."""
         return self.place / "work"
 
     @property
     def package(self) -> Path:
-        """Where the package is."""
+        """The folder of the installed package."""
         return release(self.environment, "lib/python*/site-packages/flashpager")
 
     def rights(self, change: str) -> None:

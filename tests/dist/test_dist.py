@@ -95,7 +95,7 @@ def test_the_papers_are_apart(wheel: Path, papers: Path) -> None:
 
 
 def test_the_package_is_out_of_reach(installation: Installation) -> None:
-    """What follows is done by a user who can neither see the checkout nor change the package."""
+    """The user of these tests can neither see the checkout nor change the package."""
     installation.run("test", "!", "-e", ROOT / "Makefile")
     for folder in (installation.package, installation.package / "_recorders"):
         installation.run("test", "!", "-w", folder)
@@ -104,7 +104,7 @@ def test_the_package_is_out_of_reach(installation: Installation) -> None:
 
 
 class TestWheel:
-    """What it holds."""
+    """The contents of the wheel."""
 
     def test_files(self, wheel: Path) -> None:
         """Code, recorders and examples; the examples are those of the repository."""
@@ -133,7 +133,7 @@ class TestWheel:
         assert not any(mode & stat.S_IWOTH for mode in held.values())
 
     def test_the_tag_is_true(self, wheel: Path, tmp_path: Path) -> None:
-        """No program in it wants a newer C library than the wheel's name promises."""
+        """The programs in the wheel need no newer C library than its name promises."""
         need("objdump")
         promise = re.search(r"-cp311-abi3-manylinux_(\d+)_(\d+)_", wheel.name)
         assert promise, wheel.name
@@ -153,7 +153,7 @@ class TestWheel:
                 assert {one for one in libraries if not one.startswith("ld-")} <= LIBRARIES, name
 
     def test_nothing_leads_back(self, wheel: Path) -> None:
-        """No file of it names the checkout."""
+        """The wheel has no file that names the checkout."""
         with zipfile.ZipFile(wheel) as archive:
             leading = [
                 name for name in archive.namelist() if str(ROOT).encode() in archive.read(name)
@@ -161,7 +161,7 @@ class TestWheel:
         assert not leading
 
     def test_version(self, wheel: Path, installation: Installation) -> None:
-        """It stands once, in Cargo.toml."""
+        """The version is the one in Cargo.toml."""
         assert wheel.name.startswith(f"flashpager-{__version__}-")
         assert installation.flashpager("--version").split() == ["flashpager", __version__]
         listed = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
@@ -207,7 +207,7 @@ class TestRecording:
         assert result["instructions"] > 9
 
     def test_a_missing_recorder(self, installation: Installation) -> None:
-        """Who has a package is told to install it again, not to build."""
+        """The message asks the user of a package to install it again, not to build it."""
         jar = installation.package / "_recorders" / "flashpager-java.jar"
         need("java")
         kept = installation.place / jar.name
@@ -316,7 +316,7 @@ def test_the_library(installation: Installation) -> None:
 
 
 class TestSourceDistribution:
-    """What pip makes of it where there is a Rust toolchain, a C compiler and nothing else."""
+    """The source distribution, built by pip with only a Rust toolchain and a C compiler."""
 
     @pytest.fixture(name="built", scope="class")
     @classmethod

@@ -1,1 +1,1 @@
-"""What the documents and the notebook tell a reader to type."""
+"""Tests that run the commands in the documents and the notebook."""

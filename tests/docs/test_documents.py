@@ -1,12 +1,12 @@
-"""What the documents tell a reader to type works, typed in a copy of the repository.
+"""Runs the commands in the documents, in a copy of the repository.
 
 Every fenced block marked ``sh`` runs, those of one document one after another
 in one copy. Text behind ``$ `` is run and the other lines of such a block are
 its output; without a ``$ `` the whole block is run. A block is left out when an
 HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
-``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing. What
-some documents show of an output, in a block ``text`` right behind, is what
-is printed now; lines and columns may be left out.
+``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing. The
+outputs that some documents show, in a block ``text`` right behind, must equal
+the printed ones; lines and columns may be left out.
 
 Several documents reproduce a paper; the replays behind it run once a session.
 """

@@ -240,7 +240,7 @@ class TestLabels:
         assert not any(label.endswith(("String)", "int)")) and "…" in label for label in shown)
 
     def test_code_without_symbols_is_no_function(self) -> None:
-        """It is counted by its file, beside the functions."""
+        """Code without symbols is counted by its file, beside the functions."""
         frame = pl.DataFrame(
             {
                 "name": [".text of libc.so.6", "main", "f"],
@@ -484,7 +484,7 @@ class TestRefused:
         fails("attribute", CARD, *flags, words=words, cwd=tmp_path)
 
     def test_traces(self, tmp_path: Path) -> None:
-        """No trace, and outputs in place of what is read."""
+        """Errors: a missing trace, an output that is also the input, and an unknown program."""
         fails("attribute", tmp_path / "gone.trace", words=["gone.trace", "No such file"])
         trace = import_csv(tmp_path, "0,10\n", "t.parquet")
         fails("attribute", trace, "-o", trace, words=["would be overwritten"])

@@ -62,7 +62,7 @@ class TestArticle:
         assert erase.startswith("the array takes 100")
 
     def test_erase_on_the_board(self) -> None:
-        """No time for a byte if no byte moves."""
+        """The text names no time per byte if no byte is transferred."""
         done = flashpager("estimate", "--board", BOARD, "--operation", "erase").out
         assert "the array takes" in done
         assert "each byte" not in done
@@ -226,7 +226,7 @@ class TestRange:
             assert "--processor" not in mover["say"]
 
     def test_a_divided_clock_is_read(self) -> None:
-        """No heading of sixteen digits."""
+        """A divided clock is printed with few digits."""
         port = ("--peripheral", "208MHz-x4", "--controller", "mediatek-spi", "--asked", "50MHz")
         shown = flashpager("estimate", *SERIAL, *port).out
         assert "on 34.6667MHz-x4" in shown
@@ -657,7 +657,7 @@ class TestDriver:
 
 
 def test_numbers_from_memory() -> None:
-    """Those that the estimate depends on: what programming takes is none of a read's."""
+    """Only numbers that the estimate depends on are named: a read needs no program times."""
     read = flashpager("estimate", "--part", "W25N01GV", "--bus", "40MHz-x4").err
     line = next(line for line in read.splitlines() if "unverified" in line)
     assert line.startswith("from memory, unverified: W25N01GV ")

@@ -141,7 +141,7 @@ def test_pages_tried_are_those_of_all_commands(trace: Path) -> None:
 
 
 def test_impossible_combinations_are_left_out(trace: Path) -> None:
-    """They are left out aloud; if none is left, that is an error."""
+    """Impossible combinations are left out with a message; if none remains, that is an error."""
     done = flashpager(
         *("explore", trace, "--part", "K9F1208Q0B,MT29F2G08AAC", "--json"),
         *("--register", "random-column,start-column", "--cache-page", "64,1K"),
@@ -192,7 +192,7 @@ def test_refused(trace: Path, tmp_path: Path) -> None:
 
 
 def test_a_value_named_twice_is_one(trace: Path) -> None:
-    """Also as two spellings of a size, and by a pattern."""
+    """Duplicates count once, also as two spellings of a size or by a pattern."""
     flags = ("--cache", "1K,1024,1K", "--policy", "lru,lru", "--part", "K9F1208Q0B,K9F*Q0B")
     assert len(flashpager("explore", trace, *flags, "--json").json["designs"]) == 1
 
@@ -292,7 +292,7 @@ class TestTaken:
         }
 
     def test_numbers_from_memory(self, trace: Path) -> None:
-        """Those of the answer's part that its price depends on; energy is none of it."""
+        """Only numbers that the price of the answer's part depends on are named; energy is not."""
         message = flashpager("explore", trace, "--part", "W25N01GV", "--ram", "2K").err
         (line,) = (line for line in message.splitlines() if "unverified" in line)
         numbers = "W25N01GV spi.clock_mhz, spi.modes.1-4-4.dummy_clocks"
@@ -409,7 +409,7 @@ class TestNeeds:
             assert (answer["best"], answer["front"], answer["fitting"]) == (None, [], 0)
 
     def test_front(self, trace: Path) -> None:
-        """It is what a search through all pairs finds."""
+        """The front equals the result of a search through all pairs."""
         flags = ("--ram", "3K", "--policy", "lru,fifo,clock", "--part", "K9F1208Q0B,W25N01GV")
         found = flashpager("explore", trace, *flags, "--json").json
         fitting = [row for row in found["designs"] if row["ram_bytes"] <= 3 << 10]
@@ -623,7 +623,7 @@ class TestKept:
         assert {"random(3)", "lru", "sieve"} <= policies
 
     def test_codeword_none(self, trace: Path) -> None:
-        """No codeword can be asked for beside one."""
+        """The value `none` can stand beside a codeword size in one list."""
         flags = ("--codeword", "none,512", "--json")
         found = flashpager("explore", trace, *flags).json["designs"]
         assert {row["codeword_bytes"] for row in found} == {None, 512}
@@ -641,7 +641,7 @@ class TestKept:
         fails("explore", trace, other, "--sort", "hours_to_refresh", words=words)
 
     def test_endless_and_deep_files(self, trace: Path, tmp_path: Path) -> None:
-        """Neither eats memory nor ends in a traceback."""
+        """An endless or deeply nested file neither fills the memory nor ends in a traceback."""
         fails("explore", trace, "--space", "/dev/zero", words=("/dev/zero",))
         fails("simulate", trace, "--board", "/dev/zero", words=("/dev/zero",))
         deep = tmp_path / "deep.toml"

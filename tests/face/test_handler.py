@@ -180,7 +180,7 @@ class TestBoards:
         assert "[handler] has no times" in done.err
 
     def test_boards_own_schedule(self, tmp_path: Path) -> None:
-        """It is shown beside the two of the paper; a long walk outlasts the load."""
+        """The table has the board's schedule and the paper's two; a long walk outlasts the load."""
         board = tmp_path / "own.toml"
         times = "[handler]\nget_freeframe_ns = 20000\nwalk_step_ns = 100\n"
         board.write_text(f'{IDLE}schedule = "parallel-mmu"\n{times}', encoding="ascii")

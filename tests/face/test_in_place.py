@@ -125,7 +125,7 @@ def stretch(runs: list[tuple[int, int]], line: int, cache: tuple[int, int], wind
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_worst_stall(seed: int, tmp_path: Path) -> None:
-    """It is that of the worst stretch, found by trying each."""
+    """The worst stall is that of the worst stretch, found here by trying each."""
     dice = random.Random(seed)  # noqa: S311
     trace = drawn(dice, tmp_path / "drawn")
     runs = runs_of(trace)[:600]
@@ -144,7 +144,7 @@ def test_the_worst_stall(seed: int, tmp_path: Path) -> None:
 
 
 def test_losses_add_up() -> None:
-    """They are what simulate counts and prices."""
+    """The losses equal the counts and prices of simulate."""
     row = json.loads(flashpager("simulate", FIRMWARE, "--board", "rp2040", "--cache", "2K",
                                 "--json").out)  # fmt: skip
     losses, run, counts = row["losses"], row["run"], row["counts"]
@@ -194,7 +194,7 @@ class TestExplore:
     FLAGS = ("--board", "rp2040", "--cache", "1K,2K", "--ways", "1,2", "--limit", "4")
 
     def test_in_words(self) -> None:
-        """It says what is lost, and what bites, of the fastest; the table has no pages in it."""
+        """The text states the losses and limits of the fastest design; the table shows no pages."""
         done = flashpager("explore", FIRMWARE, *self.FLAGS)
         answer = flashpager("explore", FIRMWARE, *self.FLAGS, "--json").json["answer"]
         best = answer["best"]
@@ -250,7 +250,7 @@ class TestExplore:
         return simulate(Trace.open(FIRMWARE), own)
 
     def test_what_cannot_be_pinned(self) -> None:
-        """It is said in one line."""
+        """Pinning is refused by an error of one line."""
         wrong = fails("explore", FIRMWARE, "--cache", "1K", "--pin", "1K")
         assert "'flashpager pin'" in wrong
 
@@ -268,7 +268,7 @@ class TestExplore:
         )
 
     def test_ram_that_is_named(self) -> None:
-        """It is taken, and a warning says that something has to copy the code there."""
+        """A RAM part is accepted, with a warning that something has to copy the code there."""
         flags = ("--bus", "50MHz-x4", "--ways", "2", "--cache", "1K", "--cache-page", "8")
         ram = flashpager("explore", FIRMWARE, "--part", "APS6404L", *flags)
         assert ram.err.count("APS6404L is RAM: something has to copy the code there") == 1
@@ -339,7 +339,7 @@ class TestReport:
             assert f"notably less than the {own.line_bytes} bytes" in message
 
     def test_in_a_browser(self, browser: Browser, tmp_path: Path) -> None:
-        """Its charts are drawn, at a desk and on a phone, and its words are those of explore."""
+        """The charts are drawn at desktop and phone width, and the text is that of explore."""
         output = tmp_path / "report.html"
         flags = ("--board", "rp2040", "--cache", "2K")
         flashpager("report", FIRMWARE, *flags, "-o", output)

@@ -156,7 +156,7 @@ class TestResident:
     """Code that lies in RAM."""
 
     def test_never_missed(self, tmp_path: Path) -> None:
-        """It is read and never fetched; its bytes are RAM and no flash."""
+        """A resident unit is read and never fetched; its bytes are in RAM and not in flash."""
         plain = layout(CARD, *DESIGN, "--cache-page", "64", "--evaluations", "200")["pages"][0]
         hot = sorted(plain["units"], key=lambda unit: -unit["executed_bytes"])[:3]
         names = [unit["name"] for unit in hot]

@@ -92,7 +92,7 @@ class TestCheck:
     """``trace check`` reads all and compares."""
 
     def test_good_traces(self, tmp_path: Path) -> None:
-        """Those kept here, and the same written anew."""
+        """The check accepts the shipped traces, and a trace written anew."""
         assert "are as they were written" in flashpager("trace", "check", TROFF).err
         written = anew(tmp_path)
         assert "as they were written" in flashpager("trace", "check", written).err
@@ -135,7 +135,7 @@ class TestSample:
 
     @pytest.mark.parametrize("cache_bytes", [4096, 65536, 131072, 262144])
     def test_what_is_stated_holds(self, tmp_path: Path, cache_bytes: int) -> None:
-        """Also where the program fits the cache: what the sample cannot tell is unknown."""
+        """The intervals hold where the program fits the cache, too; other values are unknown."""
         designs = [
             Design(cache_bytes=cache_bytes, cache_page_bytes=page, policy=policy)
             for page in (8, 32, 64, 512)

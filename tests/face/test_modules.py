@@ -82,7 +82,7 @@ def siblings(crate: Path) -> dict[Module, set[Module]]:
 
 @pytest.mark.parametrize("crate", CRATES, ids=lambda path: path.name)
 def test_no_circles(crate: Path) -> None:
-    """No module depends on a sibling that depends on it."""
+    """Sibling modules do not depend on each other in a circle."""
     try:
         TopologicalSorter(siblings(crate)).prepare()
     except CycleError as error:

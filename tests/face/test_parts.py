@@ -39,7 +39,7 @@ def test_the_schema_is_current() -> None:
 
 @pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
 def test_every_part_follows_the_schema(path: Path, schema: dict[str, Any]) -> None:
-    """And tells editors where it is."""
+    """The first line of the file tells editors where the schema is."""
     text = path.read_text(encoding="utf-8")
     jsonschema.Draft7Validator.check_schema(schema)
     jsonschema.validate(tomllib.loads(text), schema, cls=jsonschema.Draft7Validator)

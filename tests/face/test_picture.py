@@ -12,7 +12,7 @@ _BOX = 'width="100" height="20" viewBox="0 0 100 20"'
 
 
 def test_a_picture_without_words_is_wide_enough() -> None:
-    """No text is wider than its layout."""
+    """The layout is wide enough for all text."""
     svg = f"<svg {_SVG} {_BOX}></svg>"
     assert roomy(svg) == svg
 

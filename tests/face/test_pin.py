@@ -41,7 +41,7 @@ def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
 
 
 def test_more_ram_is_never_slower() -> None:
-    """And what is always pinned is pinned."""
+    """The time falls as RAM grows, and a function given with `--always` is pinned."""
     ratios = []
     for ram in ("100", "300", "600"):
         arguments = ("--ram", ram, "--always", "radio_init", "--json")
@@ -52,7 +52,7 @@ def test_more_ram_is_never_slower() -> None:
 
 
 def test_a_search_that_is_ended() -> None:
-    """It says so, and what it found by then still saves."""
+    """The output states that the search was ended early; its result still saves time."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "4K", "--seconds", "3")
     result = flashpager(*arguments, "--json").json
     assert not result["is_finished"]

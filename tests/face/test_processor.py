@@ -51,7 +51,7 @@ class TestRunTime:
             assert run["slowdown"] == pytest.approx(run["paged_ns"] / run["alone_ns"])
 
     def test_is_held_against_a_nor_that_is_executed_from(self) -> None:
-        """No memory makes a program faster than its processor."""
+        """Executed from NOR, a program is no faster than its processor."""
         command = ("simulate", CARD, "--part", "W25N01GV", "--bus", "40MHz-x4", "--json")
         memories, slow = (flashpager(*command, *more).json for more in ((), ("--processor", SLOW)))
         read_ns = memories["nor"]["nor_time_ns"]
@@ -62,7 +62,7 @@ class TestRunTime:
         )
 
     def test_twice_the_clock_halves_what_the_processor_does(self) -> None:
-        """And nothing else."""
+        """The times of the processor halve, and the times of the flash stay."""
         slow, fast = (
             simulate(CARD, [Design(processor=f"cortex-m0plus@{clock}MHz")])[0].time
             for clock in (24, 48)
@@ -73,7 +73,7 @@ class TestRunTime:
             assert getattr(slow, step) == getattr(fast, step)
 
     def test_own_cycles_an_instruction(self) -> None:
-        """Whoever knows them better says so."""
+        """The user may give cycles per instruction in the name of the processor."""
         run = flashpager("simulate", CARD, "--processor", "cortex-m3(2)@100MHz", "--json").json
         assert run["run"]["instruction_ns"] == 20
         assert run["design"]["processor"] == "cortex-m3(2)@100MHz"
@@ -149,7 +149,7 @@ class TestFaultPath:
         assert "free, as the design says" in free
 
     def test_what_a_board_leaves_out_is_said(self, tmp_path: Path) -> None:
-        """It is 0 there, and no longer the core's."""
+        """The time of a step that the board leaves out is 0, not that of the core."""
         board = tmp_path / "board.toml"
         board.write_text(f'processor = "{M3}"\n[handler]\nlookup_ns = 100\n')
         message = flashpager("simulate", CARD, "--board", board).out
@@ -183,7 +183,7 @@ class TestFaultPath:
         assert "run" not in flashpager("simulate", CARD, "--board", board, "--json").json
 
     def test_none(self, tmp_path: Path) -> None:
-        """It is said in a flag, a list, a space, a board and Python, as no codeword is."""
+        """The processor may be `none` in a flag, a list, a space, a board and Python."""
         board = tmp_path / "board.toml"
         board.write_text(f'processor = "{M3}"\n')
         for flags in (("--processor", "none"), ("--board", board, "--processor", "none")):
@@ -311,7 +311,7 @@ class TestExplore:
         assert "times slower than out of RAM" in mixed.bites[0]
 
     def test_a_need_without_a_processor_is_refused(self) -> None:
-        """It would be slower than nothing."""
+        """A slowdown needs a processor, as there is no other time to compare with."""
         for command in ("explore", "simulate"):
             assert "needs --processor" in fails(command, CARD, "--max-slowdown", "2")
         assert "is no factor" in fails("explore", CARD, "--processor", M3, "--max-slowdown", "0.5")

@@ -62,7 +62,7 @@ def drawn(dice: random.Random) -> Design:
 
 
 def test_what_a_design_says_can_be_typed() -> None:
-    """Its representation makes an equal one."""
+    """The representation of a design, evaluated, makes an equal design."""
     dice = random.Random(17)  # noqa: S311
     for _ in range(200):
         design = drawn(dice)
@@ -109,7 +109,7 @@ class TestAnswer:
         assert best.columns == found.fitting.row(0, named=True)
 
     def test_words(self, found: Answer) -> None:
-        """It prints as what it says."""
+        """The representation of an answer is its text."""
         message = repr(found).splitlines()
         assert message[0] == f"{len(found.fitting)} of 12 designs fit"
         assert message[1].startswith("best: ")
@@ -141,7 +141,7 @@ class TestAnswer:
 
 
 def test_columns_have_names_of_their_own() -> None:
-    """No number of a table hides another."""
+    """The columns of a table have different names."""
     assert len(set(table.COLUMNS)) == len(table.COLUMNS)
 
 

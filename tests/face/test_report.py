@@ -477,7 +477,7 @@ def test_hostile_description_is_inert(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_design_of_whole_flash_pages(browser: Browser, tmp_path: Path) -> None:
-    """No distances, and a reduced page to compare with."""
+    """The page has no chart of distances, and a reduced page to compare with."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
     output = tmp_path / "r.html"
     flashpager("report", trace, "--cache-page", "512", "--cache", "512", "-o", output)

@@ -70,17 +70,17 @@ def test_imports_lead_down(name: str) -> None:
 
 
 def test_no_circles() -> None:
-    """No module imports itself by way of others."""
+    """Modules do not import each other in a circle."""
     graph = {name: ours(path) for name, path in MODULES.items()}
     assert [*TopologicalSorter(graph).static_order()]
 
 
 def test_every_room_has_a_floor() -> None:
-    """No module lies beside the rooms, and no room beside the floors."""
+    """Every module belongs to a room, and every room to a floor."""
     assert {name.split(".")[1] for name in set(MODULES) - set(DOORS)} == set(FLOOR_OF)
 
 
 def test_nothing_imports_the_papers() -> None:
-    """They are a package of their own, which may be missing."""
+    """The papers are a package of their own, which may be missing."""
     for name, path in MODULES.items():
         assert not any(one.startswith("flashpager_papers") for one in imported(path)), name

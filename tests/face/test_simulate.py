@@ -431,7 +431,7 @@ class TestAssumed:
         assert board["nor"]["nor_bus"] == board["design"]["bus"]
 
     def test_a_bus_that_is_assumed_can_be_typed(self, trace: Path) -> None:
-        """It changes nothing, neither in the answer nor in a table, which names the NOR's bus."""
+        """Typing the assumed bus changes neither the answer nor the table with the NOR's bus."""
         part = ("--part", "TC58BVG0S3H")
         assumed = simulate(trace, *part)
         typed = simulate(trace, *part, "--bus", assumed["design"]["bus"])
@@ -462,7 +462,7 @@ class TestAssumed:
         assert slower["prices"]["t_byte_ns"] > row["prices"]["t_byte_ns"]
 
     def test_every_part_has_one(self, trace: Path) -> None:
-        """No NAND of the catalogue is refused on the bus that is its own."""
+        """Every NAND of the catalogue is accepted on its default bus."""
         for part in _engine.catalog():
             if part.kind == "nand":
                 design = Design(part=part.name)
@@ -539,7 +539,7 @@ class TestUnverified:
         assert simulate(trace)["unverified"] == []
 
     def test_of_the_nor(self, trace: Path) -> None:
-        """Its numbers stand behind its name."""
+        """The unverified numbers of the NOR follow its name."""
         done = flashpager("simulate", trace, "--part", "W25N01GV", "--nor", "MX25R6435F")
         assert "; MX25R6435F spi.clock_mhz" in done.err
         assert done.err.count("\n") == 1
@@ -601,7 +601,7 @@ class TestBoards:
         assert named == simulate(trace, "--board", SMART_CARD)
 
     def test_anywhere(self, tmp_path: Path) -> None:
-        """No checkout is needed."""
+        """The boards are listed and shown without a checkout."""
         done = process("boards", cwd=tmp_path)
         for path in (ROOT / "boards").glob("*.toml"):
             assert f"\n{path.stem} " in done.out

@@ -97,7 +97,7 @@ class TestCapture:
         assert len(pl.read_parquet(pages)["process"].unique()) == 2
 
     def test_what_cannot_be(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
-        """No such process, no place to write to, a full disk, nothing asked for."""
+        """Errors: no such process, no place to write to, a full disk, and nothing to capture."""
         pages = tmp_path / "none.pages"
         free = next(pid for pid in itertools.count(1 << 21) if not Path(f"/proc/{pid}").exists())
         fails("swap", "capture", "--pid", str(free), "-o", pages, words=[f"no process {free}"])

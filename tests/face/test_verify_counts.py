@@ -22,7 +22,7 @@ def _told(folder: Path, text: str) -> Path:
 
 
 def test_equal(tmp_path: Path) -> None:
-    """Those that are given are compared, in what form a firmware may print them."""
+    """The given counts are compared, in every form in which a firmware may print them."""
     counts = _simulated()
     text = (
         f"misses {counts['misses']}\n\nloads = {counts['loads']}\r\n  walk:{counts['walk']}\n"

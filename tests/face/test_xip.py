@@ -129,7 +129,7 @@ class TestCounts:
     def test_a_second_model(
         self, trace: Path, policy: str, cache: int, line: int, ways: int
     ) -> None:
-        """They are those of a cache that is written down in a few lines."""
+        """The counts equal those of a second model of the cache in a few lines of Python."""
         touched = collapsed(runs_of(trace), line)
         expected = misses(touched, cache // line // ways, lambda: POLICIES[policy](ways))
         flags = ("--cache", f"{cache}", "--cache-page", f"{line}", "--ways", f"{ways}")
@@ -202,7 +202,7 @@ class TestPrices:
         ],
     )
     def test_a_transaction(self, trace: Path, mode: str, clocks: int) -> None:
-        """It is composed of the part's clocks."""
+        """The time of a miss is composed of the part's clocks."""
         row = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", mode)
         count = row["counts"]["misses"]
         assert row["latency"]["worst_fault_ns"] == pytest.approx(clocks * CLOCK_NS)
@@ -292,7 +292,7 @@ class TestAhead:
     )
 
     def test_a_second_model_of_the_buffer(self, trace: Path) -> None:
-        """It holds the lines behind the last miss, whatever was missing before."""
+        """The buffer holds the lines behind the last miss, whatever was missing before."""
         caches = [least_recent(2) for _ in range(32)]
         missed = [page for page in collapsed(runs_of(trace), 16) if not caches[page % 32](page)]
         whole = simulate(trace, *self.FLAGS)
@@ -358,14 +358,14 @@ class TestBoards:
         assert result["boards"] == flashpager("boards", "--json").json["boards"]
 
     def test_all_of_them(self) -> None:
-        """Those in hardware are the ones that are tried here."""
+        """The boards with a cache in hardware are those tested here."""
         names = [board["name"] for board in flashpager("boards", "--json").json["boards"]]
         designs = {name: Design.from_board(name) for name in names}
         assert {name for name in names if designs[name].ways is not None} == set(BOARDS)
 
     @pytest.mark.parametrize("board", BOARDS)
     def test_a_miss(self, board: str) -> None:
-        """It takes what is worked out from the board's numbers, and what is not known is said."""
+        """A miss takes the clocks worked out from the board's numbers; unknown values are named."""
         clocks, clock_ns = BOARDS[board]
         row = simulate(FIRMWARE, "--board", board)
         assert row["latency"]["worst_fault_ns"] == pytest.approx(clocks * clock_ns)
@@ -393,7 +393,7 @@ class TestBoards:
         assert f"which line goes; {slowdown:.3g} times with lru, " in " ".join(message.split())
 
     def test_attribution(self) -> None:
-        """It names the cache as simulate does, and what is assumed of it."""
+        """The cache is named as in simulate, with the assumptions about it."""
         message = flashpager("attribute", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
         assert "read in place, read mode 0-4-4; cache 2K in hardware, 128 sets of 2 ways" in message
         assert "policy lru (not published; --policy, as fifo, random(1))" in message
@@ -419,7 +419,7 @@ class TestBoards:
         ],
     )
     def test_a_clock_that_no_divider_gives(self, board: str, bus: str, message: str) -> None:
-        """It is refused, with the next one that there is."""
+        """A clock that no divider gives is refused, and the message names the next possible one."""
         assert message in fails("simulate", FIRMWARE, "--board", board, "--bus", bus)
 
     @pytest.mark.parametrize("bus", ["125MHz/6-x4", "62.5MHz-x4", "200MHz/4-x4"])
@@ -493,7 +493,7 @@ def test_bad_designs(trace: Path, flags: tuple[str, ...], message: list[str]) ->
 
 
 def test_no_device_pages_in_software_what_hardware_does(trace: Path, tmp_path: Path) -> None:
-    """No pager is deployed, and says where none is needed."""
+    """Deploying a pager is refused where none is needed, with the reason."""
     output = tmp_path / "out"
     nand = ("--part", "W25N01GV", "--cache", "1K", "--cache-page", "32", "--ways", "2")
     wrong = fails("deploy", trace, *nand, "-o", output)

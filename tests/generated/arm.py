@@ -329,7 +329,7 @@ stack:  .skip 65536
         ]
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Also call a kernel helper, which QEMU executes itself without any guest code."""
+        """Make an idiom that may also call a kernel helper, which QEMU runs without guest code."""
         if rng.random() < 0.6:
             return super().idiom(rng)
         # __kuser_get_tls, and __kuser_memory_barrier.
@@ -392,7 +392,7 @@ class CortexM(_Arm):
         return (Op("movs r0, #1", 2), Op("movt r0, #0x7000", 4))
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Also read a device register."""
+        """Make an idiom that may also read a device register."""
         if rng.random() < 0.6:
             return super().idiom(rng)
         ops = [*self.load("r3", "0xe000e018"), Op("ldr r1, [r3]", 2)]

@@ -1,4 +1,4 @@
-"""Who else tells what a program executes, and how two of them are compared."""
+"""Other tools that trace a program's execution, and comparisons of two traces."""
 
 import re
 import subprocess

@@ -81,7 +81,7 @@ class Target:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """What the tests of it need."""
+        """The tools that the tests of this target need."""
         return (f"{self.prefix}gcc", self.emulator)
 
 

@@ -288,7 +288,7 @@ strings: .skip 4096
 
 
 class X86OfValgrind(X86):
-    """What Valgrind knows of it."""
+    """The part of the instruction set that Valgrind supports."""
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
         """Repeat no comparison until something is equal, and no load.

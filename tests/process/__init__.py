@@ -1,1 +1,1 @@
-"""What takes processes: signals, pipes, terminals, disks, recorders."""
+"""Tests that need processes: signals, pipes, terminals, disks, recorders."""

@@ -32,7 +32,7 @@ _LATEST_S = 4.0
 
 @dataclass(frozen=True)
 class Cut:
-    """What a machine said from its start to its end."""
+    """The output of a machine from its start to its end."""
 
     said: str
     #: The last write that is on the chip when it starts, and pages that are not as then.

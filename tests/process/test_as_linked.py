@@ -55,7 +55,7 @@ def record(program: Path, *options: str) -> Path:
 
 
 def test_distances_are_kept(program: Path) -> None:
-    """What is recorded differs by where sections lie, and by nothing else."""
+    """The two recordings differ by the offsets of sections, and by nothing else."""
     packed, linked = record(program), record(program, "--as-linked")
     [[text, data]] = [image["sections"] for image in info_of(linked)["images"]]
     assert (text["offset"], data["offset"]) == (TEXT - 0x401000, DATA - 0x401000)
@@ -119,14 +119,14 @@ def test_an_import_places_so_too(program: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("placing", [(), ("--as-linked",)])
 def test_a_section_named_twice_is_placed_once(program: Path, placing: tuple[str, ...]) -> None:
-    """It does not lie over itself, nor behind itself."""
+    """A section that is named twice is recorded as one section."""
     twice = record(program, *placing, "--section", ".text,.text")
     [sections] = [image["sections"] for image in info_of(twice)["images"]]
     assert [section["name"] for section in sections] == [".text"]
 
 
 def test_what_cannot_be_placed_so(program: Path, tmp_path: Path) -> None:
-    """It is refused in one line."""
+    """An impossible placement is refused by an error of one line."""
     refused = ("record", "--as-linked", "-o", tmp_path / "t.trace")
     assert "one file alone is placed" in fails(*refused, "--with-libraries", "--", program)
     assert "--as-linked" in fails(*refused, "--java", "--", "java", "-jar", "a.jar")

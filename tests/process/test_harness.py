@@ -29,7 +29,7 @@ def test_both_ways_give_the_same(arguments: tuple[str, ...]) -> None:
 
 
 def test_streams_folder_and_environment(tmp_path: Path) -> None:
-    """What a call is given holds for this call alone, also when a call before it broke off."""
+    """Streams, folder and environment hold for one call alone, even after an error."""
     kept = sys.stdout, sys.stderr, sys.stdin, sys.argv, Path.cwd(), dict(os.environ)
     (tmp_path / "good.csv").write_text("offset,length\n0,4\n", encoding="ascii")
     for _ in range(2):
@@ -43,7 +43,7 @@ def test_streams_folder_and_environment(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No exception of a command is taken for its answer."""
+    """An unexpected exception in a command fails the test."""
     trace = import_csv(tmp_path, "0,4\n")
     monkeypatch.setattr("json.dump", lambda *_all, **_named: 1 // 0)
     with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""What is said where a recorder is missing: in a checkout, and to who has a package."""
+"""Messages about a missing recorder, in a checkout and in an installed package."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def refusal(importable: Path, tmp_path: Path, recorder: str) -> str:
 
 @pytest.mark.parametrize("recorder", RECORDERS)
 def test_of_a_package(tmp_path: Path, recorder: str) -> None:
-    """Who has a package has no Makefile."""
+    """The message names no Makefile, which a package does not have."""
     line = refusal(without_recorders(tmp_path / "site"), tmp_path, recorder)
     assert "install flashpager again" in line
     assert "make" not in line
@@ -62,7 +62,7 @@ def test_of_a_package(tmp_path: Path, recorder: str) -> None:
 
 @pytest.mark.parametrize("recorder", RECORDERS)
 def test_of_a_checkout(tmp_path: Path, recorder: str) -> None:
-    """Who has a checkout builds it."""
+    """The message asks the user of a checkout to build the recorder."""
     checkout = tmp_path / "checkout"
     (checkout / "crates" / "flashpager-python").mkdir(parents=True)
     line = refusal(without_recorders(checkout / "python"), tmp_path, recorder)

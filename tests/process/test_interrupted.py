@@ -85,7 +85,7 @@ class TestInterrupted:
         assert list(keep.iterdir()) == []
 
     def test_resumed(self, tmp_path: Path) -> None:
-        """What is kept is used, what is damaged is not, and the result is as if uninterrupted."""
+        """Intact cells are used again, damaged ones are not, and the result is as uninterrupted."""
         table = tmp_path / "table.parquet"
         cells = interrupted(LONG, table, *LONG_LISTS)
         kept = len(list(cells.iterdir()))

@@ -133,9 +133,9 @@ def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
 def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> None:
-    """What the search says of an order is what the program linked so does.
+    """The result that the search predicts for an order is that of the program linked so.
 
-    With data reads, too: a function takes its literals with it.
+    A recording with data reads is tested, too: literals move with their function.
     """
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     elf = make_firmware(tmp_path)
@@ -297,7 +297,7 @@ def test_split_functions_linked_anew(tmp_path: Path) -> None:
 
 
 def test_lld_knows_symbols_only(tmp_path: Path) -> None:
-    """What lld cannot tell apart is said beforehand and found afterwards; scripts work with it."""
+    """Names that lld cannot tell apart are reported before and after linking; scripts work."""
     need("gcc", "qemu-x86_64", "ld.lld")
     make_parts(tmp_path)
     old = link(tmp_path, "old", "-fuse-ld=lld")
@@ -322,7 +322,7 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
 
 
 def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
-    """Where all symbols are unique the prediction holds for lld, too."""
+    """The prediction holds for lld, too, if all symbols are unique."""
     need("gcc", "qemu-x86_64", "ld.lld")
     make_parts(tmp_path, unique=True)
     old = link(tmp_path, "old", "-fuse-ld=lld")

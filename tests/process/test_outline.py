@@ -78,7 +78,7 @@ public class Main {
 
 
 def test_parts_are_methods(tmp_path: Path) -> None:
-    """What was cold is a unit of the new recording, and what is left is shorter by what is said."""
+    """A cold part becomes a unit of the new recording, and its method is shorter as predicted."""
     need("java", "javac", "mvn")
     before, after = _built(_PARTS, tmp_path / "before"), tmp_path / "after"
     traces = [tmp_path / "before.trace", tmp_path / "after.trace"]
@@ -161,7 +161,7 @@ class TestBadInput:
         assert not list(tmp_path.glob(".*"))
 
     def test_no_classes(self, tmp_path: Path) -> None:
-        """Neither a jar nor a folder; all cold; a folder that is there."""
+        """Errors: neither a jar nor a folder, all code cold, an output folder that exists."""
         need("java", "mvn")
         purse = ROOT / "examples" / "traces" / "java" / "purse.trace"
         text = tmp_path / "text.jar"

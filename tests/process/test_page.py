@@ -303,7 +303,7 @@ def test_what_a_program_may_do(program: Path, asked: str, written: list[str]) ->
 
 
 def test_a_shell() -> None:
-    """It has functions of its own for the environment, and children that run other programs."""
+    """The shell has its own environment functions, and children that run other programs."""
     need("bash")
     script = "x=$(echo 7; seq 3); echo $x $? $LD_PRELOAD"
     design = ("--frames", "3", "--policy", "clock")
@@ -311,7 +311,7 @@ def test_a_shell() -> None:
 
 
 def test_a_program_that_fails(program: Path) -> None:
-    """What was counted until then is told, and how it ended."""
+    """The output holds the counts up to the failure, and how the program ended."""
     done = paged("--frames", "3", "--policy", "clock", "--", program, "dies")
     assert f"ended with signal {signal.SIGTERM.name}" in done.err
     done = paged("--frames", "3", "--policy", "clock", "--", program, "breaks")
@@ -325,7 +325,7 @@ def test_a_program_that_fails(program: Path) -> None:
 def test_a_recording_of_a_program_that_fails(
     program: Path, tmp_path: Path, asked: str, ended: str
 ) -> None:
-    """It holds all that was executed, and its counts are those of the program paged."""
+    """The trace holds everything executed, and its counts are those of the paged program."""
     trace = recorded(tmp_path, program, asked)
     design = ("--frames", "3", "--policy", "clock", "--trace", trace)
     done = paged(*design, "--", program, asked)
@@ -348,7 +348,7 @@ def test_an_interruption(program: Path) -> None:
 
 
 def test_its_environment_is_as_given(tmp_path: Path) -> None:
-    """Nothing of the pager's is left in it, and what was preloaded still is."""
+    """The program sees no variable of the pager, and its own LD_PRELOAD is kept."""
     design = ("--frames", "4", "--policy", "fifo", "--", "/usr/bin/env")
     paged(*design)
     for given in ("libm.so.6", "libm.so.6:libdl.so.2", ""):
@@ -385,7 +385,7 @@ def test_designs_that_cannot_be(flags: tuple[str, ...], words: list[str]) -> Non
 
 
 def test_programs_that_cannot_be_paged(program: Path, tmp_path: Path) -> None:
-    """What each is, and what to do."""
+    """The error names the reason, and what to do."""
     design = ("page", "--frames", "8", "--policy", "clock", "--")
     simple = "int main(void) { return 0; }\n"
     chosen = (
@@ -436,7 +436,7 @@ def test_programs_that_the_pager_stops(program: Path) -> None:
 
 
 def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
-    """Of other sections, of a part, of another program: what to record is said."""
+    """The error for a trace of other sections, a part or another program names what to record."""
     need("qemu-x86_64")
     design = ("page", "--frames", "8", "--policy", "clock", "--trace")
     text, part, other = (tmp_path / name for name in ("text.trace", "part.trace", "other.trace"))
@@ -474,7 +474,7 @@ def _forbid() -> None:
 
 
 def test_without_permission(program: Path) -> None:
-    """What to allow is said, in one line, and the program does not run."""
+    """The error names the missing permission in one line, and the program does not run."""
     command = (COMMAND, "page", "--frames", "4", "--policy", "clock", "--", program)
     done = subprocess.run(
         command,

@@ -64,7 +64,7 @@ class TestKnownByConstruction:
         assert calls(trace, info) == {"_start": 1, "function": 1000}
 
     def test_a_long_loop(self, tmp_path: Path) -> None:
-        """Nothing is lost where pipe, buffers and row groups change over."""
+        """The trace is complete where pipe, buffers and row groups change over."""
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, times=1_000_003)
         trace = tmp_path / "t.trace"
@@ -157,7 +157,7 @@ class TestKnownByConstruction:
         assert calls(trace, info) == {"_start": 1, "function": 200}
 
     def test_outside(self, tmp_path: Path) -> None:
-        """What lies in other sections is counted, and cuts the runs."""
+        """Instructions in other sections are counted, and end the run."""
         need("qemu-x86_64")
         source = """
         .globl _start
@@ -272,7 +272,7 @@ class TestLibcPrograms:
         assert info["instructions"] > 10 * info_of(alone)["instructions"]
 
     def test_little_is_placed(self, tmp_path: Path) -> None:
-        """Where most runs in libraries it is said in which, and what places them."""
+        """The output names the libraries in which most instructions run, and how to place them."""
         need("qemu-x86_64")
         source = """
 #include <stdio.h>
@@ -381,7 +381,7 @@ int main(int count, char **arguments)
         os.kill(int(daemon.read_text(encoding="ascii")), signal.SIGKILL)
 
     def test_spawned_programs(self, tmp_path: Path) -> None:
-        """What a shell command executes is not the program's."""
+        """The trace does not contain the code of a spawned shell command."""
         need("qemu-x86_64")
         source = """
 #include <stdlib.h>
@@ -524,7 +524,7 @@ int main(int argc, char **argv)
 
 
 class TestRefused:
-    """What cannot be recorded, said in one line."""
+    """Programs that cannot be recorded are refused in one line."""
 
     def test_no_program(self, tmp_path: Path) -> None:
         """Missing, not executable, a folder, a script, no ELF, none given."""
@@ -657,7 +657,7 @@ class TestRefused:
         assert info_of(trace)["recorder"] == "lackey"
 
     def test_without_both_the_stepper_stands_in(self, tmp_path: Path) -> None:
-        """It needs nothing, and is announced; what is foreign to it needs QEMU."""
+        """The built-in stepper needs no tools, and is announced; foreign programs need QEMU."""
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         nothing = {"PATH": str(tmp_path)}

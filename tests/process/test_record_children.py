@@ -93,7 +93,7 @@ class TestProcesses:
 
     @pytest.mark.parametrize("way", ["exec", "vfork", "spawn"])
     def test_another_program(self, tmp_path: Path, way: str) -> None:
-        """What a child becomes has the runs that it has alone, and its ending."""
+        """A program that a child starts has the runs and the ending that it has alone."""
         program, known = x86_loop(tmp_path, "exit 3", times=50)
         parent, trace = starter(tmp_path), tmp_path / "t.trace"
         done = flashpager(*CHILDREN, trace, "--", parent, way, program)
@@ -275,7 +275,7 @@ done:   mov $60, %eax
 
 
 class TestTrouble:
-    """What cannot be recorded is said."""
+    """Children that cannot be recorded are reported."""
 
     def test_foreign(self, tmp_path: Path) -> None:
         """A child of 32 bits runs, and is left out."""
@@ -301,7 +301,7 @@ _start: mov $1, %eax
         )
 
     def test_nothing_placed(self, tmp_path: Path) -> None:
-        """Of a child without code in flash there is no trace, which is said."""
+        """A child without code in flash gets no trace, and the parent's trace names it."""
         program, _ = x86_loop(tmp_path, times=5)
         other, _ = x86_loop(tmp_path, "ud2", times=5)
         parent, trace = starter(tmp_path), tmp_path / "t.trace"
@@ -313,7 +313,7 @@ _start: mov $1, %eax
         ]
 
     def test_stopped(self, tmp_path: Path) -> None:
-        """Who stops the recording has the traces so far, and nothing goes on running."""
+        """A stopped recording keeps the traces so far, and leaves no process running."""
         source = """
 #include <unistd.h>
 int main(void)
@@ -351,6 +351,6 @@ int main(void)
         ],
     )
     def test_refused(self, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-        """What does not go with it is named."""
+        """Options that exclude `--children` are named in the error."""
         words = [message]
         fails(*CHILDREN, tmp_path / "t.trace", *options, "--", "sh", words=words)

@@ -1,4 +1,4 @@
-"""What is executed is recorded to the byte, where emulators translate more than that."""
+"""Recordings are exact to the byte where emulators translate more than is executed."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ class TestPages:
     @pytest.mark.parametrize("recorder", TOOLS)
     @pytest.mark.parametrize("before", [0, 1, 2, 3])
     def test_x86(self, tmp_path: Path, recorder: str, before: int) -> None:
-        """They count once, in the middle of straight code or at its beginning."""
+        """The instructions count once, in the middle of straight code or at its beginning."""
         need(*TOOLS[recorder])
         source = f"""
         .globl _start
@@ -94,7 +94,7 @@ _start: mov ${TIMES}, %ecx
         "before", ["", "nop", "nop; nop", "nop.w", "nop; nop.w", "nop.w; nop", "nop.w; nop.w; nop"]
     )
     def test_thumb(self, tmp_path: Path, before: str) -> None:
-        """What QEMU looks at beyond the page is not executed yet."""
+        """Bytes that QEMU fetches beyond the page do not count as executed."""
         need("qemu-arm")
         length = sum(4 if ".w" in one else 2 for one in before.split("; ")) if before else 0
         source = f"""
@@ -257,7 +257,7 @@ class TestCutShort:
 
     @pytest.mark.parametrize("at", [0, 1, 2])
     def test_a_fault(self, tmp_path: Path, at: int) -> None:
-        """What stands behind an instruction that faults is not executed."""
+        """Instructions behind one that faults are not executed."""
         need("qemu-x86_64")
         source = f"""
         .globl _start
@@ -368,7 +368,7 @@ _start: mov ${TIMES}, %ecx
     @pytest.mark.parametrize("recorder", TOOLS)
     @pytest.mark.parametrize("instruction", ["rep stosb", "rep movsb", "repne scasb"])
     def test_a_repeated_instruction(self, tmp_path: Path, recorder: str, instruction: str) -> None:
-        """It counts once a repetition, even where it stores into its own page."""
+        """The instruction counts once a repetition, even where it stores into its own page."""
         need(*TOOLS[recorder])
         source = f"""
         .globl _start
@@ -467,7 +467,7 @@ _start: movs r4, #{TIMES}
 
 
 def test_more_threads_than_are_told_apart(tmp_path: Path) -> None:
-    """What is not recorded is said."""
+    """Threads that are not recorded are reported."""
     need("qemu-x86_64")
     source = """
 #include <pthread.h>
@@ -528,7 +528,7 @@ class TestKernelPages:
 
     @pytest.mark.parametrize("mode", ["arm", "thumb"])
     def test_arm_helpers(self, tmp_path: Path, mode: str) -> None:
-        """They lie outside, and cut the runs."""
+        """The helpers lie outside, and end the runs."""
         need("qemu-arm")
         source = f"""
         .syntax unified
@@ -645,7 +645,7 @@ class TestEnvironment:
     def test_native(
         self, tmp_path: Path, recorder: str, shell: dict[str, str], started: str
     ) -> None:
-        """It holds nothing of ours, and misses nothing."""
+        """The program's environment has no variable of the recorder, and misses none of its own."""
         need("qemu-x86_64" if recorder == "qemu" else "valgrind", "env")
         arguments = ["record", "--recorder", recorder, "-o", str(tmp_path / "t.trace"), "--"]
         arguments += [shutil.which("env") or "", "-0"]

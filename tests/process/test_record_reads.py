@@ -171,7 +171,7 @@ class TestKnown:
 
     @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
     def test_x86(self, tmp_path: Path, recorder: str) -> None:
-        """They stand behind the instruction that reads; stores and other data do not."""
+        """Reads follow the instruction that reads; stores and other data are not recorded."""
         need(*TOOLS[recorder])
         program = compile_with("gcc", tmp_path, "known", KNOWN, *STATIC)
         options = ("--with-reads", "--recorder", recorder, "--section", ".text,.rodata")
@@ -207,7 +207,7 @@ class TestKnown:
         assert "reads" not in info_of(trace)
 
     def test_a_warm_up_ends_where_a_function_is_executed(self, tmp_path: Path) -> None:
-        """Who reads a function's first byte does not enter it."""
+        """Reading a function's first byte is not a call of it."""
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "reader", READER, *STATIC)
         trace = recorded(tmp_path, program, "--with-reads")
@@ -216,7 +216,7 @@ class TestKnown:
         assert found["trace"]["warm_up"]["runs"] == 3
 
     def test_a_part_of_the_execution(self, tmp_path: Path) -> None:
-        """What is read before a region begins is not in it."""
+        """Reads before the region begins are not recorded."""
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "known", KNOWN, *STATIC)
         options = ("--with-reads", "--section", ".text,.rodata", "--skip-instructions", "8")
@@ -376,7 +376,7 @@ def block(address: int, size: int) -> bytes:
 
 
 class TestStream:
-    """What recorders may tell."""
+    """Streams of reads as recorders may send them."""
 
     def rows(self, folder: Path, *records: bytes | int) -> list[Row]:
         """Import a stream."""
@@ -452,7 +452,7 @@ class TestBadInput:
         ],
     )
     def test_options(self, tmp_path: Path, options: tuple[str, ...], word: str) -> None:
-        """What does not go together."""
+        """Options that exclude each other are named in the error."""
         output = ("-o", str(tmp_path / "t.trace"), "--", "/bin/true")
         fails("record", "--with-reads", *options, *output, words=[word, "--with-reads"])
         assert not list(tmp_path.iterdir())

@@ -54,10 +54,10 @@ def cut(folder: Path, *options: str, recorder: str) -> tuple[dict[str, Any], Run
 
 @pytest.mark.parametrize("recorder", TOOLS)
 class TestBounds:
-    """Where a part begins and ends is known to the instruction."""
+    """The bounds of a region are exact to the instruction."""
 
     def test_from(self, tmp_path: Path, recorder: str) -> None:
-        """It begins when a function is first called."""
+        """The region begins when a function is first called."""
         _, known = x86_loop(tmp_path, times=TIMES)
         info, runs = cut(tmp_path, "--from", "function", recorder=recorder)
         assert runs == known.runs[1:]
@@ -65,12 +65,12 @@ class TestBounds:
         assert info["region"] == "from function, 1 time"
 
     def test_to(self, tmp_path: Path, recorder: str) -> None:
-        """It ends before a function is called, and so does the program."""
+        """The region ends before a function is called, and so does the program."""
         info, runs = cut(tmp_path, "--to", "function", recorder=recorder)
         assert (info["instructions"], runs) == (4, [(0, 12)])
 
     def test_from_to(self, tmp_path: Path, recorder: str) -> None:
-        """It begins and ends each time."""
+        """The region begins and ends each time."""
         _, known = x86_loop(tmp_path, times=TIMES)
         bounds = ("--from", "function", "--to", hex(0x401000 + BEHIND))
         info, runs = cut(tmp_path, *bounds, recorder=recorder)
@@ -80,7 +80,7 @@ class TestBounds:
         assert info["region"] == f"from function, to {hex(0x401000 + BEHIND)}, {TIMES} times"
 
     def test_from_to_in_one_block(self, tmp_path: Path, recorder: str) -> None:
-        """It ends each time, though no jump leads to its end."""
+        """The region ends each time, though no jump leads to its end."""
         last = hex(0x401000 + FUNCTION[0] + 1)
         info, runs = cut(tmp_path, "--from", "function", "--to", last, recorder=recorder)
         is_exact = recorder == "lackey"
@@ -90,7 +90,7 @@ class TestBounds:
         assert info["region"] == f"from function, to {last}, {TIMES} times{whole}"
 
     def test_an_open_end(self, tmp_path: Path, recorder: str) -> None:
-        """What ended with the program is told."""
+        """The trace states that a region ended with the program."""
         behind_loop = hex(0x401000 + BEHIND + 4)
         bounds = ("--from", behind_loop, "--to", "function")
         info, _ = cut(tmp_path, *bounds, recorder=recorder)
@@ -133,7 +133,7 @@ class TestEnd:
     """A program of which no more is recorded is ended."""
 
     def test_an_endless_program(self, tmp_path: Path) -> None:
-        """It would run for ever."""
+        """The limit ends a program that would run for ever."""
         need("qemu-x86_64")
         source = "volatile int n; int main(void) { for (;;) n++; }"
         program = compile_with("gcc", tmp_path, "endless", source, *KINDS["static"])
@@ -146,7 +146,7 @@ class TestEnd:
 
 
 class TestRefused:
-    """What cannot be recorded is said in a line."""
+    """Regions that cannot be recorded are refused in one line."""
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -163,7 +163,7 @@ class TestRefused:
         ],
     )
     def test_line(self, tmp_path: Path, options: list[str], message: str) -> None:
-        """No trace is left."""
+        """The error leaves no trace file."""
         need("qemu-x86_64")
         program, _ = x86_loop(tmp_path, times=TIMES)
         trace = tmp_path / "t.trace"
@@ -171,7 +171,7 @@ class TestRefused:
         assert not [*tmp_path.glob("*trace*")]
 
     def test_calls_of_another_thread(self, tmp_path: Path) -> None:
-        """They are counted before it is said that there were too few."""
+        """The calls of all threads are counted before the error reports too few."""
         need("qemu-x86_64")
         source = """
 #include <pthread.h>

@@ -157,7 +157,7 @@ def test_as_qemu_does(tmp_path: Path) -> None:
 
 
 def test_exceptions(tmp_path: Path) -> None:
-    """What rp2040js would do otherwise than the processor is done as the processor does it."""
+    """Exceptions that rp2040js handles otherwise than the processor are recorded correctly."""
     trace = tmp_path / "t.trace"
     elf = firmware(tmp_path, SYSTICK)
     record(trace, elf)
@@ -199,7 +199,7 @@ def test_without_symbols(tmp_path: Path) -> None:
 
 
 def test_a_part(tmp_path: Path) -> None:
-    """What never ends is ended; an interrupted recording keeps what ran."""
+    """The limit ends an endless program; an interrupted recording keeps what ran."""
     elf = firmware(tmp_path, ENDLESS)
     trace = tmp_path / "t.trace"
     record(trace, elf, "--max-instructions", "1000")
@@ -276,7 +276,7 @@ def test_usb(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    """What cannot be, each in a line."""
+    """Each wrong option or file is refused in one line."""
     elf = firmware(tmp_path, ENDLESS)
     trace = tmp_path / "t.trace"
 

@@ -85,7 +85,7 @@ class TestInterrupt:
         self.check(tmp_path, child)
 
     def test_a_program_that_handles_it(self, tmp_path: Path) -> None:
-        """What the program does on its way out is recorded."""
+        """The code that the program runs on its way out is recorded."""
         child = self.started(tmp_path, "handle")
         child.send_signal(signal.SIGINT)
         info = self.check(tmp_path, child)
@@ -162,7 +162,7 @@ def mounted(folder: Path, size: str, output: Path, *arguments: str | Path) -> li
 
 
 class TestFullDisk:
-    """No space is left while recording."""
+    """The disk becomes full while recording."""
 
     def record(
         self, tmp_path: Path, size: str, recorder: str = "qemu"

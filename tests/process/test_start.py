@@ -1,4 +1,4 @@
-"""What a fresh interpreter does when the command or the package starts."""
+"""Tests of the work that a fresh interpreter does when the command or the package starts."""
 
 import subprocess
 import sys

@@ -91,7 +91,7 @@ class TestUnseen:
         assert passed["count"] == 3
 
     def test_job_control(self, tmp_path: Path) -> None:
-        """It stops for its parent, and goes on."""
+        """The program stops for its parent, and goes on."""
         source = f"""
         .globl _start
         .text
@@ -200,7 +200,7 @@ int main(void)
         assert (message, child.returncode) == (b"1 1\n", 0)
 
     def test_becoming_another_program(self, tmp_path: Path) -> None:
-        """What it executes then is not its own; the trace says that its end was not seen."""
+        """The other program is not recorded; the trace states that it misses the program's end."""
         source = """
 #include <unistd.h>
 int main(void) { execl("/bin/sh", "sh", "-c", "echo $0 $PPID", "other", (char *)0); return 1; }
@@ -363,7 +363,7 @@ ready:  .byte 0x2e
         assert set(turns[-1:]) <= {(24, 3), (24, 1)}
 
     def test_no_ptrace(self, tmp_path: Path) -> None:
-        """Where the kernel refuses it, one line says so."""
+        """The error is one line if the kernel refuses ptrace."""
         program, _ = x86_loop(tmp_path)
         without = compile_with("gcc", tmp_path, "without", WITHOUT_PTRACE, "-O1")
         trace = tmp_path / "t.trace"

@@ -133,7 +133,7 @@ def read_for_a_moment(*arguments: str | Path) -> tuple[int, str]:
     ids=" ".join,
 )
 def test_a_reader_who_has_seen_enough(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """It is no failure, of whatever command."""
+    """A closed pipe is not a failure of any command."""
     trace = import_csv(tmp_path, "0,12\n16,12\n" * 20_000)
     code, complaint = read_for_a_moment(*(word.format(trace=trace) for word in arguments))
     assert code == 0, complaint

@@ -233,7 +233,7 @@ def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) ->
 
 
 def test_memory_changed_at_random_stays_in_ram(machine: vm.VirtualMachine) -> None:
-    """What pages leave behind is used again: else RAM that was never written to is taken."""
+    """The space of freed pages is used again, so the pages stay in the RAM already used."""
     setup = kernels.KernelSetup(churn_pages=4096)
     churn = kernels.churn(machine, setup, "ram")
     assert churn is not None

@@ -201,7 +201,7 @@ def test_sizes(policy: str) -> None:
 
 
 def test_the_matrix_is_large() -> None:
-    """What `make soak` runs whole; its first of each kind run always."""
+    """The matrix that `make soak` runs whole; the first case of each kind runs always."""
     assert len(set(_MATRIX)) == len(_MATRIX) >= 380
     assert len({case[:3] for case in _MATRIX}) == 12
     assert len({case[:3] for case in _MATRIX[:10]}) == 10
@@ -397,7 +397,7 @@ def test_every_shift(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_program_may_write(tmp_path: Path, written: str) -> None:
-    """Its last line may be open or blank, and be that by which the handler begins to speak."""
+    """The last line may be open or blank, or look like the first line of the handler."""
     program = f'#include <stdio.h>\nint main(void) {{ fputs("{written}", stdout); return 0; }}\n'
     file, trace = _built(tmp_path, program)
     assert flashpager("verify", trace, *_BOARD, "--cache", "8K", "--program", file, "--json").json[
@@ -406,7 +406,7 @@ def test_what_a_program_may_write(tmp_path: Path, written: str) -> None:
 
 
 def test_interrupts(programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that come while a fault is served wait for its end, and change no count."""
+    """Interrupts during a fault wait for its end, and change no count."""
     wrong = f"#define FP_VERIFY_INTERRUPTS 7\n{_BEGIN}"
     copy = _changed(tmp_path, "verify/versatilepb.c", _BEGIN, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
@@ -461,7 +461,7 @@ def test_a_search_longer_than_the_load(programs: Programs, tmp_path: Path) -> No
 def test_refusals(
     recorded: dict[str, tuple[Path, Path]], flags: tuple[str, ...], words: list[str]
 ) -> None:
-    """What the machine has not is refused in a line that says what to do."""
+    """Designs that the machine cannot run are refused in a line that names the remedy."""
     trace, file = recorded["firmware"]
     board = () if "--board" in flags else _BOARD
     fails("verify", trace, *board, *flags, "--program", file, words=words)
@@ -675,7 +675,7 @@ def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, p
 def test_what_has_no_times(
     programs: Programs, recorded: dict[str, tuple[Path, Path]], tmp_path: Path
 ) -> None:
-    """What is not timed, or not priced, is refused."""
+    """Traces without times and designs without prices are refused."""
     reads, read = programs.get("firmware", reads=True)
     fitted = tmp_path / "fitted.toml"
     for flags in (("--times",), ("--fit", fitted)):
@@ -696,7 +696,7 @@ def test_what_has_no_times(
 
 
 def test_what_was_measured_for_the_paper(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """What ``reproduce swl`` shows of the machine is what it does: measured anew, in part."""
+    """The numbers of ``reproduce swl`` from the machine are measured anew, in part."""
     configuration = machine.MachineConfiguration(
         machine.SLOW_NS, machine.CLOCK, machine.FRAMES, "parallel"
     )
@@ -932,7 +932,7 @@ def test_nothing_is_unlocked(
 def test_refusals_of_an_n800(
     on_n800: dict[str, tuple[Path, Path]], flags: tuple[str, ...], words: list[str]
 ) -> None:
-    """What a OneNAND has not is refused."""
+    """Designs that a OneNAND cannot run are refused."""
     trace, file = on_n800["firmware"]
     cache = ("--cache", "16K")
     fails("verify", trace, *_N800, *cache, *flags, "--program", file, words=words)

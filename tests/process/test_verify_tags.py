@@ -72,7 +72,7 @@ def _on_avr(done: Finished) -> Finished:
 
 
 def test_the_mac_is_that_of_rfc_4493() -> None:
-    """Its examples, section 4."""
+    """The MACs equal those of the examples in section 4."""
     message = bytes.fromhex(
         "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
         "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
@@ -146,7 +146,7 @@ def test_counts_are_those_of_simulate(card: _Card, design: tuple[str, ...]) -> N
 
 
 def test_what_was_deployed_runs(card: _Card) -> None:
-    """Its bytes are those of the image, also on an AVR with a chip on its pins."""
+    """The device runs the bytes of the image, also on an AVR with a chip on its pins."""
     need(*_TOOLS)
     flash = (*_DESIGN, *card.secret(), "--flash", card.flash)
     assert "all 23 are equal" in flashpager("verify", card.trace, *flash).out
@@ -200,7 +200,7 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
 
 
 def test_counts_of_a_device_of_ones_own(card: _Card, tmp_path: Path) -> None:
-    """They may have those of tags."""
+    """The counts may include those of tags."""
     counts = flashpager("simulate", card.trace, *_DESIGN, "--json").json["counts"]
     result = tmp_path / "counts.txt"
     names = ("misses", "tag_bytes_fetched", "mac_bytes")
@@ -212,7 +212,7 @@ def test_counts_of_a_device_of_ones_own(card: _Card, tmp_path: Path) -> None:
 
 
 def test_another_key_is_refused(card: _Card) -> None:
-    """Who does not have the key makes no tags."""
+    """Tags made with another key are refused."""
     need(*_TOOLS)
     card.key.write_text("00" * 16, encoding="ascii")
     flash = (*_DESIGN, *card.secret(), "--flash", card.flash)
@@ -275,7 +275,7 @@ def test_refusals(card: _Card, tmp_path: Path) -> None:
 
 
 def test_refusals_of_verify(card: _Card, tmp_path: Path) -> None:
-    """No key, another design, what is given for nothing."""
+    """Errors: no key, a file of another design, and files that have no use."""
     secret = card.secret()
     short = tmp_path / "short.bin"
     short.write_bytes(b"x" * 100)

@@ -113,7 +113,7 @@ def _fitted(trace: Path, tmp_path: Path) -> _Board:
 
 
 def test_other_shapes(fitted: _Board) -> None:
-    """What was fitted to one shape tells others: another register, a fuller cache."""
+    """Prices fitted to one shape predict others: another register, a fuller cache."""
     for shape in (("--register", "start-column"), ("--cache", "1K")):
         result = _verify(fitted.trace, "--board", fitted.path, *shape, *_AVR, "--json", code=0).json
         assert result["equal"]
@@ -143,7 +143,7 @@ def test_wrong_prices_are_found(fitted: _Board) -> None:
 
 
 def test_what_is_not_compared_is_said(fitted: _Board) -> None:
-    """No prices, another schedule, chips that an AVR's pins have not."""
+    """The output names what is not compared: no prices, another schedule, unsupported chips."""
     for design, message in (
         (_PART, "--fit FILE"),
         (("--board", fitted.path, "--schedule", "sequential"), "searches while the flash loads"),
