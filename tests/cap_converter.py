@@ -189,7 +189,7 @@ class ClassFile:
     def _assemble(
         self, method: Member, steps: list[tuple[int, int]], targets: set[int], wide: set[int]
     ) -> bytes:
-        """Convert once; jumps that reach too far are added to the wide ones."""
+        """Convert the code once; jumps that do not reach become wide ones for the next round."""
         code, place = method.code, {}
         pieces: list[tuple[int, int, bytes]] = []
         at = folded = 0
@@ -275,7 +275,7 @@ def _targets(code: bytes, at: int) -> list[int]:
 
 
 def _resolve(code: bytes, at: int, piece: bytes, distance: dict[int, int]) -> bytes:
-    """Fill the distances into a converted instruction."""
+    """Write the jump distances into a converted instruction."""
     targets = _targets(code, at)
     if code[at] in _JUMPS:
         near = distance[targets[0]]
@@ -314,7 +314,7 @@ def _flags(member: Member) -> int:
 
 
 def method_component(classes: list[ClassFile]) -> bytes:
-    """Lay all methods out (6.9) and give the info item."""
+    """Return the method component (6.9) of all methods, and its info item."""
     methods = [m for c in classes for m in c.methods if m.converted]
     offset = 1 + 8 * sum(len(m.handlers) for m in methods)
     table, body = b"", b""

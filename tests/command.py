@@ -134,7 +134,7 @@ def refusal(done: Finished, words: Sequence[str]) -> str:
 
 
 def _check_words(printed: str) -> None:
-    """Hold all that a test prints for people to how numbers are written."""
+    """Check that all numbers in the output are written as the style demands."""
     for wrong in (_ONE_OF_SEVERAL, _EXPONENT):
         found = wrong.search(printed)
         assert found is None, f"'{found[0]}' in:\n{printed}"
@@ -150,7 +150,7 @@ def _checked(status: int, raw: bytes, message: bytes, code: int | None) -> Finis
 
 
 def _run() -> int:
-    """Call the command and give its exit status."""
+    """Call the command and return its exit status."""
     # Here, so that what looks at the streams when it is imported sees those of the call.
     from flashpager.cli import main  # noqa: PLC0415
 
@@ -184,7 +184,7 @@ def _input(given: bytes | Path | None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _place(cwd: Path | None, env: dict[str, str]) -> Iterator[None]:
-    """Stand in a folder and in an environment."""
+    """Enter a folder and an environment for one call."""
     before = Path.cwd()
     kept = dict(os.environ)
     os.environ.update(env)
@@ -201,7 +201,7 @@ def _place(cwd: Path | None, env: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _warnings_are_seen() -> Iterator[None]:
-    """Filter warnings as an interpreter does, and print them, which pytest would keep."""
+    """Filter and print warnings as an interpreter does; pytest would keep them."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.resetwarnings()
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):
@@ -214,7 +214,7 @@ def _warnings_are_seen() -> Iterator[None]:
 
 @contextmanager
 def _handlers() -> Iterator[None]:
-    """Hold the command to leaving signals as it found them."""
+    """Check that the command leaves signal handlers as it found them."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGWINCH)
     before = {number: signal.getsignal(number) for number in numbers}
     yield
@@ -226,7 +226,7 @@ def _handlers() -> Iterator[None]:
 
 @contextmanager
 def _name(arguments: Sequence[str | Path]) -> Iterator[None]:
-    """Let the process look like one that was started as ``flashpager``."""
+    """Make the process look like one that was started as ``flashpager``."""
     kept = sys.argv, sys.modules["__main__"]
     sys.argv = [str(COMMAND), *map(str, arguments)]
     sys.modules["__main__"] = ModuleType("__main__")

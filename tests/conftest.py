@@ -104,7 +104,7 @@ def import_csv(folder: Path, text: str, name: str = "hand.trace") -> Path:
 
 
 def runs_of(trace: Path) -> list[tuple[int, int]]:
-    """All runs of a trace, by the way a user gets them."""
+    """Return all runs of a trace, exported as a user would."""
     header, *lines = flashpager("trace", "export", trace, "-o", "-").out.splitlines()
     assert header == "offset,length"
     return [(int(offset), int(length)) for offset, length in (line.split(",") for line in lines)]

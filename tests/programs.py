@@ -54,13 +54,13 @@ class Loop:
 
     @property
     def instructions(self) -> int:
-        """All instructions executed."""
+        """The number of executed instructions."""
         turn = len(self.body) + len(self.back) + len(self.function)
         return len(self.head) + self.times * turn + len(self.tail)
 
     @property
     def bytes(self) -> int:
-        """All bytes fetched."""
+        """The number of fetched bytes."""
         return sum(length for _, length in self.runs)
 
     @property

@@ -24,7 +24,7 @@ def kind_for(recorder: str) -> tuple[str, ...]:
 
 
 def calls(trace: Path, info: dict[str, Any] | None = None) -> Counter[str]:
-    """How often a run begins at, or passes, the first byte of each function."""
+    """Count how often a run begins at, or passes, the first byte of each function."""
     symbols = [
         (symbol["offset"], symbol["name"])
         for image in (info or info_of(trace))["images"]
@@ -40,7 +40,7 @@ def calls(trace: Path, info: dict[str, Any] | None = None) -> Counter[str]:
 
 
 def check_known(trace: Path, known: Loop, ending: object = "complete") -> dict[str, Any]:
-    """Compare a trace with what was executed by construction."""
+    """Compare a trace with the execution known by construction."""
     info = info_of(trace)
     assert info["instructions"] == known.instructions
     assert info["bytes"] == known.bytes

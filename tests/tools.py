@@ -79,7 +79,7 @@ def missing_machines(*tools: str) -> list[str]:
 
 
 def promised() -> bool:
-    """Whether all tools are said to be there."""
+    """Return whether all tools are promised to be there."""
     return bool(os.environ.get(REQUIRE_TOOLS))
 
 
@@ -90,7 +90,7 @@ def not_installed(tools: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class TestRecord:
-    """One line of the record: a test that ran, or was left out for a reason."""
+    """One line of the record: a test that ran, or was skipped for a reason."""
 
     #: Not a class of tests, whatever its name begins with.
     __test__: ClassVar[bool] = False

@@ -23,7 +23,7 @@ def _namespace() -> list[str]:
 
 
 def forbidden() -> str:
-    """Say why the checkout cannot be hidden here, if it cannot."""
+    """Return the reason why the checkout cannot be hidden here, or an empty text."""
     tried = subprocess.run(
         [*_namespace(), "sh", "-ec", _ELSEWHERE, str(ROOT / "docs"), "/", "true"],
         capture_output=True,
@@ -47,7 +47,7 @@ class Installation:
 
     @classmethod
     def of(cls, place: Path, *wheels: Path) -> "Installation":
-        """Install wheels into an environment of their own."""
+        """Install wheels into a new environment."""
         made = cls(place)
         for folder in (made.home, made.work):
             folder.mkdir(parents=True)
@@ -110,6 +110,6 @@ class Installation:
         return self.run("flashpager", *arguments, code=code, path=path)
 
     def remove(self) -> None:
-        """Leave nothing."""
+        """Remove the installation."""
         self.rights("u+w")
         shutil.rmtree(self.place)

@@ -69,7 +69,7 @@ def _installation(
 
 
 def contents(wheel: Path) -> dict[str, int]:
-    """Return the files of a wheel's package, and who may do what with them."""
+    """Return the files of a wheel's package with their permissions."""
     with zipfile.ZipFile(wheel) as archive:
         return {
             info.filename: info.external_attr >> 16
@@ -79,7 +79,7 @@ def contents(wheel: Path) -> dict[str, int]:
 
 
 def test_the_papers_are_apart(wheel: Path, papers: Path) -> None:
-    """Their wheel holds them with their data, and no other wheel does."""
+    """The wheel of the papers holds them with their data, and no other wheel does."""
     with zipfile.ZipFile(papers) as archive:
         held = set(archive.namelist())
     folder = ROOT / "papers" / "flashpager_papers"
@@ -107,7 +107,7 @@ class TestWheel:
     """The contents of the wheel."""
 
     def test_files(self, wheel: Path) -> None:
-        """Code, recorders and examples; the examples are those of the repository."""
+        """The wheel holds code, recorders and examples; the examples equal the repository's."""
         held = contents(wheel)
         assert {f"flashpager/{name}" for name in NATIVE} <= set(held)
         built = ("java", "java-boot", "outliner")
@@ -169,7 +169,7 @@ class TestWheel:
 
 
 class TestRecording:
-    """With all recorders."""
+    """Recordings by the installed package with all recorders."""
 
     @pytest.mark.parametrize(
         ("recorder", "tool", "command"),
@@ -283,7 +283,7 @@ def test_swap_vm_wants_a_checkout(installation: Installation) -> None:
 
 
 def test_without_the_papers(installation: Installation) -> None:
-    """Their package is optional: one line says how to get it."""
+    """Without the optional package of the papers, one line names how to install it."""
     kept = installation.place / "papers"
     package = installation.package.parent / "flashpager_papers"
     installation.rights("u+w")
@@ -305,7 +305,7 @@ def test_every_command_has_been_called(installation: Installation) -> None:
 
 
 def test_the_library(installation: Installation) -> None:
-    """From Python, with types."""
+    """The library works from Python, with types."""
     code = (
         "from flashpager import Design, Trace\n"
         f"trace = Trace.open({CARD!r})\n"
@@ -351,7 +351,7 @@ class TestSourceDistribution:
         return release(place, "*.whl")
 
     def test_it_makes_the_same_wheel(self, wheel: Path, built: Path) -> None:
-        """File by file; what was compiled is in its place."""
+        """The built wheel has the same files; compiled ones are in the same place."""
         held = contents(built)
         assert held == contents(wheel)
         with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(built) as other:
@@ -378,7 +378,7 @@ class TestSourceDistribution:
             installation.flashpager("simulate", trace, *DESIGN)
 
     def test_what_stands_beside(self) -> None:
-        """Licences, the C library, sources of all recorders; nothing twice."""
+        """The archive holds licences, the C library and sources of all recorders, each once."""
         with tarfile.open(release(Path(DIST), "*.tar.gz")) as archive:
             names = archive.getnames()
         folder = f"flashpager-{__version__}"

@@ -53,7 +53,7 @@ _LEFT_BEHIND = shutil.ignore_patterns(
 
 @dataclass(frozen=True)
 class Block:
-    """Something to type."""
+    """A block of a document with commands to run."""
 
     line: int
     script: str

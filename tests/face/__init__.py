@@ -1,1 +1,1 @@
-"""Commands as a user types them, called in this process."""
+"""Tests of commands as a user types them, called in this process."""

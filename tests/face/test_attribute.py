@@ -1,4 +1,4 @@
-"""Which code causes the faults: sums, programs known by construction, files that do not fit."""
+"""Tests of attribution: sums, programs known by construction, files that do not fit."""
 
 import json
 import math
@@ -48,7 +48,7 @@ class TestSums:
         ],
     )
     def test_equal_to_simulate(self, by: str, flags: tuple[str, ...]) -> None:
-        """Counts to the last, time to rounding."""
+        """The sums equal those of simulate: counts exactly, times up to rounding."""
         for trace in (CARD, BZIP2):
             result = attribute(trace, *flags, "--by", by)
             row = flashpager("simulate", trace, *flags, "--json").json
@@ -67,7 +67,7 @@ class TestSums:
             assert owners[-1]["cumulative_share"] == pytest.approx(1)
 
     def test_symbols_are_those_of_the_trace(self) -> None:
-        """Names, images and offsets; each symbol once."""
+        """The owners are the symbols of the trace: names, images and offsets, each symbol once."""
         symbols = {
             (symbol["name"], symbol["offset"])
             for image in info_of(CARD)["images"]
@@ -79,7 +79,7 @@ class TestSums:
         assert set(found) <= symbols
 
     def test_code_without_symbols(self) -> None:
-        """In a stripped file the section stands in, and a note says so."""
+        """In a stripped file the section replaces the symbols, and a note explains it."""
         done = flashpager("attribute", BZIP2, "--by", "symbol", "--json")
         names = {owner["name"] for owner in done.json["owners"]}
         assert {"BZ2_compressBlock", ".text of bzip2", ".text of libc.so.6"} <= names
@@ -116,7 +116,7 @@ class TestOutputs:
         ("sort", "column"), [("time", "fault_ns"), ("misses", "misses"), ("loads", "loads")]
     )
     def test_sorted(self, sort: str, column: str) -> None:
-        """Most first, shares summed in that order."""
+        """The largest value comes first, and shares are summed in that order."""
         owners = attribute(CARD, "--sort", sort)["owners"]
         values = [owner[column] for owner in owners]
         assert values == sorted(values, reverse=True)
@@ -230,7 +230,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("size", [WIDE, SLIM])
     def test_no_two_are_alike(self, size: Rectangle) -> None:
-        """Names that begin alike are told by their ends, those of classes without parameters."""
+        """Labels differ: similar names keep their ends, and methods lose their parameters."""
         names = [f"sqlite3{one}{two}" for one in ("Btree", "VdbeMem", "Pager") for two in "ABCDEFG"]
         names += [f"com.acme.app.{one}.add(int,java.lang.String)" for one in ("Log", "Pool")]
         names += ["sqlite3BtreeTableMoveto", "sqlite3BtreeInsert", "sqlite3BtreeDelete"]
@@ -319,7 +319,7 @@ def pong_faults(result: dict[str, Any]) -> int:
 
 
 class TestLines:
-    """Lines of a program of which it is known what faults."""
+    """Attribution to lines of a program whose faults are known."""
 
     def test_known_by_construction(self, ping_pong: Path) -> None:
         """Calls fault in the callee's first line, and returns behind the call."""
@@ -362,7 +362,7 @@ class TestLines:
         assert 1000 <= misses["main"] <= 1010
 
     def test_table(self, ping_pong: Path) -> None:
-        """Lines and their functions, for people."""
+        """The table for people shows lines and their functions."""
         elf = ping_pong / "ping-pong.debug"
         trace = ping_pong / "whole.trace"
         done = flashpager("attribute", trace, *ONE_FRAME, "--by", "line", "--elf", elf)
@@ -373,7 +373,7 @@ class TestLines:
         assert "more lines" in done.err
 
     def test_stripped(self, ping_pong: Path) -> None:
-        """Symbols and lines of a stripped program come from the whole one."""
+        """The symbols and lines of a stripped program come from the unstripped file."""
         trace, elf = ping_pong / "stripped.trace", ping_pong / "ping-pong.debug"
         bare = attribute(trace, *ONE_FRAME)
         names = {owner["name"] for owner in bare["owners"]}
@@ -398,7 +398,7 @@ class TestLines:
             assert attribute(trace, "--by", "line", "--elf", alone)["owners"] == expected
 
     def test_files_that_do_not_fit(self, ping_pong: Path, tmp_path: Path) -> None:
-        """Another program, another build, no program, no debug information, no file."""
+        """Errors: another program, another build, no program, no debug information, no file."""
         trace = ping_pong / "whole.trace"
         flags = ("attribute", trace, "--by", "line", "--elf")
         build = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id")
@@ -431,7 +431,7 @@ class TestLines:
         )
 
     def test_without_a_build_id(self, tmp_path: Path) -> None:
-        """Sections that lie as recorded stand in for it."""
+        """Without a build ID, sections at the recorded places identify the program."""
         need("gcc", "strip", QEMU)
         flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id=none")
         program = compile_with("gcc", tmp_path, "p", PING_PONG, *flags)
@@ -445,7 +445,7 @@ class TestLines:
         fails("attribute", trace, "--elf", other, words=["belongs to none", "sections lie"])
 
     def test_names_of_cpp(self, tmp_path: Path) -> None:
-        """Demangled, in both tables."""
+        """Names of C++ are demangled in both tables."""
         need("g++", QEMU)
         source = """
 namespace radio { template <class T> __attribute__((noinline)) T send(T n) { return n * 3; } }
@@ -461,7 +461,7 @@ int main(int argc, char **) { return radio::send<int>(argc) - 3; }
 
 
 class TestRefused:
-    """One line and exit code 2."""
+    """Errors in one line with exit code 2."""
 
     @pytest.mark.parametrize(
         ("flags", "words"),
@@ -480,7 +480,7 @@ class TestRefused:
         ],
     )
     def test_flags(self, tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> None:
-        """Bad flags."""
+        """Wrong flags are refused."""
         fails("attribute", CARD, *flags, words=words, cwd=tmp_path)
 
     def test_traces(self, tmp_path: Path) -> None:
@@ -500,7 +500,7 @@ class TestLayout:
     )
     @pytest.mark.parametrize("size", [(6.0, 4.0), (4.0, 600.0)])
     def test_fills(self, areas: list[float], size: tuple[float, float]) -> None:
-        """All areas are there, in proportion, inside, and none upon another."""
+        """All areas are there, in proportion and inside, and none overlaps another."""
         place = Rectangle(10, 20, *size)
         found = squarified(areas, place)
         whole = size[0] * size[1]

@@ -286,7 +286,7 @@ def test_files_lie_one_behind_the_other(reader: Reader, tmp_path: Path) -> None:
 
 
 def test_another_order_of_methods(reader: Reader, tmp_path: Path) -> None:
-    """Methods that no order tells apart are found by shape and code, or left out."""
+    """Methods in an unknown order are found by shape and code, or left out."""
     classes = reader.classes(*ALL)
     parts = converter.components(classes, reverse=True)
     cap = converter.write(tmp_path / "a.cap", "card", parts)
@@ -329,7 +329,7 @@ def test_what_disagrees_is_left_out(reader: Reader, tmp_path: Path) -> None:
 
 
 def test_classes_that_look_alike(reader: Reader, tmp_path: Path) -> None:
-    """Without names two classes of one look have no places; with them they have."""
+    """Two classes with the same shapes have places only if there are names."""
     names = ("One", "Two")
     classes = reader.classes(*names)
     for debug in (False, True):
@@ -392,7 +392,7 @@ def test_files_that_are_none(reader: Reader, tmp_path: Path) -> None:
 
 
 def test_damage_anywhere(reader: Reader, tmp_path: Path) -> None:
-    """Whatever bytes are wrong, reading and placing end, with an answer or a message."""
+    """Reading and placing damaged files ends with an answer or a message, never in a crash."""
     chance = random.Random(7)  # noqa: S311  (not a secret)
     parts = converter.components(reader.classes(*ALL), debug=True)
     nameless = {name: data for name, data in parts.items() if name != "Debug"}
@@ -490,7 +490,7 @@ def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None
 
 
 def check_laid_out(card: Path, given_bytes: int, folder: Path) -> None:
-    """Lay out what is in no CAP file: what is said of the order is what follows it."""
+    """Lay out classes that are in no CAP file, and check the prediction by a replay."""
     order, arranged = folder / "order.txt", folder / "arranged.trace"
     design = ("--cache", "128", "--part", "K9F1208Q0B")
     search = ("layout", card, *design, "--pages", "16", "--evaluations", "50", "-o", order)

@@ -1,4 +1,4 @@
-"""Two tables side by side: matched rows, ratios worked out by hand, tables that cannot be."""
+"""Tests of comparing two tables: matched rows, ratios by hand, and tables that do not match."""
 
 import json
 from math import prod
@@ -85,7 +85,7 @@ def test_the_same_in_all_formats(tables: Path, suffix: str) -> None:
     ],
 )
 def test_across_one_thing(tables: Path, other: str, across: dict[str, Any]) -> None:
-    """Ratios are those of the rows with the same sizes."""
+    """The ratios are those of rows with the same sizes."""
     a, b = tables / "lru.parquet", tables / f"{other}.parquet"
     found = compared(a, b)
     assert found["across"] == across
@@ -112,7 +112,7 @@ def test_across_one_thing(tables: Path, other: str, across: dict[str, Any]) -> N
 
 
 def test_across_processors(tmp_path: Path) -> None:
-    """Columns that follow from a processor are no further difference, and change no count."""
+    """Columns that follow from a processor are not another difference, and change no count."""
     trace = tmp_path / "app.trace"
     fetches = "".join(f"2 {(n * 7919) % 3000 & ~3:x}\n" for n in range(500))
     flashpager("trace", "import", "-", "-o", trace, stdin=fetches.encode())
@@ -141,7 +141,7 @@ def test_across_processors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_table_of_a_release_without_processors(tables: Path, tmp_path: Path, suffix: str) -> None:
-    """Nobody executed there, as in a table that says so."""
+    """A table without processor columns compares like one without a processor."""
     new = tables / f"lru.{suffix}"
     old = tmp_path / f"old.{suffix}"
     since = ["processor", "alone_ms", "run_ms", "slowdown", "lookups_ns"]
@@ -181,7 +181,7 @@ def test_limit(tables: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_joined_table(tables: Path, tmp_path: Path, suffix: str) -> None:
-    """One row for each row of both."""
+    """The joined table has one row for each row of both tables."""
     file = tmp_path / f"joined.{suffix}"
     done = flashpager("compare", tables / "lru.parquet", tables / "clock.parquet", "-o", file)
     assert f"4 rows written to {file}" in done.err
@@ -226,7 +226,7 @@ def test_counts_that_must_not_differ(tables: Path, tmp_path: Path) -> None:
 
 
 def test_prices_do_not_move_counts(tables: Path, tmp_path: Path) -> None:
-    """Across a handler's time the counts must still be the same."""
+    """The counts must be the same if only a time of the handler differs."""
     a = tables / "lru.parquet"
     slower = [pl.lit(100.0).alias("pre_process_ns"), (pl.col("time_ns") * 2).alias("time_ns")]
     found = compared(a, changed(a, tmp_path / "slower.parquet", slower))
@@ -240,7 +240,7 @@ def test_prices_do_not_move_counts(tables: Path, tmp_path: Path) -> None:
 
 
 def test_another_version_explains_counts(tables: Path, tmp_path: Path) -> None:
-    """Versions are printed, and said to differ."""
+    """The versions are printed, with a note that they differ."""
     a = tables / "lru.parquet"
     b = changed(a, tmp_path / "b.parquet", [pl.col("misses") + 1], version="99.0")
     found = compared(a, b)
@@ -323,7 +323,7 @@ def test_refused(tables: Path, tmp_path: Path) -> None:
 
 
 def test_rows_that_are_none(tables: Path, tmp_path: Path) -> None:
-    """Columns missing, rows missing, numbers that no replay gives, rows twice."""
+    """Errors: missing columns, missing rows, impossible numbers, and rows that occur twice."""
     good = tables / "lru.parquet"
     frame = pl.read_parquet(good)
     for name, bad, words in (
@@ -351,7 +351,7 @@ def test_rows_that_are_none(tables: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_in_common(tables: Path, tmp_path: Path) -> None:
-    """Say what keeps them apart."""
+    """The error names the columns in which the tables differ."""
     fails(
         *("compare", tables / "lru.parquet", tables / "both.parquet"),
         words=["in common", "part (K9F1208Q0B → MT29F2G08AAC)", "policy (lru → clock)"],
@@ -375,10 +375,10 @@ def test_outputs(tables: Path, tmp_path: Path) -> None:
 
 
 class TestFailAbove:
-    """``--fail-above``: a gate for a continuous integration."""
+    """The option ``--fail-above``, a gate for continuous integration."""
 
     def slower(self, source: Path, target: Path, factor: float) -> Path:
-        """Let the rows of the smaller cache take longer, at a bandwidth that is less."""
+        """Return a table in which rows of the smaller cache are slower."""
         small = pl.col("cache_bytes") == 128
         longer = pl.when(small).then(factor).otherwise(1.0)
         return changed(
@@ -447,6 +447,6 @@ class TestFailAbove:
         fails("compare", a, a, f"--fail-above={given}", words=["--fail-above", given, "2%"])
 
     def test_what_cannot_be_compared(self, tables: Path) -> None:
-        """Exit code 2, as ever."""
+        """Tables that cannot be compared end with exit code 2."""
         a, b = tables / "lru.parquet", tables / "far.parquet"
         fails("compare", a, b, "--fail-above", "2%", words=["in common"])

@@ -1,4 +1,4 @@
-"""``flashpager estimate``, driven as a user would."""
+"""Tests of ``flashpager estimate`` as a user would call it."""
 
 import itertools
 import json
@@ -30,7 +30,7 @@ class TestArticle:
     """The flash-media article, through the command line."""
 
     def test_physical_limits(self) -> None:
-        """To the nanosecond, and to the byte."""
+        """The limits are right to the nanosecond and to the byte."""
         done = flashpager("estimate", *CHIP, "--operation", "read,program", "--json").json
         read, program = done["estimates"]
         assert read["stages"][0]["ns"] == 77_982
@@ -39,7 +39,7 @@ class TestArticle:
         assert round(program["stages"][0]["bytes_per_s"]) == 7_732_695
 
     def test_board(self) -> None:
-        """67, 50 and 35 ns a byte; the layers as measured."""
+        """The board takes 67, 50 and 35 ns per byte; the layers are as measured."""
         found = estimated("--board", BOARD)
         assert found["name"] == "MT29F8G08"
         byte = found["byte"]
@@ -123,10 +123,10 @@ def test_shares_are_of_the_measured_driver(tmp_path: Path) -> None:
 
 
 class TestRange:
-    """Unknowns of a host make a range, and known facts narrow it."""
+    """Unknown properties of a host give a range, and known ones narrow it."""
 
     def test_a_range_where_the_host_is_unknown(self) -> None:
-        """Both ends, what is unknown, and what to say, that first which narrows most."""
+        """The output has both ends and the unknowns; the option that narrows most comes first."""
         found = estimated("--part", "W25N01GV")
         span = found["range"]
         assert span["low_ns"] < span["likely_ns"] < span["high_ns"]
@@ -161,7 +161,7 @@ class TestRange:
         assert "not known" not in shown
 
     def test_each_fact_narrows(self) -> None:
-        """From nothing to everything: every range lies in the one before and is narrower."""
+        """With each further fact the range lies in the one before and is narrower."""
         facts = [
             ("--system", "linux"),
             ("--bus", "52MHz-x4"),
@@ -182,7 +182,7 @@ class TestRange:
         assert spans[-1]["assumed"] == []
 
     def test_what_is_asked_and_what_runs(self, tmp_path: Path) -> None:
-        """50 MHz asked of 208 by even divisors are 34.7; from a board and from flags."""
+        """A requested 50 MHz from 208 MHz by even divisors is 34.7 MHz, on a board and by flags."""
         message = "50 MHz asked, 34.6667 MHz run"
         port = ("--peripheral", "208MHz-x4", "--controller", "mediatek-spi", "--asked", "50MHz")
         assert message in flashpager("estimate", "--part", "W25N01GV", *port).err
@@ -198,7 +198,7 @@ class TestRange:
         assert fast["bus"] == "52MHz-x4"
 
     def test_the_sentence_is_of_the_likely_point(self) -> None:
-        """Copying takes the time, and DMA removes it."""
+        """The sentence describes the likely point: copying takes the time, and DMA removes it."""
         copied = estimated("--part", "W25N01GV", "--bus", "40MHz-x4", "--no-dma")
         by_dma = estimated("--part", "W25N01GV", "--bus", "40MHz-x4", "--dma")
         gain = copied["range"]["likely_ns"] / by_dma["range"]["likely_ns"]
@@ -206,7 +206,7 @@ class TestRange:
         assert "the driver takes" in copied["verdict"]
 
     def test_likely_is_the_median_where_no_system_is_said(self) -> None:
-        """Only at best is there no driver."""
+        """Without a named system the likely value is the median; only the best has no driver."""
         nor = ("--part", "W25Q128JV", "--bus", "50MHz-x4")
         nothing, firmware = estimated(*nor), estimated(*nor, "--system", "firmware")
         assert nothing["range"]["likely_ns"] == firmware["range"]["likely_ns"]
@@ -244,7 +244,7 @@ class TestRange:
         assert all(one["what"] != "mover" for one in tight["assumed"])
 
     def test_boards_that_are_shipped(self) -> None:
-        """Shipped boards estimate what their descriptions say."""
+        """The estimates for shipped boards are those in their descriptions."""
         folder = ROOT / "boards"
         router = estimated("--board", folder / "mt7986-spinand.toml")
         assert router["bus"] == "52MHz-x4"
@@ -264,7 +264,7 @@ class TestRange:
 
 
 class TestBoards:
-    """Values that a board may have."""
+    """Values that a board file may have."""
 
     def test_one_board_for_all(self, tmp_path: Path) -> None:
         """The same file serves estimate and simulate."""
@@ -316,7 +316,7 @@ class TestBoards:
         assert energy["uj_per_kb"] == pytest.approx(energy["operation_uj"] * 1024 / found["bytes"])
 
     def test_divider(self) -> None:
-        """40 MHz make 20 where the card takes 24 or 25."""
+        """From 40 MHz the clock is 20 MHz where the card takes 24 or 25."""
         done = flashpager("estimate", "--part", "SanDisk-2GB", "--peripheral", "40MHz", "--json")
         (found,) = done.json["estimates"]
         assert found["bus"] == "20MHz-x4"
@@ -364,7 +364,7 @@ class TestBoards:
         ],
     )
     def test_bad_boards(self, tmp_path: Path, text: str, words: list[str]) -> None:
-        """One clear line."""
+        """Wrong board files are refused in one clear line."""
         board = tmp_path / "bad.toml"
         board.write_text(text, encoding="ascii")
         fails("estimate", *CHIP, "--board", board, words=words)
@@ -385,7 +385,7 @@ def test_layers_may_be_called_anything(tmp_path: Path) -> None:
 
 
 def test_planes_share_the_array(tmp_path: Path) -> None:
-    """Two planes: a byte takes as long as of one."""
+    """With two planes a byte takes as long as with one."""
     text = (ROOT / "parts" / "MT29F8G08.toml").read_text(encoding="utf-8")
     two = '[sdr]\nplanes = { value = 2, source = "x" }\nt_dbsy_ns = { value = 500, source = "x" }'
     part = tmp_path / "mine.toml"
@@ -400,7 +400,7 @@ def test_planes_share_the_array(tmp_path: Path) -> None:
 
 
 class TestRefused:
-    """Questions without an answer."""
+    """Requests that cannot be answered."""
 
     @pytest.mark.parametrize(
         ("flags", "words"),
@@ -476,7 +476,7 @@ class TestRefused:
         ],
     )
     def test_flags(self, tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> None:
-        """One clear line and exit code 2, and no file."""
+        """Wrong flags are refused in one clear line with exit code 2, and no file is written."""
         fails("estimate", *flags, words=words, cwd=tmp_path)
         assert not list(tmp_path.iterdir())
 
@@ -504,10 +504,10 @@ class TestRefused:
 
 
 class TestSweeps:
-    """Tables over page size, clock and width."""
+    """Tables over page size, clock and bus width."""
 
     def test_width_and_page(self) -> None:
-        """More lines and longer pages never slow a byte."""
+        """More data lines or longer pages never slow a byte."""
         flags = ("--sweep", "width=8,16", "--sweep", "page=512,1K,2K,4K", "--json")
         done = flashpager("estimate", *CHIP, "--bus", "33MHz-x8", *flags).json
         rates = {
@@ -606,10 +606,10 @@ ARTICLE_FLAGS = ("-Og", "-fno-reorder-blocks", "-fno-auto-inc-dec")
 
 
 class TestDriver:
-    """Counts from the driver's own code."""
+    """Instruction counts from the driver's own code."""
 
     def test_the_articles_loop(self, driver: Path) -> None:
-        """Seven instructions of 5 ns, with both buses 152 ns."""
+        """The article's loop has seven instructions of 5 ns; with both buses it takes 152 ns."""
         flags = ("--bus", "120MHz/8-x8", "--memory", "100MHz/5-x32", "--processor", "200MHz")
         code = ("--driver", driver, "--function", "read_page")
         found = estimated(*CHIP, *flags, *code)
@@ -643,7 +643,7 @@ class TestDriver:
         refused(cut, "read_page", "cut.o")
 
     def test_board_names_the_code(self, driver: Path, tmp_path: Path) -> None:
-        """Relative to the board's folder."""
+        """The path of the code is relative to the board's folder."""
         shutil.copy(driver, tmp_path / "driver.o")
         board = tmp_path / "board.toml"
         board.write_text(

@@ -33,7 +33,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nowhere/examples", "file/examples"])
 def test_where_nothing_can_be_written(tmp_path: Path, name: str) -> None:
-    """One line, and nothing is left."""
+    """The error is one line, and no file is left."""
     (tmp_path / "file").write_bytes(b"")
     fails("examples", tmp_path / name, words=[name])
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,4 +1,4 @@
-"""Many designs at once: the same rows as one at a time, sorted, written, interrupted."""
+"""Tests of exploring many designs: rows as simulate gives them, sorted, written, interrupted."""
 
 import itertools
 import json
@@ -62,7 +62,7 @@ def test_all_combinations(table: pl.DataFrame) -> None:
 
 
 def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None:
-    """A row is what simulate says of its design, to the last digit."""
+    """A row equals the answer of simulate for its design, to the last digit."""
     for row in table.gather_every(9).iter_rows(named=True):
         flags = (
             *("--part", row["part"], "--cache", str(row["cache_bytes"])),
@@ -84,7 +84,7 @@ def test_rows_equal_single_simulations(trace: Path, table: pl.DataFrame) -> None
 
 
 def test_every_row_equals_a_single_simulation(trace: Path, table: pl.DataFrame) -> None:
-    """All of them, as Python sees them."""
+    """Every row equals a single simulation in Python."""
     opened = flashpager_api.Trace.open(trace)
     for row in table.iter_rows(named=True):
         fields = ("part", "cache_bytes", "cache_page_bytes", "register", "policy")
@@ -110,7 +110,7 @@ def test_formats(trace: Path, table: pl.DataFrame, tmp_path: Path) -> None:
 
 
 def test_sort_and_limit(trace: Path) -> None:
-    """Sorted by what the user asks for, best first."""
+    """The rows are sorted by the requested column, best first."""
     for column, key, falling in (
         ("misses", "misses", False),
         ("hits", "hits", True),
@@ -162,7 +162,7 @@ def test_impossible_combinations_are_left_out(trace: Path) -> None:
 
 
 def test_refused(trace: Path, tmp_path: Path) -> None:
-    """Lists and outputs that cannot be."""
+    """Wrong lists and outputs are refused."""
     sizes = ",".join(str(n) for n in range(1, 1101))
     buses = ",".join(f"{n}MHz-x8" for n in range(1, 1001))
     for flags, words in (
@@ -198,7 +198,7 @@ def test_a_value_named_twice_is_one(trace: Path) -> None:
 
 
 def test_patterns_and_all(trace: Path) -> None:
-    """Patterns mean NAND parts, 'all' every policy and register."""
+    """A pattern means NAND parts; 'all' means every policy or register."""
     flags = ("--part", "W25N*,K9F*", "--policy", "all", "--register", "all")
     done = flashpager("explore", trace, *flags, "--json")
     rows = done.json["designs"]
@@ -220,7 +220,7 @@ def test_patterns_and_all(trace: Path) -> None:
 
 
 class TestTaken:
-    """Open parameters follow from each part; parts that a bus cannot carry are left out."""
+    """Open parameters follow from each part; parts that the bus does not carry are left out."""
 
     @pytest.mark.parametrize("needs", [(), ("--ram", "8K")])
     def test_parts_that_a_bus_cannot_carry(self, trace: Path, needs: tuple[str, ...]) -> None:
@@ -243,7 +243,7 @@ class TestTaken:
         assert f" and {count - 5} more (" in line
 
     def test_each_part_on_its_own_bus(self, trace: Path) -> None:
-        """Nobody names bus, register or NOR."""
+        """Each part has its own bus, register and NOR if none is named."""
         parts = ("--part", "W25N01GV,K9F1208Q0B")
         found = flashpager("explore", trace, *parts, "--ram", "2K", "--json").json
         taken = {(row["part"], row["bus"], row["register"], row["nor"]) for row in found["designs"]}
@@ -261,7 +261,7 @@ class TestTaken:
 
     @pytest.mark.parametrize("needs", [(), ("--ram", "2K")])
     def test_a_part_that_is_no_nand(self, trace: Path, needs: tuple[str, ...]) -> None:
-        """Code is not paged from it, and that is said."""
+        """A part that is not NAND is left out with a message."""
         parts = ("--part", "K9F1208Q0B,SD-8GB-2012")
         found = flashpager("explore", trace, *parts, *needs, "--json").json
         assert list(found["parts_left_out"]) == ["SD-8GB-2012"]
@@ -279,7 +279,7 @@ class TestTaken:
         assert "(or " not in alone
 
     def test_python(self, trace: Path) -> None:
-        """A space follows the same rule, and its boards say what they say."""
+        """A space follows the same rule, and values of its boards count as given."""
         space = flashpager_api.Space(part="W25N01GV,K9F1208Q0B")
         assert {design.bus for design in space.designs().possible} == {"104MHz-x4", "20MHz-x8"}
         board = flashpager_api.Design.from_board("smartcard")
@@ -300,7 +300,7 @@ class TestTaken:
 
 
 class TestNeeds:
-    """Needs of a design."""
+    """Needs that a design must meet."""
 
     @pytest.mark.parametrize("ram", [200, 777, 2048, 5000])
     def test_ram(self, trace: Path, ram: int) -> None:
@@ -327,13 +327,13 @@ class TestNeeds:
         assert found["answer"]["best"]["ram_bytes"] <= ram
 
     def test_limit_of_ram_bites(self, trace: Path) -> None:
-        """More RAM than allowed is tried, to tell what the limit costs."""
+        """More RAM than allowed is tried, to state the cost of the limit."""
         found = flashpager("explore", trace, "--ram", "300", "--json").json["answer"]
         (message,) = found["bites"]
         assert re.match(r"RAM of 300 bites: with \d+ bytes [\d.]+ MB/s, [\d.]+ % more", message)
 
     def test_each_need_alone(self, trace: Path) -> None:
-        """All that meet it, no others, the fastest of them first."""
+        """The answer has all designs that meet the need, no others, and the fastest first."""
         flags = ("--part", "K9F1208Q0B,TC58BVG0S3H", "--cache", "512,1K,2K", "--json")
         rows = flashpager("explore", trace, *flags, "--max-fault", "1s").json["designs"]
         speeds = sorted(row["bandwidth_mib_s"] for row in rows)
@@ -385,7 +385,7 @@ class TestNeeds:
         assert easy["answer"]["bites"] == []
 
     def test_none_fits(self, trace: Path) -> None:
-        """The answer says how near designs come to a need that cannot be met."""
+        """The answer states how near designs come to a need that cannot be met."""
         flags = ("--cache", "1K,2K", "--cache-page", "64", "--register", "sequential")
         rows = flashpager("explore", trace, *flags, "--json").json["designs"]
         best = max(row["bandwidth_mib_s"] for row in rows)
@@ -542,7 +542,7 @@ class TestPython:
         assert flashpager_api.explore([opened], space).equals(table)
 
     def test_answer(self, trace: Path) -> None:
-        """Needs as text are needs as numbers; a design that is there twice counts once."""
+        """A need may be text or a number; a design that occurs twice counts once."""
         opened = flashpager_api.Trace.open(trace)
         space = flashpager_api.Space(cache_bytes="512,1K,2K", policy="lru,clock")
         table = flashpager_api.explore(opened, space)
@@ -555,7 +555,7 @@ class TestPython:
         assert twice.designs.equals(once.designs)
 
     def test_wrong_kinds(self, trace: Path) -> None:
-        """The error says what was expected."""
+        """The error names the expected form."""
         opened = flashpager_api.Trace.open(trace)
         space, design = flashpager_api.Space(), flashpager_api.Design()
         table = flashpager_api.explore(opened, space)
@@ -602,7 +602,7 @@ class TestKept:
     """Files that an exploration must not touch, and files that must not stop it."""
 
     def test_other_files_in_the_folder_stay(self, trace: Path, tmp_path: Path) -> None:
-        """Only cells of our own are removed."""
+        """Cleaning up removes only cells of this exploration."""
         keep = tmp_path / "kept"
         keep.mkdir()
         (keep / "mine.parquet").write_bytes(b"mine")
@@ -611,13 +611,13 @@ class TestKept:
         assert [path.name for path in keep.iterdir()] == ["mine.parquet"]
 
     def test_equal_policies_are_one(self, trace: Path) -> None:
-        """However they are spelled."""
+        """Two spellings of a policy are one policy."""
         flags = ("--policy", "random(1),random( 01 ),lru", "--cache", "1K", "--json")
         found = flashpager("explore", trace, *flags).json["designs"]
         assert sorted(row["policy"] for row in found) == ["lru", "random(1)"]
 
     def test_all_keeps_what_else_is_named(self, trace: Path) -> None:
-        """``all`` stands for the policies without parameters, beside others."""
+        """The word ``all`` means the policies without parameters, and others may be added."""
         flags = ("--policy", "all,random(3)", "--cache", "1K", "--json")
         policies = {row["policy"] for row in flashpager("explore", trace, *flags).json["designs"]}
         assert {"random(3)", "lru", "sieve"} <= policies
@@ -630,12 +630,12 @@ class TestKept:
 
     @pytest.mark.parametrize("column", ["bandwidth", "time", "ram", "hits", "walk", "p99_fault_ns"])
     def test_sort_of_several_traces(self, trace: Path, tmp_path: Path, column: str) -> None:
-        """Any column that several traces have together."""
+        """The rows can be sorted by any column that the traces have in common."""
         other = import_csv(tmp_path, noise(200, 3000), "other.trace")
         flashpager("explore", trace, other, "--cache", "1K", "--sort", column)
 
     def test_sort_that_several_traces_do_not_have(self, trace: Path, tmp_path: Path) -> None:
-        """One line, before the work."""
+        """Another column is refused in one line, before the work begins."""
         other = import_csv(tmp_path, noise(200, 3000), "other.trace")
         words = ("--sort", "several traces", "hours_to_refresh")
         fails("explore", trace, other, "--sort", "hours_to_refresh", words=words)
@@ -653,7 +653,7 @@ class TestKept:
 
 
 def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
-    """As with ``simulate``, the answer is that no design fits."""
+    """The answer is that no design fits, as in ``simulate``."""
     trace = import_csv(tmp_path, "0,12\n100,40\n")
     for command in ("explore", "simulate"):
         assert "need not met: " in flashpager(command, trace, "--ram", "1", code=1).err
@@ -662,5 +662,5 @@ def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
 
 
 def test_messages_have_no_pictures(tmp_path: Path) -> None:
-    """Text between colons stays unchanged."""
+    """Words between colons are printed unchanged, not as pictures."""
     fails("simulate", tmp_path / ":smile:x.trace", words=(":smile:x.trace",))

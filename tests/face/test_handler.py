@@ -1,4 +1,4 @@
-"""``flashpager handler``, driven as a user would."""
+"""Tests of ``flashpager handler`` as a user would call it."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ IDLE = 'part = "K9F1208Q0B"\ncache_page_bytes = 64\n'
 
 
 def micros(ns: float) -> float:
-    """Round as the paper prints."""
+    """Convert to microseconds, rounded as in the paper."""
     return round(ns / 1e3, 2)
 
 
@@ -30,7 +30,7 @@ def one_of(fault: dict[str, Any], schedule: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def answer() -> dict[str, Any]:
-    """Ask for the walks that the paper speaks of, and no search, by all schedules."""
+    """Return the answer for the paper's walks and for no search, in all schedules."""
     walks = ",".join(map(str, (0, *PAPER_WALKS)))
     done = flashpager("handler", "--walk", walks, "--schedule", "all", "--json")
     assert done.err.startswith("note: the board's policy, pa-clock(13), ends its search")
@@ -43,7 +43,7 @@ class TestPaper:
     """The SWL paper's board, which is the default."""
 
     def test_figure_7(self, answer: dict[str, Any]) -> None:
-        """86.1 and 137.95 µs sequentially; in parallel 77.3, flat up to a walk of 13."""
+        """A fault takes 86.1 and 137.95 µs sequentially; in parallel 77.3, up to a walk of 13."""
         faults = {fault["walk"]: fault for fault in answer["faults"]}
 
         def at(walk: int, schedule: str) -> float:
@@ -56,7 +56,7 @@ class TestPaper:
         assert at(60, "parallel") == 118.6
 
     def test_gains(self, answer: dict[str, Any]) -> None:
-        """From 87 to 77 at a walk of 2; most at 13, roughly 20 %."""
+        """The gain is from 87 to 77 at a walk of 2, and largest at 13, roughly 20 %."""
         gains = {f["walk"]: one_of(f, "parallel")["gain"] for f in answer["faults"]}
         assert gains[2] == pytest.approx(0.1113, abs=1e-4)
         assert gains[13] == max(gains.values()) == pytest.approx(0.2002, abs=1e-4)
@@ -71,7 +71,7 @@ class TestPaper:
         assert handling.longest_hidden_walk(times, "sequential") is None
 
     def test_equations(self, answer: dict[str, Any]) -> None:
-        """Equations 1 to 3, footnote 3, and the disk's single step."""
+        """The times follow equations 1 to 3, footnote 3, and the single step of the disk."""
         for fault in answer["faults"]:
             jobs = fault["jobs"]
             pre, post = jobs["pre_process_ns"], jobs["post_process_ns"]
@@ -114,7 +114,7 @@ class TestPaper:
                 assert last == pytest.approx(one["latency_ns"])
 
     def test_false_faults(self, answer: dict[str, Any]) -> None:
-        """14.3 µs with a page moved down at once, 11.2 without."""
+        """A false fault takes 14.3 µs with a downgrade in the same fault, and 11.2 µs without."""
         assert answer["false_fault"] == {"alone_ns": 11_200, "with_downgrade_ns": 14_300}
 
     def test_table(self) -> None:
@@ -132,7 +132,7 @@ class TestPaper:
         assert done.err == ""
 
     def test_a_part_alone(self) -> None:
-        """A part is read on its own bus, not on the default board's; that board is said."""
+        """A part has its own bus, not the default board's; the output names that board."""
         done = flashpager("handler", "--part", "W25N01GV")
         assert "W25N01GV on 104MHz-x4, cache page 64" in done.out
         assert "given: part; assumed: bus 104MHz-x4 (" in done.out
@@ -158,7 +158,7 @@ class TestPaper:
         assert handling.longest_hidden_walk(times, "parallel") == 9
 
     def test_walks(self) -> None:
-        """Figure 7's data as a table."""
+        """The table has the data of figure 7."""
         done = flashpager("handler", "--board", BOARD, "--walk", "60,1-3")
         rows = [line.split() for line in done.out.splitlines()]
         assert ["3", "87.86", "77.30", "10.56", "12.0", "%"] in rows
@@ -167,10 +167,10 @@ class TestPaper:
 
 
 class TestBoards:
-    """Boards of one's own."""
+    """Boards of the user's own."""
 
     def test_idle_host(self, tmp_path: Path) -> None:
-        """A handler without times: nothing to hide, and it is said."""
+        """A handler without times has nothing to hide, and the output states it."""
         board = tmp_path / "idle.toml"
         board.write_text(IDLE, encoding="ascii")
         done = flashpager("handler", "--board", board)
@@ -208,7 +208,7 @@ class TestBoards:
     ],
 )
 def test_refused(tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> None:
-    """One clear line, exit code 2, and no file."""
+    """Wrong arguments are refused in one clear line with exit code 2, and no file is written."""
     fails("handler", *flags, words=words, cwd=tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -223,7 +223,7 @@ def test_no_walks(text: str) -> None:
 
 
 def test_lists() -> None:
-    """Walks ascend, schedules stand as in the paper, each once."""
+    """Walks are sorted, schedules are in the paper's order, and each occurs once."""
     assert handling.parse_walks("60, 1,13,1,2-4") == [1, 2, 3, 4, 13, 60]
     assert handling.parse_schedules("parallel,sequential,parallel") == ["sequential", "parallel"]
     assert len(handling.parse_schedules("all")) == 4
@@ -233,7 +233,7 @@ def test_lists() -> None:
 
 
 def test_timeline_picture(tmp_path: Path) -> None:
-    """Lanes of jobs, as PNG."""
+    """The timeline is a PNG picture with a lane for each job."""
     picture = tmp_path / "a.png"
     done = flashpager("handler", "--schedule", "all", "--plot", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -241,7 +241,7 @@ def test_timeline_picture(tmp_path: Path) -> None:
 
 
 def test_walks_picture(tmp_path: Path) -> None:
-    """Latency over the walk, as SVG, with the end of the flat part."""
+    """The SVG picture shows latency over the walk, and the end of the flat part."""
     picture = tmp_path / "a.svg"
     flashpager("handler", "--walk", "1,2,13,60", "--plot", picture)
     text = picture.read_text(encoding="utf-8")

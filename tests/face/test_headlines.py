@@ -117,7 +117,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_faster_and_as_fast_hold_in_no_more_ram(drawn: Drawn) -> None:
-    """The headline and the front say one thing, which holds in the RAM of the design."""
+    """The headline and the front agree, within the RAM of the design."""
     message = drawn.title("ram-against-bandwidth")
     assert f". {message}." in re.search(r'class="headline">(.*?)</p>', drawn.report.html())[1]  # type: ignore[index]
     own = drawn.own
@@ -327,7 +327,7 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
 
 
 def test_run_time_is_one_everywhere(drawn: Drawn) -> None:
-    """The head and the chosen design say the run time that simulate says, with the slowdown."""
+    """The head and the chosen design show simulate's run time, with the slowdown."""
     own = drawn.report.own
     assert (own.run is None) == (drawn.design.processor is None)
     message = duration(own.time.time_ns if own.run is None else own.run.paged_ns)
@@ -351,7 +351,7 @@ def test_software_is_said_to_be_free_where_it_is(drawn: Drawn) -> None:
 
 
 def test_sentences_on_owners_add_up() -> None:
-    """Functions are counted as functions, code without symbols is not."""
+    """Functions are counted as functions; code without symbols is not."""
     random = Random(SEED)  # noqa: S311
     for _ in range(300):
         weights = sorted((random.expovariate(1) for _ in range(random.randint(1, 9))), reverse=True)
@@ -413,7 +413,7 @@ def points(random: Random) -> list[DesignPoint]:
 
 
 def test_front_of_any_points_holds() -> None:
-    """Ties, points within 1 %, and designs without others in their RAM."""
+    """The front holds with ties, points within 1 %, and designs alone in their RAM."""
     random = Random(SEED)  # noqa: S311
     for _ in range(2000):
         own, *others = points(random)
@@ -435,7 +435,7 @@ def test_front_of_any_points_holds() -> None:
 
 
 def test_a_sample_is_not_said_to_tell_what_it_does_not() -> None:
-    """Within the errors of both nothing is faster; without errors nothing is known."""
+    """Within the errors of both nothing is faster; without errors no design is called faster."""
     own = DesignPoint("own", 1024, 64, 1024, 1.0, 0.05)
     other = DesignPoint("other", 1024, 32, 1024, 1.08, 0.05)
     assert "sample's error" in headlines.front(own, [other])

@@ -70,7 +70,7 @@ def lost_or_run(found: Any) -> float:  # noqa: ANN401  (a Row)
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
-    """Each sentence says what one changed field comes to when it is simulated by itself."""
+    """Each sentence agrees with a simulation in which only one field is changed."""
     dice = random.Random(seed)  # noqa: S311
     own = design(dice)
     # Only what was recorded says how many instructions it is.
@@ -167,7 +167,7 @@ def test_losses_add_up() -> None:
 
 
 def test_a_warm_up_stalls_nobody() -> None:
-    """Misses at the start are in no stretch."""
+    """Misses during the warm-up belong to no stretch."""
     own = Design.from_board("rp2040").replace(cache_bytes=1 << 14)
     whole = Trace.open(FIRMWARE)
     warm = Trace.open(FIRMWARE, "50%")
@@ -213,7 +213,7 @@ class TestExplore:
             assert foreign not in done.out, foreign
 
     def test_with_needs(self) -> None:
-        """A need that bites is said beside."""
+        """A need that limits the answer is named beside it."""
         flags = (*self.FLAGS, "--ram", "1K")
         message = " ".join(flashpager("explore", FIRMWARE, *flags).out.split())
         assert "RAM of 1K bites: with 2,048 bytes" in message
@@ -255,7 +255,7 @@ class TestExplore:
         assert "'flashpager pin'" in wrong
 
     def test_parts_by_pattern(self) -> None:
-        """Behind a cache in hardware they are those that are read in place."""
+        """Behind a cache in hardware a pattern means the parts that are read in place."""
         flags = ("--part", "*", "--bus", "50MHz-x4", "--ways", "2", "--cache", "1K")
         rows = flashpager("explore", FIRMWARE, *flags, "--cache-page", "8", "--json").json
         parts = {row["part"] for row in rows["designs"]}
@@ -280,7 +280,7 @@ class TestExplore:
         assert "is RAM" not in flash.err
 
     def test_several_traces(self) -> None:
-        """Gains are of all together, by their weights."""
+        """The gains are weighted means over all traces."""
         other = ROOT / "examples" / "traces" / "troff.trace"
         flags = ("--board", "rp2040", "--cache", "512", "--weight", "3,1", "--json")
         answer = flashpager("explore", FIRMWARE, other, *flags).json["answer"]

@@ -1,4 +1,4 @@
-"""The recorded Java programs: what their traces say, and laying them out anew."""
+"""Tests of the recorded Java programs: contents of the traces, and new layouts."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def class_of(method: str) -> str:
 
 
 def test_what_a_trace_says() -> None:
-    """Blocks, calls and the page that they predict, for programs and for people."""
+    """The description has blocks, calls and the page that they predict, as JSON and text."""
     result = flashpager("trace", "info", SENSORS, "--best-page", "--json").json
     assert (result["calls"], result["returns"]) == (89_675, 89_675)
     assert result["outside_instructions"] is None
@@ -61,7 +61,7 @@ def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
 
 
 def test_an_order_lays_out_anew(tmp_path: Path) -> None:
-    """Named methods come first, the rest by class name, and back again."""
+    """Named methods come first, the rest by class name; the old order can be restored."""
     before = methods(SENSORS)
     assert [class_of(m) for m in before] == sorted(class_of(m) for m in before)
     order, there, back = tmp_path / "order.txt", tmp_path / "a.trace", tmp_path / "b.trace"
@@ -80,7 +80,7 @@ def test_an_order_lays_out_anew(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_arranged(tmp_path: Path) -> None:
-    """Machine code, files that are none, and words that are none."""
+    """Errors: machine code, files that are not orders, and words that name nothing."""
     firmware = ROOT / "examples" / "traces" / "card-firmware.trace"
     output = tmp_path / "a.trace"
     fails("trace", "arrange", firmware, "-o", output, words=["only Java bytecode"])
@@ -107,7 +107,7 @@ def test_what_cannot_be_arranged(tmp_path: Path) -> None:
 
 
 def test_a_board_says_what_fits() -> None:
-    """Explore asks for what the board has left; simulate fails beyond it."""
+    """Explore fits the RAM that the board has left; simulate fails beyond it."""
     ran = flashpager("explore", SENSORS, "--board", MICAZ, "--policy", "lru,clock", "--json").json
     assert 0 < ran["answer"]["best"]["ram_bytes"] <= LEFT
     assert all(row["ram_bytes"] <= LEFT for row in ran["answer"]["front"])

@@ -1,4 +1,4 @@
-"""Laying out a program: what is promised of an order is what the arranged trace gives."""
+"""Tests of layout: the replay of the rearranged trace equals the prediction."""
 
 import re
 import signal
@@ -31,7 +31,7 @@ class TestPrediction:
 
     @pytest.mark.parametrize("policy", ["lru", "clock", "s3-fifo"])
     def test_arranged(self, policy: str, tmp_path: Path) -> None:
-        """A Java trace arranged so has the counts and the time that were said."""
+        """A Java trace that is arranged so has the predicted counts and time."""
         order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
         flags = (*DESIGN, "--policy", policy)
         found = layout(SENSORS, *flags, "--pages", "32,64", "--evaluations", "2000", "-o", order)
@@ -92,7 +92,7 @@ class TestSearch:
     """The limits of a search."""
 
     def test_repeats(self, tmp_path: Path) -> None:
-        """With a number of evaluations the same is found; another seed finds another order."""
+        """The same seed and number of evaluations find the same order; another seed another one."""
         orders = []
         for number, seed in enumerate(("1", "1", "2")):
             order = tmp_path / f"{number}.txt"
@@ -102,7 +102,7 @@ class TestSearch:
         assert orders[0] == orders[1] != orders[2]
 
     def test_never_worse(self) -> None:
-        """Nor after one evaluation than the best published order and the recorded one."""
+        """Even after one evaluation the order is no worse than published and recorded ones."""
         found = layout(CARD, *DESIGN, "--evaluations", "2")
         for page in found["pages"]:
             ratios = [page[which]["time_ratio"] for which in ("found", "baseline", "before")]
@@ -121,7 +121,7 @@ class TestSearch:
         assert [1 / (1 + case["gain"]) for case in page["cases"]] == pytest.approx(shares)
 
     def test_each_design_and_trace(self) -> None:
-        """Several cases have a line each, whose share and gain agree."""
+        """Each of several cases has a line, whose share and gain agree."""
         finished = flashpager(
             *("layout", CARD, *DESIGN, "--cache", "1K,2K", "--pages", "32", "--evaluations", "50"),
             *("--held-out-share", "25%"),
@@ -139,7 +139,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("limit", [("--seconds", "600"), ("--evaluations", "20000000")])
     def test_interrupted(self, tmp_path: Path, limit: tuple[str, str]) -> None:
-        """Ctrl-C keeps the best so far, whatever was to end the search."""
+        """Ctrl-C keeps the best order so far, for every kind of limit."""
         order = tmp_path / "order.txt"
         command = [str(COMMAND), "layout", str(CARD), *limit, "-o", str(order)]
         running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -153,7 +153,7 @@ class TestSearch:
 
 
 class TestResident:
-    """Code that lies in RAM."""
+    """Units that lie in RAM."""
 
     def test_never_missed(self, tmp_path: Path) -> None:
         """A resident unit is read and never fetched; its bytes are in RAM and not in flash."""
@@ -198,7 +198,7 @@ class TestResident:
 
 
 class TestFace:
-    """Output and refusals."""
+    """The output and the errors of the command."""
 
     def test_shown(self, tmp_path: Path) -> None:
         """A table, what takes the time, and a picture."""
@@ -254,7 +254,7 @@ class TestFace:
         ],
     )
     def test_refused(self, flags: tuple[str, ...], message: str) -> None:
-        """One line says what and what to do."""
+        """The error is one line that names the problem and the remedy."""
         assert message in fails("layout", SENSORS, *flags)
 
     def test_small_caches(self) -> None:

@@ -1,4 +1,4 @@
-"""Long traces are not read whole to describe them, nor replayed whole for a report."""
+"""Tests that long traces are described and reported on without reading or replaying all."""
 
 import json
 import re
@@ -28,10 +28,10 @@ def anew(tmp_path: Path, trace: Path = TROFF) -> Path:
 
 
 class TestInfo:
-    """``trace info`` says at once what the file holds."""
+    """The command ``trace info`` is fast, as it reads only the end of the file."""
 
     def test_a_trace_holds_what_is_told_of_it(self, tmp_path: Path) -> None:
-        """Only its end is read: all runs may be damaged."""
+        """The description is right even if all runs are damaged."""
         trace = import_csv(
             tmp_path, "".join(f"{at * 7 % 4096},{3 + at % 5}\n" for at in range(999))
         )
@@ -46,7 +46,7 @@ class TestInfo:
     def test_an_older_trace_is_read_and_that_is_said(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Written anew, the same trace holds its blocks, and nothing else changes."""
+        """An older trace, written anew, describes its blocks, and nothing else changes."""
         old = tmp_path / "old.trace"
         old.write_bytes(without_blocks(anew(tmp_path)))
         read = flashpager("trace", "info", old, "--json")
@@ -63,7 +63,7 @@ class TestInfo:
         assert more < 1000
 
     def test_the_best_page_is_asked_for(self) -> None:
-        """Replays are made for --best-page, and for a board, alone."""
+        """Replays are made only for --best-page and for a board."""
         result = info_of(TROFF)["cache_page"]
         assert (result["best_bytes"], result["bandwidths"]) == (None, {})
         board = ROOT / "boards" / "smartcard.toml"
@@ -89,7 +89,7 @@ def without_blocks(trace: Path) -> bytes:
 
 
 class TestCheck:
-    """``trace check`` reads all and compares."""
+    """The command ``trace check`` reads the whole file and compares."""
 
     def test_good_traces(self, tmp_path: Path) -> None:
         """The check accepts the shipped traces, and a trace written anew."""
@@ -106,7 +106,7 @@ class TestCheck:
 
 
 class TestSample:
-    """Windows of a long trace instead of the whole."""
+    """Replays of windows of a long trace instead of all of it."""
 
     def test_only_long_traces_are_sampled(self) -> None:
         """The limit is where a report would take longer than a minute."""
@@ -117,7 +117,7 @@ class TestSample:
         assert plan.runs == 1 << 24
 
     def test_rows_say_how_far_they_may_be_off(self) -> None:
-        """Bytes are known exactly; the whole has no error; every run is the same."""
+        """Bytes are exact, a whole replay has no error, and the sample is always the same."""
         designs = [Design(cache_bytes=size) for size in (1024, 4096)]
         exact = _engine.simulate(TROFF, designs)
         sampled = _engine.simulate(TROFF, designs, sample=PLAN)
@@ -166,7 +166,7 @@ class TestSample:
         assert len(outside) * 10 <= known, outside
 
     def test_nothing_is_stated_of_what_no_window_can_see(self) -> None:
-        """An older trace does not say how much it uses: misses may be many more."""
+        """An older trace lacks its number of pages, so misses may be many more."""
         design = Design(cache_bytes=65536, cache_page_bytes=8, policy="lru")
         (one,) = _engine.simulate(PHALANX, [design], sample=PLAN)
         (whole,) = _engine.simulate(PHALANX, [design])
@@ -211,7 +211,7 @@ class TestSample:
         assert "±" not in whole.split('<script type="module">')[0]
 
     def test_functions_of_a_sample(self) -> None:
-        """Owners of faults add up to the trace's bytes, each with its error."""
+        """The owners of faults add up to the trace's bytes, each with its error."""
         whole = _engine.attribute(TROFF, Design(), "symbol", [])
         sampled = _engine.attribute(TROFF, Design(), "symbol", [], PLAN)
         executed = sum(owner.bytes_executed for owner in whole.owners)

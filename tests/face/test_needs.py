@@ -1,4 +1,4 @@
-"""Needs as a gate: what is not met is answered, said, and exits with 1."""
+"""Tests of needs: an unmet need is printed after the answer, and the exit code is 1."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def _row(trace: Path) -> dict[str, Any]:
 
 
 def test_each_need_of_one_design(trace: Path, row: dict[str, Any]) -> None:
-    """The answer is whole, a line a need follows, the exit code is 1."""
+    """The answer is complete, a line for each unmet need follows, and the exit code is 1."""
     plain = flashpager("simulate", trace, *DESIGN)
     needs = ("--ram", "1K", "--min-bandwidth", "1000MB/s", "--max-fault", "1us")
     done = flashpager("simulate", trace, *DESIGN, *needs, code=1)
@@ -56,14 +56,14 @@ def test_each_need_of_one_design(trace: Path, row: dict[str, Any]) -> None:
 
 
 def test_needs_that_are_met(trace: Path, row: dict[str, Any]) -> None:
-    """To the last byte, and to the last digit that can be typed."""
+    """Needs equal to the values of the design are met, to the last byte and digit."""
     fault = f"{row['latency']['worst_fault_ns']!r}ns"
     needs = ("--ram", str(row["ram_bytes"]), "--min-bandwidth", "1KB/s", "--max-fault", fault)
     assert "not met" not in flashpager("simulate", trace, *DESIGN, *needs).err
 
 
 def test_fetches_that_nobody_checks(trace: Path) -> None:
-    """A part without ECC of its own wants whole codewords."""
+    """A part without ECC of its own needs whole codewords."""
     part = ("--part", "K9F1208Q0B", "--cache", "1K", "--cache-page", "64", "--checked-ecc")
     done = flashpager("simulate", trace, *part, code=1)
     assert "need not met: checked ECC" in done.err
@@ -83,7 +83,7 @@ def test_what_the_board_needs(trace: Path, tmp_path: Path) -> None:
 
 
 def test_a_space_in_which_nothing_fits(trace: Path) -> None:
-    """``explore`` fails so, too, and says how near it comes."""
+    """The command ``explore`` fails, too, and states how near it comes."""
     needs = ("--ram", "1K", "--min-bandwidth", "1000MB/s", "--policy", "lru")
     done = flashpager("explore", trace, *needs, code=1)
     assert "none of " in done.out

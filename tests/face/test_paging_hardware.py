@@ -42,7 +42,7 @@ def _trace() -> Trace:
 
 
 def on_board(*flags: str | Path, trace: Path = TROFF) -> dict[str, Any]:
-    """Return what simulate --json says on the OMAP5912."""
+    """Return the answer of simulate --json on the OMAP5912."""
     done = flashpager("simulate", trace, "--board", BOARD, "--json", *flags)
     row: dict[str, Any] = json.loads(done.out)
     return row
@@ -69,7 +69,7 @@ class TestSchedules:
         assert other.latency.worst_fault_ns < one.latency.worst_fault_ns
 
     def test_every_policy_that_searches_gains(self, trace: Trace) -> None:
-        """Not only Clock."""
+        """Every policy that searches gains, not only Clock."""
         for policy in ("clock", "sieve", "s3-fifo", "lru-2"):
             times = [
                 simulate(trace, Design(policy=policy, handler=HANDLER, schedule=schedule)).time
@@ -79,7 +79,7 @@ class TestSchedules:
             assert hdd == sequential > parallel > with_mmu, policy
 
     def test_pa_clock_takes_its_budget_from_the_handler(self) -> None:
-        """13 frames on the paper's board, 10 where UpdateMMU must be hidden, too."""
+        """The budget is 13 frames on the paper's board, and 10 if UpdateMMU is hidden, too."""
         row = on_board()
         assert row["design"]["policy"] == "pa-clock(13)"
         assert row["counts"]["max_walk"] <= 13
@@ -101,7 +101,7 @@ class TestSchedules:
 
 
 def test_measured_load_is_of_the_boards_part() -> None:
-    """Another part takes its own t_R."""
+    """A part other than the board's takes the t_R of its datasheet."""
     own = on_board("--register", "random-column")
     other = on_board("--register", "random-column", "--part", "W25N01GV", "--bus", "40MHz-x4")
     assert own["prices"]["t_load_ns"] == 19350
@@ -110,7 +110,7 @@ def test_measured_load_is_of_the_boards_part() -> None:
 
 
 class TestReferenceBit:
-    """Hardware, or emulated by the valid bit."""
+    """Reference bits set by hardware, or emulated by the valid bit."""
 
     def test_emulated(self) -> None:
         """The victims are the same; every bit set again is a false fault."""
@@ -126,14 +126,14 @@ class TestReferenceBit:
 
     @pytest.mark.parametrize("policy", ["lru", "sieve", "arc"])
     def test_policies_that_must_see_all(self, policy: str) -> None:
-        """One line, and what to take instead."""
+        """The error is one line that names policies to take instead."""
         done = flashpager("simulate", TROFF, "--board", BOARD, "--policy", policy, code=2)
         assert done.err.count("\n") == 1
         assert "must see every reference" in done.err
         assert "clock" in done.err
 
     def test_second_chance(self) -> None:
-        """PA-FIFO-SC has shorter and fewer false faults."""
+        """With PA-FIFO-SC false faults are fewer and shorter."""
         at_once = on_board("--policy", "fifo-sc", "--cache", "64K")
         later = on_board("--policy", "pa-fifo-sc", "--cache", "64K")
         assert at_once["design"]["policy"] == "fifo-sc(50%)"
@@ -145,7 +145,7 @@ class TestReferenceBit:
 
 
 class TestBuffers:
-    """OneNAND's two buffers."""
+    """The two buffers of a OneNAND."""
 
     def test_second_buffer_saves_loads(self) -> None:
         """A page in the other buffer is not loaded again."""
@@ -188,7 +188,7 @@ class TestBuffers:
         assert "in one step" in done.err
 
     def test_switches_are_explored(self, tmp_path: Path) -> None:
-        """Schedules, registers and critical blocks side by side are what simulate says."""
+        """Explored schedules, registers and critical blocks give the rows of simulate."""
         output = tmp_path / "switches.parquet"
         flags = (
             "--register",
@@ -220,7 +220,7 @@ class TestHierarchy:
         "flags", [(), ("--critical-block", "64", "--register", "double-buffer-prefetch")]
     )
     def test_sums(self, flags: tuple[str, ...]) -> None:
-        """Ratios and latencies say what counts and time say."""
+        """The ratios and latencies agree with counts and time."""
         row = on_board(*flags, trace=BZIP2)
         assert row["is_executed"] == bool(flags)
         counts, fetch, time = row["counts"], row["fetch"], row["time"]
@@ -286,7 +286,7 @@ class TestHierarchy:
     def test_impossible(
         self, trace: Trace, icache: ICache | None, tlb: Tlb | None, words: str
     ) -> None:
-        """Said in one line."""
+        """Impossible designs are refused in one line."""
         with pytest.raises(FlashpagerError, match=words):
             simulate(trace, Design(icache=icache, tlb=tlb))
 
@@ -315,7 +315,7 @@ class TestHierarchy:
         ],
     )
     def test_bad_boards(self, tmp_path: Path, text: str, words: str) -> None:
-        """One line that says what and where, exit code 2."""
+        """The error is one line with the problem and its place, and the exit code is 2."""
         board = tmp_path / "board.toml"
         board.write_text(text, encoding="ascii")
         done = flashpager("simulate", TROFF, "--board", board, code=2)

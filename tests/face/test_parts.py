@@ -33,7 +33,7 @@ def _schema() -> dict[str, Any]:
 
 
 def test_the_schema_is_current() -> None:
-    """Else: flashpager parts schema > docs/part.schema.json."""
+    """If this fails: flashpager parts schema > docs/part.schema.json."""
     assert flashpager("parts", "schema").out == SCHEMA.read_text(encoding="utf-8")
 
 
@@ -73,7 +73,7 @@ class TestList:
     """The catalog in a table."""
 
     def test_all(self) -> None:
-        """One line a part, by kind; the file has the part's name."""
+        """The list has one line for each part, by kind; the file has the part's name."""
         listed = flashpager("parts", "list").out.splitlines()
         parts = flashpager("parts", "list", "--json").json["parts"]
         assert sorted(part["name"] for part in parts) == sorted(path.stem for path in PARTS)
@@ -83,7 +83,7 @@ class TestList:
         assert kinds == sorted(kinds, key=list(dict.fromkeys(kinds)).index)
 
     def test_columns(self) -> None:
-        """Fields of a part of each medium."""
+        """The columns fit parts of each medium."""
         lines = {line.split()[0]: line for line in flashpager("parts", "list").out.splitlines()}
         for name, words in {
             "part": ["maker", "kind", "bus", "page", "t_R", "cycle or clock", "ECC", "unverified"],
@@ -99,7 +99,7 @@ class TestList:
                 assert word in lines[name], f"no '{word}' in: {lines[name]}"
 
     def test_kind(self) -> None:
-        """One kind alone."""
+        """The list can be limited to one kind."""
         parts = flashpager("parts", "list", "--kind", "NAND", "--json").json["parts"]
         assert {part["kind"] for part in parts} == {"nand"}
         assert len(parts) > 20
@@ -108,11 +108,11 @@ class TestList:
 
 
 class TestShow:
-    """One part."""
+    """The description of one part."""
 
     @pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
     def test_every_source_is_shown(self, path: Path) -> None:
-        """With all else that its file has."""
+        """All sources in the file are shown, with its maker and its note."""
         shown = flashpager("parts", "show", path.stem)
         part = tomllib.loads(path.read_text(encoding="utf-8"))
         assert part["maker"] in shown.out
@@ -126,7 +126,7 @@ class TestShow:
         assert by_name.out == flashpager("parts", "show", ROOT / "parts" / "K9F1208Q0B.toml").out
 
     def test_units(self) -> None:
-        """Numbers as people read them, by their paths."""
+        """The numbers are printed with units, under their paths in the file."""
         text = flashpager("parts", "show", "TC58BVG0S3H").out
         for words in (
             "page_bytes 2,048 bytes",
@@ -155,7 +155,7 @@ class TestShow:
         assert "t_r_ns" not in shown["unverified"]
 
     def test_unknown(self) -> None:
-        """Near names are told."""
+        """The error suggests similar names."""
         words = ["unknown part 'K9F1208'", "did you mean", "K9F1208Q0B"]
         fails("parts", "show", "K9F1208", words=words)
 
@@ -176,7 +176,7 @@ def _sources(value: object) -> list[str]:
 
 
 class TestDiff:
-    """Two parts side by side."""
+    """The comparison of two parts."""
 
     def test_siblings(self) -> None:
         """The differences, and nothing else."""
@@ -193,7 +193,7 @@ class TestDiff:
         assert "sdr.timing_mode 3 ? 1 ?" in text
 
     def test_other_kinds(self) -> None:
-        """Numbers that one alone has, and kinds."""
+        """The comparison lists numbers that only one part has, and the kinds."""
         found = flashpager("parts", "diff", "W25Q128JV", "MT29F8G08", "--json").json
         sides = {d["field"]: (d["a"], d["b"]) for d in found["differences"]}
         assert sides["kind"] == ({"value": "nor"}, {"value": "nand"})
@@ -225,11 +225,11 @@ BAD = {
 
 
 class TestCheck:
-    """Part files of one's own."""
+    """Part files of the user's own."""
 
     @pytest.mark.parametrize("name", BAD)
     def test_bad(self, name: str, tmp_path: Path) -> None:
-        """File, line, what."""
+        """The error names the file, the line and the problem."""
         old, new, line, *words = BAD[name]
         assert old in MINE
         mine = tmp_path / "mine.toml"
@@ -262,7 +262,7 @@ class TestCheck:
             assert message.startswith(f"flashpager: {start}")
 
     def test_what_is_no_text_of_a_part(self, tmp_path: Path) -> None:
-        """Folders, other encodings, huge files, nothing."""
+        """Errors: folders, other encodings, huge files, and empty ones."""
         fails("parts", "check", tmp_path, words=[str(tmp_path), "directory"])
         odd = tmp_path / "odd.toml"
         for content, words in (

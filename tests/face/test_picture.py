@@ -1,4 +1,4 @@
-"""SVG pictures: as wide as their words are in a wide font."""
+"""Tests that SVG pictures are wide enough for their text in a wide font."""
 
 from xml.etree import ElementTree as ET
 
@@ -27,7 +27,7 @@ def test_a_picture_without_words_is_wide_enough() -> None:
     ],
 )
 def test_it_grows_however_its_size_is_written(attributes: str) -> None:
-    """Width and box are those of the words, and what else the tag says stays."""
+    """The width and the box fit the text; the rest of the tag stays."""
     svg = f"<svg {_SVG} {attributes}>{_WORDS}</svg>"
     before, after = (ET.fromstring(text) for text in (svg, roomy(svg)))  # noqa: S314  (its own)
     # 20 capitals of 0.66 em, and a margin of 8.

@@ -1,4 +1,4 @@
-"""``flashpager pin``: what to move to RAM, told, written and refused."""
+"""Tests of ``flashpager pin``: its answer, its files and its errors."""
 
 import signal
 import subprocess
@@ -15,7 +15,7 @@ DESIGN = ("--board", "rp2040", "--cache", "2K")
 
 
 def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
-    """The sentence, the table, the file and JSON say the same, and it fits."""
+    """The sentence, the table, the file and JSON agree, and the answer fits."""
     names, picture = tmp_path / "pinned.txt", tmp_path / "pinned.svg"
     arguments = ("pin", CARD, *DESIGN, "--ram", "300")
     message = flashpager(*arguments, "-o", names, "--plot", picture).out
@@ -73,7 +73,7 @@ def test_time_is_told_without_news() -> None:
 
 
 def test_interrupted(tmp_path: Path) -> None:
-    """Ctrl-C ends a search that counts orders, and keeps the best so far."""
+    """Ctrl-C ends a search that also orders units, and keeps the best so far."""
     order = tmp_path / "order.txt"
     arguments = ("--ram", "100", "--evaluations", "20000000", "--order", order)
     command = [str(one) for one in (COMMAND, "pin", CARD, *DESIGN, *arguments)]
@@ -98,7 +98,7 @@ def test_calls_are_limited() -> None:
 
 
 def test_an_order_of_the_rest(tmp_path: Path) -> None:
-    """Both are at least as fast as either, what is told is what is written, and it is whole."""
+    """Pins and order together are at least as fast as either alone; file and output agree."""
     names, order = tmp_path / "pinned.txt", tmp_path / "order.txt"
     arguments = ("pin", CARD, *DESIGN, "--ram", "120", "--order", order, "-o", names)
     few = ("--evaluations", "200")
@@ -160,5 +160,5 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
     ],
 )
 def test_refusals(arguments: tuple[str, ...], message: str) -> None:
-    """One line, and exit code 2."""
+    """The error is one line, and the exit code is 2."""
     assert message in fails("pin", CARD, *DESIGN, *arguments)

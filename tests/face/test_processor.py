@@ -1,4 +1,4 @@
-"""Processors: run time out of RAM and paged, the fault path's software, calls of functions."""
+"""Tests of processors: run time from RAM and paged, software of a fault, calls."""
 
 import json
 import math
@@ -26,10 +26,10 @@ _LOST = (
 
 
 class TestRunTime:
-    """Slowdown against RAM, and run time in milliseconds."""
+    """The slowdown against RAM, and the run time in milliseconds."""
 
     def test_is_said(self) -> None:
-        """One line of simulate answers it."""
+        """The output of simulate has one line with the run time and the slowdown."""
         message = flashpager("simulate", CARD, "--processor", M3).out
         result = flashpager("simulate", CARD, "--processor", M3, "--json").json
         run = result["run"]
@@ -39,7 +39,7 @@ class TestRunTime:
         assert run["alone_ns"] == pytest.approx(run["instructions"] * 1.4 * 1e3 / 64)
 
     def test_is_the_sum_of_its_parts(self) -> None:
-        """With code outside of flash, which paging does not slow down."""
+        """The run time includes code outside of flash, which paging does not slow down."""
         for trace in (CARD, TROFF):
             result = flashpager("simulate", trace, "--processor", M3, "--json").json
             run, time = result["run"], result["time"]
@@ -81,7 +81,7 @@ class TestRunTime:
         assert run["prices"]["handler"]["lookup_ns"] == pytest.approx(19 * 1.4 * 10)
 
     def test_bytecodes_are_no_instructions(self) -> None:
-        """A virtual machine executes them, and only who knows it knows their cycles."""
+        """A virtual machine executes bytecodes; their cycles must be given."""
         error = fails("simulate", SENSORS, "--board", "micaz", "--processor", "atmega128@8MHz")
         assert "the trace counts bytecodes" in error
         assert "atmega128(120)@8MHz" in error
@@ -91,13 +91,13 @@ class TestRunTime:
         assert run["instruction_ns"] == 15_000
 
     def test_instructions_of_another_machine_are_said(self) -> None:
-        """Nobody compiled the program for the core."""
+        """A note states that the program was compiled for another core."""
         of_arm = flashpager("simulate", CARD, "--processor", "picorv32@50MHz").err
         assert "as if picorv32 took as many instructions as the arm of the trace" in of_arm
         assert "as if" not in flashpager("simulate", CARD, "--processor", M3).err
 
     def test_a_trace_without_instructions_is_refused(self, tmp_path: Path) -> None:
-        """Without a processor there is no run time."""
+        """A trace without instructions has no run time, and a processor is refused."""
         trace = import_csv(tmp_path, "0,64\n")
         error = fails("simulate", trace, "--processor", M3)
         assert "does not say how many instructions" in error
@@ -112,16 +112,16 @@ class TestRunTime:
         ],
     )
     def test_what_is_no_processor_is_refused(self, processor: str, why: str) -> None:
-        """In a line that says what to write."""
+        """The error is one line that shows how to write a processor."""
         for command in ("simulate", "explore", "attribute"):
             assert why in fails(command, CARD, "--processor", processor)
 
 
 class TestFaultPath:
-    """Time of the software of a fault, and its source."""
+    """The time of the software of a fault, and its source."""
 
     def test_is_the_cores(self) -> None:
-        """Lookups take cycles, too."""
+        """The cycles are the core's, also for lookups."""
         prices = flashpager("simulate", CARD, "--processor", M3, "--json").json["prices"]
         assert prices["handler"]["lookup_ns"] == pytest.approx(19 * 1.4 * 1e3 / 64)
         assert prices["handler"]["pre_process_ns"] == pytest.approx(339 * 1.4 / 1.5 * 1e3 / 64)
@@ -136,7 +136,7 @@ class TestFaultPath:
         assert message.replace(handler=None).handler.lookup_ns > 7
 
     def test_is_said_where_it_is_assumed(self) -> None:
-        """With where it comes from; and without a processor that it is not counted."""
+        """The output names the source of the times; without a processor they are not counted."""
         message = flashpager("simulate", CARD, "--processor", M3).out
         assert "1.4 cycles an instruction (unverified" in message
         assert "as many instructions as on atmega128" in message
@@ -156,19 +156,19 @@ class TestFaultPath:
         assert "handler pre_process_ns 0 ([handler] has other times)" in message
 
     def test_is_the_same_where_a_design_is_refused(self) -> None:
-        """Software does not hang on the bus."""
+        """The software's times do not depend on the bus."""
         refused = Design(part="W25N01GV", processor=M3, bus="200MHz-x4")
         assert refused.refusal()
         assert refused.handler == Design(processor=M3).handler
         assert refused.ram == Design(processor=M3).ram
 
     def test_of_a_timeline(self) -> None:
-        """The handler draws the core's; a board's own comes first, and that is said."""
+        """The handler has the core's times; a board's own take precedence, and are named."""
         own = flashpager("handler", "--board", "omap5912-onenand", "--processor", M3)
         assert "those of the board's [handler]" in own.err
 
     def test_boards_name_a_core(self, tmp_path: Path) -> None:
-        """Beside the clock that an estimate takes; or in one word."""
+        """A board names a core beside the clock of an estimate, or both in one word."""
         for text in (
             '[processor]\ncore = "cortex-m3"\nclock_mhz = 64\n',
             'processor = "cortex-m3@64MHz"\n',
@@ -223,7 +223,7 @@ class TestFaultPath:
         ],
     )
     def test_a_boards_mistake_is_named(self, tmp_path: Path, text: str, why: str) -> None:
-        """With the file."""
+        """The error names the board's file."""
         board = tmp_path / "board.toml"
         board.write_text(text)
         error = fails("simulate", CARD, "--board", board)
@@ -295,7 +295,7 @@ class TestExplore:
             assert again.design == design
 
     def test_a_need_that_nobody_can_tell_is_not_met(self) -> None:
-        """Without a processor nothing is so many times slower."""
+        """A need for a slowdown is not met without a processor."""
         needs = Needs(max_slowdown=2)
         (unmet,) = needs.unmet(simulate(CARD, [Design()])[0])
         assert (unmet.need, unmet.found) == ("max_slowdown", None)
@@ -318,7 +318,7 @@ class TestExplore:
 
 
 class TestCalls:
-    """Times of calls of a function."""
+    """The times of calls of a function."""
 
     def test_of_the_card(self) -> None:
         """Each command of a session is one call; what it lost is no more than it took."""
@@ -341,14 +341,14 @@ class TestCalls:
         assert "lost to paging" in message
 
     def test_what_is_not_there_is_refused(self) -> None:
-        """With what is like it; a stripped program has no names."""
+        """The error suggests similar names; a stripped program has no names."""
         assert "names no function 'exchang'; did you mean exchange" in fails(
             "simulate", CARD, "--calls", "exchang"
         )
         assert "names no function" in fails("simulate", TROFF, "--calls", "main")
 
     def test_one_function_asked_for_twice(self) -> None:
-        """Both are answered."""
+        """A function that is named twice is answered twice."""
         flags = ("--calls", "exchange", "--calls", "exchange", "--json")
         one, other = flashpager("simulate", CARD, *flags).json["calls"]
         assert one == other
@@ -374,10 +374,10 @@ class TestCores:
             assert all(job["source"] and job["measured_on"] for job in shown["jobs"])
 
     def test_says_what_is_assumed(self) -> None:
-        """Prices measured on another core are not used."""
+        """Assumptions are printed; prices measured on another core are not used."""
         assert "assumed to take as many instructions" in flashpager("cores", "picorv32").out
         assert "assumed" not in flashpager("cores", "atmega128").out
 
     def test_unknown(self) -> None:
-        """In a line."""
+        """The error is one line with similar names."""
         assert "did you mean cortex-m" in fails("cores", "cortex-m2")

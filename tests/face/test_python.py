@@ -1,4 +1,4 @@
-"""flashpager from Python: what results, designs and answers say of themselves."""
+"""Tests of the Python library: representations of results, designs and answers."""
 
 import pickle
 import random
@@ -27,7 +27,7 @@ def _found(trace: Trace) -> Answer:
 
 
 def typed(text: str) -> object:
-    """Type what an object says of itself."""
+    """Evaluate the representation of an object."""
     return eval(text, vars(flashpager).copy())  # noqa: S307  (our own)
 
 
@@ -71,7 +71,7 @@ def test_what_a_design_says_can_be_typed() -> None:
 
 
 def test_what_a_design_says_is_short() -> None:
-    """Axes of a space, and the board beside them."""
+    """The representation is short, and has the handler only if it was given."""
     assert repr(Design(cache_bytes="4K")).count("=") < 12
     assert "Handler" not in repr(Design())
     assert "pre_process_ns=500.0" in repr(Design(handler=Handler(pre_process_ns=500)))
@@ -118,7 +118,7 @@ class TestAnswer:
         assert message[4:] == found.bites
 
     def test_nothing_fits(self, trace: Trace, found: Answer) -> None:
-        """An answer without a fitting design says so."""
+        """The representation states that no design fits."""
         nothing = flashpager.answer(
             flashpager.explore(trace, Space(cache_bytes="512")),
             Needs(min_bandwidth_mib_s="1000MB/s"),
@@ -175,10 +175,10 @@ def simulated(trace: Trace, **fields: str) -> Row:
 
 
 class TestNeeds:
-    """Unmet needs."""
+    """Needs that a design does not meet."""
 
     def test_each_need(self, trace: Trace) -> None:
-        """By name, with what was asked and what there is."""
+        """Each unmet need has its name, the required value and the actual one."""
         row = simulated(trace, cache_bytes="1K")
         needs = Needs("1K", 1000.0, 1.0, checked_ecc=True)
         unmet = {each.need: each for each in needs.unmet(row)}
@@ -197,14 +197,14 @@ class TestNeeds:
         assert found != asked
 
     def test_what_no_device_runs(self, trace: Trace) -> None:
-        """MIN meets nothing but nothing."""
+        """MIN meets only the empty need, as no device can run it."""
         row = simulated(trace, policy="min")
         assert Needs().unmet(row) == []
         assert "no device can run min" in Needs(ram_bytes="1M").unmet(row)[0].said
 
 
 def test_what_travels(trace: Trace) -> None:
-    """Descriptions and designs cross processes; a row says what does instead."""
+    """Descriptions and designs can be pickled; the error for a row names what can be."""
     row = simulated(trace, cache_bytes="1K")
     for value in (trace.info, row.design):
         assert pickle.loads(pickle.dumps(value)) == value  # noqa: S301  (our own)

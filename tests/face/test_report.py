@@ -89,7 +89,7 @@ def _browser() -> Iterator[Browser]:
 
 @contextmanager
 def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) -> Iterator[Page]:
-    """Open a page in a browser that has no network."""
+    """Yield a page in a browser that has no network."""
     address = path.resolve().as_uri()
     context = browser.new_context(offline=True, viewport={"width": width, "height": 800})
     context.add_init_script("window.alert = () => { window.alerted = true; };")
@@ -107,14 +107,14 @@ def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) 
 
 
 def look(browser: Browser, path: Path, width: int = 1000) -> Seen:
-    """Take down what a page shows at first."""
+    """Collect what a page shows when it is opened."""
     trouble: list[str] = []
     with opened(browser, path, trouble, width) as page:
         return Seen(page.evaluate(_LOOK), trouble)
 
 
 def marks(page: Page, chart: str) -> list[dict[str, str]]:
-    """Return what a chart's marks say of themselves to a screen reader, by field."""
+    """Return the screen-reader labels of a chart's marks, by field."""
     labels = page.evaluate(
         """(chart) => [...document.querySelectorAll(`#${chart} svg path[aria-label]`)]
           .map((mark) => mark.getAttribute("aria-label"))""",
@@ -207,12 +207,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def seen(browser: Browser, made: Path) -> Seen:
-    """Look at the report in a window of common width."""
+    """Return the report as it is shown in a window of common width."""
     return look(browser, made / "r.html")
 
 
 def test_page_draws_all_charts_without_network_or_errors(seen: Seen) -> None:
-    """All charts have marks; the console is silent, and nothing is asked for."""
+    """All charts have marks; the console is silent, and nothing is requested."""
     assert seen.trouble == []
     charts = seen.page["charts"]
     assert [chart["name"] for chart in charts] == [*CHOOSING, *CHOSEN, *NEIGHBOURS]
@@ -284,7 +284,7 @@ def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) ->
 
 
 def test_front_is_what_no_design_beats(browser: Browser, made: Path, seen: Seen) -> None:
-    """Designs marked in the table have less RAM, or more speed, than any other one."""
+    """Designs on the front have less RAM, or more speed, than any other one."""
     rows = [
         (int(row[4].replace(",", "")), float(row[6]), bool(row[5])) for row in seen.page["rows"]
     ]
@@ -302,7 +302,7 @@ def test_front_is_what_no_design_beats(browser: Browser, made: Path, seen: Seen)
 
 
 def test_heat_map_has_all_cells_and_the_values_of_explore(browser: Browser, made: Path) -> None:
-    """One cell a design that can be, and the best of each row is marked."""
+    """Each possible design has one cell, and the best of each row is marked."""
     caches, pages = "512,1K,2K,4K,8K,16K", "8,16,32,64,128,256,512"
     arguments = ("explore", TRACE, "--board", BOARD, "--cache", caches, "--cache-page", pages)
     designs = flashpager(*arguments, "--json", "--limit", "0").json["designs"]
@@ -350,7 +350,7 @@ def test_parts_stand_sorted_with_what_sets_them_apart(browser: Browser, made: Pa
 
 
 def test_parts_that_cannot_are_named_with_the_reason_once(browser: Browser, tmp_path: Path) -> None:
-    """Small pages have no random column, and the page says so of all of them together."""
+    """Small pages have no random column; one sentence names all such parts."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
     output = tmp_path / "r.html"
     arguments = ("--part", "TC58BVG0S3H", "--register", "random-column", "-o", output)
@@ -402,7 +402,7 @@ def test_table_has_every_design_and_marks_its_own(seen: Seen) -> None:
 
 
 def test_configuration_runs_again(seen: Seen, tmp_path: Path) -> None:
-    """The page says what ran, and its board file gives the same result."""
+    """The page describes the trace and the versions; its board file gives the same result."""
     page = seen.page
     info = flashpager("trace", "info", TRACE, "--json").json
     version = flashpager("--version").out.split()[-1]
@@ -428,7 +428,7 @@ def test_configuration_runs_again(seen: Seen, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [360, 1400])
 def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
-    """On a phone and on a desk, only the table scrolls."""
+    """The page scrolls sideways only in the table, at phone and desktop width."""
     seen = look(browser, made / "r.html", width)
     assert seen.trouble == []
     assert seen.page["width"] <= width
@@ -437,7 +437,7 @@ def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
 
 
 def test_pictures_are_of_sane_size(made: Path) -> None:
-    """One PNG a chart, at twice the size of the screen's."""
+    """Each chart is one PNG, at twice the size of the screen's."""
     pictures = sorted((made / "plots").iterdir())
     assert [picture.stem for picture in pictures] == sorted(PICTURES)
     for picture in pictures:
@@ -518,7 +518,7 @@ def test_place_that_is_not_there(tmp_path: Path) -> None:
 def test_long_call_says_how_far_it_is_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line after some seconds, and none of what is done before."""
+    """A line is printed only after some seconds, so shorter work prints none."""
     arguments = ("report", TRACE, "--board", BOARD, "-o", tmp_path / "r.html")
     monkeypatch.setattr(console, "QUIET_SECONDS", 1e9)
     assert "replays:" not in flashpager(*arguments).err
@@ -561,7 +561,7 @@ _CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_is_as_dark_as_its_reader_wants(browser: Browser, made: Path, scheme: str) -> None:
-    """Words of page and charts stand out from what lies beneath, which follows the reader."""
+    """The text of page and charts has contrast in the reader's color scheme."""
     context = browser.new_context(offline=True, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto((made / "r.html").resolve().as_uri())

@@ -1,4 +1,4 @@
-"""Counts and axes are stated once in the engine: what Python has of them is the same."""
+"""Tests that counts and axes in Python equal those stated in the engine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One design at a time: counts worked out by hand, prices recomputed, bad designs refused."""
+"""Tests of one design at a time: counts by hand, prices recomputed, wrong designs refused."""
 
 import json
 import pickle
@@ -79,7 +79,7 @@ LARGE_DISTANCES = [[-15, 1], [-3, 1], [1, 4], [5, 1], [16, 1]]
 
 
 class TestCounts:
-    """Counts worked out by hand."""
+    """Counts that were worked out by hand."""
 
     @pytest.mark.parametrize(
         ("flags", "expected"),
@@ -169,7 +169,7 @@ class TestCounts:
         ],
     )
     def test_by_hand(self, trace: Path, flags: tuple[str, ...], expected: dict[str, Any]) -> None:
-        """Ten references through two frames."""
+        """The counts of ten references through two frames."""
         counts = simulate(trace, *TWO_FRAMES, *flags)["counts"]
         assert {key: counts[key] for key in expected} == expected
         assert counts["references"] == 10
@@ -193,7 +193,7 @@ class TestCounts:
 
 
 class TestPrices:
-    """Time is counts times prices."""
+    """Times, which are counts times prices."""
 
     @pytest.mark.parametrize("register", ["sequential", "start-column", "random-column"])
     @pytest.mark.parametrize("policy", ["lru", "clock"])
@@ -295,7 +295,7 @@ class TestPrices:
 
 
 class TestDesigns:
-    """Boards, flags over them, and sizes."""
+    """Boards, flags that override them, and sizes."""
 
     def test_flags_overrule_a_board(self, trace: Path, board: Path) -> None:
         """Every field is a flag."""
@@ -334,7 +334,7 @@ class TestDesigns:
         assert row["frames"] == size // 64
 
     def test_for_people(self, trace: Path) -> None:
-        """The table holds the numbers, and warnings are said aside."""
+        """The table has the numbers; warnings are printed apart from it."""
         done = flashpager("simulate", trace, *TWO_FRAMES)
         for words in ("K9F1208Q0B on 20MHz-x8", "in 2 pages of 64, lru", "misses 9", "4 loads"):
             assert words in done.out
@@ -350,7 +350,7 @@ class TestDesigns:
         assert any("what-if" in w for w in simulate(trace, "--flash-page", "1K")["warnings"])
 
     def test_min_is_no_bound_on_time(self, trace: Path) -> None:
-        """docs/model.md wants that said."""
+        """The warning that docs/model.md requires is printed."""
         assert "no bound" in flashpager("simulate", trace, "--policy", "min").err
 
 
@@ -388,7 +388,7 @@ class TestAssumed:
         assert ram.value.startswith("copy ")
 
     def test_what_a_held_fault_leaves_out(self, trace: Path) -> None:
-        """A limit on faults is held without the load's commands, and that is said."""
+        """A limit on faults excludes the commands of the load, and a note states that."""
         held = ("simulate", trace, "--part", "W25N01GV", "--max-fault", "1s")
         assert (
             "a fault is held without the 692.3 ns of its load's commands" in flashpager(*held).err
@@ -414,7 +414,7 @@ class TestAssumed:
         assert "did not end by itself" in how_it_ended(_engine.Ending.interrupted())
 
     def test_nor_is_read_on_a_bus_of_its_own(self, trace: Path) -> None:
-        """A bus as fast as the part takes says nothing of the NOR's; else both have the board's."""
+        """The NOR has its own bus if the part runs at full speed; else both have the same bus."""
         of_own = [simulate(trace, "--part", part)["nor"] for part in ("W25N01GV", "GD5F1GQ5UE")]
         assert {nor["nor_bus"] for nor in of_own} == {"133MHz-x4"}
         assert len({nor["nor_bandwidth_mib_s"] for nor in of_own}) == 1
@@ -471,7 +471,7 @@ class TestAssumed:
                 assert simulate(trace, "--part", part.name)["nor"] is not None
 
     def test_commands_agree(self, trace: Path) -> None:
-        """One design is one, whoever is asked."""
+        """All commands complete a design in the same way."""
         flags = (trace, "--part", "W25N01GV", "--json")
         result = {command: json.loads(flashpager(command, *flags).out) for command in _DESIGNERS}
         designs = [result["simulate"]["design"], result["attribute"]["design"]]
@@ -482,7 +482,7 @@ class TestAssumed:
         assert times == [row["time_ns"]] * 2
 
     def test_where_values_come_from(self, trace: Path) -> None:
-        """Flags, a board, or what was assumed; once each."""
+        """Each value is named once: from flags, from a board, or assumed."""
         done = flashpager("simulate", trace, "--board", "smartcard", "--policy", "fifo")
         line = done.out.splitlines()[2]
         assert line.startswith("board smartcard: part, bus, register, NOR; assumed: clip_bus 50 ns")
@@ -491,7 +491,7 @@ class TestAssumed:
         assert line.startswith("given: part, bus; assumed: register random-column (")
 
     def test_nor_of_ones_own(self, trace: Path) -> None:
-        """Another one, none, and one that the bus does not carry."""
+        """The NOR may be another part, none, or one that the bus does not carry."""
         flags = ("--part", "W25N01GV")
         row = simulate(trace, *flags, "--nor", "MX25R6435F")
         assert row["said"] == {"part": "--part", "nor": "--nor"}
@@ -505,7 +505,7 @@ class TestAssumed:
         fails("simulate", trace, "--nor", "W25N01GV", words=["W25N01GV", "no NOR"])
 
     def test_python(self) -> None:
-        """A design tells its values, and what nobody said; it travels without them."""
+        """A design lists its values and the assumed ones; only given ones are pickled."""
         design = Design(part="W25N01GV")
         assert (design.bus, design.register, design.nor) == (
             "104MHz-x4",
@@ -524,7 +524,7 @@ class TestAssumed:
 
 
 class TestUnverified:
-    """Numbers from memory are named if the answer depends on them, and else are not."""
+    """Numbers from memory are named only if the answer depends on them."""
 
     def test_those_that_matter(self, trace: Path) -> None:
         """The clock is priced where the bus runs at it, dummies where the column changes."""
@@ -546,7 +546,7 @@ class TestUnverified:
         assert len(done.err) < 200
 
     def test_silence(self, trace: Path) -> None:
-        """An answer from checked numbers alone says nothing."""
+        """An answer from checked numbers alone has no such note."""
         done = flashpager("simulate", trace, "--codeword", "512")
         assert done.err == ""
 
@@ -566,14 +566,14 @@ BAD_BUSES: list[tuple[tuple[str, ...], list[str]]] = [
 
 
 class TestBuses:
-    """A bus that a part cannot take is refused, by whoever is asked."""
+    """A bus that a part cannot use is refused by all commands."""
 
     @pytest.mark.parametrize(("flags", "words"), BAD_BUSES)
     @pytest.mark.parametrize("command", [*_DESIGNERS, "report", "handler", "estimate"])
     def test_refused(
         self, trace: Path, command: str, flags: tuple[str, ...], words: list[str]
     ) -> None:
-        """In one line, and in the same words."""
+        """The error is one line, with the same words in all commands."""
         traces = () if command in ("handler", "estimate") else (trace,)
         fails(command, *traces, *flags, words=words)
 
@@ -584,7 +584,7 @@ class TestBuses:
             assert row["prices"]["t_byte_ns"] == pytest.approx(8 / lines * 25)
 
     def test_clipped(self, trace: Path, board: Path) -> None:
-        """A board may let a parallel bus be faster or wider than its part, and says so."""
+        """A board may have a faster or wider parallel bus than its part if it states so."""
         done = flashpager("simulate", trace, "--board", board)
         assert "clip_bus 20 ns a byte (the part's own pace, slower than the bus)" in done.out
         refused = board.with_name("strict.toml")
@@ -593,7 +593,7 @@ class TestBuses:
 
 
 class TestBoards:
-    """Boards that are shipped are found by their names."""
+    """Shipped boards, which are found by their names."""
 
     def test_by_name(self, trace: Path) -> None:
         """The name and the file are the same board."""
@@ -728,16 +728,16 @@ BAD_PARTS: list[tuple[str, str, list[str]]] = [
 
 
 class TestRefused:
-    """Designs that cannot be, in one line and with exit code 2."""
+    """Impossible designs, refused in one line with exit code 2."""
 
     @pytest.mark.parametrize(("flags", "words"), BAD_DESIGNS)
     def test_flags(self, trace: Path, flags: tuple[str, ...], words: list[str]) -> None:
-        """Bad flags."""
+        """Wrong flags are refused."""
         fails("simulate", trace, *flags, words=words)
 
     @pytest.mark.parametrize(("text", "words"), BAD_BOARDS)
     def test_boards(self, trace: Path, tmp_path: Path, text: bytes, words: list[str]) -> None:
-        """Bad board files."""
+        """Wrong board files are refused."""
         board = tmp_path / "bad.toml"
         board.write_bytes(text)
         fails("simulate", trace, "--board", board, words=words)
@@ -746,14 +746,14 @@ class TestRefused:
     def test_part_files(
         self, trace: Path, tmp_path: Path, old: str, new: str, words: list[str]
     ) -> None:
-        """Bad part files."""
+        """Wrong part files are refused."""
         assert old in GOOD_PART
         part = tmp_path / "bad.toml"
         part.write_text(GOOD_PART.replace(old, new), encoding="ascii")
         fails("simulate", trace, "--part", part, words=["bad.toml", *words])
 
     def test_usage(self) -> None:
-        """Commands that are not there, or lack their trace."""
+        """Errors: unknown commands, and a missing trace."""
         fails("simulate", words=["TRACE"])
         fails("simulat", words=["simulat"])
         fails("--no-such-option", words=["--no-such-option"])

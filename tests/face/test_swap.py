@@ -1,4 +1,4 @@
-"""``flashpager swap``, driven as a user would."""
+"""Tests of ``flashpager swap`` as a user would call it."""
 
 import hashlib
 import itertools
@@ -69,10 +69,10 @@ def beginnings(pages: Path) -> list[bytes]:
 
 
 class TestCapture:
-    """``swap capture``."""
+    """The command ``swap capture``."""
 
     def test_pages_of_a_program(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
-        """All its pages are there, none of its child, and it says so."""
+        """The file has all pages of the program, none of its child, and the output their number."""
         pages = tmp_path / "held.pages"
         done = flashpager("swap", "capture", "--pid", str(running.pid), "-o", pages)
         begin = beginnings(pages)
@@ -82,7 +82,7 @@ class TestCapture:
         assert running.poll() is None
 
     def test_children_and_limit(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
-        """Children come along when asked for; a limit takes evenly of all."""
+        """Children are captured on request; a limit samples all processes evenly."""
         pages = tmp_path / "all.pages"
         pid = str(running.pid)
         flashpager("swap", "capture", "--pid", pid, "--all-children", "-o", pages)
@@ -121,7 +121,7 @@ def pages(running: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFacto
 
 
 class TestInfo:
-    """``swap info``."""
+    """The command ``swap info``."""
 
     def test_ratios(self, pages: Path) -> None:
         """The ratios of zlib itself, program by program."""
@@ -143,7 +143,7 @@ class TestInfo:
         assert f"{100 * found['all']['compression_ratio']:.1f} %" in shown
 
     def test_what_is_none(self, pages: Path, tmp_path: Path) -> None:
-        """Text, a table of other columns, a damaged file, no file."""
+        """Errors: text, a table of other columns, a damaged file, and no file."""
         text = tmp_path / "text.pages"
         text.write_text("no pages", encoding="ascii")
         fails("swap", "info", text, words=["text.pages"])
@@ -164,7 +164,7 @@ def _deflated(page: bytes) -> int:
 
 
 class Splitmix:
-    """SplitMix64, as its authors have it."""
+    """SplitMix64 as its authors published it."""
 
     def __init__(self, seed: int) -> None:
         """Start from a seed."""
@@ -222,7 +222,7 @@ def runs() -> dict[str, dict[str, Any]]:
 
 
 class TestBench:
-    """``swap bench``, simulated."""
+    """The command ``swap bench``, simulated."""
 
     def test_pages_in(self, runs: dict[str, dict[str, Any]]) -> None:
         """The counts of a plain LRU list, after every chunk, for each kind of reads."""
@@ -234,7 +234,7 @@ class TestBench:
         assert sum(swapped_in("random", runs["random"]["frames"], 8, 32)) > 50
 
     def test_speeds_follow_from_what_is_printed(self, runs: dict[str, dict[str, Any]]) -> None:
-        """Counts and prices give each point's speed."""
+        """The speed of each point follows from the printed counts and prices."""
         for run in runs.values():
             prices = run["prices"]
             for point in run["points"]:
@@ -272,14 +272,14 @@ class TestBench:
             assert words in drawn
 
     def test_nothing_swaps_without_compressor(self) -> None:
-        """Pages as they are take their size."""
+        """Uncompressed pages take their full size."""
         run = flashpager(*SMALL, "--compressor", "none", "--reads", "last", "--json").json
         stat = run["runs"]["last"]["store"]["statistics"]
         assert stat["compression_ratio"] == 1
         assert stat["huge_pages"] == stat["pages"] > 0
 
     def test_a_medium_without_a_size(self) -> None:
-        """A part by its name alone is taken as so large, and that is said, once and in JSON."""
+        """A part named alone has an assumed size, which is reported once and in JSON."""
         few = ("--ram", "2M", "--reads", "last", "--chunk", "256K", "--up-to", "1M")
         flags = ("swap", "bench", "--medium", "W25N01GV", *few)
         done = flashpager(*flags)
@@ -296,7 +296,7 @@ class TestBench:
 
 
 class TestChurn:
-    """``swap churn``."""
+    """The command ``swap churn``."""
 
     def test_log_and_rewriting(self) -> None:
         """Programmed pages follow from the counters; a log needs far fewer than rewriting."""
@@ -338,7 +338,7 @@ class TestChurn:
         )
 
     def test_answer(self) -> None:
-        """For people, on a medium that rewrites in place."""
+        """The output for people is right on a medium that rewrites in place."""
         small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "lz4")
         done = flashpager("swap", "churn", *small)
         first, second, *_ = done.out.splitlines()
@@ -392,7 +392,7 @@ class TestChurn:
     ids=str,
 )
 def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
-    """One line says what is wrong; from within, as there are many of them."""
+    """The error is one line; the library is called directly, as there are many cases."""
     with pytest.raises(FlashpagerError) as raised:
         command.bench(**given)
     said = str(raised.value)
@@ -402,7 +402,7 @@ def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
 
 
 def test_a_system_takes_what_it_knows() -> None:
-    """Other names and other sorts of values are refused; what is left out is the engine's."""
+    """Unknown names and wrong types are refused; other values are the engine's defaults."""
     with pytest.raises(TypeError, match="compresor"):
         _engine.SwapSpec(compresor="lz4")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="ram_bytes"):
@@ -415,7 +415,7 @@ def test_a_system_takes_what_it_knows() -> None:
 
 
 def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
-    """Exit code 2 and one line."""
+    """The error is one line, and the exit code is 2."""
     fails("swap", "bench", "--medium", "ram:4M", "--layout", "log", words=["log", "NAND"])
     small = ("--ram", "2M", "--chunk", "64K")
     for bus, words in (("133MHz-x4", "faster than W25N01GV"), ("40MHz-x8", "8 data lines")):
@@ -467,10 +467,10 @@ _REACH = """() => {
 
 
 class TestVm:
-    """``swap vm``: what is refused. What it measures, tests of the kernel module run."""
+    """The errors of ``swap vm``. Its measurements are tested with the kernel module."""
 
     def test_words_of_a_picture_fit_in_a_wide_font(self, browser: Browser, tmp_path: Path) -> None:
-        """Words fit in a wide font, too, and take no more room than they need."""
+        """Labels of a picture fit in a wide font, and take no more room than they need."""
         measured, _ = mtdcompr.measured()
         picture.write(plots.kernel_chart(measured), tmp_path / "vm.svg")
         for path in (tmp_path / "vm.svg", ROOT / "examples/bytecode/bytecode.svg"):
@@ -485,7 +485,7 @@ class TestVm:
     def test_a_run_that_fails_is_left_out_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Other reads of the same system stay, and so does what is shown of them."""
+        """Other runs of the same system stay, and so do their results."""
         measured, _ = mtdcompr.measured()
         hung = {("ram", "random"), ("zram", "last"), ("log", kernels.CHURN)}
 
@@ -529,7 +529,7 @@ class TestVm:
         picture.write(plots.kernel_chart(found), tmp_path / "vm.svg")
 
     def test_machines_at_once_fit_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One machine for each CPU, if the host has the memory; one at least."""
+        """As many machines run as there are CPUs and memory for, and at least one."""
         monkeypatch.setattr(os, "cpu_count", lambda: 16)
         small, large = (
             kernels.KernelSetup(),
@@ -543,7 +543,7 @@ class TestVm:
         assert kernels.at_once(small, ["none"], gib) == 2
 
     def test_what_cannot_be(self, tmp_path: Path) -> None:
-        """One line each; nothing is booted."""
+        """Each error is one line, and no machine is booted."""
         (tmp_path / "boot").mkdir()
         (tmp_path / "boot" / "vmlinuz-6.1.0-1-amd64").write_bytes(b"none")
         for arguments, words in (

@@ -1,4 +1,4 @@
-"""Importing, describing and exporting traces, from good and from broken files."""
+"""Tests of importing, describing and exporting traces, from good and from broken files."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ FORMATS: dict[str, bytes] = {"lackey": LACKEY, "din": DIN, "csv": CSV, "stream":
 
 
 def zstandard(data: bytes) -> bytes:
-    """Pack with the tool that users have."""
+    """Compress with the tool that users have."""
     need("zstd")
     return subprocess.run(["zstd", "-qc"], input=data, capture_output=True, check=True).stdout
 
@@ -71,7 +71,7 @@ PACKINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class TestImport:
-    """Foreign formats that are as they should be."""
+    """Imports of correct files in foreign formats."""
 
     @pytest.mark.parametrize("packing", PACKINGS)
     @pytest.mark.parametrize("name", FORMATS)
@@ -102,14 +102,14 @@ class TestImport:
         assert runs_of(trace) == RUNS
 
     def test_a_name_does_not_decide(self, tmp_path: Path) -> None:
-        """Packing and format are found out by content."""
+        """Compression and format are recognized by content."""
         file = tmp_path / "misnamed.txt"
         file.write_bytes(lzma.compress(LACKEY))
         flashpager("trace", "import", file, "-o", tmp_path / "t.trace")
         assert runs_of(tmp_path / "t.trace") == RUNS
 
     def test_concatenated_packings(self, tmp_path: Path) -> None:
-        """Logs that were packed piece by piece."""
+        """Logs that were compressed piece by piece can be imported."""
         head, tail = CSV[:30], CSV[30:]
         for packing, pack in PACKINGS.items():
             file = tmp_path / f"input{packing}"
@@ -118,14 +118,14 @@ class TestImport:
             assert runs_of(tmp_path / "t.trace") == RUNS
 
     def test_hexadecimal_and_windows_csv(self, tmp_path: Path) -> None:
-        """CSV as spreadsheets and people write it."""
+        """CSV is accepted as spreadsheets and people write it."""
         text = b"Offset, Length\r\n0x10,4\r\n 32 , 0X8 \r\n\r\n5,1"
         options = ("--format", "csv", "-o", tmp_path / "t.trace")
         flashpager("trace", "import", "-", *options, stdin=text)
         assert runs_of(tmp_path / "t.trace") == [(16, 4), (32, 8), (5, 1)]
 
     def test_runs_join(self, tmp_path: Path) -> None:
-        """Instructions one behind the other are one run; in CSV runs stay as given."""
+        """Consecutive instructions are joined to one run; runs in CSV stay as given."""
         trace = tmp_path / "t.trace"
         text = b"I  00000010,3\nI  00000013,5\nI  00000018,1\nI  00000010,3\n"
         flashpager("trace", "import", "-", "-o", trace, stdin=text)
@@ -133,14 +133,14 @@ class TestImport:
         assert runs_of(import_csv(tmp_path, "0,4\n4,4\n")) == [(0, 4), (4, 4)]
 
     def test_instruction_bytes(self, tmp_path: Path) -> None:
-        """Dinero tells no lengths: the user does."""
+        """Dinero has no lengths of instructions, so the user gives one."""
         trace = tmp_path / "t.trace"
         text = b"2 10\n2 12\n2 14\n2 0x20\n"
         flashpager("trace", "import", "-", "--instruction-bytes", "2", "-o", trace, stdin=text)
         assert runs_of(trace) == [(16, 6), (32, 2)]
 
     def test_range(self, tmp_path: Path) -> None:
-        """Only addresses of the range are placed, from 0 on; others are outside."""
+        """Addresses in the range become offsets from 0; others are outside."""
         trace = tmp_path / "t.trace"
         flashpager("trace", "import", "-", "--range", "0x40-0x1008", "-o", trace, stdin=LACKEY)
         assert runs_of(trace) == [(0, 8), (4, 4), (0xFC0, 8)]
@@ -149,7 +149,7 @@ class TestImport:
         assert info["outside_bytes"] == 32
 
     def test_elf(self, tmp_path: Path) -> None:
-        """A program's sections say what is placed; a bias moves them."""
+        """The sections of a program define what is placed; a bias moves them."""
         program, known = x86_loop(tmp_path, times=2)
         trace = tmp_path / "t.trace"
         address = 0x401000
@@ -166,7 +166,7 @@ class TestImport:
         assert runs_of(trace) == known.runs
 
     def test_an_interrupted_stream(self, tmp_path: Path) -> None:
-        """A recorder stream cut off anywhere holds what was before, and says so."""
+        """A recorder stream that is cut off keeps what came before, with a note."""
         trace = tmp_path / "t.trace"
         flashpager("trace", "import", "-", "-o", trace, stdin=stream(ended=False))
         assert runs_of(trace) == RUNS
@@ -175,7 +175,7 @@ class TestImport:
         assert runs_of(trace) == RUNS[:3]
 
     def test_many_runs(self, tmp_path: Path) -> None:
-        """More than one row group, and a file far smaller than the text."""
+        """The trace has several row groups, and is far smaller than the text."""
         count = 2_500_000
         table = pl.DataFrame(
             {"offset": pl.int_range(count, eager=True) % 977 * 16, "length": [12] * count}
@@ -201,7 +201,7 @@ class TestInfo:
     """The metadata of a trace."""
 
     def test_keys(self, tmp_path: Path) -> None:
-        """Everything the description promises, of a real recording."""
+        """The description of a real recording has all documented keys."""
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
@@ -232,7 +232,7 @@ class TestInfo:
         ]
 
     def test_blocks(self, tmp_path: Path) -> None:
-        """Basic blocks are counted by hand."""
+        """The number of basic blocks equals the one counted by hand."""
         # 0..16 falls through; jumps into its middle cut it: 0..8 and 8..16.
         blocks = info_of(import_csv(tmp_path, "0,16\n8,8\n8,8\n"))["blocks"]
         assert (blocks["used_blocks"], blocks["used_bytes"]) == (2, 16)
@@ -242,7 +242,7 @@ class TestInfo:
 
     @pytest.mark.parametrize("name", ["troff", "java/sensors"])
     def test_attributes(self, name: str) -> None:
-        """Python sees by attribute all that the command prints."""
+        """All printed values are attributes in Python."""
         path = ROOT / "examples" / "traces" / f"{name}.trace"
         printed, trace = info_of(path), Trace.open(path)
         assert seen(trace.blocks, printed["blocks"]) == printed.pop("blocks")
@@ -258,7 +258,7 @@ class TestInfo:
         assert "complete" in out
 
     def test_names_with_brackets(self, tmp_path: Path) -> None:
-        """File names are no markup."""
+        """File names are not read as markup."""
         need("qemu-x86_64")
         x86_loop(tmp_path)
         (tmp_path / "exit-0").rename(tmp_path / "[bold]exit[x]")
@@ -281,7 +281,7 @@ class TestInfo:
         assert trace.stat().st_size < 4000
 
     def test_encoding(self, tmp_path: Path) -> None:
-        """Dictionary-encoded and zstd-compressed."""
+        """The columns are dictionary-encoded and compressed with zstd."""
         trace = import_csv(tmp_path, "0,12\n16,12\n" * 1000)
         group = pq.ParquetFile(trace).metadata.row_group(0)
         for index in range(2):
@@ -291,7 +291,7 @@ class TestInfo:
 
 
 class TestExport:
-    """Text for other tools."""
+    """Exports of text for other tools."""
 
     def test_round_trips(self, tmp_path: Path) -> None:
         """Exported text can be imported again."""
@@ -304,13 +304,13 @@ class TestExport:
             assert runs_of(again) == RUNS
 
     def test_din(self, tmp_path: Path) -> None:
-        """One fetch for every so many bytes."""
+        """Dinero text has one fetch for every so many bytes."""
         trace = import_csv(tmp_path, "16,6\n")
         options = ("--format", "din", "--instruction-bytes", "2", "-o", "-")
         assert flashpager("trace", "export", trace, *options).out == "2 10\n2 12\n2 14\n"
 
     def test_refused(self, tmp_path: Path) -> None:
-        """Formats nobody knows, outputs that cannot be."""
+        """Unknown formats and impossible outputs are refused."""
         trace = import_csv(tmp_path, "0,12\n" * 10_000)
         fails("trace", "export", trace, "--format", "xml", "-o", "-", words=["xml", "csv, din"])
         fails("trace", "export", trace, "-o", "/dev/full", words=["/dev/full", "No space left"])
@@ -361,7 +361,7 @@ BAD_TEXT: list[tuple[str, bytes, list[str]]] = [
 
 
 class TestBadInput:
-    """One clear line and exit code 2, whatever is fed."""
+    """Any wrong input gives one clear line and exit code 2."""
 
     @pytest.mark.parametrize(
         ("name", "text", "words"),
@@ -369,7 +369,7 @@ class TestBadInput:
         ids=[f"{name}-{number}" for number, (name, _, _) in enumerate(BAD_TEXT)],
     )
     def test_text(self, tmp_path: Path, name: str, text: bytes, words: list[str]) -> None:
-        """Lines that are not of their format, with their number."""
+        """The error for a wrong line has its number."""
         trace = tmp_path / "t.trace"
         if (name, text) == ("stream", b""):
             # An empty recording is not damaged, but cannot be replayed.
@@ -381,7 +381,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("packing", [".gz", ".zst", ".xz"])
     def test_packed(self, tmp_path: Path, packing: str) -> None:
-        """Packed files that are cut off or damaged."""
+        """Compressed files that are cut off or damaged are refused."""
         text = CSV + b"".join(b"%d,4\n" % (n * n % 99991) for n in range(3000))
         whole = PACKINGS[packing](text)
         file = tmp_path / f"input{packing}"
@@ -392,7 +392,7 @@ class TestBadInput:
             fails("trace", "import", file, "-o", tmp_path / "t.trace", words=[f"input{packing}"])
 
     def test_foreign_files(self, tmp_path: Path) -> None:
-        """Files of no known format, and no files."""
+        """Files of unknown format, and missing ones, are refused."""
         trace = tmp_path / "t.trace"
         words = ["no known format", "--format"]
         for content in (b"\x89PNG\r\n\x1a\n" + bytes(100), b"hello\n", b"\0" * 5000, b"\xff" * 70):
@@ -405,7 +405,7 @@ class TestBadInput:
         fails("trace", "import", good, "--format", "elf", "-o", trace, words=["elf", "lackey"])
 
     def test_options(self, tmp_path: Path) -> None:
-        """Options that cannot be meant."""
+        """Options that contradict each other or the file are refused."""
         trace = tmp_path / "t.trace"
         base = ("trace", "import", "-", "-o", trace)
         for options, words in (
@@ -432,7 +432,7 @@ class TestBadInput:
         assert not trace.exists()
 
     def test_outputs(self, tmp_path: Path) -> None:
-        """Outputs that cannot be written."""
+        """Outputs that cannot be written are reported."""
         words = ["/dev/full", "No space left"]
         fails("trace", "import", "-", "-o", "/dev/full", stdin=CSV, words=words)
         fails("trace", "import", "-", "-o", tmp_path, stdin=CSV, words=[str(tmp_path)])
@@ -450,7 +450,7 @@ class TestBadInput:
         fails("trace", "import", "-", "--elf", other, "-o", "t", stdin=LACKEY, words=words)
 
     def test_no_trace(self, tmp_path: Path) -> None:
-        """Commands on files that are no traces."""
+        """Commands refuse files that are not traces."""
         foreign = tmp_path / "foreign.parquet"
         table = pl.DataFrame(
             {"offset": [1, 2], "length": [3, 4]}, schema=dict.fromkeys(COLUMNS, U32)
@@ -470,7 +470,7 @@ class TestBadInput:
             fails("trace", "export", file, "-o", "-", words=words)
 
     def test_truncated_or_corrupted(self, tmp_path: Path) -> None:
-        """Damage anywhere: refused in one line, or without effect; never a crash."""
+        """Damage anywhere is refused in one line or has no effect; nothing crashes."""
         source = random.Random(7)  # noqa: S311  (the same damage every time)
         text = "".join(
             f"{source.randrange(60_000)},{source.randrange(1, 99)}\n" for _ in range(3000)
@@ -516,7 +516,7 @@ class TestBadInput:
         runs: list[tuple[int, int]],
         words: list[str],
     ) -> None:
-        """Files that Parquet readers take, yet no program ran like that."""
+        """Valid Parquet files that no program's run can have produced are refused."""
         good = pl.read_parquet_metadata(import_csv(tmp_path, "0,64\n"))["flashpager"]
         about = {**json.loads(good), "blocks": None, "runs": len(runs), **changes}
         forged = tmp_path / "forged.trace"
@@ -527,7 +527,7 @@ class TestBadInput:
         fails("simulate", forged, words=["forged.trace", *words])
 
     def test_the_table_of_an_exploration(self, tmp_path: Path) -> None:
-        """Our own other Parquet files are not taken for traces."""
+        """Other Parquet files of flashpager are not accepted as traces."""
         trace = import_csv(tmp_path, "0,64\n")
         table = tmp_path / "table.parquet"
         flashpager("explore", trace, "-o", table)

@@ -1,4 +1,4 @@
-"""verify --counts: what a device of the user's own counted."""
+"""Tests of verify --counts, which compares the counts of the user's own device."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_equal(tmp_path: Path) -> None:
 
 
 def test_one_differs(tmp_path: Path) -> None:
-    """A table says which one, and the exit code is 1."""
+    """The table marks the count that differs, and the exit code is 1."""
     counts = _simulated()
     text = f"misses {counts['misses']}\nloads {counts['loads'] + 1}\n"
     told = _told(tmp_path, text)

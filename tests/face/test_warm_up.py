@@ -24,7 +24,7 @@ def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_filled_the_cache_is_no_fault(trace: Path) -> None:
-    """Only what follows counts, and the answer says what does not."""
+    """Only runs after the warm-up count, and the answer names what is excluded."""
     cold = flashpager("simulate", trace, *FLAGS, "--json").json
     assert (cold["counts"]["misses"], cold["counts"]["bytes_read"]) == (5, 160)
     assert "warm_up" not in cold["trace"]
@@ -47,7 +47,7 @@ def test_what_filled_the_cache_is_no_fault(trace: Path) -> None:
 
 
 def test_explore_and_attribute_count_the_same(trace: Path, tmp_path: Path) -> None:
-    """Each command counts the same runs; what looks ahead is left out, said."""
+    """Each command counts the same runs; policies that look ahead are left out with a message."""
     flags = (*FLAGS[:-1], "lru,clock,min", "--warm-up", "50%")
     done = flashpager("explore", trace, *flags, "--json")
     assert [row["misses"] for row in done.json["designs"]] == [1, 1]
@@ -64,7 +64,7 @@ def test_explore_and_attribute_count_the_same(trace: Path, tmp_path: Path) -> No
 
 
 def test_a_comparison_says_that_another_part_was_counted(trace: Path, tmp_path: Path) -> None:
-    """Counts differ then, and it is known why."""
+    """The counts differ, and the comparison names the warm-up as the reason."""
     cold, warm = tmp_path / "cold.parquet", tmp_path / "warm.parquet"
     flashpager("explore", trace, *FLAGS, "-o", cold)
     flashpager("explore", trace, *FLAGS, "--warm-up", "50%", "-o", warm)
@@ -88,12 +88,12 @@ def test_a_comparison_says_that_another_part_was_counted(trace: Path, tmp_path: 
 def test_what_cannot_be_is_refused(
     trace: Path, command: str, warm_up: str, policy: str, what: str
 ) -> None:
-    """One line, and exit code 2."""
+    """The error is one line, and the exit code is 2."""
     fails(what, command, trace, *FLAGS[:-1], policy, "--warm-up", warm_up)
 
 
 def test_a_trace_carries_its_warm_up(trace: Path, tmp_path: Path) -> None:
-    """In Python it is of the trace, also where that travels or is kept."""
+    """In Python the warm-up belongs to the trace, also when that is pickled or kept."""
     warmed = Trace.open(trace, "50%")
     assert (warmed.info.warm_up.runs, warmed.info.warm_up.bytes) == (5, 80)
     assert pickle.loads(pickle.dumps(warmed)) == warmed  # noqa: S301  (our own)

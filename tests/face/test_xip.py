@@ -1,4 +1,4 @@
-"""Caches in hardware over serial NOR: counts by a second model, prices by hand, bad designs."""
+"""Tests of caches in hardware over serial NOR: a second model, prices by hand, errors."""
 
 import itertools
 import json
@@ -38,7 +38,7 @@ def collapsed(runs: list[tuple[int, int]], line: int) -> list[int]:
 
 
 def least_recent(ways: int) -> Set:
-    """LRU by a list."""
+    """Return a set with LRU, as a list."""
     pages: list[int] = []
 
     def refer(page: int) -> bool:
@@ -54,7 +54,7 @@ def least_recent(ways: int) -> Set:
 
 
 def round_robin(ways: int) -> Set:
-    """Round robin: a pointer to the way that is filled next."""
+    """Return a set with round robin: a pointer to the way that is filled next."""
     pages: list[int | None] = [None] * ways
     fills = 0
 
@@ -70,7 +70,7 @@ def round_robin(ways: int) -> Set:
 
 
 def tree(ways: int) -> Set:
-    """Tree-PLRU by halves: for each half of the ways, which of its halves was used longer ago."""
+    """Return a set with tree-PLRU: each node points to the half that was used longer ago."""
     pages: list[int | None] = [None] * ways
     older: dict[tuple[int, int], int] = {}
 
@@ -103,7 +103,7 @@ POLICIES = {"lru": least_recent, "fifo": round_robin, "plru": tree}
 
 
 def misses(touched: list[int], sets: int, make: Callable[[], Set]) -> int:
-    """Count them: line p is in set p mod sets."""
+    """Count the misses; line p is in set p mod sets."""
     caches = [make() for _ in range(sets)]
     return sum(not caches[page % sets](page) for page in touched)
 
@@ -120,7 +120,7 @@ def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestCounts:
-    """Counts of caches in sets."""
+    """The counts of caches in sets."""
 
     @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ class TestCounts:
         assert counts["bytes_fetched"] == counts["bytes_written"] == expected * line
 
     def test_the_example_of_the_model(self, tmp_path: Path) -> None:
-        """docs/model.md has it worked out."""
+        """The example worked out in docs/model.md has its counts."""
         order = (0, 2, 4, 0, 1, 4, 0, 3, 2)
         trace = import_csv(tmp_path, "".join(f"{16 * page},4\n" for page in order))
         flags = ("--cache", "64", "--cache-page", "16", "--ways", "2", "--policy", "lru")
@@ -157,7 +157,7 @@ class TestCounts:
             assert one_set["counts"] == software["counts"]
 
     def test_explore_counts_as_simulate_does(self, trace: Path) -> None:
-        """All sizes go in one pass."""
+        """Explore replays all sizes in one pass and gives the counts of simulate."""
         axes = ("--cache", "256,512,1K,2K,4K", "--cache-page", "8,16", "--ways", "1,2,4,none")
         flags = (*MEDIUM, *axes, "--policy", "lru,fifo,plru")
         found = flashpager("explore", trace, *flags, "--limit", "0", "--json").json["designs"]
@@ -172,7 +172,7 @@ class TestCounts:
             assert one["counts"]["misses"] == row["misses"]
 
     def test_sizes_for_a_budget(self, trace: Path) -> None:
-        """With --ram, those that can be: powers of two of sets."""
+        """With --ram the possible caches are tried: powers of two of sets."""
         flags = (*MEDIUM, "--ram", "3K", "--cache-page", "16", "--ways", "2,3", "--limit", "0")
         found = flashpager("explore", trace, *flags, "--json").json["designs"]
         sizes = {row["ways"]: set[int]() for row in found}
@@ -210,7 +210,7 @@ class TestPrices:
         assert row["time"]["time_ns"] == pytest.approx(count * clocks * CLOCK_NS)
 
     def test_the_slow_read(self, trace: Path) -> None:
-        """Command 03h has no dummies and a slower clock, and is taken only where it is named."""
+        """Command 03h has no dummies and a slower clock, and is used only if named."""
         flags = ("--part", "W25Q128JV", *self.CACHE, "--bus")
         row = simulate(trace, *flags, "50MHz-x1", "--read-mode", "1-1-1-03h")
         assert row["latency"]["worst_fault_ns"] == pytest.approx((8 + 24 + 64) * 20)
@@ -220,7 +220,7 @@ class TestPrices:
         assert "at most 50 MHz" in wrong
 
     def test_the_fastest_way_is_taken(self, trace: Path) -> None:
-        """A continued read cannot be the first, so that it has to be asked for."""
+        """A continued read cannot be the first, so it must be requested."""
         unsaid = simulate(trace, *MEDIUM, *self.CACHE)
         asked = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", "1-4-4")
         assert unsaid["time"] == asked["time"]
@@ -258,7 +258,7 @@ class TestPrices:
         assert row["latency"]["worst_fault_ns"] == pytest.approx(100 + 15 * 25)
 
     def test_software_over_nor(self) -> None:
-        """Without --ways the cache is software's, with its price."""
+        """Without --ways the cache is in software, with its price."""
         flags = (*MEDIUM, "--cache", "1K", "--cache-page", "64", "--processor", "cortex-m3@64MHz")
         row = simulate(FIRMWARE, *flags)
         assert row["time"]["lookups_ns"] > 0
@@ -284,7 +284,7 @@ BOARDS = {
 
 
 class TestAhead:
-    """Lines that come while the program runs."""
+    """Lines that are fetched while the program runs."""
 
     FLAGS = (
         *("--part", "W25Q128JV", "--bus", "80MHz-x4", "--read-mode", "1-4-4", "--cache", "1K"),
@@ -325,7 +325,7 @@ class TestAhead:
             assert f"{fetch}: the program goes on" in done
 
     def test_explored(self, trace: Path, tmp_path: Path) -> None:
-        """Both are axes, and each design is what simulate says."""
+        """Both settings are axes, and each explored design equals its simulation."""
         output = tmp_path / "designs.jsonl"
         axes = ("--prefetch-lines", "none,1", "--line-fetch", "whole,early-restart")
         flashpager("explore", trace, *self.FLAGS, *axes, "-o", output)
@@ -342,17 +342,17 @@ class TestAhead:
 
     @pytest.mark.parametrize("command", ["pin", "attribute", "layout"])
     def test_no_sums(self, command: str, tmp_path: Path) -> None:
-        """Commands that need times to be sums refuse other designs."""
+        """Commands that need the time as a sum of prices refuse other designs."""
         more = {"pin": ("--ram", "1K"), "layout": ("-o", str(tmp_path / "order"))}
         flags = ("--board", "rp2040", "--prefetch-lines", "2", *more.get(command, ()))
         assert "a prefetch buffer" in fails(command, FIRMWARE, *flags)
 
 
 class TestBoards:
-    """Boards of real chips."""
+    """The boards of real chips."""
 
     def test_listed(self) -> None:
-        """With the command's name and without."""
+        """The boards are listed by `boards` and by `boards list`."""
         assert flashpager("boards", "list").out == flashpager("boards").out
         result = flashpager("boards", "list", "--json").json
         assert result["boards"] == flashpager("boards", "--json").json["boards"]
@@ -379,7 +379,7 @@ class TestBoards:
         assert "register" not in done.out
 
     def test_who_is_evicted_is_not_published(self) -> None:
-        """All that it may be is tried, unless somebody says it."""
+        """If the policy is not published, all candidates are tried unless one is given."""
         flags = ("--board", "rp2040", "--cache", "2K")
         row = simulate(FIRMWARE, *flags)
         assert [each["policy"] for each in row["policies"]] == ["lru", "fifo", "random(1)"]
@@ -399,13 +399,13 @@ class TestBoards:
         assert "policy lru (not published; --policy, as fifo, random(1))" in message
 
     def test_explore_says_what_is_assumed(self) -> None:
-        """One design is not all that it may be."""
+        """The assumed policy is named unless policies were given."""
         flags = ("explore", FIRMWARE, "--board", "rp2040", "--cache", "1K,2K", "--limit", "2")
         assert "policy lru (not published; " in flashpager(*flags).err
         assert "not published" not in flashpager(*flags, "--policy", "lru,fifo").err
 
     def test_a_word_as_klipper_reckons(self) -> None:
-        """Klipper 6464: 320 ns for 32 bits, at half of 125 MHz."""
+        """A word takes 320 ns as in Klipper 6464, at half of 125 MHz."""
         flags = ("--bus", "125MHz/2-x4", "--cache-page", "4")
         row = simulate(FIRMWARE, "--board", "rp2040", *flags)
         assert row["latency"]["worst_fault_ns"] == pytest.approx(320)
@@ -428,7 +428,7 @@ class TestBoards:
         assert simulate(FIRMWARE, "--board", "rp2040", "--bus", bus)["design"]["bus"] == bus
 
     def test_a_list_of_no_text(self, tmp_path: Path) -> None:
-        """Unknown facts are listed in words."""
+        """Unknown facts of a board must be a list of texts."""
         board = tmp_path / "board.toml"
         board.write_text('part = "W25Q128JV"\nunknown = [1]\n', encoding="ascii")
         assert "unknown: must be a list of texts" in fails("simulate", FIRMWARE, "--board", board)

@@ -1,4 +1,4 @@
-"""AArch64."""
+"""Programs for AArch64."""
 
 import random
 from collections.abc import Mapping

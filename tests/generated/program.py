@@ -54,7 +54,7 @@ class Site:
 
     @property
     def distance(self) -> int:
-        """Bytes between the instruction's end and the jump's target."""
+        """The number of bytes between the instruction's end and the jump's target."""
         return sum(op.length for op in self.skipped)
 
 
@@ -70,7 +70,7 @@ class Machine:
     open_sites: set[str] = field(default_factory=set)
 
     def take(self, numbers: Iterable[int]) -> None:
-        """Execute instructions."""
+        """Append executed instructions."""
         self.executed.extend(numbers)
 
 

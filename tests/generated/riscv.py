@@ -17,7 +17,7 @@ def _short(*texts: str) -> list[Op]:
 
 
 def _long(*texts: str) -> list[Op]:
-    """Keep the assembler from compressing."""
+    """Return operations that the assembler must not compress."""
     return [Op(f".option norvc; {text}; .option rvc", 4) for text in texts]
 
 

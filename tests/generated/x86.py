@@ -1,4 +1,4 @@
-"""x86-64."""
+"""Programs for x86-64."""
 
 import random
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Sources of programs that no one here wrote, fetched from Debian once, into ``build/``."""
+"""Sources of third-party programs, fetched from Debian once into ``build/``."""
 
 import subprocess
 import tempfile

@@ -42,7 +42,7 @@ class Cut:
     synced: int
 
     def fault(self, before: int) -> str | None:
-        """Say what is wrong, if anything, where writes up to `before` were flushed."""
+        """Return what is wrong if writes up to `before` were flushed, or `None`."""
         checks = re.findall(r"^check (.*)$", self.said, re.MULTILINE)
         failed = re.search(r"^failed +(\d+)$", self.said, re.MULTILINE)
         if checks != ["ok"] or failed is None or int(failed[1]) != 0:

@@ -1,4 +1,4 @@
-"""Sections placed as far apart as they are linked: lines and sets are those of the program."""
+"""Tests of sections placed as far apart as they are linked, with the program's lines and sets."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_distances_are_kept(program: Path) -> None:
 
 
 def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
-    """Code and table evict one another; where they do not, a warning says why."""
+    """Code and table evict one another; where they do not, a warning gives the reason."""
     rows = [
         json.loads(flashpager("simulate", trace, *CACHE, "--json").out)
         for trace in (record(program), record(program, "--as-linked"))

@@ -101,7 +101,7 @@ _MICAZ = ("--chip", "atmega128", "--heap-bytes", "2624", "--stack-slots", "46")
     "chip", [(), (*_MICAZ, "--cache-bytes", "832")], ids=("atmega1284p", "atmega128")
 )
 def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) -> None:
-    """On its pins is a NAND chip; the cycles of all jobs are those of the whole."""
+    """The mote has a NAND chip on its pins; the cycles of all jobs add up to the whole."""
     need("avr-gcc", "avr-size")
     arguments = ("--policy", "clock", "--on", "avr", *chip)
     result = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *arguments))
@@ -122,7 +122,7 @@ def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) ->
 
 @pytest.mark.parametrize("cache", ["960", "2K"])
 def test_a_cache_that_is_too_large(recorded: Recorded, tmp_path: Path, cache: str) -> None:
-    """Whether the linker sees it, or the stack comes down to what lies below."""
+    """A cache that is too large is refused by the linker, or by the check of the stack."""
     need("avr-gcc", "avr-size")
     arguments = ("--policy", "clock", "--on", "avr", *_MICAZ, "--cache-bytes", cache)
     done = _mote(recorded.jar, recorded.trace, tmp_path, *arguments)
@@ -132,7 +132,7 @@ def test_a_cache_that_is_too_large(recorded: Recorded, tmp_path: Path, cache: st
 
 
 def test_a_heap_that_is_full(recorded: Recorded, tmp_path: Path) -> None:
-    """The mote stops, and says why and where."""
+    """The mote stops, and prints the reason and the place."""
     done = _mote(recorded.jar, recorded.trace, tmp_path, "--policy", "clock", "--heap-bytes", "900")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("mote.py: the mote stopped: the heap is full, before offset ")

@@ -24,7 +24,7 @@ COMMANDS = (
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_both_ways_give_the_same(arguments: tuple[str, ...]) -> None:
-    """Status and every byte of both streams."""
+    """Both ways give the same exit status and the same bytes of both streams."""
     assert flashpager(*arguments, code=None) == process(*arguments, code=None)
 
 

@@ -1,4 +1,4 @@
-"""Explorations that are interrupted, and go on where they were."""
+"""Tests of explorations that are interrupted and resumed."""
 
 import shutil
 import signal
@@ -56,7 +56,7 @@ def interrupted(trace: Path, table: Path, *flags: str | Path) -> Path:
 
 
 class TestInterrupted:
-    """Ctrl-C, and going on where it was."""
+    """Explorations that are ended by Ctrl-C and resumed."""
 
     @pytest.mark.parametrize("suffix", ["parquet", "csv"])
     def test_an_older_table_stays(self, tmp_path: Path, suffix: str) -> None:

@@ -89,7 +89,7 @@ def test_a_signal_without_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("recorder", TOOLS)
 def test_a_program_that_becomes_another(tmp_path: Path, recorder: str) -> None:
-    """A program after exec is not recorded, and the trace says that it ended by exec."""
+    """A program after exec is not recorded, and the trace notes that it ended by exec."""
     need(*TOOLS[recorder])
     program = compile_with("gcc", tmp_path, "exec", _EXEC, *kind_for(recorder))
     flashpager("record", "--recorder", recorder, "-o", tmp_path / "t.trace", "--", program)

@@ -1,4 +1,4 @@
-"""Programs linked anew: what is predicted of an order is what the new program does."""
+"""Tests of relinking: the recording of the new program equals the prediction."""
 
 import random
 import shutil
@@ -67,7 +67,7 @@ def empty(folder: Path) -> Path:
 
 
 def counts(trace: Path, policy: str, page: str) -> dict[str, int]:
-    """Replay a trace."""
+    """Return the counts of a trace."""
     design = ("--cache", "2K", "--cache-page", page, "--policy", policy)
     part = ("--part", "K9F1208Q0B", "--register", "start-column")
     counted: dict[str, int] = flashpager("simulate", trace, *design, *part, "--json").json["counts"]
@@ -97,7 +97,7 @@ def record_firmware(elf: Path, trace: Path, *flags: str) -> Path:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
-    """Thumb, GNU ld and a linker script of its own; vectors stay."""
+    """The prediction holds for Thumb code, GNU ld and its own linker script; vectors stay."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     elf = make_firmware(tmp_path)
     old, map_ = tmp_path / "old.elf", tmp_path / "old.map"
@@ -209,7 +209,7 @@ def script_of(folder: Path) -> Path:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_x86_linked_anew(tmp_path: Path, seed: int) -> None:
-    """Native code, statics of one name in each file, and the linker's own script."""
+    """The prediction holds for native code with equal names of statics and the default script."""
     need("gcc", "qemu-x86_64")
     make_parts(tmp_path)
     old = link(tmp_path, "old")
@@ -339,7 +339,7 @@ def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
-    """Without symbols the map says what moves; without it names are made up, and that is said."""
+    """Without symbols the map names the units; without a map names are made up, with a note."""
     need("gcc", "qemu-x86_64", "strip")
     make_parts(tmp_path)
     program = link(tmp_path, "old")
@@ -357,7 +357,7 @@ def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    """Maps of another link, objects that changed or are gone, orders of something else."""
+    """Errors: maps of another link, changed or missing objects, orders of another program."""
     need("gcc", "qemu-x86_64")
     make_parts(tmp_path)
     program = link(tmp_path, "old")
@@ -428,7 +428,7 @@ def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]
 def check_pinned(
     result: dict[str, Any], folder: Path, ram: str, links: Sequence[str], *reads: str
 ) -> None:
-    """Link the firmware as told, record it, and hold its counts against what was told."""
+    """Link the firmware with the pins, record it, and compare its counts with the prediction."""
     firmware = [*FAR, f"BUILD={folder}", *links]
     subprocess.run(firmware, check=True)
     after = record_firmware(folder / "card-firmware.elf", folder / "new.trace", *reads)

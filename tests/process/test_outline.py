@@ -1,4 +1,4 @@
-"""Cold parts of Java methods in methods of their own: the same program, in other pieces."""
+"""Tests of moving cold parts of Java methods into methods of their own."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def _prints(folder: Path) -> str:
 
 @pytest.mark.parametrize("seed", range(_ROUNDS))
 def test_drawn_programs(tmp_path: Path, seed: int) -> None:
-    """Whatever is cut out of them, they are verified and print the same."""
+    """Outlined programs are verified and print the same, whatever is cut out of them."""
     need("java", "javac", "mvn")
     before = _built(java.program(seed), tmp_path / "before")
     trace = tmp_path / "before.trace"
@@ -127,7 +127,7 @@ def test_jar(tmp_path: Path) -> None:
 
 
 class TestBadInput:
-    """One line, and nothing written."""
+    """Errors in one line; no file is written."""
 
     def test_other_programs(self, tmp_path: Path) -> None:
         """A trace of machine code, and classes of another program."""

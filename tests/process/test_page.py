@@ -1,4 +1,4 @@
-"""Programs of this machine paged by faults of their own code, against the replay of a recording."""
+"""Tests of paging programs of this machine by real faults, compared with a replay."""
 
 import ctypes
 import os
@@ -186,7 +186,7 @@ def built(folder: Path, source: str, name: str, *flags: str) -> Path:
 
 
 def paged(*arguments: str | Path, code: int | None = 0) -> Finished:
-    """Page a program, where userfaultfd may be had."""
+    """Page a program, or skip the test if userfaultfd is not permitted."""
     done = flashpager("page", *arguments, code=None)
     if done.code == 2 and "userfaultfd: is not permitted" in done.err:
         assert len(done.err.splitlines()) == 1
@@ -212,7 +212,7 @@ def recorded(folder: Path, *command: str | Path) -> Path:
 def test_all_counts_are_equal(
     program: Path, tmp_path: Path, command: tuple[str, ...], frames: int
 ) -> None:
-    """True faults, false ones, downgrades and walk; and what the program writes."""
+    """True faults, false faults, downgrades, walk and the program's output are equal."""
     run = (str(program) if command[0] == "program" else command[0], *command[1:])
     trace = recorded(tmp_path, *run)
     alone = subprocess.run(run, capture_output=True, check=True).stdout
@@ -265,7 +265,7 @@ def test_a_program_that_others_call(tmp_path: Path) -> None:
 
 
 def test_the_table(program: Path, tmp_path: Path) -> None:
-    """Beside what the program writes; another trace than of this run differs."""
+    """The table follows the program's output; the trace of another run differs."""
     trace = recorded(tmp_path, program)
     design = ("--frames", "4", "--policy", "clock", "--trace", trace)
     done = paged(*design, "--", program)
@@ -334,7 +334,7 @@ def test_a_recording_of_a_program_that_fails(
 
 
 def test_an_interruption(program: Path) -> None:
-    """The program is told, and what was counted until then is."""
+    """The signal reaches the program, and the counts so far are printed."""
     paged("--frames", "3", "--policy", "clock", "--", program)
     command = (COMMAND, "page", "--frames", "3", "--policy", "clock", "--", program, "waits")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
@@ -378,7 +378,7 @@ def test_its_environment_is_as_given(tmp_path: Path) -> None:
     ],
 )
 def test_designs_that_cannot_be(flags: tuple[str, ...], words: list[str]) -> None:
-    """In one line, before anything runs."""
+    """The design is refused in one line, before anything runs."""
     message = fails("page", *flags, "--", "/usr/bin/false")
     for word in words:
         assert word in message
@@ -424,7 +424,7 @@ def test_programs_that_cannot_be_paged(program: Path, tmp_path: Path) -> None:
 
 
 def test_programs_that_the_pager_stops(program: Path) -> None:
-    """Threads, a descriptor that is lost: nothing is told of what was not paged to its end."""
+    """Threads and a lost descriptor stop the program, and no counts are printed."""
     design = ("--frames", "3", "--policy", "clock", "--")
     paged(*design, program)
     assert "was stopped: the program starts a thread" in fails("page", *design, program, "threads")
@@ -464,7 +464,7 @@ _FILTER = (
 
 
 def _forbid() -> None:
-    """Go on as in a container whose profile has no userfaultfd."""
+    """Forbid userfaultfd, as a container's profile does."""
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *step) for step in _FILTER)
     held = ctypes.create_string_buffer(code, len(code))

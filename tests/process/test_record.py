@@ -49,7 +49,7 @@ class TestKnownByConstruction:
 
     @pytest.mark.parametrize("recorder", TOOLS)
     def test_exact(self, tmp_path: Path, recorder: str) -> None:
-        """Instructions, bytes and runs are exact, whoever records."""
+        """Instructions, bytes and runs are exact with every recorder."""
         need(*TOOLS[recorder])
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
@@ -201,7 +201,7 @@ class TestLibcPrograms:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_functions(self, tmp_path: Path, kind: str) -> None:
-        """Every call is seen, and placed where the linker says."""
+        """Every call is recorded, and placed where the linker put it."""
         need("qemu-x86_64", "nm")
         program = compile_with("gcc", tmp_path, kind, FUNCTIONS, *KINDS[kind], "-Wl,--build-id")
         trace, again = tmp_path / "t.trace", tmp_path / "again.trace"
@@ -488,7 +488,7 @@ int main(int argc, char **argv)
         assert flashpager(*record, cwd=tmp_path).out == "./name\n"
 
     def test_a_relative_output_and_program(self, tmp_path: Path) -> None:
-        """Both are relative to where the user stands."""
+        """The output and the program are relative to the user's working folder."""
         need("qemu-x86_64")
         x86_loop(tmp_path)
         flashpager("record", "-o", "t.trace", "--", "./exit-0", cwd=tmp_path)
@@ -527,7 +527,7 @@ class TestRefused:
     """Programs that cannot be recorded are refused in one line."""
 
     def test_no_program(self, tmp_path: Path) -> None:
-        """Missing, not executable, a folder, a script, no ELF, none given."""
+        """Errors: missing, not executable, a folder, a script, not ELF, none given."""
         trace = tmp_path / "t.trace"
         plain = tmp_path / "plain"
         plain.write_bytes(b"no program")
@@ -554,7 +554,7 @@ class TestRefused:
         fails("record", "-o", trace, "--", words=["PROGRAM"])
 
     def test_damaged_program(self, tmp_path: Path) -> None:
-        """ELF files that are cut off."""
+        """ELF files that are cut off are refused."""
         program, _ = x86_loop(tmp_path)
         whole = program.read_bytes()
         for length in (4, 20, 63, 64, 100, len(whole) // 2, len(whole) - 1):
@@ -578,7 +578,7 @@ class TestRefused:
         fails("record", "-o", trace, "--", stripped, words=[".text"])
 
     def test_output(self, tmp_path: Path) -> None:
-        """Outputs that cannot be written."""
+        """Outputs that cannot be written are reported."""
         program, _ = x86_loop(tmp_path)
         tools = stand_ins(tmp_path, "qemu-x86_64")
         missing = tmp_path / "missing" / "t.trace"
@@ -591,14 +591,14 @@ class TestRefused:
         fails("record", "--", program, words=["-o"])
 
     def test_a_failure_keeps_an_older_trace(self, tmp_path: Path) -> None:
-        """A name is given to whole traces only."""
+        """A name can be given only to whole traces."""
         trace = tmp_path / "t.trace"
         trace.write_bytes(b"older")
         fails("record", "-o", trace, "--", "no-such-program-anywhere")
         assert trace.read_bytes() == b"older"
 
     def test_emulators(self, tmp_path: Path) -> None:
-        """Emulators that are not there, and recorders nobody knows."""
+        """Errors: emulators that are not installed, and unknown recorders."""
         program, _ = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         words = ["no such emulator", "qemu-system-nothing"]
@@ -627,7 +627,7 @@ class TestRefused:
         assert not trace.exists()
 
     def test_nothing_placed_was_executed(self, tmp_path: Path) -> None:
-        """Code that never runs makes no trace."""
+        """A program that executes no placed code gives no trace."""
         need("qemu-x86_64")
         program, _ = x86_loop(tmp_path)
         library = compile_with(

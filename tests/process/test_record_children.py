@@ -1,4 +1,4 @@
-"""Programs that start others: a trace for each process."""
+"""Tests of programs that start others: a trace for each process."""
 
 import os
 import signal
@@ -83,7 +83,7 @@ def starter(folder: Path) -> Path:
 
 
 def beside(trace: Path) -> dict[str, dict[str, Any]]:
-    """Return what the traces of further processes say of themselves, by their names."""
+    """Return the notes in the traces of further processes, by name."""
     infos = (info_of(path) for path in trace.parent.glob(f"{trace.stem}.process-*.trace"))
     return {info["process"]: info for info in infos}
 
@@ -124,7 +124,7 @@ class TestProcesses:
         assert info["arguments"] == ["fork", "none"]
 
     def test_killed(self, tmp_path: Path) -> None:
-        """Children that are killed, as they run or at once, have traces that say so."""
+        """The traces of killed children name the signal, even if they are killed at the start."""
         program, known = x86_loop(tmp_path, "raise SIGKILL", times=5)
         parent, trace = starter(tmp_path), tmp_path / "t.trace"
         many = ["killed", "none"] * 20

@@ -1,4 +1,4 @@
-"""Messages about threads, and about a program that is ended once its part is recorded."""
+"""Tests of messages about threads, and about a program that is ended after its part."""
 
 import os
 from pathlib import Path

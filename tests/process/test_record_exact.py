@@ -147,7 +147,7 @@ _start: mov r4, #{TIMES}
 
     @pytest.mark.parametrize("handled", [False, True])
     def test_thumb_before_a_page_that_is_not_there(self, tmp_path: Path, *, handled: bool) -> None:
-        """The instruction before may be told two bytes too long: the block is in doubt."""
+        """The instruction before may seem two bytes too long: the block is in doubt."""
         need("qemu-arm")
         # sigaction(SIGSEGV) with a handler that exits.
         handle = "movs r0, #11; ldr r1, =action; movs r2, #0; movs r3, #8; movs r7, #174; svc 0"
@@ -183,7 +183,7 @@ action: .word handler, 0, 0, 0, 0
 
     @pytest.mark.parametrize("before", ["nop", "nop.w", "nop; nop.w", "nop.w; nop"])
     def test_firmware(self, tmp_path: Path, before: str) -> None:
-        """Pages of a Cortex-M are of 1 KiB to QEMU."""
+        """QEMU gives a Cortex-M pages of 1 KiB."""
         need("qemu-system-arm")
         length = sum(4 if ".w" in one else 2 for one in before.split("; "))
         source = f"""
@@ -524,7 +524,7 @@ int main(int argc, char **argv)
 
 
 class TestKernelPages:
-    """Code that the kernel puts into every program, which QEMU stands in for."""
+    """Code that the kernel maps into every program, and that QEMU replaces."""
 
     @pytest.mark.parametrize("mode", ["arm", "thumb"])
     def test_arm_helpers(self, tmp_path: Path, mode: str) -> None:

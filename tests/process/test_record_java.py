@@ -82,7 +82,7 @@ class Recorded:
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """All runs of the trace, as offset and length."""
+        """The runs of the trace, as offset and length."""
         return runs_of(self.trace)
 
     def place(self, method: str) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def record(
 
 
 def spelled(descriptor: str) -> str:
-    """Spell the parameters of a descriptor as Java does."""
+    """Return the parameters of a descriptor as Java code writes them."""
     found = []
     for dimensions, name, letter in re.findall(r"(\[*)(?:L(.*?);|([BCDFIJSZ]))", descriptor):
         found.append((name.replace("/", ".") or PRIMITIVE[letter]) + "[]" * len(dimensions))

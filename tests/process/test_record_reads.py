@@ -1,4 +1,4 @@
-"""Data reads of the placed image, beside what is executed."""
+"""Tests of recording data reads of the placed image beside executed code."""
 
 import json
 import os
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 
 
 def rows(trace: Path) -> list[Row]:
-    """All runs of a trace with reads, as it is exported."""
+    """Return all runs of a trace with reads, as exported."""
     header, *lines = flashpager("trace", "export", trace, "-o", "-").out.splitlines()
     assert header == "offset,length,kind"
     fields = (line.split(",") for line in lines)
@@ -139,7 +139,7 @@ def touches(all_rows: list[Row], page_bytes: int) -> Iterator[tuple[int, bool]]:
 
 
 def replayed(all_rows: list[Row], cache_bytes: int, page_bytes: int, ways: int) -> Counter[str]:
-    """Replay with least recently used, as slowly and plainly as it goes."""
+    """Return the counts of a plain replay with least recently used."""
     sets = cache_bytes // (page_bytes * ways)
     held: list[list[int]] = [[] for _ in range(sets)]
     counts: Counter[str] = Counter()
@@ -225,7 +225,7 @@ class TestKnown:
 
 
 def test_firmware(tmp_path: Path) -> None:
-    """A literal pool is read where firmware runs in a whole machine."""
+    """A literal pool is read by firmware that runs in a whole machine."""
     need("qemu-system-arm")
     program, known = firmware_loop(tmp_path)
     trace = tmp_path / "fw.trace"
@@ -264,7 +264,7 @@ class TestProgram:
     def test_what_is_executed_is_what_it_is_without_reads(
         self, tmp_path: Path, program: Path, trace: Path
     ) -> None:
-        """Reads change neither the runs nor what is counted of them."""
+        """Recording reads changes neither the runs of executed code nor their counts."""
         without = recorded(tmp_path, program, *PART)
         assert executed(rows(trace)) == plain(without)
         result, ever = info_of(trace), info_of(without)
@@ -278,7 +278,7 @@ class TestProgram:
     def test_a_second_recorder_says_the_same(
         self, tmp_path: Path, program: Path, trace: Path
     ) -> None:
-        """Valgrind, which has nothing in common with QEMU, reads the same in the same order."""
+        """Valgrind, which shares no code with QEMU, records the same reads in the same order."""
         need("valgrind")
         other = recorded(tmp_path, program, *PART, "--with-reads", "--recorder", "lackey")
         assert rows(other) == rows(trace)
@@ -315,7 +315,7 @@ class TestProgram:
         assert data["bytes_executed"] == 0
 
     def test_several_designs_at_once(self, tmp_path: Path, trace: Path) -> None:
-        """Held in memory, or all sizes in one pass, reads count the same."""
+        """Reads count the same in memory and in one pass over all sizes."""
         table = tmp_path / "t.jsonl"
         design = ("--part", "W25Q128JV", "--policy", "lru", "--cache-page", "16", "--ways", "2")
         flashpager("explore", trace, *design, "--cache", "512,1K,2K", "-o", table)
@@ -326,7 +326,7 @@ class TestProgram:
             assert row["misses"] == expected["misses"]
 
     def test_told_to_a_person(self, trace: Path) -> None:
-        """The share of reads is said, and attribution has columns of its own for them."""
+        """The share of reads is printed, and attribution has columns of its own for them."""
         info = info_of(trace)
         share = 100 * info["read_bytes"] / info["bytes"]
         message = flashpager("trace", "info", trace).out
@@ -337,7 +337,7 @@ class TestProgram:
         assert "read as data" in flashpager("simulate", trace, "--board", "rp2040").out
 
     def test_round_trips(self, tmp_path: Path, trace: Path) -> None:
-        """CSV and a trace written anew keep what each run is."""
+        """CSV and a trace written anew keep the kind of each run."""
         text = flashpager("trace", "export", trace, "-o", "-").raw
         again, anew = tmp_path / "again.trace", tmp_path / "anew.trace"
         flashpager("trace", "import", "-", "-o", again, stdin=text)
@@ -348,7 +348,7 @@ class TestProgram:
         assert set(labels) == {"0", "2"}
 
     def test_refused_where_reads_would_be_taken_for_code(self, tmp_path: Path, trace: Path) -> None:
-        """One line, and what to do."""
+        """The error is one line that names the remedy."""
         remedy = "record"
         board = ("--board", "omap5912-onenand")
         fails("simulate", trace, *board, words=["data reads", "instruction cache"])
@@ -385,7 +385,7 @@ class TestStream:
         return rows(trace)
 
     def test_order(self, tmp_path: Path) -> None:
-        """Blocks are parted where they read; reads of one instruction that adjoin are one."""
+        """Blocks are split where they read; adjacent reads of one instruction are one."""
         found = self.rows(
             tmp_path,
             *(block(0, 16), block(16, 8)),
@@ -424,16 +424,16 @@ class TestStream:
         ],
     )
     def test_bad(self, tmp_path: Path, records: Any, words: list[str]) -> None:  # noqa: ANN401
-        """One line."""
+        """Wrong streams are refused in one line."""
         trace = tmp_path / "t.trace"
         fails("trace", "import", "-", "-o", trace, stdin=stream(*records), words=["byte 8", *words])
 
 
 class TestBadInput:
-    """One clear line and exit code 2."""
+    """Wrong input is refused in one clear line with exit code 2."""
 
     def test_csv(self, tmp_path: Path) -> None:
-        """A kind that is none."""
+        """An unknown kind of run is refused."""
         text = b"offset,length,kind\n0,4,executed\n0,4,written\n"
         words = ["line 3", "0,4,written", "executed, continued, read"]
         fails("trace", "import", "-", "-o", tmp_path / "t", stdin=text, words=words)

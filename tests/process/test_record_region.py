@@ -105,7 +105,7 @@ class TestBounds:
         assert info["region"] == "call 3 of function"
 
     def test_instructions(self, tmp_path: Path, recorder: str) -> None:
-        """Some are left out, and so many recorded."""
+        """A number of instructions is skipped, and another number is recorded."""
         counts = ("--skip-instructions", "4", "--max-instructions", "4")
         info, runs = cut(tmp_path, *counts, recorder=recorder)
         assert (info["instructions"], runs) == (4, [FUNCTION, (BEHIND, 4)])
@@ -130,7 +130,7 @@ class TestBounds:
 
 
 class TestEnd:
-    """A program of which no more is recorded is ended."""
+    """A program is ended once its part is recorded."""
 
     def test_an_endless_program(self, tmp_path: Path) -> None:
         """The limit ends a program that would run for ever."""
@@ -197,7 +197,7 @@ int main(void)
         assert "--skip-instructions 500: no more than" in line
 
     def test_two_of_a_name(self, tmp_path: Path) -> None:
-        """Static functions may share one; an address tells them apart."""
+        """Static functions may have the same name; an address tells them apart."""
         need("qemu-x86_64", "nm")
         source = """
 #define APART __attribute__((noinline, noclone))
@@ -223,7 +223,7 @@ int main(void) { same(); other(); return 0; }
 
 
 class TestCalls:
-    """Calls are counted as ``simulate --calls`` counts them."""
+    """The recorder counts calls as ``simulate --calls`` does."""
 
     SOURCE = """
         .macro function name
@@ -305,7 +305,7 @@ class TestNames:
     """A function is found by whatever name it has."""
 
     def test_of_cpp(self, tmp_path: Path) -> None:
-        """As people write it, with its parameters or without, and as the linker knows it."""
+        """A C++ function may be named with or without parameters, or by its mangled name."""
         need("qemu-x86_64", "g++")
         source = """
 namespace ns {

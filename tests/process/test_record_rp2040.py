@@ -1,4 +1,4 @@
-"""Firmware of an RP2040 in rp2040js, which is no package of Debian's: left out where it is not."""
+"""Tests of recording RP2040 firmware in rp2040js; they are skipped where it is missing."""
 
 import os
 import shutil
@@ -96,7 +96,7 @@ ROM = VECTORS + "\n.thumb_func\nstart: movs r0, #1\n bx r0\n.thumb_func\ntick: b
 
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the tests out where Node.js or the package is not there."""
+    """Skip the tests if Node.js or the package is missing."""
     beside = ROOT / "node_modules"
     if beside.is_dir():
         monkeypatch.setenv("NODE_PATH", str(beside))
@@ -169,7 +169,7 @@ def test_exceptions(tmp_path: Path) -> None:
 
 
 def uf2(binary: bytes) -> bytes:
-    """Pack what is for the flash, and a block that is not."""
+    """Return a UF2 file with blocks for the flash and one for another place."""
     first, second, last = UF2_MAGIC
     parts = [binary[at : at + UF2_BYTES] for at in range(0, len(binary), UF2_BYTES)]
     blocks = [(0, FLASH + UF2_BYTES * number, part) for number, part in enumerate(parts)]
@@ -221,7 +221,7 @@ def test_a_part(tmp_path: Path) -> None:
     [(ASLEEP, "nothing wakes it"), (ROM, "--boot-rom"), (VECTORS, "")],
 )
 def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
-    """The run ends, says why, and keeps what ran."""
+    """The run ends, with the reason, and the trace keeps what ran."""
     if not words:
         source, words = f"{source}\n.thumb_func\nstart: udf #1\n.thumb_func\ntick: nop\n", "undef"
     trace = tmp_path / "t.trace"
@@ -238,7 +238,7 @@ def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
 
 
 def test_boot_rom(tmp_path: Path) -> None:
-    """With the ROM a call into it is executed, outside of what is placed."""
+    """With the boot ROM a call into it is executed, outside of the placed image."""
     rom = tmp_path / "rom.bin"
     # bx lr, of which the first is jumped to; behind it nothing.
     rom.write_bytes(bytes.fromhex("7047") * 8192)

@@ -1,4 +1,4 @@
-"""Recordings that are stopped, or for which the disk is too small."""
+"""Tests of recordings that are stopped, or for which the disk is too small."""
 
 import os
 import resource
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 
 
 class TestInterrupt:
-    """Ctrl-C while recording."""
+    """The program or the recording is interrupted by Ctrl-C."""
 
     def started(self, tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
         """Start to record an endless loop, and wait until it runs."""
@@ -59,7 +59,7 @@ class TestInterrupt:
         return child
 
     def check(self, tmp_path: Path, child: subprocess.Popen[bytes]) -> dict[str, Any]:
-        """Let the recording end, and look at what it left."""
+        """Wait for the recording to end, and check its files."""
         _, err = child.communicate(timeout=60)
         assert child.returncode == 130, err
         assert b"Traceback" not in err
@@ -73,7 +73,7 @@ class TestInterrupt:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_signal_to_us(self, tmp_path: Path, number: signal.Signals) -> None:
-        """The program is stopped, the trace is whole and says so."""
+        """The program is stopped, and the trace is complete with a note about the end."""
         child = self.started(tmp_path)
         child.send_signal(number)
         self.check(tmp_path, child)
@@ -209,7 +209,7 @@ class TestFullDisk:
         assert info_of(saved)["ending"] == "disk-full"
 
     def test_no_space_from_the_start(self, tmp_path: Path) -> None:
-        """Without room for a reserve nothing can be kept, and nothing is left behind."""
+        """Without space for the reserve nothing is recorded, and no file is left."""
         done, saved = self.record(tmp_path, "64k")
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 2, lines

@@ -20,7 +20,7 @@ def test_the_module_runs_too(tmp_path: Path) -> None:
 
 
 def test_import_is_light() -> None:
-    """Polars starts slowly; who only simulates does without it, and all names are known."""
+    """Importing does not load Polars, which starts slowly, yet all names are defined."""
     code = (
         "import sys, flashpager\n"
         "assert 'polars' not in sys.modules\n"

@@ -77,7 +77,7 @@ class TestUnseen:
     """A program runs as it does alone."""
 
     def test_what_it_sees(self, tmp_path: Path) -> None:
-        """Signals, flags, children, threads and code that changes."""
+        """Signals, flags, children, threads and changed code work as without the stepper."""
         program = compile_with("gcc", tmp_path, "curious", CURIOUS, *KINDS["static"], "-pthread")
         alone = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
         assert alone.returncode == 7
@@ -301,7 +301,7 @@ _start: mov $3, %ecx
         assert info["bytes"] == 5 + 3 * (2 + 9 + 2 + 2) + EXIT_BYTES
 
     def test_lengths(self, tmp_path: Path) -> None:
-        """Each instruction of C's library is as long as a disassembler says."""
+        """The length of each instruction of the C library equals that of a disassembler."""
         need("objdump")
         source = ROOT / "recorders" / "step"
         program = compile_with(
@@ -384,7 +384,7 @@ ready:  .byte 0x2e
         assert not trace.exists()
 
     def test_a_program_that_cannot_be_run(self, tmp_path: Path) -> None:
-        """The kernel's reason is told."""
+        """The error names the kernel's reason."""
         program, _ = x86_loop(tmp_path)
         patched = bytearray(program.read_bytes())
         patched[16] = 1  # not executable

@@ -98,7 +98,7 @@ cell:   .quad 0, 0
 
 
 def archive(folder: Path) -> bytes:
-    """Pack files as the kernel unpacks them at its start (the format newc of cpio)."""
+    """Return an archive (cpio, newc) that the kernel unpacks at its start."""
     packed = bytearray()
 
     def add(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> None:

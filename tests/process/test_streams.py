@@ -1,4 +1,4 @@
-"""Files and standard output that are full, or that nobody reads to their end."""
+"""Tests of files and standard output that are full, or whose reader leaves early."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from tests.conftest import COMMAND, import_csv
 
 
 def test_full_standard_output(tmp_path: Path) -> None:
-    """Answers that nobody can take."""
+    """Answers to a full standard output are reported as errors."""
     trace = import_csv(tmp_path, "0,12\n100,40\n")
     for flags in ((), ("--json",)):
         with Path("/dev/full").open("wb") as full:
@@ -31,7 +31,7 @@ def test_full_standard_output(tmp_path: Path) -> None:
     [(">&-", "t.trace", b"standard output is closed"), ("<&-", "-", b"standard input is closed")],
 )
 def test_closed_streams(tmp_path: Path, closed: str, arguments: str, message: bytes) -> None:
-    """One line, and no exit code of an unmet need."""
+    """The error is one line, and its exit code is not that of an unmet need."""
     import_csv(tmp_path, "0,12\n100,40\n", "t.trace")
     command = f'"$1" simulate {arguments} {closed}'
     shell = ["sh", "-c", command, "sh", str(COMMAND)]
@@ -69,7 +69,7 @@ MANY = ("--cache", ",".join(str(64 * n) for n in range(2, 40)), "--cache-page", 
     [("t.parquet", "4K"), ("t.parquet", "64K"), ("t.csv", "64K"), ("t.csv", "96K")],
 )
 def test_a_full_disk(tmp_path: Path, name: str, size: str) -> None:
-    """One line with the file that was asked for, wherever it is that no more goes in."""
+    """The error is one line with the requested file, wherever the space runs out."""
     trace = import_csv(tmp_path, "0,12\n100,40\n" * 50)
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -96,7 +96,7 @@ def test_a_full_disk(tmp_path: Path, name: str, size: str) -> None:
     ids=" ".join,
 )
 def test_a_disk_that_takes_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """The file is named as it was asked for, not as it is called while it is written."""
+    """The error names the requested file, not the temporary one."""
     trace = import_csv(tmp_path, "0,12\n100,40\n")
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -1,4 +1,4 @@
-"""Functions of stripped programs, held against the symbols that were stripped."""
+"""Tests of functions found in stripped programs, compared with their former symbols."""
 
 import subprocess
 from pathlib import Path

@@ -112,7 +112,7 @@ def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
 def test_the_check_of_a_page_in_ram_finds_changes(
     tmp_path: Path, compiler: str, emulator: tuple[str, ...]
 ) -> None:
-    """Single bits, pairs of them, other bytes, words that changed places, another slot's page."""
+    """The check finds changed bits, bytes, swapped words and another slot's page."""
     need(compiler, *emulator)
     program = tmp_path / "ram_hash"
     source = ROOT / "tests/process/ram_hash.c"
@@ -241,7 +241,7 @@ def test_memory_changed_at_random_stays_in_ram(machine: vm.VirtualMachine) -> No
 
 
 def test_a_chip_takes_its_time(machine: vm.VirtualMachine) -> None:
-    """Pages are changed no faster than the chip does what it is asked for that."""
+    """Pages change no faster than the chip can perform the operations for them."""
     churn = kernels.churn(machine, kernels.KernelSetup(churn_pages=512), "log")
     assert churn is not None
     busy_ns = kernels.CHIPS["nandsim"].busy_ns(churn.loads, churn.programs, churn.erasures)
@@ -250,7 +250,7 @@ def test_a_chip_takes_its_time(machine: vm.VirtualMachine) -> None:
 
 
 def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Path) -> None:
-    """Another one with the same chip goes on where the first one ended, and all pages are right."""
+    """A second machine with the same chip continues the first one, and all pages are right."""
     chip = f"memory-backend-file,id=chip,share=on,mem-path={tmp_path / 'chip'},size=64M"
     options = ("-object", chip, "-device", "ivshmem-plain,memdev=chip")
     variables = {"CASE": "hibernate", "SIZE": "64", "WORK": "6"}
@@ -290,7 +290,7 @@ def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Pat
 def test_killed_machines_leave_what_they_flushed(
     machine: vm.VirtualMachine, tmp_path: Path
 ) -> None:
-    """One is killed while it writes; the next finds its pages, swaps and is killed, too."""
+    """A machine is killed while it writes; the next one finds the pages, and is killed, too."""
     first, second = kill_some(machine, tmp_path / "chip.img", 1, seed=1)
     assert first.moment == 0
     assert 0 < first.synced <= second.moment

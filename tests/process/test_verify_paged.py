@@ -1,4 +1,4 @@
-"""Native code paged by faults on an ARM with an MMU that QEMU emulates, against the simulation."""
+"""Tests of native code paged by faults on an emulated ARM with an MMU, against simulate."""
 
 import os
 import random
@@ -103,7 +103,7 @@ _MATRIX = _matrix()
 
 @dataclass
 class Programs:
-    """Programs, built and recorded when they are asked for."""
+    """Programs, built and recorded at their first use."""
 
     folder: Path
     found: dict[tuple[str, str, bool], tuple[Path, Path]]
@@ -154,7 +154,7 @@ def recorded(programs: Programs) -> dict[str, tuple[Path, Path]]:
 
 @pytest.mark.parametrize("case", _MATRIX[:_ROUNDS], ids=str)
 def test_all_counts_are_equal(programs: Programs, case: Case) -> None:
-    """Faults true and false, downgrades, walks, what the chip does; and what the program writes."""
+    """True and false faults, downgrades, walks, chip operations and the output are equal."""
     trace, file = programs.get(case.program, case.state, reads=case.reads)
     done = flashpager("verify", trace, *_BOARD, *case.design, "--program", file, "--json").json
     assert done["equal"]
@@ -209,7 +209,7 @@ def test_the_matrix_is_large() -> None:
 
 
 def test_a_table(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """The board says the machine, and the table says what is equal."""
+    """The board selects the machine, and the table lists the equal counts."""
     trace, file = recorded["firmware"]
     done = flashpager("verify", trace, *_BOARD, "--cache", "11K", "--program", file)
     assert "11 frames of 1K, clock, parallel" in done.out
@@ -219,7 +219,7 @@ def test_a_table(recorded: dict[str, tuple[Path, Path]]) -> None:
 def test_an_error_is_found(
     recorded: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A handler whose hand does not move on: other counts, and exit code 1."""
+    """A handler whose hand stands still has other counts, and the exit code is 1."""
     right = "pager.hand = next_place(search->place);"
     wrong = "pager.hand = search->place;"
     copy = _changed(tmp_path, "core/policy_clock.h", right, wrong)
@@ -418,7 +418,7 @@ def test_interrupts(programs: Programs, tmp_path: Path, monkeypatch: pytest.Monk
 def test_checks_change_no_count(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With all lists looked at before each fault."""
+    """All lists are checked before each fault, which changes no count."""
     wrong = f"#define FP_PAGER_CHECKS 1\n{_BEGIN}"
     copy = _changed(tmp_path, "verify/versatilepb.c", _BEGIN, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
@@ -484,7 +484,7 @@ def test_other_programs(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) 
 
 
 def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """Jobs take what the board's prices say; the search is hidden, and no fault longer."""
+    """The jobs take the board's prices; the search is hidden, and no fault is longer."""
     trace, file = recorded["firmware"]
     flags = (*_BOARD, "--cache", "11K", "--program", file, "--times")
     done = flashpager("verify", trace, *flags, "--json").json
@@ -533,7 +533,7 @@ _REST_MATRIX = (
 def test_a_critical_block_changes_no_count(
     programs: Programs, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A block is mapped alone, the rest comes by DMA: the counts are those of whole pages."""
+    """One block is mapped first, the rest comes by DMA: the counts are those of whole pages."""
     result = _spy(monkeypatch)
     trace, file = programs.get(case.program, case.state, reads=case.reads)
     design = (*_BLOCKS, *case.design)
@@ -577,7 +577,7 @@ def test_a_rest_that_is_not_waited_for(
 def test_a_rest_that_fails(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: str
 ) -> None:
-    """Once and for ever: the page comes again, whole, and the program does not notice."""
+    """If the rest of a page fails, once or always, the whole page is loaded again."""
     right = "    chip.rest.to = NULL;\n#ifdef CHIP_FAILS"
     wrong = (
         "    chip.rest.to = NULL;\n    static unsigned rests;\n"
@@ -628,7 +628,7 @@ def test_times_of_loads_ahead(recorded: dict[str, tuple[Path, Path]], tmp_path: 
 
 
 def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
-    """Prices that are not the machine's are found out."""
+    """Prices that differ from the machine's times are reported."""
     trace, file = recorded["firmware"]
     board = tmp_path / "slow.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
@@ -644,7 +644,7 @@ def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path
 
 
 def test_prices_of_another_policy(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """The shipped board has those of clock: who times fifo-sc is told, and how to get its own."""
+    """The shipped board has times of clock; for fifo-sc a message names how to measure them."""
     trace, file = recorded["firmware"]
     flags = ("--cache", "11K", "--policy", "fifo-sc", "--program", file, "--times")
     done = flashpager("verify", trace, *_BOARD, *flags, code=1)
@@ -717,7 +717,7 @@ def test_what_was_measured_for_the_paper(recorded: dict[str, tuple[Path, Path]])
 
 
 def _changed(folder: Path, name: str, right: str, wrong: str) -> Path:
-    """Copy the pager's sources with a piece of one of them replaced."""
+    """Return a copy of the pager's sources in which one piece is replaced."""
     copy = folder / "pager"
     shutil.copytree(pager_sources(), copy)
     text = (copy / name).read_text(encoding="utf-8")
@@ -800,7 +800,7 @@ _BY_LOAD = 2
 
 
 def _spy(monkeypatch: pytest.MonkeyPatch, trouble: str = "") -> dict[str, int]:
-    """Keep what the machine says beside the counts; let a page of its flash be in trouble."""
+    """Collect the machine's output beside the counts; a page of its flash may fail."""
     result: dict[str, int] = {}
     run = subprocess.run
 
@@ -824,7 +824,7 @@ def _spy(monkeypatch: pytest.MonkeyPatch, trouble: str = "") -> dict[str, int]:
 def test_interrupts_in_the_handler(
     on_n800: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others come while a fault is served, and change no count and no output."""
+    """Further interrupts come during a fault, and change neither counts nor output."""
     result = _spy(monkeypatch)
     monkeypatch.setattr(paged, "_TICK", 1)
     trace, file = on_n800["firmware"]
@@ -906,7 +906,7 @@ def test_a_onenand_that_is_silent(
 def test_nothing_is_unlocked(
     on_n800: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Locked blocks are loaded as they are; what else might be told the chip is found out."""
+    """Locked blocks are loaded as they are; any other command to the chip fails the test."""
     right = "FP_ONENAND_WRITE(FP_ONENAND_COMMAND, FP_ONENAND_RESET);"
     copy = _changed(
         tmp_path, "onenand/onenand.c", right, "FP_ONENAND_WRITE(FP_ONENAND_COMMAND, 0x27);"

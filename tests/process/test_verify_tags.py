@@ -1,4 +1,4 @@
-"""Authenticated flash: tags that deploy writes, and an emulated device that checks them."""
+"""Tests of authenticated flash: tags written by deploy, checked by an emulated device."""
 
 import itertools
 import subprocess
@@ -130,7 +130,7 @@ def test_deploy(card: _Card, tmp_path: Path) -> None:
     ids=["random-column", "codeword", "two-buffers"],
 )
 def test_counts_are_those_of_simulate(card: _Card, design: tuple[str, ...]) -> None:
-    """With the bytes of tags on the bus, and of which a MAC was taken."""
+    """The counts include the bytes of tags on the bus, and the bytes of MACs."""
     need(*_TOOLS)
     result = flashpager("verify", card.trace, *_DESIGN, *design, *card.secret(), "--json").json
     assert result["equal"]
@@ -160,7 +160,7 @@ def test_what_was_deployed_runs(card: _Card) -> None:
 
 @pytest.mark.parametrize("on", [(), _AVR], ids=["cortex-m3", "atmega1284p"])
 def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, ...]) -> None:
-    """Altered, moved, kept from an older version, too old: one line, and exit code 1."""
+    """Altered, moved or old pages are refused in one line with exit code 1."""
     need(*_TOOLS, "avr-gcc")
     right = card.flash.read_bytes()
     whole = _FLASH_PAGE + _SPARE
@@ -220,7 +220,7 @@ def test_another_key_is_refused(card: _Card) -> None:
 
 
 def test_time_of_checks(tmp_path: Path) -> None:
-    """Prices that were fitted tell the rest of the trace, and other pages, to 1 %."""
+    """Fitted prices predict the rest of the trace, and other pages, to 1 %."""
     need("avr-gcc")
     trace, key = _first_runs(tmp_path, 8000), tmp_path / "key.hex"
     key.write_text(_KEY, encoding="ascii")
@@ -248,7 +248,7 @@ def test_time_of_checks(tmp_path: Path) -> None:
 
 
 def test_refusals(card: _Card, tmp_path: Path) -> None:
-    """One line says what is missing, or wrong."""
+    """The error is one line that names what is missing or wrong."""
     short = tmp_path / "short.hex"
     short.write_text("2b7e", encoding="ascii")
     other = tmp_path / "text.hex"

@@ -1,4 +1,4 @@
-"""Time on an emulated device: a NAND chip on the pins of an AVR, and prices fitted to it."""
+"""Tests of times on an emulated AVR with a NAND chip on its pins, and prices fitted to it."""
 
 import itertools
 import re
@@ -157,7 +157,7 @@ def test_what_is_not_compared_is_said(fitted: _Board) -> None:
 
 
 def test_refusals(trace: Path, tmp_path: Path) -> None:
-    """One line says what cannot be fitted, and no file is left."""
+    """The error is one line that names what cannot be fitted, and no file is left."""
     need("avr-gcc", "arm-none-eabi-gcc")
     board = tmp_path / "own.toml"
     for arguments, message in (
