@@ -151,7 +151,7 @@ def _checked(status: int, raw: bytes, message: bytes, code: int | None) -> Finis
 
 def _run() -> int:
     """Call the command and return its exit status."""
-    # Here, so that what looks at the streams when it is imported sees those of the call.
+    # Imported here, so that code that looks at the streams when imported sees those of the call.
     from flashpager.cli import main  # noqa: PLC0415
 
     try:
@@ -245,7 +245,7 @@ def _streams(given: IO[bytes], out: IO[bytes], err: IO[bytes]) -> Iterator[None]
     kept = [os.dup(number) for number in range(3)]
     for number, file in enumerate((given, out, err)):
         os.dup2(file.fileno(), number)
-    # As an interpreter makes them whose output is no terminal.
+    # An interpreter whose output is not a terminal makes its streams in this way.
     sys.stdin = _opened(0, "r")
     sys.stdout = _opened(1, "w")
     sys.stderr = _opened(2, "w", line_buffering=True, errors="backslashreplace")
@@ -263,7 +263,7 @@ def _streams(given: IO[bytes], out: IO[bytes], err: IO[bytes]) -> Iterator[None]
 def _opened(
     number: int, mode: str, *, line_buffering: bool = False, errors: str = "strict"
 ) -> io.TextIOWrapper:
-    # A stream that is closed leaves its descriptor open: that is the next one's.
+    # A closed stream leaves its descriptor open, which the next stream reuses.
     raw = io.FileIO(number, mode, closefd=False)
     buffer = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
     return io.TextIOWrapper(buffer, "utf-8", errors, line_buffering=line_buffering)

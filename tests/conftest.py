@@ -35,7 +35,7 @@ __all__ = [
     "runs_of",
 ]
 
-# A shell lets what it starts in the background ignore Ctrl-C, and so would all that tests start.
+# A shell starts background processes with Ctrl-C ignored, which the tests would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -40,15 +40,15 @@ def stand_ins(folder: Path, *tools: str) -> dict[str, str]:
 class Loop:
     """A loop that calls a function of two instructions; sizes are of instructions in bytes."""
 
-    #: Before the loop.
+    #: Instructions before the loop.
     head: tuple[int, ...]
-    #: From the loop's start, the call included.
+    #: Instructions from the loop's start, the call included.
     body: tuple[int, ...]
-    #: From the call's return, the branch back included.
+    #: Instructions from the call's return, the branch back included.
     back: tuple[int, ...]
-    #: Behind the loop, to the end of the program.
+    #: Instructions behind the loop, to the end of the program.
     tail: tuple[int, ...]
-    #: The called function.
+    #: Instructions of the called function.
     function: tuple[int, ...]
     times: int
 

@@ -93,7 +93,7 @@ class Installation:
             text=True,
             errors="replace",
             check=False,
-            # Nothing of ours but the way to tools: no home, no PYTHONPATH.
+            # The environment has the path to the tools, but no home of ours and no PYTHONPATH.
             env={
                 "PATH": f"{self.environment / 'bin'}:{tools}",
                 "HOME": str(self.home),

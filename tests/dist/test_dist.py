@@ -29,13 +29,13 @@ pytestmark = pytest.mark.skipif(not DIST, reason="nothing is released here: make
 
 CARD = "examples/traces/card-firmware.trace"
 DESIGN = ("--part", "W25N01GV", "--cache", "2K")
-#: The programs in C that a package holds: who loads or starts them.
+#: The C programs in a package, each with the recorder or command that loads or starts it.
 NATIVE: tuple[str, ...] = (
     "_engine.abi3.so",
     "_recorders/flashpager-qemu.so",
     "_recorders/flashpager-step",
 )
-#: What every Linux has that the wheel's tag admits.
+#: Libraries that every Linux has to which the wheel's tag applies.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0"}
 MACHINE = os.uname().machine
 if MACHINE == "x86_64":
@@ -176,7 +176,7 @@ class TestRecording:
         [
             ("qemu", f"qemu-{MACHINE}", ("ls", "/")),
             ("lackey", "valgrind", ("ls", "/")),
-            # It takes its time.
+            # The stepper is slow, so its program is short.
             ("step", "sh", ("true",)),
         ],
     )
@@ -329,7 +329,7 @@ class TestSourceDistribution:
         for name in ("cargo", "rustc", "cc", "gcc", "as", "ld", "ar"):
             found = shutil.which(name)
             if found:
-                # A launcher, since what a toolchain is started as tells it what to be.
+                # These are launchers, as a toolchain acts by the name under which it is started.
                 (tools / name).write_text(f'#!/bin/sh\nexec {found} "$@"\n', encoding="utf-8")
                 (tools / name).chmod(0o755)
         (tools / "sh").symlink_to("/bin/sh")
@@ -338,8 +338,8 @@ class TestSourceDistribution:
         environment |= {
             name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")
         }
-        # All of it is compiled: Cargo would take what an older build left for up to date, by the
-        # dates of files. Not optimised, that takes a third of the time.
+        # Everything is compiled anew, as Cargo would reuse an older build by the dates of its
+        # files. Without optimization that takes a third of the time.
         environment |= {"PATH": str(tools), "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0"}
         source = release(Path(DIST), "*.tar.gz")
         subprocess.run(

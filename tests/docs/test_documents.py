@@ -40,12 +40,12 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _SHOWN = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Those whose outputs are held to what is printed.
+#: Documents whose outputs are compared with the printed ones.
 _FIRST = {"README.md", "start.md", "pager.md", "xip.md"}
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
 _TIMEOUT_SECONDS = 600
-#: Built things and history: the copy uses the command that is installed.
+#: Build products and history, which the copy lacks: it uses the installed command.
 _LEFT_BEHIND = shutil.ignore_patterns(
     *(".git", ".venv", "target", "build", "__pycache__", ".*_cache", "node_modules", "corpus")
 )
@@ -57,7 +57,7 @@ class Block:
 
     line: int
     script: str
-    #: What is shown of its output, if the block behind it is one.
+    #: The shown output, if the block behind this one has it; empty otherwise.
     shown: str = ""
 
 

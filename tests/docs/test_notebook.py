@@ -29,9 +29,9 @@ def test_it_runs(folder: Path) -> None:
             texts[cell.id] = "".join(each.get("text/plain", "") for each in data)
             if cell.id in ("front", "heat"):
                 assert any("vega" in json.dumps(each) for each in data)
-    # Prices times counts are what an exploration gives.
+    # The times are the sums of prices times counts.
     assert float(texts["check"]) < 1e-12
-    # The chip that checks by itself is the faster one, in the last row.
+    # The chip with its own ECC is the faster one, in the last row.
     first, last = [row for row in texts["ecc"].splitlines() if "lru" in row or "clock" in row]
     assert "MT29F2G08AAC" in first
     assert "TC58BVG0S3H" in last

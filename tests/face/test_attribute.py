@@ -25,7 +25,7 @@ SUMMED = (
     *("bytes_fetched", "bytes_skipped"),
 )
 
-#: The programs are plain C and C++: they run on whatever machine tests them.
+#: The programs are plain C and C++, so they run on any machine that tests them.
 QEMU = f"qemu-{os.uname().machine}"
 
 
@@ -348,7 +348,7 @@ class TestLines:
         assert inlined["bytes_executed"] > 0
         main = [owner for (_, name), owner in lines.items() if name == "main"]
         assert 1000 <= sum(owner["misses"] for owner in main) <= 1010
-        # Each of them waits for a page of its own, 4 KiB from the others.
+        # Each of these lines waits for a page of its own, 4 KiB from the others.
         assert all(line["loads"] == line["misses"] for line in pong if line)
         for count in SUMMED:
             total = sum(owner[count] for owner in result["owners"])

@@ -174,7 +174,7 @@ class Reader:
             "Twins": TWINS,
         }.items():
             (folder / f"{name}.java").write_text(text, encoding="ascii")
-        # Java Card's classes are never newer than this.
+        # Class files for Java Card are never newer than version 8.
         subprocess.run(
             ["javac", "--release", "8", "-Xlint:-options", "-d", folder, *folder.glob("*.java")],
             check=True,
@@ -257,7 +257,7 @@ def test_all_borders(reader: Reader, tmp_path: Path, debug: bool) -> None:  # no
     assert table > 1
     assert lines[-1] == ["rest", "0", str(table), "card: exception handlers"]
     assert table + sum(len(m.header + m.converted) for m in code) == int(lines[0][1])
-    # The test is only worth something if the converter did what makes the two differ.
+    # The test is only useful if the converter did what makes the two differ.
     purse = {m.name: m for m in classes[-1].methods}
     assert purse["many"].header[0] == 0x80
     assert any(op in purse["far"].converted for op in range(0x98, 0xA9))

@@ -15,7 +15,7 @@ from tests.conftest import ROOT, fails, flashpager, need
 BOARD = ROOT / "boards" / "sam9263.toml"
 CHIP = ("--part", "MT29F8G08")
 SERIAL = ("--part", "W25N01GV")
-#: A driver that costs nothing, and an array as its datasheet says.
+#: A driver without cost, and an array with the times of its datasheet.
 KNOWN = ("--system", "linux", "--operation-time", "0", "--array-share", "1")
 
 
@@ -141,7 +141,7 @@ class TestRange:
         assert shown[2].startswith("As is likely, ")
         assert any(line.startswith("not known") and line.endswith("narrows") for line in shown)
         assert shown[0].endswith("(MB of 10^6 bytes)")
-        # At its best a chip is faster than its datasheet, whose limit the stages have.
+        # The best case is faster than the datasheet, which the stages use.
         assert span["low_ns"] < found["stages"][0]["ns"]
         assert any(
             line.startswith("the limit is of the datasheet's slowest chip") for line in shown

@@ -361,7 +361,7 @@ class TestNeeds:
 
     def test_which_need_bites(self, trace: Path, tmp_path: Path) -> None:
         """Each need alone costs speed where it is the narrow one, and then it is named."""
-        # Straight code behind a slow handler wants large pages, whose faults are long.
+        # Straight code behind a slow handler is fastest with large pages, whose faults are long.
         straight = "".join(f"{n % 40 * 512},512\n" for n in range(200))
         line = import_csv(tmp_path, straight, "line.trace")
         board = tmp_path / "board.toml"

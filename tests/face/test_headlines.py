@@ -26,7 +26,7 @@ from tests.conftest import flashpager
 #: Designs drawn; more of them with ``FLASHPAGER_TEST_ROUNDS``.
 ROUNDS = int(os.environ.get("FLASHPAGER_TEST_ROUNDS", "8"))
 SEED = int(os.environ.get("FLASHPAGER_TEST_SEED", "17"))
-#: Figures are said with three digits, shares in whole percents.
+#: Relative errors of figures with three digits, and of shares in whole percents.
 ROUNDED = 0.006
 WHOLE = 0.0051
 
@@ -234,7 +234,7 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
         pages.append((best[1], best[3]))
         row = rows[int(best[1].replace(",", ""))]
         assert row["bandwidth_mib_s"] == max(row["bandwidth_mib_s"] for row in rows.values())
-        # A sentence about a design with more RAM says so.
+        # A sentence about a design with more RAM mentions that.
         assert best[2] or row["ram_bytes"] < 1.01 * own["ram_bytes"]
     for page, text in pages:
         value = rows[int(page.replace(",", ""))]["bandwidth_mib_s"]

@@ -24,7 +24,7 @@ from tests.face.test_xip import collapsed, least_recent
 
 FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
 ROUNDS = 8
-#: A sentence has three digits.
+#: The relative error of a sentence, which has three digits.
 ROUNDED = 0.006
 #: The value of each change in a design.
 FIELDS = {
@@ -73,7 +73,7 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
     """Each sentence agrees with a simulation in which only one field is changed."""
     dice = random.Random(seed)  # noqa: S311
     own = design(dice)
-    # Only what was recorded says how many instructions it is.
+    # Only a recorded trace has the number of its instructions.
     trace = Trace.open(FIRMWARE if own.processor else drawn(dice, tmp_path / "drawn"))
     before = simulate(trace, own)
     told = bites([trace], own)

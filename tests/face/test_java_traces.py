@@ -38,7 +38,7 @@ def test_what_a_trace_says() -> None:
     done = flashpager("trace", "info", SENSORS, "--best-page")
     for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "16 found"):
         assert words in done.out
-    # All that the replays' prices follow from is said, and that nobody asked for it.
+    # The output names everything that the prices depend on, and that it was assumed.
     design = page["design"]
     assert f"{design['part']}, {design['bus']}, {design['register']})" in done.out
     assert "assumed: " in done.err

@@ -12,11 +12,11 @@ from flashpager.report.demand_paging import build
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, runs_of
 
 TROFF = ROOT / "examples" / "traces" / "troff.trace"
-#: Its description has no count of blocks.
+#: A trace whose description has no count of blocks.
 PHALANX = TROFF.with_name("phalanx.trace")
-#: Traces of more runs are sampled.
+#: The number of runs above which a trace is sampled.
 MOST = 1 << 27
-#: Some 9 % of troff.
+#: A sample of some 9 % of troff.
 PLAN = SamplePlan(windows=8, window_runs=2048)
 
 

@@ -24,7 +24,7 @@ BOARD = ROOT / "boards" / "omap5912-onenand.toml"
 BZIP2 = ROOT / "examples" / "traces" / "bzip2.trace"
 TROFF = ROOT / "examples" / "traces" / "troff.trace"
 
-#: One job in each digit, so that a sum tells which were taken.
+#: Each job has a digit of its own, so a sum shows which jobs were counted.
 HANDLER = Handler(
     pre_process_ns=1e3,
     get_freeframe_ns=2e3,

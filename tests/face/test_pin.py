@@ -117,7 +117,7 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
         "by itself: pinning {:.2f} times as fast, an order {:.2f} times".format(*alone) in message
     )
     assert f"{len(rest)} units in order: {1 / result['time_ratio']:.2f} times as fast" in message
-    # Ended at once it still writes an order of all that is not pinned.
+    # A search that is ended at the start still writes an order of all units not pinned.
     done = flashpager(*arguments, "--seconds", "0.1")
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
     assert len(set(pinned) | set(rest)) == result["coverage"]["movable"]

@@ -77,7 +77,7 @@ class TestRunTime:
         run = flashpager("simulate", CARD, "--processor", "cortex-m3(2)@100MHz", "--json").json
         assert run["run"]["instruction_ns"] == 20
         assert run["design"]["processor"] == "cortex-m3(2)@100MHz"
-        # They are the program's: the software of a fault stays the core's.
+        # These cycles are the program's; the software of a fault keeps those of the core.
         assert run["prices"]["handler"]["lookup_ns"] == pytest.approx(19 * 1.4 * 10)
 
     def test_bytecodes_are_no_instructions(self) -> None:
@@ -332,7 +332,7 @@ class TestCalls:
             assert 0 < lost["mean_ns"] < spread["mean_ns"]
             assert spread["mean_ns"] <= spread["worst_ns"]
             assert spread["p99_ns"] <= spread["worst_ns"]
-        # All of it happens in main, but for a few instructions before.
+        # The whole program runs in main, but for a few instructions before.
         assert main["calls"] == 1
         assert main["all_ns"] == pytest.approx(result["time"]["time_ns"], rel=1e-3)
         assert main["most_faults"] <= result["counts"]["misses"]

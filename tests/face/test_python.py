@@ -46,7 +46,7 @@ def drawn(dice: random.Random) -> Design:
         "handler": handler,
         "processor": dice.choice([None, "none", "cortex-m3@64MHz", "picorv32(2.5)@1MHz"]),
     }
-    # The rest of it nobody says.
+    # The other fields are left open.
     for name in dice.sample(sorted(message), dice.randrange(len(message))):
         del message[name]
     return Design(

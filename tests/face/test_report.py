@@ -53,7 +53,7 @@ _LOOK = """() => ({
   scripts: document.querySelectorAll("script:not([type='application/json'])").length,
   alerted: window.alerted === true,
 })"""
-#: Words that do not keep to their chart.
+#: Finds words that lie outside of their chart.
 _OUTSIDE = """() => [...document.querySelectorAll("figure svg")].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
   return [...svg.querySelectorAll("text")].filter((text) => {
@@ -234,7 +234,7 @@ def test_front_point_that_is_clicked_shows_everywhere(browser: Browser, made: Pa
         hit.scroll_into_view_if_needed()
         box = hit.bounding_box()
         assert box is not None
-        # Others lie over it: the nearest counts, not the uppermost.
+        # Other marks lie over it: the click selects the nearest one, not the uppermost.
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         page.wait_for_selector("#chosen:not([data-shown='0'])")
         check_chosen(page, "1K", "32", "clock")
@@ -420,7 +420,7 @@ def test_configuration_runs_again(seen: Seen, tmp_path: Path) -> None:
         assert value in page["text"], value
     board = tmp_path / "again.toml"
     board.write_text(page["board"])
-    # Not --json: the numbers as people read them.
+    # The output for people is compared, without --json.
     again = flashpager("simulate", TRACE, "--board", board).out
     before = flashpager("simulate", TRACE, "--board", BOARD).out
     assert again.replace("board again:", "board smartcard:") == before
@@ -636,7 +636,7 @@ def test_pictures_have_subtitles_of_one_line(tmp_path: Path) -> None:
     """Each chart is as its schema wants it, and says no more below its title than fits."""
     design = Design(part="W25N01GV", bus="40MHz-x4", cache_bytes=2048, cache_page_bytes=32)
     for name, chart in build(import_csv(tmp_path, "0,700\n2048,700\n" * 5), design).charts.items():
-        # Validated here; the command leaves that out for its time.
+        # The charts are validated here; the command omits that to save time.
         assert len(chart.to_dict()["title"]["subtitle"]) == 1, name
 
 

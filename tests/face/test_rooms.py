@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import ROOT
 
 PACKAGE = ROOT / "python" / "flashpager"
-#: The rooms from the bottom up. Rooms of one floor do not know one another.
+#: The rooms from the bottom up. Rooms of one floor do not import one another.
 FLOORS = (
     ("base",),
     ("record", "media", "swap"),

@@ -27,7 +27,7 @@ from tests.conftest import REQUIRE_TOOLS, ROOT, fails, flashpager
 from tests.face.test_report import _browser  # noqa: F401  (a fixture)
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-#: A program with pages of its own making, which has started another one like it.
+#: A program with known pages, which has started another program like it.
 HOLDER = """
 import hashlib, mmap, subprocess, sys
 name, *rest = sys.argv[1:]
@@ -135,7 +135,7 @@ class TestInfo:
             data = [page for page in every if page != page[:8] * (PAGE // 8)]
             assert ratio["pages"] == len(every)
             assert ratio["same_pages"] == sum(page == page[:4] * (PAGE // 4) for page in every)
-            # Raw deflate; of what does not shrink, the page itself.
+            # The page is raw deflate, or uncompressed if it does not shrink.
             packed = sum(min(PAGE, _deflated(page)) for page in data)
             assert ratio["compression_ratio"] == pytest.approx(packed / PAGE / len(data), rel=0.02)
             assert ratio["compression_ratio"] < ratio["used_ratio"] < 1.1

@@ -29,7 +29,7 @@ def test_what_filled_the_cache_is_no_fault(trace: Path) -> None:
     assert (cold["counts"]["misses"], cold["counts"]["bytes_read"]) == (5, 160)
     assert "warm_up" not in cold["trace"]
 
-    # The first round, and one run more, as 65 bytes are asked for.
+    # The warm-up is the first round and one run more, as it has at least 65 bytes.
     done = flashpager("simulate", trace, *FLAGS, "--warm-up", "65", "--json")
     assert done.json["trace"]["warm_up"] == {"runs": 5, "bytes": 80}
     counts = done.json["counts"]

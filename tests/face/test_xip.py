@@ -17,7 +17,7 @@ FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
 CLOCK_NS = 1e3 / 104
 MEDIUM = ("--part", "W25Q128JV", "--bus", "104MHz-x4")
 
-#: A set: its pages, and what is told of a page that is used.
+#: A set of a cache, as a function that takes a used page and returns whether it was there.
 Set = Callable[[int], bool]
 
 
@@ -318,7 +318,7 @@ class TestAhead:
             assert sum(words.values()) == row["counts"]["misses"]
             assert row["counts"] == whole["counts"]
             assert row["time"]["time_ns"] < whole["time"]["time_ns"]
-            # The first word is there 24 clocks of its address and 8 of its own after the miss.
+            # The first word arrives 24 clocks of its address and 8 of its own after the miss.
             least = min(row["latency"]["mean_fault_ns"], whole["latency"]["mean_fault_ns"])
             assert least >= (8 + 6 + 6 + 8) * 1e3 / 80
             done = flashpager("simulate", trace, *self.FLAGS, "--line-fetch", fetch).out

@@ -36,7 +36,7 @@ class _Method:
             self.locals[f"v{number}"] = self.draw.choice(list(_TYPES))
         body = [f"{type_} {name} = {_first(type_)};" for name, type_ in list(self.locals.items())]
         value = "" if self.result == "void" else f" {_first(self.result)}"
-        # However often methods call each other, it ends.
+        # The counter ends the program, however often methods call each other.
         body += [f"if (Main.left-- < 0) return{value};", *self.block(0)]
         body += [f"Main.say({name});" for name in self.locals]
         if self.result != "void":
@@ -63,7 +63,7 @@ class _Method:
         return [f"{name} = {text};"]
 
     def condition(self) -> str:
-        # Some are often so, and some seldom.
+        # Some conditions are often true, and some seldom.
         return f"n % {self.draw.choice([2, 3, 7, 40, 1000])} == {self.draw.randint(0, 2)}"
 
     def statement(self, depth: int) -> list[str]:

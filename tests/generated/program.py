@@ -66,7 +66,7 @@ class Machine:
     #: bytes outside the program's text.
     executed: list[int] = field(default_factory=list)
     counters: dict[int, int] = field(default_factory=dict)
-    #: Sites whose jump is overwritten.
+    #: Labels of the sites whose jump is overwritten at this time.
     open_sites: set[str] = field(default_factory=set)
 
     def take(self, numbers: Iterable[int]) -> None:
@@ -74,7 +74,7 @@ class Machine:
         self.executed.extend(numbers)
 
 
-#: How a piece of the program runs.
+#: A function that executes a piece of the program on the machine.
 Run = Callable[[Machine], None]
 
 
@@ -544,7 +544,7 @@ class Generator:
             ]
         )
         before, last = self.fillers(), self.words.filler(self.rng)
-        # Its first bytes may be fetched, but never all of them.
+        # The first bytes of the instruction may be fetched, but never all of them.
         unit = self.words.units[self.words.mode]
         inside = self.rng.randrange(0, last.length, unit) if self.words.ends_halfway else 0
         self.lines.append(f".balign {PAGE_BYTES}, 0")
@@ -806,7 +806,7 @@ def generate(
     for number, length in enumerate(generator.lengths):
         start = addresses[f"s{number}"]
         taken = addresses[f"e{number}"] - start
-        # What the vocabulary says of its instructions holds.
+        # The length of each instruction must be the one that the vocabulary states.
         assert taken == length, f"{generator.texts[number]}: {taken} bytes, not {length}"
         starts.append(start)
     machine = Machine()

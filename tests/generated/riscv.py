@@ -37,7 +37,7 @@ class RiscV(Vocabulary):
     units: ClassVar[Mapping[str, int]] = {"": 2}
     #: Two instructions of the kernel's call sigreturn.
     returns_outside = (4, 4)
-    #: Its branches reach 4 KiB.
+    #: Branches reach 4 KiB.
     hops = True
 
     def __init__(self) -> None:

@@ -76,7 +76,7 @@ class Target:
     name: str
     prefix: str
     emulator: str
-    #: Where its libraries are; empty where they are this machine's.
+    #: The folder of its libraries; empty if they are this machine's.
     libraries: str
 
     @property

@@ -27,7 +27,7 @@ _FILLERS = (
     Op("pxor %xmm2, %xmm2", 4),
     Op("cmovne %ecx, %esi", 3),
     Op("bt $3, %ecx", 4),
-    # As long as an instruction may be: 14 and 15 bytes.
+    # The longest instructions have 14 and 15 bytes.
     Op(".byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", 15),
     Op(".byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0", 14),
     Op("lock addl $1, buffer(%rip)", 8),
@@ -275,7 +275,7 @@ strings: .skip 4096
             )
         )
         if text == "loop .":
-            # Of nothing it would make 2**64 rounds.
+            # A count of 0 would repeat the loop 2**64 times.
             count = rounds = max(count, 1)
         ops = [
             Op("lea strings(%rip), %rdi", 7),

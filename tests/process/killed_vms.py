@@ -22,11 +22,11 @@ from flashpager.swap import vm
 
 CHIP_MIB = 16
 _MEMORY_MIB = 96
-#: MB that a machine works on while it swaps: more than is free.
+#: Megabytes that a machine works on while it swaps, more than its free memory.
 _WORK_MIB = 32
-#: A machine that is not at work in this time has hung.
+#: Seconds after which a machine that is not yet at work is considered to have hung.
 _HUNG_S = 240.0
-#: From then to the kill, at most.
+#: The longest time in seconds from the start of the work to the kill.
 _LATEST_S = 4.0
 
 
@@ -35,7 +35,7 @@ class Cut:
     """The output of a machine from its start to its end."""
 
     said: str
-    #: The last write that is on the chip when it starts, and pages that are not as then.
+    #: Number of the last write on the chip at the start, and pages that differ from it.
     moment: int
     wrong: int
     #: The last write that it flushed.

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
 )
 
-#: In sets of the cache below, code and table are in the same; section behind section they are not.
+#: Code and table are in the same sets of the cache below as linked, in others if packed.
 PROGRAM = """
         .globl _start
         .type _start, @function
@@ -91,12 +91,12 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     narrow = ("--cache-page", "8")
     message = flashpager("simulate", record(program), *CACHE, *narrow).err
     assert ".text and .rodata share other sets in the program" in message
-    # Lines that placing as linked does not keep: nothing is advised that was done.
+    # Placing as linked does not keep such lines, so it is not advised again.
     wide = ("--cache", "32K", "--cache-page", "8K", "--ways", "2", "--policy", "lru")
     message = flashpager("simulate", record(program, "--as-linked"), *CACHE[:4], *wide).err
     assert "--as-linked keeps lines of up to 4096 bytes" in message
     assert "with --as-linked" not in message
-    # What chooses by conflicts in these sets says so, too, and once.
+    # Commands that choose by conflicts in these sets print the warning, too, and once.
     for chosen in (("pin", "--ram", "1K"), ("layout",)):
         command, *flags = chosen
         message = flashpager(

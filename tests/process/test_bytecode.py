@@ -16,7 +16,7 @@ from tests import tools
 from tests.conftest import ROOT, Finished, flashpager, need
 
 _EXAMPLE = ROOT / "examples/bytecode"
-#: Enough for messages of each application, and for the caches to be full.
+#: Enough time for messages of each application, and for the caches to become full.
 _SECONDS = 150
 
 
@@ -93,7 +93,7 @@ def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, 
     assert result["bytes"] == Trace.open(recorded.trace).info.bytes > 100_000
 
 
-#: What fits into the 4 KB of RAM of a MicaZ's chip.
+#: Sizes that fit into the 4 KB of RAM of a MicaZ's chip.
 _MICAZ = ("--chip", "atmega128", "--heap-bytes", "2624", "--stack-slots", "46")
 
 

@@ -12,7 +12,7 @@ from tests.conftest import ROOT, need
 from tests.programs import x86_loop
 
 PACKAGE = ROOT / "python" / "flashpager"
-#: Who records, and the words for what is missing then.
+#: The options of each recorder, and the words of the message if it is missing.
 RECORDERS = {
     "qemu": (("--recorder", "qemu"), "the QEMU plugin is not"),
     "step": (("--recorder", "step"), "the stepper is not"),

@@ -21,7 +21,7 @@ def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return import_csv(tmp_path_factory.mktemp("noise"), noise(4000, 12_000))
 
 
-#: Enough passes over a long trace to be interrupted between them.
+#: A long trace and enough passes over it for an interruption between them.
 LONG = ROOT / "examples" / "traces" / "bzip2.trace"
 LONG_SPACE = {
     "cache_page_bytes": "16,32,64,128",
@@ -105,7 +105,7 @@ class TestInterrupted:
         assert not copied.exists()
         whole = flashpager_api.explore(opened, space)
         assert resumed.equals(whole)
-        # The command goes on, too: a mark in a kept cell comes through.
+        # The command resumes, too: a mark in a kept cell appears in its result.
         marked = pl.read_parquet(wrong).with_columns(walk=pl.lit(4711, pl.UInt64))
         marked.write_parquet(wrong)
         flashpager("explore", LONG, *LONG_LISTS, "-o", table)

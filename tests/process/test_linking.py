@@ -15,7 +15,7 @@ MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 #: Policies and pages under which counts must be equal.
 DESIGNS = (("lru", "64"), ("clock", "16"), ("fifo", "128"))
 
-#: Each has a static of the same name and calls the others, more or less often.
+#: Each file has a static of the same name and calls the others, more or less often.
 PART = """
 #include "parts.h"
 static volatile unsigned seen;
@@ -253,7 +253,7 @@ def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
     ordered = out.read_text(encoding="utf-8").splitlines()
     assert ordered[1 : PARTS + 1] == [f"{name}(.text.mix)" for name in reversed(objects)]
 
-    # Which function is meant is not known in a new program.
+    # In a new program it is unknown which function is meant.
     for with_map in ((), ("--map", map_)):
         checked = flashpager("layout", "check", program, by_symbol, *with_map)
         assert (
@@ -290,7 +290,7 @@ def test_split_functions_linked_anew(tmp_path: Path) -> None:
     new = link(tmp_path, "new", f"-Wl,-T,{script_of(tmp_path).name}")
     check_equal(predicted, record(new), before)
     flashpager("layout", "check", new, order, "--map", tmp_path / "new.map")
-    # By its symbols: part_1.cold is what .text.unlikely.part_1 holds.
+    # The check uses symbols: part_1.cold is in the section .text.unlikely.part_1.
     result = flashpager("layout", "check", new, order)
     assert f"{new} obeys {order}" in result.out
     assert "a line before does" not in result.err
@@ -316,7 +316,7 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     mixed = [name for name in found if "(.text.mix)" in name]
     assert PARTS - 3 <= len(mixed) <= PARTS
     assert len(found) - len(mixed) <= 2
-    # What lld was given says less, which it obeys.
+    # The list for lld has less detail than the order, and lld obeys it.
     result = flashpager("layout", "check", new, symbols)
     assert "1 line stands for several functions each, which lie together in any order" in result.out
 
@@ -386,7 +386,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     words = ["another link", "record what was linked"]
     link(tmp_path, "longer", "-Wl,--section-start=.text=0x9000")
     fails(*export, order, "--map", tmp_path / "longer.map", *to, words=[*words, "0x"])
-    # Of the same length, in the other order.
+    # This map has the same length, with the objects in the other order.
     objects = sorted((path.name for path in tmp_path.glob("*.o")), reverse=True)
     command = ["gcc", "-Wl,-Map=turned.map", "-o", "turned", *objects]
     subprocess.run(command, cwd=tmp_path, check=True)
@@ -397,12 +397,12 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     fails(*export, order, "--map", map_, *to, words=["main.o", "gone", "compile with -c"])
 
 
-#: An RP2040's cache of another size, small enough for the firmware to miss.
+#: The cache of an RP2040 with another size, small enough for the firmware to miss.
 SERIAL_NOR = (
     *("--part", "W25Q128JV", "--bus", "104MHz-x4", "--processor", "cortex-m3@48MHz"),
     *("--cache", "1K", "--cache-page", "16", "--ways", "2", "--policy", "lru"),
 )
-#: Calls from flash to RAM are far: the linker would put veneers between.
+#: Calls from flash to RAM are long calls, as the linker would insert veneers otherwise.
 FAR = ("make", "-s", "-C", str(ROOT / "examples/firmware"), "OPTIMIZE=-Os -mlong-calls")
 
 
@@ -415,12 +415,12 @@ def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]
     shutil.copy(folder / "card-firmware.map", old)
     search = ("pin", before, *SERIAL_NOR, "--map", old, "--json", "--ram")
     # Functions of libraries call one another by short calls.
-    # So much that the start's loop, which moves with what is pinned, lies in two lines.
+    # So much is pinned that the start's loop, which moves, lies in two lines.
     most = "800" if reads else "1000"
     result = flashpager(*search, most).json
     own = [name for name in result["pinned"] if "lib" not in name]
     assert len(own) > 5
-    # What is always pinned comes first, however short the search.
+    # Units that are always pinned come first, however short the search.
     result = flashpager(*search, most, "--always", ",".join(own), "--seconds", "0.1").json
     return before, old, own, str(result["curve"][len(own) - 1]["ram_bytes"])
 
@@ -458,7 +458,7 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
     assert result["pinned"] == own
     check_pinned(result, tmp_path, ram, [f"PINNED={lines}"], *reads)
 
-    # Both fragments in one link: each function is in one of them.
+    # Both fragments are in one link: each function is in one of them.
     order = tmp_path / "order.ld"
     files = ("--format", "gnu-ld", "-o", lines, "--order", order, "--evaluations", "600")
     result = flashpager(*search, *files, "--json").json

@@ -15,7 +15,7 @@ from tests.conftest import ROOT, fails, flashpager, info_of, need
 from tests.generated import java
 
 _ROUNDS = int(os.environ.get("FLASHPAGER_TEST_ROUNDS", "3"))
-#: All classes are verified, those of the class path among them.
+#: All classes are verified, also those of the class path.
 _RUN = ("java", "-Xverify:all", "-cp")
 
 
@@ -90,7 +90,7 @@ def test_parts_are_methods(tmp_path: Path) -> None:
     for trace in traces:
         (image,) = info_of(trace)["images"]
         sizes.append({symbol["name"]: symbol["bytes"] for symbol in image["symbols"]})
-    # What ends the program is executed once, and so is cold beside the loop.
+    # The code that ends the program is executed once, and so is cold beside the loop.
     cold = {"Main.odd(int)", "Main.keep(int)", "Main.main(java.lang.String[])"}
     assert {moved["method"] for moved in result["moved"]} == cold
     for moved in result["moved"]:
@@ -145,7 +145,7 @@ class TestBadInput:
         other = _built(_PARTS.replace("n * 3L", "n * 3L + 1"), tmp_path / "other")
         refused = fails("layout", "outline", trace, other, "-o", out)
         assert "Main.odd(int): has other code than the program that was recorded" in refused
-        # The program as it was outlined is another one, too.
+        # The outlined program is another program than the recorded one, too.
         flashpager("layout", "outline", trace, classes, "-o", tmp_path / "outlined")
         refused = fails("layout", "outline", trace, tmp_path / "outlined", "-o", out)
         assert "has other code than the program that was recorded" in refused

@@ -287,7 +287,7 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
         info = info_of(trace)
         files = info["outside_files"]
         assert files[0]["path"].endswith("libc.so.6")
-        # What lies below the working folder is named by the way from there.
+        # A file below the working folder is named by its relative path.
         assert "print" in [file["path"] for file in files]
         assert sum(file["instructions"] for file in files) <= info["outside_instructions"]
         assert 100 * files[0]["instructions"] > 90 * info["outside_instructions"]
@@ -352,7 +352,7 @@ int main(int argc, char **argv)
         assert info["ending"] == "complete"
         passed = calls(trace, info)
         assert (passed["main"], passed["of_parent"], passed["of_child"]) == (1, 1, 0)
-        # Lackey does not tell.
+        # Lackey does not report it.
         result = recorder != "lackey"
         left_out = "1 process that it started: record each program by itself"
         assert info["left_out"] == [left_out] * result
@@ -377,7 +377,7 @@ int main(int count, char **arguments)
         program = compile_with("gcc", tmp_path, "daemon", source, *KINDS["pie"])
         daemon = tmp_path / "daemon.pid"
         flashpager("record", "-o", tmp_path / "t.trace", "--", program, daemon)
-        # It still runs, so the recording did not wait for it.
+        # The daemon still runs, so the recording did not wait for it.
         os.kill(int(daemon.read_text(encoding="ascii")), signal.SIGKILL)
 
     def test_spawned_programs(self, tmp_path: Path) -> None:

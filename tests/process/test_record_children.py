@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 CHILDREN = ("record", "--children", "-o")
 
-#: Starts each argument, in its own way, and waits for it; gives how they ended.
+#: Starts each argument in its own way, waits for it, and prints its exit status and signal.
 STARTS = r"""
 #define _GNU_SOURCE
 #include <signal.h>
@@ -258,7 +258,7 @@ done:   mov $60, %eax
         (name,) = (name for name in beside(trace) if name.endswith("increment"))
         info = beside(trace)[name]
         assert info["instructions"] == 1 + 3 * 12 + 7 + 3
-        # As alone.
+        # The trace must equal that of a recording of the program alone.
         alone = tmp_path / "alone.trace"
         command = [
             str(COMMAND),

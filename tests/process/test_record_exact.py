@@ -33,7 +33,7 @@ def recorded(folder: Path, program: Path, *options: str, ending: object = "compl
     flashpager("record", *options, "-o", trace, "--", program)
     info, runs = info_of(trace), runs_of(trace)
     assert info["ending"] == ending
-    # Lackey does not tell.
+    # Lackey does not report it.
     assert info["in_doubt"] == (None if info["recorder"] == "lackey" else 0)
     assert info["bytes"] == sum(length for _, length in runs)
     return runs
@@ -228,7 +228,7 @@ def firmware(folder: Path, source: str) -> Path:
     )
 
 
-#: The handler leaves the instruction out that faulted: four bytes.
+#: A handler that skips the instruction that faulted, which has four bytes.
 X86_HANDLER = """
 handler:
         addq $4, 168(%rdx)
@@ -240,7 +240,7 @@ restorer:
 action: .quad handler, 0x04000004, restorer, 0
 """
 X86_HANDLER_BYTES = 8 + 1 + 5 + 2
-#: Let SIGSEGV come to the handler.
+#: Installs the handler for SIGSEGV.
 X86_HANDLE = """
         mov $13, %eax
         mov $11, %edi
@@ -628,7 +628,7 @@ _start: mov ${TIMES}, %ecx
     assert runs == [(0, 12), *[(18, 4), (7, 5)] * (TIMES - 1), (18, 4 + EXIT_BYTES)]
 
 
-#: Of us and of the interpreter in a shell that knows no UTF-8, of a user, and of another one.
+#: Environments: ours, in shells without UTF-8, a user's, and an unusual one.
 SHELLS: list[dict[str, str]] = [
     {},
     {"LC_CTYPE": "C", "_RJEM_MALLOC_CONF": "narenas:3", "PYTHONUNBUFFERED": "1"},
@@ -663,7 +663,7 @@ main()
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
         seen = dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0") if entry)
         if recorder == "lackey":
-            # How Valgrind itself comes into a program.
+            # Valgrind itself enters a program in this way.
             assert "vgpreload" in seen.pop("LD_PRELOAD")
         assert seen == environment
 

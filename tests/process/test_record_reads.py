@@ -65,10 +65,10 @@ function:
         ret
         .size function, . - function
 """
-#: The function, and what it returns to.
+#: The function, and the code that it returns to.
 ENTERED = ("executed", "executed")
 
-#: A program of C whose library, switches and tables read what is placed.
+#: A C program whose library, switches and tables read the placed image.
 C = """
 #include <stdio.h>
 #include <string.h>
@@ -201,7 +201,7 @@ class TestKnown:
         ]
         assert (info["schema_version"], info["reads"], info["read_bytes"]) == (2, 5, 12)
         assert info["continued"] == 5
-        # Without that section nothing is read, and the file is as it ever was.
+        # Without that section nothing is read, and the file has the older version of the format.
         trace = recorded(tmp_path, program, *options[:-2])
         assert info_of(trace)["schema_version"] == 1
         assert "reads" not in info_of(trace)
@@ -397,7 +397,7 @@ class TestStream:
                 0,
             ),
             *(1, 0),
-            # It reads before its first instruction has ended, and behind its end: as if at them.
+            # A read before the first instruction has ended, or behind the end, is moved to it.
             *(streams.read(300, 4, 0), streams.read(304, 4, 99), 0),
         )
         assert found == [

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 TIMES = 40
-#: The loop's function, and what follows behind its call.
+#: The loop's function, and the code behind its call.
 FUNCTION, BEHIND = (25, 2), 12
 
 NESTED = r"""

@@ -21,7 +21,7 @@ UF2_BYTES = 256
 UF2_MAGIC = (0x0A324655, 0x9E5D5157, 0x0AB16F30)
 FLASH = 0x1000_0000
 
-#: Vectors at the flash's beginning: stack, start, 13 others, and what SysTick calls.
+#: Vectors at the flash's beginning: stack, start, 13 others, and the handler of SysTick.
 VECTORS = """
         .syntax unified
         .cpu cortex-m0plus
@@ -86,9 +86,9 @@ tick:   mov r2, pc
         .ltorg
 """
 )
-#: Runs for ever.
+#: A firmware that runs for ever.
 ENDLESS = VECTORS + "\n.thumb_func\nstart: nop\n b start\n.thumb_func\ntick: bx lr\n"
-#: Nothing is to wake it.
+#: A firmware that sleeps, and that nothing wakes.
 ASLEEP = VECTORS + "\n.thumb_func\nstart: wfi\n b start\n.thumb_func\ntick: bx lr\n"
 #: The chip's ROM, which lies at 0.
 ROM = VECTORS + "\n.thumb_func\nstart: movs r0, #1\n bx r0\n.thumb_func\ntick: bx lr\n"
@@ -163,7 +163,7 @@ def test_exceptions(tmp_path: Path) -> None:
     record(trace, elf)
     info = info_of(trace)
     assert info["ending"] == "complete"
-    # Each instruction once, and the handler's seven twice.
+    # Each instruction counts once, and the handler's seven count twice.
     assert info["instructions"] == 24 + 2 * 7 + 3
     assert info["outside_instructions"] == 0
 
@@ -263,7 +263,7 @@ def test_usb(tmp_path: Path) -> None:
         check=True,
     )
     answers = done.stdout.splitlines()
-    # All but the last, which ends the run.
+    # All instructions count but the last, which ends the run.
     assert len(answers) == len(drawn.read_text(encoding="utf-8").splitlines()) - 1
     assert all(answer.endswith("ok") for answer in answers)
     assert info_of(trace)["ending"] == "complete"

@@ -130,7 +130,7 @@ _start: nop
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        # A part of the trace is there as soon as the machine runs.
+        # A part of the trace exists as soon as the machine runs.
         until = time.monotonic() + 600
         while not [*tmp_path.glob("*partial*")]:
             assert child.poll() is None

@@ -23,7 +23,7 @@ STEP = ("record", "--recorder", "step", "-o")
 EXIT = "mov $60, %eax; xor %edi, %edi; syscall"
 EXIT_BYTES = 9
 
-#: Runs a command to which the kernel refuses ptrace, as containers do.
+#: Runs a command for which the kernel refuses ptrace, as in a container.
 WITHOUT_PTRACE = """
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 }
 """
 
-#: Compares the lengths of instructions with those that lines of hexadecimal bytes have.
+#: Compares computed lengths of instructions with those of lines of hexadecimal bytes.
 LENGTHS = r"""
 #include "machine.h"
 #include <stdio.h>
@@ -188,7 +188,7 @@ int main(void)
         ) as child:
             os.close(writer)
             assert child.stdout is not None
-            # Until the program says that it has come so far, somebody reads.
+            # The stream is read until the program reports that it has reached this point.
             os.set_blocking(reader, False)
             while not select.select([child.stdout], [], [], 0.01)[0]:
                 with suppress(BlockingIOError):

@@ -129,7 +129,7 @@ def test_stepping(tmp_path: Path) -> None:
     files.mkdir()
     static = ("-O1", "-static")
     compile_with(compiler, files, "init", INIT, *static)
-    # Exclusive loads and stores wherever memory is shared.
+    # This program has exclusive loads and stores wherever memory is shared.
     compile_with(compiler, files, "curious", CURIOUS, *static, "-mno-outline-atomics", "-pthread")
     compile_with(compiler, files, "loop", LOOP, *STATIC)
     stepper = sorted((ROOT / "recorders" / "step").glob("*.c"))
@@ -161,7 +161,7 @@ def test_stepping(tmp_path: Path) -> None:
         elf = files / name[1:]
         flashpager("trace", "import", "--format", "stream", "--elf", elf, "-o", trace, stream)
         traces.append(trace)
-    # Up to the call; the function; behind the call; and from the loop's start.
+    # The runs: up to the call, the function, behind the call, and from the loop's start.
     turn = [(56, 4), (32, 8), (12, 20)]
     assert runs_of(traces[0]) == [(0, 32), *turn * 49, (56, 4), (32, 24)]
     info = info_of(traces[1])

@@ -21,7 +21,7 @@ VECTORS: list[dict[str, Any]] = json.loads(
     (RECORDERS / "stream/vectors.json").read_text(encoding="utf-8")
 )
 
-#: How the C writer puts a record, by its kind.
+#: Calls of the C writer for each kind of record.
 C_CALLS = {
     "META": "{{ char text[] = {text}, *value = strchr(text, '='); *value++ = 0;"
     " stream_put_meta(&stream, text, value); }}",

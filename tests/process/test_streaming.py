@@ -10,7 +10,7 @@ from flashpager import _engine
 from flashpager._engine import Origin, Placement
 from flashpager.record.streaming import StreamChannel
 
-#: A recorder whose finished stream is larger than a pipe, and that writes it late.
+#: A recorder that writes late, and whose finished stream is larger than a pipe.
 _SLOW_IN_WRITING = """
 import mmap, os, struct, sys, time
 pipe, tail = map(int, sys.argv[1:])

@@ -75,7 +75,7 @@ def test_a_full_disk(tmp_path: Path, name: str, size: str) -> None:
     disk.mkdir()
     code, message, left = on_a_small_disk(disk, size, "explore", trace, *MANY, "-o", disk / name)
     assert code == 2, message
-    # Behind a table of what is left when the disk is full at the last moment.
+    # The line follows a table of files that remain if the disk is full at the last moment.
     line = message.splitlines()[-1]
     assert line.startswith(f"flashpager: {disk / name}: No space left on device"), message
     for internal in ("cells", "hrift", "partial"):

@@ -148,7 +148,7 @@ def _several(message: str) -> None:
         assert line.startswith(first), message
     assert re.search(r"^added 1 format N$", message, re.MULTILINE), message
     assert "removed: fpswap2" not in message, message
-    # What was on the other device is still there, and the MTD is free.
+    # The data on the other device is intact, and the MTD is free.
     sums = re.findall(r"^(\w{32})  -$", message, re.MULTILINE)
     assert len(sums) == 2, message
     assert sums[0] == sums[1], message
@@ -180,11 +180,11 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
     assert stat, message
     assert [int(number) for number in stat.groups()[:3]] == [0, 0, 0], message
     assert int(stat[4]) > 1000, message
-    # What an MTD was asked for is counted, in pages.
+    # The operations of an MTD are counted, in pages.
     moved = re.search(r"^bd_stat +\d+ +(\d+) +(\d+)", message, re.MULTILINE)
     assert moved, message
     assert (min(map(int, moved.groups())) > 1000) == (medium != "ram"), message
-    # The most that was ever used is not less than what is used now.
+    # The peak of the memory in use is not below the present value.
     used = re.search(r"^mm_stat +\d+ +\d+ +(\d+) +(\d+) +(\d+)", message, re.MULTILINE)
     assert used, message
     assert 0 < int(used[1]) < int(used[3]) <= int(used[2]), message
@@ -200,7 +200,7 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
     # While pages go out and come back the module allocates nothing, and others do.
     assert re.search(r"^allocations ours 0$", message, re.MULTILINE), message
     assert re.search(r"^allocations tracing [1-9]", message, re.MULTILINE), message
-    # The kernel said what it was told to swap to, and nothing else; a busy host is not its fault.
+    # The kernel logged only messages about swap; those of a busy host are ignored.
     other = "random: crng init done|clocksource: Long readout|hrtimer: interrupt took"
     kernel = re.findall(rf"^dmesg: (?!{other})(.*)$", message, re.MULTILINE)
     assert [words.split(":")[0].split(" ")[0] for words in kernel] == [
@@ -208,7 +208,7 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
         "Adding",
     ], message
     assert "while in use" not in message, message
-    # What cannot be is refused by a line that says so, and nothing is left of it.
+    # Impossible requests are refused in one line, and leave nothing behind.
     assert not re.search(r"^(taken|left behind)", message, re.MULTILINE), message
     refusals = re.findall(r"^refused: flashpager-swap(?:-mtd)?: (.*)$", message, re.MULTILINE)
     assert len(refusals) == len(refused), message
@@ -225,7 +225,7 @@ def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) ->
     sizes = [point.allocated_bytes for point in run.points]
     assert sizes == [setup.chunk_bytes * (number + 1) for number in range(len(sizes))]
     assert sizes[-1] <= run.end_bytes < sizes[-1] + 2 * setup.chunk_bytes
-    # All is in RAM at first; what waits for pages is slower.
+    # All pages are in RAM at first; work that waits for pages is slower.
     waiting = [point for point in run.points if point.faults > 0]
     assert run.points[0].faults == 0
     assert len(waiting) > 3
@@ -277,7 +277,7 @@ def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Pat
     assert len(swapped) == 2, second
     assert min(map(int, swapped)) > 1000, second
     assert re.search(r"^io_stat +0 +0 +0 ", second, re.MULTILINE), second
-    # Nothing is left of the image: only what mkswap wrote.
+    # The image has been removed: only the header of mkswap remains.
     assert re.search(r"^mm_stat +4096 ", second, re.MULTILINE), second
     assert re.findall(r"^check (.*)$", second, re.MULTILINE) == ["ok", "ok"], second
     assert re.search(r"^removed$", second, re.MULTILINE), second

@@ -19,7 +19,7 @@ from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
 
 _FIRMWARE = ROOT / "examples/traces/card-firmware.trace"
 _SENSORS = ROOT / "examples/traces/java/sensors.trace"
-#: A design whose small cache is soon full.
+#: A design whose small cache soon becomes full.
 _SMALL = ("--part", "W25N01GV", "--policy", "clock", "--cache", "512")
 _DOUBLE = ("--register", "double-buffer")
 _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")

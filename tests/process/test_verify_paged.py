@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
     program: str
     state: str
-    #: Whether what it reads of its code is recorded, and so paged in.
+    #: True if reads of the code are recorded, and so paged in.
     reads: bool
     design: tuple[str, ...]
 
@@ -231,9 +231,9 @@ def test_an_error_is_found(
     assert "differ" in done.out.splitlines()[-1]
 
 
-#: Where the machine's own source begins, for what is defined before it.
+#: The beginning of the machine's source, before which the tests insert definitions.
 _BEGIN = "#define FP_PAGER_STATISTICS 1"
-#: A fault whose page is read at last, and one that is not.
+#: A chip that fails one read, so that the fault succeeds at last; and one that fails for ever.
 _ONCE = "static int reads;\n#define CHIP_FAILS() (++reads == 99)"
 _FOR_EVER = "static int reads;\n#define CHIP_FAILS() (++reads > 99)"
 
@@ -252,7 +252,7 @@ def test_a_load_that_fails_once(
     assert more == {"loads, by the chip": 1, "bytes_fetched, by the chip": 1024}
 
 
-#: What the machine's source says instead, and what is said of it.
+#: Replacements in the machine's source, and the words of the messages about them.
 _BAD_ENDS = {
     "a read of a literal": (
         ("mmu/arm926.c", "int error = read_for(registers, &status);"),
@@ -502,11 +502,11 @@ def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
     saved = before["a true fault"] - after["a true fault"]
     assert saved == pytest.approx(-after["hidden"], rel=0.3)
     assert after["the longest"] < before["the longest"]
-    # A load, a transfer and nothing of a search beside them.
+    # A fault takes a load and a transfer, and no time of a search beside them.
     assert after["the longest"] < 19_338 + 49_152 + 800
 
 
-#: Pages of which a part can be mapped, from a OneNAND whose flash pages hold one or two of them.
+#: Pages mapped in parts, from a OneNAND whose flash pages hold one or two of them.
 _BLOCKS = (*_BOARD, "--cache-page", "4K", "--flash-page", "4K", "--critical-block", "1K")
 _REST_MATRIX = (
     Case("firmware", _ARM, reads=False, design=("--cache", "12K", "--schedule", "parallel-mmu")),
@@ -726,7 +726,7 @@ def _changed(folder: Path, name: str, right: str, wrong: str) -> Path:
     return copy
 
 
-#: The OneNAND of the N800 interrupts, or is asked.
+#: The OneNAND of the N800 interrupts, or is polled.
 _ONENANDS = ("n800", "n800-polled")
 _TWO = 2
 _N800_FRAMES = {"firmware": (13, 11, 8, 3, 2), "newlib": (48, 24, 12, 2)}
@@ -754,7 +754,7 @@ def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-#: As docs/onenand.md says.
+#: The number of designs in docs/onenand.md.
 _N800_DESIGNS = 110
 _N800_MATRIX = _n800_matrix()
 
@@ -845,7 +845,7 @@ def test_a_onenand_that_fails_once(
     done = flashpager("verify", trace, *_N800, "--program", file, "--json", code=1).json
     assert result["retries"] == 1
     differ = {each["count"] for each in done["counts"] if each["simulated"] != each["device"]}
-    # What the chip did beside.
+    # Only the count of additional operations of the chip differs.
     assert differ == {"loads and prefetches, by the chip"}
     assert result["chip_loads"] == result["loads"] + 1
 

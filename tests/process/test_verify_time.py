@@ -118,7 +118,7 @@ def test_other_shapes(fitted: _Board) -> None:
         result = _verify(fitted.trace, "--board", fitted.path, *shape, *_AVR, "--json", code=0).json
         assert result["equal"]
         assert abs(_errors(result["times"])["paging"]) < 0.01, shape
-    # Of other pages the compiler makes other code: that is found, and the counts are equal.
+    # For other pages the compiler makes other code: times differ, and the counts are equal.
     other = (fitted.trace, "--board", fitted.path, "--cache-page", "32", *_AVR, "--json")
     result = _verify(*other, code=1).json
     assert result["equal"]
