@@ -28,7 +28,7 @@ use crate::simulation::CellProgress;
 /// An address to which nothing returns: the end of the address space.
 const NOWHERE: u32 = u32::MAX;
 
-/// Most calls that return together; of more the oldest are counted as not returned.
+/// Maximum number of calls that may return together. Older ones are counted as not returned.
 const MAX_TOGETHER: usize = 1 << 16;
 
 /// Passes over the trace: one to learn where runs begin, and the replay.

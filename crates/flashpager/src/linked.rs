@@ -12,7 +12,7 @@ use flashpager_layout::{Order, Unit, UnitPlacement, Units, place};
 use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Most lines of an order that an error names.
+/// Maximum number of lines of an order that an error names.
 const SHOWN: usize = 3;
 
 /// The format of an order, by its reader.

@@ -56,8 +56,8 @@ const JOINTS_IN_DOUBT: f64 = 1.5;
 /// the time in traces that were replayed both whole and as a sample.
 const LEAST_ERROR_OF_TIME: f64 = 0.005;
 
-/// Most runs of a trace that is replayed whole: a report on a longer one takes more than a minute,
-/// so it is sampled.
+/// Maximum number of runs of a trace that is replayed completely. A report on a longer one would
+/// take more than a minute, so the trace is sampled.
 pub const MAX_EXACT_RUNS: u64 = 1 << 27;
 
 /// Size of a sample.

@@ -12,7 +12,7 @@ pub use crate::result::ResultRow;
 use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_trace::{MemoryTrace, ProgressTrace, Trace, TraceFile, WarmUp};
 
-/// Most runs of a trace that is decoded once and kept in memory, 8 bytes each. Longer traces are
+/// Maximum number of runs of a trace kept decoded in memory, 8 bytes each. Longer traces are
 /// decoded by every pass.
 const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
 

@@ -30,7 +30,7 @@ const STOPPING: Duration = Duration::from_secs(1);
 /// Options of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// Most pages, sampled evenly over all. `None` captures all.
+    /// Maximum number of pages, sampled evenly over all. `None` captures all.
     pub limit: Option<u64>,
     /// Also capture processes that the process started, and their descendants.
     pub children: bool,

@@ -54,7 +54,7 @@ pub struct LiveMeasurement {
     pub counts: LiveCounts,
 }
 
-/// How a live run ended.
+/// The reason why a live run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LiveEnding {
@@ -136,7 +136,7 @@ pub struct LiveReport {
     /// The system. RAM's speed is that of this machine under these reads.
     #[serde(flatten)]
     pub system: SystemReport,
-    /// How the run ended.
+    /// The reason why the run ended.
     pub ending: LiveEnding,
     /// Bytes that the program had filled at the end and could read back.
     pub allocated_bytes: u64,
@@ -144,7 +144,7 @@ pub struct LiveReport {
     pub points: Vec<LivePoint>,
     /// Counts of the pager over the whole run.
     pub counts: LiveCounts,
-    /// Most pages that were in RAM at the same time.
+    /// Largest number of pages that were in RAM at the same time.
     pub most_resident_pages: u32,
     /// Minor faults of the program's thread, as getrusage(2) counts them.
     pub minor_faults: u64,

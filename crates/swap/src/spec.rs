@@ -27,7 +27,7 @@ pub struct SwapSpec {
     pub page_bytes: u32,
     /// The medium, as `pcm:16M` ([`SwapMedium`] lists the forms).
     pub medium: String,
-    /// How pages lie on the medium ([`StoreLayout`]). `None` takes the usual layout for the medium.
+    /// Layout of pages on the medium ([`StoreLayout`]). `None` means the usual one for the medium.
     pub layout: Option<String>,
     /// Name of the compressor ([`Compressor`]).
     pub compressor: String,
@@ -35,7 +35,7 @@ pub struct SwapSpec {
     pub verify: bool,
     /// Name of the replacement policy, which chooses the page that leaves RAM.
     pub policy: String,
-    /// How full the medium may be, in percent, while a page that came back keeps its copy there.
+    /// Percentage of the medium in use up to which a page that came back keeps its copy there.
     /// Above it the slot is freed and the page is dirty. Linux has 50.
     pub keep_copies_percent: u32,
     /// Contents of pages: `synthetic(25%)`, or the path of a file of captured pages.
@@ -54,11 +54,11 @@ pub struct SwapSpec {
     pub reading: String,
     /// Bytes that the program allocates at a time.
     pub chunk_bytes: u64,
-    /// How often `fixed` and `last` read their chunk.
+    /// Number of times that `fixed` and `last` read their chunk.
     pub reads: u32,
     /// Pages that `random` reads after each chunk.
     pub random_pages: u32,
-    /// Most bytes that the program allocates. `None` takes RAM plus five times the medium.
+    /// Maximum number of bytes that the program allocates. `None`: RAM plus five times the medium.
     pub most_bytes: Option<u64>,
 
     /// Churn: percent of the store's space that is filled first.
@@ -66,7 +66,7 @@ pub struct SwapSpec {
     /// Churn: how often the store's space is then overwritten.
     pub turnovers: f64,
 
-    /// The medium's bus, as `33MHz-x8`. `None` takes the fastest and widest that the part allows.
+    /// The medium's bus, as `33MHz-x8`. `None` means the fastest and widest of the part.
     pub bus: Option<String>,
     /// Nanoseconds per byte of RAM that the program reads or writes. Also the price of RAM as a
     /// medium.

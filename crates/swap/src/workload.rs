@@ -35,7 +35,7 @@ pub struct Workload {
     pub page_bytes: u32,
     /// Bytes of a chunk, a multiple of the page.
     pub chunk_bytes: u64,
-    /// How often `fixed` and `last` read their chunk.
+    /// Number of times that `fixed` and `last` read their chunk.
     pub reads: u32,
     /// Pages that `random` reads after each chunk.
     pub random_pages: u32,

@@ -53,7 +53,7 @@ pub struct Live<'a> {
     pub workload: &'a Workload,
     /// Contents that the program fills its pages with.
     pub contents: &'a dyn Contents,
-    /// Most pages of the program that are in RAM.
+    /// Maximum number of the program's pages in RAM.
     pub ram_pages: u32,
     /// The policy that chooses the page to evict.
     pub policy: &'a PolicySpec,
@@ -65,7 +65,7 @@ pub struct Live<'a> {
 /// The result of a live run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveOutcome {
-    /// How the run ended.
+    /// The reason why the run ended.
     pub ending: LiveEnding,
     /// Bytes that the program had filled at the end and could read back.
     pub allocated_bytes: u64,
@@ -73,7 +73,7 @@ pub struct LiveOutcome {
     pub points: Vec<LiveMeasurement>,
     /// Counts of the pager over the whole run.
     pub counts: LiveCounts,
-    /// Most pages that were in RAM at the same time.
+    /// Largest number of pages that were in RAM at the same time.
     pub most_resident_pages: u32,
     /// Minor faults of the program's thread, as getrusage(2) counts them. They include faults on
     /// its other memory.

@@ -86,7 +86,7 @@ pub(super) struct Server<'a> {
     shared: &'a PagerLink,
     delay: Option<&'a (dyn Fn(StoreCounters) -> f64 + Sync)>,
     page: Vec<u8>,
-    /// Where the search for a copy to free begins.
+    /// The page at which the search for a copy to free begins.
     next_copy: u32,
     resident: u32,
     most_resident: u32,

@@ -55,7 +55,7 @@ struct Machine<'a> {
     buffer: Vec<u8>,
     expected: Vec<u8>,
     keep_copies_percent: u64,
-    /// Where the search for a copy to free begins.
+    /// The page at which the search for a copy to free begins.
     next_copy: Page,
     counts: MachineCounts,
 }

@@ -25,13 +25,13 @@ pub const CHECKSUM_KEY: &str = "flashpager.crc32";
 /// Bytes of pages in a row group, which bounds the memory of writer and reader.
 const GROUP_BYTES: usize = 4 << 20;
 
-/// Most bytes of pages that are read from a file.
+/// The maximum size of the pages read from a file, in bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// Page sizes that a file may have: from those of MMUs of small chips to the largest of kernels.
 const PAGE_BYTES: std::ops::RangeInclusive<u32> = 64..=1 << 16;
 
-/// Most bytes of a mapping's name, those of the longest path. A longer name is cut off.
+/// The maximum length of a mapping's name in bytes: the longest path. A longer name is cut off.
 const MAX_NAME_BYTES: usize = 4096;
 
 const PAGES_FILE: ParquetKind = ParquetKind {
@@ -55,7 +55,7 @@ pub struct PagesInfo {
     pub page_bytes: u32,
     /// Pages in the file.
     pub pages: u64,
-    /// Most pages that were asked for; null for all.
+    /// Requested maximum number of pages; null for all.
     pub limit: Option<u64>,
     /// Whether pages full of zeros are in the file.
     pub with_zero_pages: bool,
@@ -80,7 +80,7 @@ pub struct CapturedProcess {
     pub pages: u64,
 }
 
-/// Where a page was in memory.
+/// The place of a page in its process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageOrigin<'a> {
     /// Index of its process in [`PagesInfo::processes`].

@@ -16,7 +16,8 @@ struct CountingTap {
 }
 
 /// # Safety
-/// As for `compress` of `struct fp_compressor`; `context` is a [`CountingTap`].
+/// The caller keeps the rules for `compress` of `struct fp_compressor`; `context` is a
+/// [`CountingTap`].
 unsafe extern "C" fn counted_compress(
     context: *mut c_void,
     page: *const u8,
@@ -36,7 +37,8 @@ unsafe extern "C" fn counted_compress(
 }
 
 /// # Safety
-/// As for `decompress` of `struct fp_compressor`; `context` is a [`CountingTap`].
+/// The caller keeps the rules for `decompress` of `struct fp_compressor`; `context` is a
+/// [`CountingTap`].
 unsafe extern "C" fn counted_decompress(
     context: *mut c_void,
     data: *const u8,

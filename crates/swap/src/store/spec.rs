@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ffi;
 
-/// How pages lie on the medium.
+/// The layout of pages on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoreLayout {
@@ -117,7 +117,7 @@ pub struct MediumFaults {
 /// The specification of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSpec {
-    /// How pages lie.
+    /// The layout of pages.
     pub layout: StoreLayout,
     /// The compressor.
     pub compressor: Compressor,
@@ -140,7 +140,7 @@ pub struct StoreSpec {
 }
 
 impl StoreSpec {
-    /// Most pieces into which fragments may cut the medium.
+    /// The maximum number of pieces into which fragments may cut the medium.
     pub(super) fn chunk_count(&self) -> u32 {
         (u64::from(self.slot_count) * 3 / 2 + 1).min(u32::MAX.into()) as u32
     }

@@ -2,7 +2,7 @@
 //!
 //! Every operation asks an [`Oracle`] for its outcome. The explorer tries every answer.
 
-/// Most pairs of a meta block.
+/// The maximum number of pairs of a meta block.
 pub const PAIRS: usize = 3;
 /// Successors that a meta block names.
 pub const SUCCESSORS: usize = 3;
@@ -136,7 +136,7 @@ enum OperationFate {
     Failed,
 }
 
-/// What the adversary may do.
+/// The actions that the adversary may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Powers {
     pub cut: bool,

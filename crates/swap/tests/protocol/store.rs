@@ -10,13 +10,13 @@ use crate::medium::{
 pub enum Rules {
     /// The first version: go on in a kept successor. Kept ones are counted from the block itself.
     Written,
-    /// As `Written`, but a block stays kept only as long as it was in the successors of every block
+    /// Like `Written`, but a block stays kept only while it is in the successors of every block
     /// since the one known to be complete.
     Nested,
     /// A valid copy B means that copy A, and so the block, is complete. Otherwise go on in a kept
     /// successor, whose place among the kept ones the block itself takes.
     Witness,
-    /// As `Witness`, but a kept block that reads invalid is taken first, else the youngest. The
+    /// Like `Witness`, but a kept block that reads invalid is taken first, else the youngest. The
     /// other valid ones stay, no new ones come in, and the base is not free.
     Steady,
     /// A second pair confirms the first (`confirm`).

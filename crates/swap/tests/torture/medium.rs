@@ -32,11 +32,11 @@ pub struct FaultRates {
     pub corrected: u32,
     pub transient: u32,
     pub unstable: u32,
-    /// Most blocks that go bad.
+    /// The maximum number of blocks that go bad.
     pub failures: u32,
 }
 
-/// What a page reads as, after a cut or a failure during its programming or erasure.
+/// The data that reads of a page return after a cut or failure during its programming or erasure.
 #[derive(Clone)]
 enum FlakyReading {
     /// Its data with these bits flipped.
@@ -52,7 +52,7 @@ enum FlakyReading {
 #[derive(Clone)]
 struct FlakyPage {
     flaw: FlakyReading,
-    /// How often the flaw shows, in a million reads.
+    /// Number of reads that show the flaw, per million.
     shows: u32,
     /// Whether it shows in all reads of a power cycle or in none.
     holds: bool,

@@ -12,7 +12,7 @@ use super::store::StoreShape;
 /// Blocks of the smallest medium, without those that may fail or are bad.
 pub const FEWEST_BLOCKS: u32 = 20;
 
-/// How the slots of calls are chosen.
+/// The choice of the slots of calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SlotChoice {
     Uniform,
@@ -30,7 +30,7 @@ pub struct TorturePlan {
     pub factory_bad: Vec<u32>,
     /// Power cuts until the next store, or mounts if there are no cuts.
     pub rounds: u32,
-    /// Most changes of the medium before a cut.
+    /// The maximum number of changes of the medium before a cut.
     pub pace: u32,
     /// Percentage of mounts that are cut; `chain_pace` is the most changes before that.
     pub chain: u32,

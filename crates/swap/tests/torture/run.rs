@@ -12,13 +12,13 @@ use super::plan::{SlotChoice, TorturePlan};
 use super::random::Random;
 use super::store::{CallResult, TorturedStore};
 
-/// Most mounts in a row that may fail because a page that was hit cannot be read.
+/// The maximum number of consecutive mounts that may fail because a damaged page is unreadable.
 const MOUNTS: u32 = 20;
 
 /// Kinds with which a write has nothing to retry and no block to move.
 const NOTHING_FAILS: u32 = CUT.0 | TORN.0 | ERASE.0 | UNSTABLE.0 | BAD_BLOCKS.0;
 
-/// Most calls before a cut, if none of them changes the medium.
+/// The maximum number of calls before a cut, if none of them changes the medium.
 const CALLS: u32 = 400;
 
 /// Something that the store must not do.
@@ -133,7 +133,7 @@ struct StoreRun {
     /// The store is as full as planned.
     filled: bool,
     dark_calls: u32,
-    /// Most operations of the medium that a write may take.
+    /// The maximum number of operations of the medium for one write.
     bound: u64,
 }
 

@@ -104,7 +104,7 @@ unsafe fn medium<'a>(context: *mut c_void) -> &'a mut FaultyNand {
 }
 
 /// # Safety
-/// As [`medium`], and `data` has `size` bytes.
+/// `context` is as for [`medium`], and `data` has `size` bytes.
 unsafe extern "C" fn read(
     context: *mut c_void,
     block: u32,
@@ -121,7 +121,7 @@ unsafe extern "C" fn read(
 }
 
 /// # Safety
-/// As [`medium`], and `data` has `size` bytes.
+/// `context` is as for [`medium`], and `data` has `size` bytes.
 unsafe extern "C" fn program(
     context: *mut c_void,
     block: u32,
@@ -136,21 +136,21 @@ unsafe extern "C" fn program(
 }
 
 /// # Safety
-/// As [`medium`].
+/// `context` is as for [`medium`].
 unsafe extern "C" fn erase(context: *mut c_void, block: u32) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { medium(context) }.erase(block)
 }
 
 /// # Safety
-/// As [`medium`].
+/// `context` is as for [`medium`].
 unsafe extern "C" fn is_bad(context: *mut c_void, block: u32) -> bool {
     // SAFETY: the caller's promise.
     unsafe { medium(context) }.is_bad(block)
 }
 
 /// # Safety
-/// As [`medium`].
+/// `context` is as for [`medium`].
 unsafe extern "C" fn mark_bad(context: *mut c_void, block: u32) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { medium(context) }.mark_bad(block)

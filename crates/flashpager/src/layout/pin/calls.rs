@@ -9,7 +9,7 @@ use super::finder::{CallFinder, RecordedCall};
 use super::functions::{FunctionStarts, LimitedFunction};
 use super::handlers::InterruptHandlers;
 
-/// Most different executions of a function whose calls are limited.
+/// Maximum number of different executions of a function with limited calls.
 const MAX_BODIES: usize = 4096;
 
 /// The recorded calls of a limited function.

@@ -14,7 +14,8 @@ use super::calls::LimitedCalls;
 use super::order::in_flash;
 use crate::design::Design;
 
-/// Most pieces of all traces together that a choice is replayed on; longer traces are sampled.
+/// Maximum number of pieces, over all traces, for the replays of a choice. Longer traces are
+/// sampled.
 const SAMPLED_PIECES: usize = 4_000_000;
 /// Stretches of consecutive pieces that a sample of a trace consists of.
 const STRETCHES: usize = 64;

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What the agent is told: {@code pipe=7;tail=8;include=com.acme.*,org.x.Y;one-stream;
+ * The options of the agent: {@code pipe=7;tail=8;include=com.acme.*,org.x.Y;one-stream;
  * cap=a.cap:b.cap}.
  *
  * @param pipe file descriptor of the pipe to which the stream goes

@@ -13,13 +13,13 @@ import java.util.List;
  * object. If the program's own class loader is recorded, its blocks then come after this block.
  */
 public final class Recorder {
-    /** Most blocks that the reader takes. */
+    /** Maximum number of blocks that the reader accepts. */
     private static final int MAX_BLOCKS = 1 << 24;
 
-    /** Most threads that the reader tells apart. */
+    /** Maximum number of threads that the reader distinguishes. */
     private static final int MAX_THREADS = 1024;
 
-    /** Most threads that are named as not recorded. */
+    /** Maximum number of unrecorded threads that the trace names. */
     private static final int MAX_LEFT_OUT = 64;
 
     /**

@@ -109,7 +109,7 @@ final class Transformer implements ClassFileTransformer {
                 Recorder.resume();
             }
         } catch (StackOverflowError | OutOfMemoryError e) {
-            // Nothing is called here, as there may be no stack for a call.
+            // This block calls no method, as there may be no stack for a call.
             synchronized (missed) {
                 if (missedCount < missed.length) {
                     Missed now = missed[missedCount];

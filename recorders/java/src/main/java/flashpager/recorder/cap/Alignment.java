@@ -3,7 +3,7 @@ package flashpager.recorder.cap;
 import java.util.Arrays;
 
 /**
- * What offset in a CAP file's code belongs to one in the class file's code of the same method.
+ * Maps offsets in the class file's code of a method to offsets in its code in the CAP file.
  *
  * <p>Java Card bytecode differs from class-file bytecode, so only borders of blocks have a
  * counterpart: the start, what follows a mark ({@link Flow}), returns, targets of branches and
