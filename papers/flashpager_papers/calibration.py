@@ -107,7 +107,7 @@ class LeftOutPrediction:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the measurement lies in the range."""
+        """True if the measurement lies in the range."""
         return self.low_us <= self.observation.measured_us <= self.high_us
 
     @property
@@ -381,7 +381,7 @@ def _adafruit(
 
 
 def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]:
-    """Return what the engine holds of each host: µs of an operation, or clocks of a byte."""
+    """Return each host's prices as observed: µs per operation, or clocks per byte."""
     found: dict[str, list[float]] = {}
     in_place: dict[str, list[tuple[int, float]]] = {}
     for one in observations() if seen is None else seen:
@@ -413,7 +413,7 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
             value = one.measured_us - composed.range.likely_ns / 1e3
         found.setdefault(one.name, []).append(value)
     for name, ((less, short), (more, long)) in in_place.items():
-        # Nothing is left for the operation: each byte takes longer than the bus does.
+        # Each byte takes longer than the bus does; no time is left for the operation itself.
         found[name] = [short - (long - short) / (more - less) * less]
     return found
 

@@ -79,7 +79,7 @@ _ORDERS: dict[Direction, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """Which figures a claim admits."""
+    """The rule that decides which figures a claim admits."""
 
     direction: Direction
     #: Thresholds as printed, one a value; none for orders and words.
@@ -88,7 +88,7 @@ class Rule:
     at: str = ""
 
     def admits(self, values: Sequence[float]) -> bool:
-        """Return whether values are what the claim says; of an order, one after another.
+        """Return True if the claim admits the values; an order compares neighbouring values.
 
         >>> Rule(Direction.ABOUT, ("10",)).admits([14.7]), rising().admits([1, 2, 2])
         (True, False)
@@ -295,7 +295,7 @@ def one(*values: float, of: str = "ours") -> tuple[Figure, ...]:
 
 
 def rounds_to(printed: str, value: float) -> bool:
-    """Whether a value, rounded as far as a paper printed it, is what the paper printed.
+    """Return True if a value, rounded to the digits that a paper printed, equals the printed one.
 
     >>> rounds_to("27.08", 27.0832), rounds_to("6.5", 6.593), rounds_to("27,083,173", 27083173.04)
     (True, False, True)
@@ -320,7 +320,7 @@ def about_range(printed: str) -> tuple[Decimal, Decimal]:
 
 
 def _is_round(printed: str) -> bool:
-    """Return whether more values round to a figure than its digits show."""
+    """Return True for an integer that ends in 0, which may have been rounded further."""
     return "." not in printed and printed.endswith("0")
 
 

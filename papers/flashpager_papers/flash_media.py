@@ -201,7 +201,7 @@ class _Article:
         ]
 
     def _main_factors(self, at: str, doing: str, found: Estimate, main: Sequence[str]) -> Claim:
-        """Whether the steps that are called the main ones are the longest."""
+        """Check that the steps called the main factors are the longest."""
         steps = _steps(found)
         others = {name: ns for name, ns in steps.items() if name not in main}
         least, most = min(steps[name] for name in main), max(others.values())
@@ -217,7 +217,7 @@ class _Article:
         )
 
     def _status(self, at: str, steps: Mapping[str, float]) -> Claim:
-        """Whether the times of READ STATUS are all that it takes."""
+        """Check that READ STATUS takes just the sum of the times listed for it."""
         t = {name: self.time(f"t_{name}_ns") for name in ("cs", "clh", "clr", "whr", "rp", "rea")}
         turn, valid = max(t["clh"] + t["clr"], t["whr"]), max(t["rp"], t["rea"])
         whole = t["cs"] + turn + valid + self.time("t_rhz_ns")
@@ -517,7 +517,7 @@ class _Article:
         ]
 
     def _card_rate(self, part: str, bus: str) -> float:
-        """Return what the lines carry, in MB/s."""
+        """Return the rate of the bus lines, in MB/s."""
         byte = self.ask(part, Host(bus=bus), operation="read", size=_BLOCK).byte
         return 1e3 / byte.bus_ns
 
@@ -609,7 +609,7 @@ class _Article:
         nand = {"reading": READ_KB_S, "writing": WRITE_KB_S}
 
         def overhead_us(raw: int, through: int) -> float:
-            """Return what is added to each 512 bytes."""
+            """Return the time added to each 512 bytes, in µs."""
             return _BLOCK * 1e3 / through - _BLOCK * 1e3 / raw
 
         found = {
@@ -645,7 +645,10 @@ class _Article:
         judged: Mapping[str, tuple[int, int]],
         note: str,
     ) -> Claim:
-        """Return what the file system leaves of each card; the rule is asked of some of them."""
+        """Return the share of each card's raw rate left by the file system, as a claim.
+
+        The rule applies to the cards in ``judged``.
+        """
         shares = {name: 100 * through / raw for name, (raw, through) in rates.items()}
         mean = sum(shares.values()) / len(shares)
         each = "; ".join(f"{name}: {share:.1f} %" for name, share in shares.items())

@@ -20,7 +20,7 @@ def markdown(table: Table) -> str:
 
 
 def counts(claims: Iterable[Claim]) -> str:
-    """Return how many claims of each kind have which verdict, as a table of Markdown."""
+    """Return the number of claims by kind and verdict, as a Markdown table."""
     found = Counter((claim.kind, claim.verdict) for claim in claims)
     verdicts = [verdict for verdict in Verdict if any((kind, verdict) in found for kind in Kind)]
     lines = [["kind", *verdicts], ["---", *["--:"] * len(verdicts)]]

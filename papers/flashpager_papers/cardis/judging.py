@@ -24,7 +24,7 @@ Values = Callable[[CardProgram], tuple[float, ...] | None]
 
 
 def figures(programs: Sequence[CardProgram], values: Values) -> tuple[Figure, ...]:
-    """Return what is found of programs that tell it."""
+    """Return a figure for each program for which ``values`` finds values."""
     found = ((program.name, values(program)) for program in programs)
     return tuple(Figure(name, each) for name, each in found if each is not None)
 

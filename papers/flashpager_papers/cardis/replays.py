@@ -93,7 +93,7 @@ def caches(page: int) -> list[int]:
 
 
 def cells() -> list[CardDesign]:
-    """Return what all figures and claims ask for."""
+    """Return the designs that the figures and claims need."""
     found: list[CardDesign] = []
     for policy in POLICIES:
         for part, pages in PAGES_OF.items():
@@ -292,7 +292,7 @@ class CardProgram:
     ordered: OrderedProgram | None
 
     def at(self, page: int, **key: Any) -> Row:  # noqa: ANN401  (fields of Cell)
-        """Return what a cell came to."""
+        """Return the replay result of a cell."""
         return self.rows[CardDesign(page, **key)]
 
     def bandwidth(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
@@ -304,7 +304,7 @@ class CardProgram:
         return self.nor(page, **key).nor_ratio
 
     def nor(self, page: int, **key: Any) -> NorComparison:  # noqa: ANN401  (fields of Cell)
-        """Return how a cell stands beside NOR."""
+        """Return the comparison of a cell with NOR."""
         nor = self.at(page, **key).nor
         if nor is None:
             message = f"{self.name}: replayed without a NOR part to compare with"
@@ -312,7 +312,7 @@ class CardProgram:
         return nor
 
     def time_ns(self, step: str, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Return what a step took, as ``load``."""
+        """Return the time of a step, such as ``load``, in ns."""
         return float(getattr(self.at(page, **key).time, f"{step}_ns"))
 
     def best_page(self, part: str = SMALL, smallest: int = PAGES[0], **key: Any) -> int:  # noqa: ANN401
@@ -335,7 +335,7 @@ class CardProgram:
         return self.at(page, **key).counts.next_block_share
 
     def distances(self, page: int, **key: Any) -> dict[int, int]:  # noqa: ANN401  (fields of Cell)
-        """Return how many requests in the register's page were how many blocks away."""
+        """Return the number of requests in the register's page by distance in blocks."""
         return dict(self.at(page, **key).counts.distance_histogram)
 
     def with_lookups(self, lookup_ns: float, page: int, **key: Any) -> float:  # noqa: ANN401
@@ -346,7 +346,7 @@ class CardProgram:
         return float(row.time.bandwidth_mib_s * before / after)
 
     def description(self) -> dict[str, Any]:
-        """Return what is known of it."""
+        """Return the description of the trace, by field name."""
         return {
             "trace": self.name,
             "java": self.is_java,
@@ -429,7 +429,7 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
         progress: called with the programs that are finished, and all.
 
     Raises:
-        FlashpagerError: for a folder without traces, and traces that cannot be read.
+        FlashpagerError: if the folder holds no traces, or a trace cannot be read.
 
     """
     files = [
@@ -462,5 +462,5 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
 
 
 def _is_java(architecture: str, folder: Path) -> bool:
-    """Return whether a trace is of Java: by its recorder, or for imported traces by its folder."""
+    """Return True for a trace of Java, by its recorder or, if imported, by its folder."""
     return architecture == JVM if architecture else folder.name == JAVA

@@ -80,7 +80,7 @@ POLICIES = ("lru", "cflru(25%)")
 
 
 def systems(divisor: int) -> dict[tuple[str, str], SwapSpec]:
-    """Return what is run on the paper's systems, by system and reading.
+    """Return the runs on the paper's systems, by system and reading.
 
     With a divisor all memory is smaller.
     """
@@ -92,7 +92,7 @@ def systems(divisor: int) -> dict[tuple[str, str], SwapSpec]:
 
 
 def others(divisor: int) -> dict[str, SwapSpec]:
-    """Return what is run beside: pages that do not compress as well, and the policies."""
+    """Return the additional runs: less compressible pages, and other policies."""
     half = _on(_PCM, divisor).replace(pages="synthetic(50%)", reading="last", reads=1)
     quarter = BOARD.replace(
         ram_bytes=BOARD.ram_bytes // 4, reserved_bytes=BOARD.reserved_bytes // 4, reads=1

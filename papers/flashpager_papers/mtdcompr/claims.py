@@ -85,7 +85,7 @@ def reproduce(
     With a divisor all memory is smaller: speeds are much the same, and megabytes are not.
 
     Raises:
-        FlashpagerError: for a folder without captured pages, or files that are none.
+        FlashpagerError: if the folder holds no captured pages, or a file is no capture.
 
     """
     programs = describe(pages)
@@ -406,7 +406,7 @@ class MtdcomprClaims:
         ]
 
     def _quickly(self) -> Claim:
-        """Return how much memory is allocated when random reads fall below the paper's levels."""
+        """Judge the memory allocated when random reads fall below the paper's levels."""
         levels = {
             name: [
                 drops_after(self.systems[name]["random"], RANDOM[level]) / MIB
@@ -491,7 +491,7 @@ def _after(sizes: Sequence[float]) -> str:
 
 
 def _unchecked(runs: BoardRuns) -> list[Claim]:
-    """Return what no figure of ours can decide."""
+    """Return the claims that no figure of ours can decide."""
     fewer = 1 - runs.cflru.total.counts.pages_out / runs.lru.total.counts.pages_out
     said = (
         (

@@ -104,7 +104,7 @@ class SwappedReads:
 
 
 def page_ns_of(curve: SpeedCurve) -> float:
-    """Return what a page takes that is in RAM."""
+    """Return the time to read a page that is in RAM, in ns."""
     return kernel.PAGE / MIB / curve.ram_mib_s() * 1e9
 
 
@@ -189,7 +189,7 @@ class SimVsKernel:
         )
 
     def at_the_end(self, name: str) -> tuple[SwappedReads, SwappedReads]:
-        """Return what random reads wait for in the end, on the board and in a kernel."""
+        """Return the waiting of random reads at the end of a run, on the board and in a kernel."""
         board, curve = self.runs[name]["random"], self.found.curves[SYSTEMS[name]]["random"]
         return (
             SwappedReads.on_board(board, end_of(board)),

@@ -75,7 +75,7 @@ class ChartReads:
         return mean(self.shares(repeats))
 
     def repeats_for(self, share: float) -> float | None:
-        """Return how often a chunk is read where the mean share is this; None if never."""
+        """Return the reads per chunk that give this mean share; None if no number does."""
         least, most = 1.0, 1e6
         if not self.mean_share(least) <= share <= self.mean_share(most):
             return None
@@ -132,7 +132,7 @@ def without_swap(run: SwapBench) -> float:
 
 
 def used_ratio(run: SwapBench) -> float:
-    """Return what compressor and store leave of a page's size."""
+    """Return the bytes stored for each byte of a page, after compressor and store."""
     return run.store.statistics.used_ratio or 0.0
 
 

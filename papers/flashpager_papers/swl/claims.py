@@ -80,7 +80,7 @@ def reproduce(traces: Path, progress: Callable[[int, int], None]) -> SwlResults:
     """Check every claim; `progress(finished, all)` counts programs.
 
     Raises:
-        FlashpagerError: for a folder that lacks a program, and traces that cannot be read.
+        FlashpagerError: if the folder lacks a program, or a trace cannot be read.
 
     """
     board = Design.from_board(BOARD)
@@ -140,7 +140,7 @@ class HandlerTimes:
         return float(getattr(self.fault(walk, downgrades).jobs, f"{job}_ns")) / 1e3
 
     def gain(self, walk: int, downgrades: int = 0) -> float:
-        """Return what the parallel handler saves of the sequential one's time, in percent."""
+        """Return the time that the parallel handler saves over the sequential one, in percent."""
         before = self.us("sequential", walk, downgrades)
         return 100 * (1 - self.us("parallel", walk, downgrades) / before)
 

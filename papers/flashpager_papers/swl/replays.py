@@ -68,7 +68,7 @@ class ReplayedProgram:
     rows: Mapping[Key, Row]
 
     def at(self, policy: str, size: int, variant: str = "") -> Row:
-        """Return what a design came to."""
+        """Return the replay result of a design."""
         return self.rows[policy, size, variant]
 
     def mean_ns(self, policy: str, size: int, variant: str = "") -> float:
@@ -91,7 +91,7 @@ class ReplayedProgram:
         return [self.gain(size, valid, variant) for size in SIZES]
 
     def fetch(self, policy: str, size: int, variant: str = "") -> Fetch:
-        """Return what a fetch takes where there is an instruction cache."""
+        """Return the times of a fetch; the design must have an instruction cache."""
         fetch = self.at(policy, size, variant).fetch
         if fetch is None:
             message = f"{self.name}: replayed without an instruction cache"
@@ -99,7 +99,7 @@ class ReplayedProgram:
         return fetch
 
     def fewer_false_faults(self, size: int) -> float:
-        """Return how many false faults PA-FIFO-SC does without, in percent."""
+        """Return the share of false faults that PA-FIFO-SC avoids, in percent."""
         before, after = (
             self.at(policy, size).counts.false_faults for policy in (fifo_sc(), pa_fifo_sc())
         )
@@ -125,7 +125,7 @@ class ReplayedProgram:
         return float(self.fetch(CLOCK, SIZES[0]).icache_hit_ratio)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return what table 4 and figures 10 to 12 show, one row a policy and size."""
+        """Return the rows of table 4 and figures 10 to 12, one for each policy and size."""
         return [
             {
                 "trace": self.name,
@@ -171,7 +171,7 @@ def replay(
     """Replay each program once, through all designs that the claims ask for.
 
     Raises:
-        FlashpagerError: for a folder that lacks a program, and traces that cannot be read.
+        FlashpagerError: if the folder lacks a program, or a trace cannot be read.
 
     """
     files = {name: traces / f"{name}.trace" for name in STANDS_FOR}
@@ -227,7 +227,7 @@ def _designs(board: Design) -> dict[Key, Design]:
 
 
 def beyond(programs: Sequence[ReplayedProgram]) -> list[UnpublishedCase]:
-    """Return what the paper leaves out: its policies side by side, and other ways to page."""
+    """Return the cases that the paper leaves out: other policies, schedules and ways to page."""
     middle = SIZE_KB << 10
     designs: list[tuple[str, str, Key]] = [
         ("policy", policy, (policy, middle, ""))

@@ -140,7 +140,7 @@ def refuse_unknown(given: Iterable[str], known: Sequence[str], place: str) -> No
     """Refuse unknown names.
 
     Raises:
-        FlashpagerError: for the first of them.
+        FlashpagerError: if a name is unknown; the message quotes the first one.
 
     """
     unknown = sorted(set(given) - set(known))

@@ -15,7 +15,7 @@ _CHECKOUT = _ROOT / "crates" / "flashpager-python"
 
 
 def recorder(file: str) -> Path:
-    """Return where a recorder's file is, if it is there."""
+    """Return the path of a recorder's file, which need not exist."""
     return PACKAGE / "_recorders" / file
 
 

@@ -1,4 +1,4 @@
-"""Which limit of a cache in hardware bites.
+"""Search for the limits of a hardware cache that cost most.
 
 Nothing is reckoned by a rule: each thing that could be changed is replayed and priced as a design
 of its own.
@@ -88,7 +88,7 @@ def _possible(designs: Sequence[Design]) -> Iterator[Design]:
 
 
 def changes(design: Design) -> list[tuple[str, str, Design]]:
-    """Return what could be changed of a design by one step: what, in words, and the design.
+    """Return the single-step changes of a design: parameter, change in words, changed design.
 
     A step doubles: the clock or the nearest that the board can, the lines, the cache, the ways. A
     line is also halved, and each way to read is tried.
@@ -172,7 +172,7 @@ def _cost(rows: Sequence[Mapping[str, Any]], weights: Mapping[str, float] | None
 
 
 def _time_ns(row: Mapping[str, Any]) -> float:
-    """Return what the program takes, or without a processor what it loses."""
+    """Return the time of the program in ns or, without a processor, the time that it loses."""
     run_ms: float | None = row["run_ms"]
     return float(row["time_ns"]) if run_ms is None else 1e6 * run_ms
 
@@ -230,7 +230,7 @@ def pinning(
     The search takes at most :data:`flashpager.choose.pin.SECONDS`.
 
     Raises:
-        FlashpagerError: as :func:`flashpager.pin` does.
+        FlashpagerError: if :func:`flashpager.pin` raises it.
 
     """
     of_traces = [(weights or {}).get(trace.name, 1.0) for trace in traces]

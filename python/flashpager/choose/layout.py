@@ -59,9 +59,9 @@ def layout(
         go_on: called as often; when it returns False, the search ends with the best so far.
 
     Raises:
-        FlashpagerError: for traces of several programs or without functions, and designs whose time
-            is no sum.
-        TypeError: for anything else than traces and designs.
+        FlashpagerError: if the traces are of several programs or name no functions, or a design's
+            time is no sum.
+        TypeError: if an argument is not a trace or a design.
 
     """
     several = check_traces(traces, "layout")
@@ -125,10 +125,11 @@ def _check_named_once(traces: Sequence[Trace]) -> None:
 
 
 def check_search(seconds: float, evaluations: int | None) -> None:
-    """Check what is to end a search of orders.
+    """Check the limits that end a search of orders.
 
     Raises:
-        FlashpagerError: for no time or an endless one, and for no orders or more than 64 bits hold.
+        FlashpagerError: if the time is not positive and finite, or the number of orders is 0 or
+            does not fit into 64 bits.
 
     """
     if not 0 < seconds < math.inf:

@@ -13,7 +13,7 @@ from flashpager.space.space import cache_pages_to_try
 #: A share of the bandwidth worth a word.
 _NOTABLE_LOSS = 5e-4
 
-#: Page sizes for which the share of used code is told.
+#: Page sizes for which the share of used code is reported.
 _PAGES_TOLD = (32, 64, 128, 512, 2048)
 
 
@@ -138,7 +138,7 @@ def choose_page(
         progress: callback: (replays done, replays in all).
 
     Raises:
-        FlashpagerError: for a design that cannot be.
+        FlashpagerError: if the design is impossible.
 
     """
     if not blocks.used_blocks:

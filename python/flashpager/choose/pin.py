@@ -56,8 +56,8 @@ def pin(
         go_on: called as often; when it returns False, the search ends with the best so far.
 
     Raises:
-        FlashpagerError: for traces of several programs or without functions, designs whose time is
-            no sum, and limits that cannot be kept.
+        FlashpagerError: if the traces are of several programs or name no functions, the design's
+            time is no sum, or a limit cannot be kept.
 
     """
     several = check_traces(traces, "pin")

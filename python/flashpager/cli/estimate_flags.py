@@ -153,7 +153,7 @@ class EstimateFlags:
             The host, and the name of the part.
 
         Raises:
-            FlashpagerError: for options that exclude one another, and without a part.
+            FlashpagerError: if options exclude one another, or no part is named.
 
         """
         if self.dma and self.no_dma:
@@ -186,7 +186,7 @@ class EstimateFlags:
         return host, name
 
     def queries(self, part: str) -> list[EstimateQuery]:
-        """Return what to estimate of a part, an operation each."""
+        """Return the estimates to make of a part, one for each operation."""
         known = _engine.find_part(part).operations() if not self.operation else []
         operations = known[:1] if self.operation is None else split_list(self.operation)
         if not operations:

@@ -26,7 +26,7 @@ def examples(
         raise FlashpagerError(message)
     whole = folder.absolute()
     try:
-        # It appears whole, or not at all.
+        # The folder appears whole, or not at all.
         with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
             files = [
                 _copy(source, Path(place, "whole", source.relative_to(top.parent)))

@@ -92,12 +92,12 @@ class ExploreQuery:
 
     @property
     def has_needs(self) -> bool:
-        """Whether the best designs are asked for, and not all."""
+        """True if the user wants the best designs only."""
         return self.needs != Needs()
 
     @property
     def is_of_several(self) -> bool:
-        """Whether rows are of several traces together."""
+        """True if each row combines several traces."""
         return len(self.traces) > 1
 
     @property
@@ -130,7 +130,7 @@ def read_query(
     """Lay options over the space file and its board, and find the designs that can be.
 
     Raises:
-        FlashpagerError: for options or files that make no sense.
+        FlashpagerError: if an option or a file is invalid.
         NotMetError: if no design fits into the RAM.
 
     """

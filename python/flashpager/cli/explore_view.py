@@ -218,7 +218,7 @@ def _alike(parts: Sequence[str]) -> str:
 
 
 def _has_commands(design: Design) -> bool:
-    """Return whether a load's commands are in its time: counted, or measured with it."""
+    """Return True if the time of a load includes its commands, counted or measured."""
     return design.count_commands or design.handler.load_stopover_ns is not None
 
 
@@ -267,7 +267,7 @@ def _varying(frame: pl.DataFrame) -> list[str]:
 
 
 def _are_in_hardware(frame: pl.DataFrame) -> bool:
-    """Return whether all designs of a table have a cache in hardware."""
+    """Return True if all designs of a table have a cache in hardware."""
     caches = frame.select("part", "ways").unique().iter_rows()
     return len(frame) > 0 and all(has_hardware_cache(part, ways) for part, ways in caches)
 
@@ -335,7 +335,7 @@ def _axis(axis: str, value: object) -> str:
 
 
 def _lost_ms(row: dict[str, Any]) -> float:
-    """Return what the program loses on one trace: all but its own time."""
+    """Return the time that the program loses on one trace, in ms: all but reading."""
     return float(row["time_ns"] - row["read_ns"]) / 1e6 if "read_ns" in row else math.nan
 
 

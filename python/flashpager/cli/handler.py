@@ -233,7 +233,7 @@ def _search(times: Handler, fault: FaultTimes) -> str:
 
 
 def _first_bytes(design: Design) -> int:
-    """Return what of a page is transferred before the program goes on."""
+    """Return the bytes of a page that are transferred before the program goes on."""
     first: int = design.critical_block_bytes or design.cache_page_bytes
     return first
 
@@ -290,7 +290,7 @@ def _show_walks(design: Design, found: list[FaultTimes], names: list[str]) -> No
 
 
 def _notes(design: Design, found: list[FaultTimes], flags: options.DesignFlags) -> list[str]:
-    """Return what a reader would else take for granted."""
+    """Return notes on the assumptions that a reader could overlook."""
     of_board = not {"part", "cache_page_bytes"} & set(flags.axes)
     times, longest = design.handler, found[-1].walk
     notes = []

@@ -97,7 +97,8 @@ def linked_for(
     """Return the input sections of a program that is searched, if a map is named.
 
     Raises:
-        FlashpagerError: for a format that asks for a map or a file, and what a map is refused for.
+        FlashpagerError: if the format is unknown, needs a map or file that is missing, or the map
+            is refused.
 
     """
     if format_ not in _engine.order_formats():

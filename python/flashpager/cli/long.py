@@ -38,7 +38,7 @@ def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
 
 
 def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None:
-    """Return what of a trace is replayed many times, and say so where it is not the whole."""
+    """Return the sample of a long trace to replay, and note it; None to replay the whole."""
     plan = None if exact else SamplePlan.for_runs(info.runs)
     if plan is not None:
         note(

@@ -37,10 +37,10 @@ _SHOWN = 3
 
 
 def arrangement(order: Path | None, keep: str) -> Arrangement:
-    """Return what flags say.
+    """Return the arrangement of methods that the flags describe.
 
     Raises:
-        FlashpagerError: if the file cannot be read, or ``keep`` is no word for what to keep.
+        FlashpagerError: if the file cannot be read, or ``keep`` is an unknown word.
 
     """
     return Arrangement(keep=keep, order=_read(order) if order else [])

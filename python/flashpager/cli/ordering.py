@@ -441,7 +441,7 @@ class _ReplayedCase:
 def _cases(
     traces: Sequence[Path], held_out: Sequence[Path], designs: Sequence[Design], *, has_split: bool
 ) -> list[_ReplayedCase]:
-    """Return what the rows of an outcome stand for: first the rows, then what was held out."""
+    """Return the cases behind the rows of an outcome: the searched ones, then those held out."""
     searched = [(trace, "beginning" if has_split else "all") for trace in traces]
     split = [(trace, "end") for trace in traces] if has_split else []
     kept = [*split, *((trace, "all") for trace in held_out)]

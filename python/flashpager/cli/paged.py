@@ -32,7 +32,7 @@ def verify_paged(
     """Run the program of a trace behind the handler, and print what was counted, and timed.
 
     Raises:
-        FlashpagerError: for what cannot be run there.
+        FlashpagerError: if the machine cannot run the design or the program.
 
     """
     if (times or fit) and paged.MACHINES[machine].has_flash:
@@ -124,7 +124,7 @@ def _times(bench: MachineBench, design: Design) -> list[ComparedTimes]:
     """Time a design by each schedule.
 
     Raises:
-        FlashpagerError: for a board without prices, and where timing changes a count.
+        FlashpagerError: if the board has no prices, or timing changes a count.
 
     """
     if not design.handler.fixed_fault_ns:

@@ -227,7 +227,7 @@ class _ComparedField:
 
 
 def _fields(part: Part) -> dict[str, _ComparedField]:
-    """Return what two parts can differ in, by path: also what is no number."""
+    """Return the fields in which two parts can differ, by path, including text fields."""
     plain = [("maker", part.maker), ("kind", part.kind), *part.abilities]
     numbers = {f.field: _ComparedField(f.value, f.source, f.unverified) for f in part.facts}
     return {field: _ComparedField(value) for field, value in plain} | numbers

@@ -128,10 +128,10 @@ class RecordFlags:
     ] = None
 
     def request(self, command: list[str]) -> RecordRequest:
-        """Return what is to be recorded.
+        """Return the request for a recording.
 
         Raises:
-            FlashpagerError: for options that exclude one another, or do not suit the program.
+            FlashpagerError: if options exclude one another, or do not suit the program.
 
         """
         if self.recorder is not None and self.recorder not in RECORDERS:
@@ -166,7 +166,7 @@ class RecordFlags:
 
     @property
     def is_file(self) -> bool:
-        """Whether the trace goes into a file, and not to standard output."""
+        """True if the trace goes into a file, and not to standard output."""
         return str(self.output) != "-"
 
     def _region(self) -> Region:

@@ -35,7 +35,7 @@ def numbers(option: str, text: str | None) -> list[float]:
 
 
 def seconds_to_search(seconds: float | None, evaluations: int | None, default: float) -> float:
-    """Return how long to search; nothing else may be said to end it."""
+    """Return the seconds to search; ``evaluations`` must not be given, too."""
     if seconds is not None and evaluations is not None:
         message = "--seconds and --evaluations exclude each other: one of them ends the search"
         raise FlashpagerError(message)
@@ -71,7 +71,7 @@ class StopRequest:
         self.pressed = False
 
     def __call__(self) -> bool:
-        """Return whether to go on."""
+        """Return True to go on."""
         return not self.pressed
 
 

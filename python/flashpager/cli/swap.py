@@ -203,7 +203,7 @@ class BenchFlags:
         """Return the machine, the store and the program.
 
         Raises:
-            FlashpagerError: for options that do not go together.
+            FlashpagerError: if options do not go together.
 
         """
         if self.live:

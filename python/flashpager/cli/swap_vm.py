@@ -104,7 +104,7 @@ class VmFlags:
         """Return the machine and its program.
 
         Raises:
-            FlashpagerError: for values that make no sense.
+            FlashpagerError: if a value is invalid.
 
         """
         known = tuple(_ELSE.readings)

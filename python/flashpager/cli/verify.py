@@ -377,7 +377,7 @@ def _print_setup(setup: _Setup, design_flags: options.DesignFlags) -> None:
 
 
 def _authenticated(secret: Authentication | None, oldest: int | None) -> AuthenticatedFlash | None:
-    """Return what the device wants of its flash, where it authenticates that."""
+    """Return the authentication of the device's flash; None for a design without tags."""
     if oldest is not None:
         check_version("--oldest", oldest)
         if secret is None:

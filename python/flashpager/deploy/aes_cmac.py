@@ -19,7 +19,7 @@ class AesCmac:
             key: the key, of 16 bytes.
 
         Raises:
-            ValueError: for a key of another length.
+            ValueError: if the key has another length.
 
         """
         # Only designs with tags need the library.

@@ -33,10 +33,11 @@ class Authentication:
 def authentication(
     tag_bytes: int | None, mac: str | None, key: Path | None, image_version: int | None
 ) -> Authentication | None:
-    """Read what a design with tags wants; return nothing for one without.
+    """Return the authentication of a design with tags; None for a design without tags.
 
     Raises:
-        FlashpagerError: for something that is missing, is no key, or is given for nothing.
+        FlashpagerError: if an option is missing, the key is invalid, or the design needs none of
+            the options given.
 
     """
     given = {"--mac": mac, "--key": key, "--image-version": image_version}
@@ -61,10 +62,10 @@ def authentication(
 
 
 def check_version(flag: str, version: int) -> None:
-    """Refuse what is no version of an image.
+    """Refuse a number that is not a version of an image.
 
     Raises:
-        FlashpagerError: for a number that has no 32 bits.
+        FlashpagerError: if the number does not fit into 32 bits.
 
     """
     if not 0 <= version < _VERSIONS:
@@ -76,7 +77,7 @@ def read_key(path: Path) -> bytes:
     """Read a key, as hexadecimal digits. Errors never quote its content.
 
     Raises:
-        FlashpagerError: for a file that cannot be read, or holds no key of 16 bytes.
+        FlashpagerError: if the file cannot be read, or does not hold a key of 16 bytes.
 
     """
     try:

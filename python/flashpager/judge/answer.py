@@ -11,7 +11,7 @@ from flashpager.base.quantities import counted, duration, format_size, percent, 
 from flashpager.replay.table import DESIGN_COLUMNS, design_of
 from flashpager.space.needs import Needs, UnmetNeed
 
-#: Below this gain a constraint is not said to bite.
+#: Smallest gain for which a constraint is reported as limiting.
 _NOTABLE = 1.005
 
 #: Columns that do not depend on the trace: they appear once in a design's combined row.
@@ -139,8 +139,8 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
         weights: of traces by name; 1 where not given.
 
     Raises:
-        FlashpagerError: for another table, and weights of traces that are not in it or not above
-            0.
+        FlashpagerError: if the table is not an exploration, or a weight is not above 0 or of a
+            trace that is not in the table.
 
     """
     _check_table(frame)
@@ -217,7 +217,7 @@ def answer(
     weights: Mapping[str, float] | None = None,
     block_bytes: float | None = None,
 ) -> Answer:
-    """Find the best designs of a table, and say which constraint bites.
+    """Find the best designs of a table, and the constraint that limits them most.
 
     >>> answer(table, Needs(ram_bytes="4K"), weights={"boot": 1, "loop": 9}).best
 
@@ -229,7 +229,7 @@ def answer(
             ``trace.blocks.mean_executed_block_bytes``.
 
     Raises:
-        FlashpagerError: as :func:`combine` does.
+        FlashpagerError: if :func:`combine` raises it.
 
     """
     needs = needs or Needs()

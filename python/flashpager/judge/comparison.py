@@ -199,14 +199,14 @@ class Comparison:
 
     @property
     def versions_differ(self) -> bool | None:
-        """Whether different versions made the tables; None if a file does not say."""
+        """True if different versions made the tables; None if a file does not name its version."""
         if self.a.version is None or self.b.version is None:
             return None
         return self.a.version != self.b.version
 
     @property
     def inexplicable(self) -> bool:
-        """Whether counts differ, and neither another version nor another trace explains it."""
+        """True if counts differ, and neither another version nor another trace explains it."""
         return bool(self.different_counts) and not (self.versions_differ or self.changed_traces)
 
     def changes(self) -> pl.DataFrame:

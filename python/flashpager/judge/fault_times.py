@@ -13,10 +13,10 @@ _MICROSECOND_NS, _MILLISECOND_NS = 1e3, 1e6
 
 
 def parse_walks(text: str) -> list[int]:
-    """Read numbers of frames looked at: ``2``, ``1,2,13,60`` or ``1-60``; ascending, each once.
+    """Read numbers of examined frames: ``2``, ``1,2,13,60`` or ``1-60``; ascending, each once.
 
     Raises:
-        FlashpagerError: for anything else, and for too many.
+        FlashpagerError: if the text has another form, or there are too many numbers.
 
     """
     walks: set[int] = set()
@@ -50,7 +50,7 @@ def parse_schedules(text: str) -> list[str]:
     """Read names of schedules, or ``all``; in the order of the paper.
 
     Raises:
-        FlashpagerError: for an unknown one.
+        FlashpagerError: if a schedule is unknown.
 
     """
     known = _engine.schedules()

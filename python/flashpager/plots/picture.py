@@ -24,7 +24,7 @@ def check_output(path: Path) -> None:
     """Refuse a file that :func:`write` could not write, before the work is done.
 
     Raises:
-        FlashpagerError: for an unknown suffix or a missing folder.
+        FlashpagerError: if the suffix is unknown or the folder is missing.
 
     """
     if path.suffix not in (".html", ".png", ".svg"):
@@ -84,7 +84,7 @@ def _with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
 
 
 def _spans(element: ET.Element, across: float) -> Iterator[tuple[float, float]]:
-    """Return where words begin and end from left to right; words that stand upright take none."""
+    """Return the horizontal extents of words, in pixels; rotated words have none."""
     moved = re.match(r"translate\(([^,)]*)", element.get("transform", ""))
     across += float(moved[1]) if moved else 0.0
     if element.tag.endswith("}text") and "rotate" not in element.get("transform", ""):

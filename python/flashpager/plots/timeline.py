@@ -221,7 +221,7 @@ class _BarLabel:
         return self.left + _wide(self.text)
 
     def covers(self, x: float) -> bool:
-        """Return whether a line there would cross it."""
+        """Return True if a vertical line at ``x`` would cross the label."""
         return self.left - _MARGIN / 2 < x < self.right
 
 

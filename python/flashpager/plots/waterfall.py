@@ -33,7 +33,7 @@ def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
     """Draw the stages of an estimate, called ``names``, and below who takes the driver's time.
 
     Raises:
-        FlashpagerError: for an operation that moves no bytes.
+        FlashpagerError: if the operation moves no bytes.
 
     """
     if not found.bytes:

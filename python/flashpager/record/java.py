@@ -18,7 +18,7 @@ AGENT = installed.recorder("flashpager-java.jar")
 #: The oldest release that can load the agent.
 OLDEST_RELEASE = 17
 
-#: Threads that are told apart; further ones are not recorded.
+#: Greatest number of threads that can be distinguished; further ones are not recorded.
 _SLOTS = 64
 
 #: Options of the java command that take the next word.
@@ -87,7 +87,7 @@ def _runtime(name: str, launcher: str) -> str:
 
 
 def _program(arguments: list[str]) -> tuple[str, list[str]]:
-    """Return what a java command runs, a jar or a class, and the program's own arguments."""
+    """Return the jar or class that a java command runs, and the program's own arguments."""
     at = 0
     while at < len(arguments) and arguments[at].startswith(("-", "@")):
         if arguments[at] == "-jar":

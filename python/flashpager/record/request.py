@@ -56,7 +56,7 @@ class RecordRequest:
 
     @property
     def is_machine_code(self) -> bool:
-        """Whether instructions of a processor are recorded, and not bytecode."""
+        """True if instructions of a processor are recorded, and not bytecode."""
         return self.java is None and not self.interpreter
 
 

@@ -38,7 +38,7 @@ class Rp2040js:
 
     @classmethod
     def is_asked(cls, request: RecordRequest) -> bool:
-        """Return whether ``--system`` names rp2040js."""
+        """Return True if ``--system`` names rp2040js."""
         return cls._asked(request)[:1] == [cls.name]
 
     @classmethod
@@ -110,7 +110,7 @@ class Rp2040js:
 
 
 def addresses_of(firmware: Path) -> range | None:
-    """Return where in memory the flash of a firmware without symbols lies; None for an ELF file.
+    """Return the addresses of a firmware without symbols in flash; None for an ELF file.
 
     Raises:
         FlashpagerError: if it has nothing for the flash of an RP2040.

@@ -78,7 +78,7 @@ def check_traces(given: object, taker: str) -> list[Trace]:
     """Return the traces of an argument that is one or several.
 
     Raises:
-        TypeError: for anything else, such as a file's name.
+        TypeError: if an item is not a trace, but a file's name, for example.
 
     """
     several = isinstance(given, Iterable) and not isinstance(given, str)

@@ -19,8 +19,8 @@ def simulate(trace: Trace, design: Design) -> Row:
         that they are made of. Bandwidths are in 2**20 bytes a second.
 
     Raises:
-        FlashpagerError: for a design that cannot be.
-        TypeError: for anything else than a trace and a design.
+        FlashpagerError: if the design is impossible.
+        TypeError: if the arguments are not a trace and a design.
 
     """
     check_traces([trace], "simulate")
@@ -42,7 +42,7 @@ def call_times(trace: Trace, design: Design, *functions: str) -> list[CallTimes]
         functions: by their names; whatever they call belongs to them.
 
     Raises:
-        FlashpagerError: for functions that the trace does not name.
+        FlashpagerError: if the trace does not name a function.
 
     """
     check_traces([trace], "call_times")

@@ -141,7 +141,7 @@ def _run(run: RunTime) -> dict[str, float]:
 
 
 def _taken(part: object, names: Sequence[str]) -> dict[str, object]:
-    """Return what a part of a result has by these names; nothing of a part that is not there."""
+    """Return the named attributes of a part of a result; each is None if the part is None."""
     return {name: None if part is None else getattr(part, name) for name in names}
 
 
@@ -154,7 +154,7 @@ def check_output(path: Path) -> None:
     """Refuse a file that :func:`write` could not write, before the work is done.
 
     Raises:
-        FlashpagerError: for an unknown suffix or a missing folder.
+        FlashpagerError: if the suffix is unknown or the folder is missing.
 
     """
     if path.suffix not in (".parquet", ".csv", ".jsonl"):
@@ -210,7 +210,7 @@ def write_parquet(frame: pl.DataFrame, path: Path, metadata: dict[str, str] | No
     """Write a table as Parquet, in one go.
 
     Raises:
-        OSError: for whatever the system says; Polars would call a full disk a Thrift's error.
+        OSError: if the file cannot be written. Polars would report a full disk as a Thrift error.
 
     """
     content = BytesIO()
@@ -226,7 +226,7 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
         without.
 
     Raises:
-        FlashpagerError: for a file that cannot be read, or is damaged.
+        FlashpagerError: if the file cannot be read, or is damaged.
 
     """
     about: object = {}

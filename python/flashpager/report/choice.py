@@ -25,7 +25,7 @@ def label(design: Design) -> str:
 
 
 def describe(row: Row, own: Row) -> dict[str, Any]:
-    """Return what the page shows when a reader chooses a result.
+    """Return the texts and data that the page shows when a reader chooses a result.
 
     Data are columns by the name of the data source in :mod:`flashpager.plots.chosen`.
     """

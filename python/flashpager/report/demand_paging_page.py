@@ -201,7 +201,7 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
 
 
 def _notices(report: PagingReport) -> list[tuple[str, str]]:
-    """Return what stands between these numbers and a product: kind and text."""
+    """Return notices on what these numbers leave out, each as kind and text."""
     own, info = report.own, report.info
     notices = [("Design", text) for text in own.warnings]
     if report.sample is not None:

@@ -1,4 +1,4 @@
-"""Which designs a report replays beside its own, and which of them are the best in their RAM."""
+"""The designs that a report compares with its own, and the best of them for their RAM."""
 
 import itertools
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ class SpaceFile:
         """Read a file: ``board``, the axes with a value or a list each, and a table ``needs``.
 
         Raises:
-            FlashpagerError: for a file that cannot be read, unknown fields or values.
+            FlashpagerError: if the file cannot be read, or has unknown fields or values.
 
         """
         given = read_toml(path)
@@ -82,7 +82,7 @@ def read_board(name: str) -> tuple[Design, Needs]:
         name: a shipped board's, or a file.
 
     Raises:
-        FlashpagerError: for a file that cannot be read, unknown fields or values.
+        FlashpagerError: if the file cannot be read, or has unknown fields or values.
 
     """
     board = Board.read(name)

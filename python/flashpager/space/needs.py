@@ -77,7 +77,7 @@ class Needs:
         """Read quantities that are text.
 
         Raises:
-            FlashpagerError: for what is no such quantity.
+            FlashpagerError: if a text or number is not a quantity of its kind.
 
         """
         if self.ram_bytes is not None:
@@ -101,7 +101,7 @@ class Needs:
             raise FlashpagerError(message)
 
     def conditions(self) -> dict[str, tuple["Needs", "pl.Expr"]]:
-        """Return what is asked for: as a person says it, the rest without it, and the test."""
+        """Return the needs by name, each with the needs without it, and its test."""
         import polars as pl  # noqa: PLC0415  (Polars starts slowly)
 
         asked: dict[str, tuple[Needs, pl.Expr]] = {}
@@ -132,7 +132,7 @@ class Needs:
         return designs.filter(pl.col("metadata_bytes").is_not_null(), *tests)
 
     def unmet(self, row: Row) -> list[UnmetNeed]:
-        """Return what is asked for and a result does not do, each need as a person says it.
+        """Return the needs that a result does not meet, each with a sentence for people.
 
         >>> [unmet.said for unmet in Needs(max_fault_ns="200us").unmet(simulate(trace, design))]
         ['worst fault 320 µs > 200 µs']

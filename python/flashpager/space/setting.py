@@ -5,12 +5,12 @@ from flashpager.base.quantities import counted, format_size, si
 
 
 def is_in_place(part: str) -> bool:
-    """Return whether a part is read in place: without loading a page."""
+    """Return True if a part is read in place, without loading pages."""
     return Design(part=part).is_in_place
 
 
 def has_hardware_cache(part: str, ways: int | None) -> bool:
-    """Return whether a design has a cache in hardware before a part that is read in place.
+    """Return True if a design has a hardware cache before a part that is read in place.
 
     Args:
         part: the design's part.

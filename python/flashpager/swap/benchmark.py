@@ -67,7 +67,7 @@ class SwapBenchmark:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether a run ended because the medium was full."""
+        """True if a run ended because the medium was full."""
         return any(run.out_of_memory_at_bytes is not None for run in self.runs.values())
 
     def gain(self) -> float:
@@ -85,7 +85,7 @@ def bench(
     """Run the benchmark program once for each kind of reads; `progress` counts bytes of all.
 
     Raises:
-        FlashpagerError: for a system that cannot be; live, where memory may not be paged.
+        FlashpagerError: if the system is impossible or, live, if this host forbids paging memory.
 
     """
     runs: dict[str, Run] = {}
@@ -102,7 +102,7 @@ def bench(
 
 
 def allocated(run: Run) -> int:
-    """Return what the program had allocated in the end."""
+    """Return the bytes that the program had allocated at the end."""
     if run.out_of_memory_at_bytes is not None:
         return run.out_of_memory_at_bytes
     points = run.points
@@ -132,12 +132,12 @@ def beyond_ram_speed(run: Run) -> float | None:
 
 
 def read_times(points: Iterable[Point]) -> list[SwapTime]:
-    """Return what reading took at points of a simulated run; a live one does not know."""
+    """Return the times of reading at points of a simulated run; live points have none."""
     return [point.read.time for point in points if isinstance(point, SwapPoint)]
 
 
 def steps(time: SwapTime) -> dict[str, float]:
-    """Return what a time consists of, in ns by name as a person says it, most first."""
+    """Return the parts of a time, in ns by readable name, longest first."""
     return _most_first({name: of(time) for name, of in _STEPS.items()})
 
 
@@ -162,6 +162,6 @@ def some_sizes(found: SwapBenchmark, rows: int) -> list[int]:
 
 
 def ratio_of(found: Sequence[CompressorRatios], compressor: str) -> PagesRatio:
-    """Return what a compressor makes of all pages of a file."""
+    """Return the ratios of a compressor over all pages of a file."""
     (one,) = (ratios.all for ratios in found if ratios.compressor == compressor)
     return one

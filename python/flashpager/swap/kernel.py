@@ -108,7 +108,7 @@ class SwapSystem:
 
     @property
     def has_chip(self) -> bool:
-        """Whether pages go to a chip with memory beside the machine's."""
+        """True if pages go to an emulated chip with memory apart from the machine's."""
         return self.medium != "ram"
 
 
@@ -329,7 +329,7 @@ def known(names: Sequence[str]) -> list[str]:
     """Return systems in their order; none named are all.
 
     Raises:
-        FlashpagerError: for a name that is none.
+        FlashpagerError: if a name is no system's.
 
     """
     for name in names:
@@ -395,7 +395,7 @@ def measure(
 def _found(
     machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: str
 ) -> SpeedCurve | KernelChurn | FlashpagerError | None:
-    """Return what a run finds, or why it fails."""
+    """Return the result of a run, or its error."""
     try:
         if reading == CHURN:
             return churn(machine, setup, name)
@@ -405,7 +405,7 @@ def _found(
 
 
 def at_once(setup: KernelSetup, systems: Sequence[str], free_bytes: int) -> int:
-    """Return how many machines run at once: one a CPU, as far as the host's free memory goes."""
+    """Return the number of machines that run in parallel: one per CPU, if free memory suffices."""
     of_one = (max(_memory_mib(setup, SYSTEMS[name]) for name in systems) + _EMULATOR_MIB) * MIB
     return max(1, min(os.cpu_count() or 1, free_bytes // of_one))
 

@@ -96,7 +96,7 @@ class UnpackedKernel:
         return self.one("lib/modules/*").name
 
     def bootable(self) -> bytes:
-        """Return what QEMU boots: of a bzImage what is in it, which PVH boots without more work."""
+        """Return the kernel that QEMU boots; on a PC, the ELF file in the bzImage, for PVH."""
         image = self.one(f"boot/vmlinuz-*-{self.target.flavour}").read_bytes()
         if self.target is not PC:
             return image

@@ -108,7 +108,7 @@ def stored(store: StoreReport | LiveStore) -> str:
 
 
 def configuration(run: Run | SwapChurn, *, live: bool = False) -> list[tuple[str, str]]:
-    """Return what all numbers of a run follow from, by name.
+    """Return the configuration that determines all numbers of a run, by name.
 
     A live run has the processor and the memory of this machine, and no other's times.
     """

@@ -167,7 +167,7 @@ def fit(
         others: the same program with other registers, for what this one does not do.
 
     Raises:
-        FlashpagerError: for a part without a hit or a fault.
+        FlashpagerError: if the part has no hit or no fault.
 
     """
     misses = part.misses

@@ -41,7 +41,7 @@ class ComparedCount:
 
     @property
     def is_equal(self) -> bool:
-        """Whether both are equal modulo 2**32, as devices count."""
+        """True if both are equal modulo 2**32, as devices count."""
         return self.simulated % _MODULUS == self.device
 
 
@@ -130,8 +130,8 @@ class EmulatedDevice:
 
         Raises:
             RefusedImageError: if a tag is wrong, or the image too old.
-            FlashpagerError: for a missing tool, a design that does not fit the device, and what
-                the firmware stops with.
+            FlashpagerError: if a tool is missing, the design does not fit the device, or the
+                firmware stops with an error.
 
         """
         for tool, package in self.packages.items():
@@ -191,7 +191,7 @@ def _of(numbers: dict[str, int], name: str) -> int:
 
 
 def _compile(command: Sequence[str], folder: Path) -> str:
-    """Return what the compiler complains of, if anything."""
+    """Return the compiler's messages if it fails, else an empty text."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stderr.strip() if done.returncode else ""
 

@@ -28,7 +28,7 @@ def clock_of(board: str | None) -> int:
     """Return the clock of an AVR on a board: that of its processor, else 16 MHz.
 
     Raises:
-        FlashpagerError: for one that an ATmega1284P does not take.
+        FlashpagerError: if an ATmega1284P cannot run at this clock.
 
     """
     processor = Host.from_board(Path(board))[0].processor if board else None
@@ -83,7 +83,7 @@ class PriceFitting:
         """Store the inputs of a verification.
 
         Raises:
-            FlashpagerError: for more runs than there are, and for what has no prices to fit.
+            FlashpagerError: if ``fit_runs`` leaves no runs, or the design has no prices to fit.
 
         """
         if fit_runs >= runs.count:
@@ -132,7 +132,7 @@ class PriceFitting:
         return FittedPrices(board.text(), self._parts, verified.differ)
 
     def _column_bus_ns(self, bus: str) -> float | None:
-        """Return what a column change takes on a bus, without software."""
+        """Return the time of a column change on a bus, without software, in ns."""
         design = self._row.design.replace(register="random-column", bus=bus, handler=Handler())
         return _engine.simulate(self._trace.path, [design])[0].prices.t_column_change_ns
 

@@ -85,7 +85,7 @@ class LinuxPageDesign:
         """Read a policy as ``simulate`` has it.
 
         Raises:
-            FlashpagerError: for one that the pager has not, and for too few frames.
+            FlashpagerError: if the pager lacks the policy, or there are too few frames for it.
 
         """
         matched = re.fullmatch(r"([a-z0-9-]+)(?:\((\d+)(%?)\))?", text)
@@ -195,7 +195,7 @@ class LinuxProgram:
         return cls(name, path, file, start, sections)
 
     def section_names(self) -> str:
-        """Return what ``record --section`` takes for an image that is the segment."""
+        """Return the value of ``record --section`` for which the image is the segment."""
         return ",".join(name for name, _, _ in self.sections)
 
     def check(self, info: TraceInfo, build_id: str) -> None:
@@ -235,7 +235,7 @@ class LinuxProgram:
 
 
 def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
-    """Return where the executable segment of a program begins, and its sections of code."""
+    """Return the start of a program's executable segment, and its sections of code."""
     start, length = _segment_of(data)
     found = []
     for name, type_, flags, address, offset, size in _sections_of(data):
@@ -349,7 +349,7 @@ class PagedRun:
 
     @property
     def failure(self) -> str:
-        """Return how the program failed; empty if it did not."""
+        """Return the signal or exit status with which the program failed; empty if it did not."""
         if self.exit_code < 0:
             with suppress(ValueError):
                 return f"signal {signal.Signals(-self.exit_code).name}"

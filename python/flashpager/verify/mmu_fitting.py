@@ -39,7 +39,7 @@ class MachineBench:
         """Create from the processor of a board.
 
         Raises:
-            FlashpagerError: for one that the machine has not.
+            FlashpagerError: if the machine does not have the board's processor.
 
         """
         return cls(trace, program, instruction_ns(board))
@@ -48,7 +48,8 @@ class MachineBench:
         """Simulate a design, and run it timed.
 
         Raises:
-            FlashpagerError: for what cannot be run there, or is not priced as it runs.
+            FlashpagerError: if the machine cannot run the design, or its prices do not describe the
+                run.
 
         """
         for message in _untimed(design, self.trace):
@@ -74,7 +75,7 @@ class MachineBench:
         The price of moving a page down is measured with ``pa-fifo-sc``, for ``fifo-sc``, too.
 
         Raises:
-            FlashpagerError: as :meth:`time`, and for a count that differs.
+            FlashpagerError: if :meth:`time` raises it, or a count differs.
 
         """
         design = design.replace(schedule=SCHEDULES[0])
@@ -140,10 +141,10 @@ class TimedDesign:
     differ: list[ComparedCount]
 
     def demand_equal(self) -> None:
-        """Refuse times of what does not count as it is simulated.
+        """Refuse the times of a run whose counts differ from the simulated ones.
 
         Raises:
-            FlashpagerError: for the first count that differs.
+            FlashpagerError: if a count differs; the message names the first one.
 
         """
         for each in self.differ:
@@ -155,7 +156,7 @@ class TimedDesign:
 
 
 def _untimed(design: Design, trace: Trace) -> list[str]:
-    """Return why the machine's times of a design cannot be compared with the model's."""
+    """Return the reasons against comparing the machine's times of a design with the model's."""
     found = []
     if trace.info.reads:
         found.append(

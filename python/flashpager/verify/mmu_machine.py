@@ -82,7 +82,7 @@ class MmuMachine:
 
     @property
     def qemu(self) -> tuple[str, ...]:
-        """Return how QEMU is run as this machine."""
+        """Return the start of the QEMU command that runs this machine."""
         return ("qemu-system-arm", "-M", self.name, "-cpu", "arm926", *_QUIET)
 
 
@@ -142,10 +142,10 @@ class HandlerDesign:
 
     @classmethod
     def of(cls, row: Row, info: TraceInfo, machine: str = "versatilepb") -> "HandlerDesign":
-        """Return what a design that was simulated is on the machine.
+        """Return the machine's counterpart of a simulated design.
 
         Raises:
-            FlashpagerError: for what the machine, or the handler, has not.
+            FlashpagerError: if the machine or the handler lacks a feature of the design.
 
         """
         design = row.design
@@ -215,7 +215,7 @@ class HandlerDesign:
 def verify(
     design: HandlerDesign, program: Path, info: TraceInfo, counts: Counts
 ) -> list[ComparedCount]:
-    """Run a program on the machine, alone and paged, and compare what was counted.
+    """Run a program on the machine, alone and paged, and compare the counts.
 
     Args:
         design: the design that the handler is compiled for.
@@ -224,8 +224,7 @@ def verify(
         counts: the simulated counts.
 
     Raises:
-        FlashpagerError: for a missing tool, another program than was recorded, and one that does
-            not run.
+        FlashpagerError: if a tool is missing, or the program is not the recorded one or fails.
 
     """
     _demand_tools()
@@ -246,7 +245,7 @@ def time(
     """Run a program on the machine, paged and timed; return times, and counts that differ.
 
     Raises:
-        FlashpagerError: as :func:`verify`.
+        FlashpagerError: if :func:`verify` raises it.
 
     """
     _demand_tools()
@@ -344,7 +343,7 @@ def _compared(said: _MachineOutput, counts: Counts, machine: MmuMachine) -> list
 
 
 def _refusals(row: Row) -> Iterator[str]:
-    """Return why the machine or the handler cannot run a design."""
+    """Yield the reasons for which the machine or the handler cannot run a design."""
     design = row.design
     if design.icache or design.tlb:
         yield (
@@ -386,7 +385,7 @@ def _refusals(row: Row) -> Iterator[str]:
 
 
 def _refusals_of_flash(row: Row, machine: MmuMachine) -> Iterator[str]:
-    """Return why a machine's flash chip cannot run a design."""
+    """Yield the reasons for which a machine's flash chip cannot run a design."""
     if not machine.has_flash:
         return
     if row.flash_page_bytes != _ONENAND_PAGE:
@@ -413,7 +412,7 @@ def _macro(prefix: str, name: str) -> str:
 
 
 def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
-    """Return where the image begins for the program."""
+    """Return the address of the image in the program's memory."""
     bases = {
         section.address - section.offset - image.offset
         for image in info.images
@@ -442,7 +441,7 @@ def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
 
 
 def _entry_of(program: Path, info: TraceInfo) -> int:
-    """Return where a program begins, odd for Thumb; it must be what was recorded."""
+    """Return the entry address of the recorded program, odd for Thumb."""
     try:
         data = program.read_bytes()
     except OSError as error:

@@ -27,7 +27,7 @@ class ComparedTime:
 
     @property
     def is_within(self) -> bool:
-        """Whether the two differ by no more than :data:`TOLERANCE`."""
+        """True if the two differ by no more than :data:`TOLERANCE`."""
         return abs(self.error) <= TOLERANCE
 
 

@@ -19,7 +19,7 @@ def compare(path: Path, counts: Counts) -> list[ComparedCount]:
     """Compare the counts that a file has, lines of name and value, with those simulated.
 
     Raises:
-        FlashpagerError: for a file that cannot be read, and lines that are no counts.
+        FlashpagerError: if the file cannot be read, or a line is no count.
 
     """
     try:
