@@ -1,1 +1,1 @@
-"""Published results, reproduced: claims of papers beside our figures."""
+"""Published results, reproduced: claims of papers compared with our figures."""

@@ -92,7 +92,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class LeftOutPrediction:
-    """A measurement beside what the other sources let one expect."""
+    """A measurement, and its prediction from the other sources."""
 
     observation: Observation
     #: The predicted range and its likely value.
@@ -246,7 +246,7 @@ def _linux_parallel() -> Iterable[Observation]:
 
 
 def _firmware() -> Iterable[Observation]:
-    """Drivers on microcontrollers, and what they take for an operation."""
+    """Drivers on microcontrollers, and their times for an operation."""
     for mode, us in (("1-1-1", 41_334), ("1-2-2", 27_383), ("1-4-4", 20_829)):
         yield Observation(
             _ESP,
@@ -441,7 +441,7 @@ def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOutPredictio
 
 
 def unsaid(one: Observation) -> LeftOutPrediction:
-    """Predict a measurement as if nothing were known of its host."""
+    """Predict a measurement without its source, as for an unknown host."""
     span = one.on(Host(), without=_fitted(one)).range
     return LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
 
@@ -450,7 +450,7 @@ def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
     """Summarize how near the predictions are, how many lie in their range, and how wide that is.
 
     Args:
-        predicted: predictions, and what was measured.
+        predicted: predictions with their measurements.
         aim: the median error that was aimed at, in percent.
 
     """

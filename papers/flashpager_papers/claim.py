@@ -1,4 +1,4 @@
-"""A published claim, what we find, and the one rule by which it is judged.
+"""A published claim, our result, and the rule that judges it.
 
 A claim says how its figures are come by (:class:`Kind`) and which figures it admits
 (:class:`Rule`). The verdict follows from these and from the figures, by :func:`judge` and nowhere
@@ -32,15 +32,15 @@ class Verdict(StrEnum):
 class Kind(StrEnum):
     """The origin of our figures."""
 
-    #: By replaying programs, compressing pages, running a simulated machine.
+    #: Obtained by replaying programs, compressing pages or running a simulated machine.
     MEASURED = "measured"
-    #: From what the source itself gives: its tables, parts, boards and formulas.
+    #: Computed from the source's own tables, parts, boards and formulas.
     RECOMPUTED = "recomputed"
-    #: From datasheets and standards, on what the source says of parts of a kind.
+    #: Found in datasheets and standards, for statements on kinds of parts.
     LOOKED_UP = "looked up"
-    #: By us from the source's own numbers, held against one another: it does not say so itself.
+    #: Derived by us from several numbers of the source, which does not state the result.
     DERIVED = "derived"
-    #: By an estimate of ours, for what somebody else measured.
+    #: Estimated by us, for measurements of others.
     PREDICTED = "predicted"
     #: Ours was taken from the figure that it would be held against.
     BUILT_IN = "built in"
@@ -57,7 +57,7 @@ class Direction(StrEnum):
     AT_LEAST = "at least"
     BELOW = "below"
     ABOVE = "above"
-    #: Within that many percent, of a ratio to what was measured.
+    #: Within that many percent of the measured value.
     WITHIN = "within"
     RISING = "rising"
     FALLING = "falling"
@@ -136,12 +136,12 @@ def _admits(direction: Direction, printed: str, value: float) -> bool:
 
 
 def equal(*printed: str, at: str = "") -> Rule:
-    """Ask for figures that round to what was printed."""
+    """Return the rule for figures that round to the printed number."""
     return Rule(Direction.EQUAL, printed, at)
 
 
 def about(*printed: str, at: str = "") -> Rule:
-    """Ask for figures that round to what was printed, at its last digit that is not 0."""
+    """Return the rule for figures that round to the printed number at its last non-zero digit."""
     return Rule(Direction.ABOUT, printed, at)
 
 
@@ -191,7 +191,7 @@ def same() -> Rule:
 
 
 def words() -> Rule:
-    """Ask for nothing: what is claimed has no figure."""
+    """Return the rule of a claim without figures."""
     return Rule(Direction.WORDS)
 
 
@@ -237,7 +237,7 @@ def tally(rule: Rule, figures: Sequence[Figure]) -> str:
 class Claim:
     """One claim: a sentence or a cell of a table."""
 
-    #: Its place in the paper, as ``Table 1`` or ``section 6.2``.
+    #: The place in the paper, such as ``Table 1`` or ``section 6.2``.
     where: str
     #: The claim, in our words.
     claim: str
@@ -307,7 +307,7 @@ def rounds_to(printed: str, value: float) -> bool:
 
 
 def about_range(printed: str) -> tuple[Decimal, Decimal]:
-    """Return from where to below where values round to a figure at its last digit that is not 0.
+    """Return the range of values, without its end, that round to a figure's last non-zero digit.
 
     >>> about_range("60"), about_range("11.5")
     ((Decimal('55'), Decimal('65')), (Decimal('11.45'), Decimal('11.55')))

@@ -278,7 +278,7 @@ def _sum_up(claims: list[Claim], counted: Callable[[list[Claim]], str] = summary
 
 
 def _beyond(rows: list[swl.UnpublishedCase]) -> Table:
-    """Return the table of what the paper leaves out, a column a program."""
+    """Return the table of cases that the paper leaves out, one column for each program."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("beyond the paper")
     table.add_column("design")

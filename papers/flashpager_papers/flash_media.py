@@ -37,7 +37,7 @@ from flashpager_papers.claim import (
 )
 
 CHIP, MEASURED_CHIP, CARD = "MT29F8G08", "K9F2G08U0C", "SanDisk-2GB"
-#: Parts that are none of the catalog's: what a source says of a chip that it does not name.
+#: Parts outside of the catalog: chips that a source describes and does not name.
 PARTS = Path(__file__).parent / "parts"
 HIGH_SPEED = str(PARTS / "sd-high-speed.toml")
 
@@ -59,9 +59,9 @@ CARD_MHZ = 20
 _T_PROG_MAX_NS = 500_000
 _KB, _KIB, _MIB = 1000, 1024, 1 << 20
 _BLOCK = 512
-#: The raw rate that section 2.3 says its card reads faster than.
+#: Lower limit of the card's raw reading rate in section 2.3.
 _FAST_BYTES_S = 10_000_000
-#: From here on a number has digits enough.
+#: Smallest number that needs no decimals.
 _LONG = 10_000
 #: Units that are written without a space.
 _CLOSE = ("", "x", ":1")
@@ -99,7 +99,7 @@ def _number(
     kind: Kind = Kind.RECOMPUTED,
     rule: Rule | None = None,
 ) -> Claim:
-    """Judge a number by the digits that were printed; ``slip`` is what explains a difference."""
+    """Judge a number by the printed digits; ``slip`` explains a difference."""
     rules = rule or equal(printed)
     units = [(printed, unit)]
     return _numbers(where, claim, units, [ours], rules, why=why, slip=slip, kind=kind)
@@ -297,7 +297,7 @@ class _Article:
         ]
 
     def hardware(self) -> list[Claim]:
-        """Section 1.2: what the buses leave of it."""
+        """Section 1.2: the rate that the buses leave."""
         at = "section 1.2"
         read = self.ask(CHIP, BOARD, operation="read")
         dma = self.ask(CHIP, Host(bus=_BUS, dma=Dma()), operation="read")
@@ -349,7 +349,7 @@ class _Article:
         ]
 
     def software(self) -> list[Claim]:
-        """Section 1.3: what the driver leaves, and the layers above it."""
+        """Section 1.3: the rates that the driver and the layers above it leave."""
         at = "section 1.3"
         read = self.ask(CHIP, BOARD, operation="read")
         byte, limit, driver = read.byte, _stage(read, "part"), _stage(read, "software")
@@ -605,7 +605,7 @@ class _Article:
         ]
 
     def _less_than_nand(self, at: str, rates: Mapping[str, Mapping[str, tuple[int, int]]]) -> Claim:
-        """Compare the time that software takes above a card's raw rate with the NAND's."""
+        """Compare the software's time on top of a card's raw rate with that on NAND."""
         nand = {"reading": READ_KB_S, "writing": WRITE_KB_S}
 
         def overhead_us(raw: int, through: int) -> float:

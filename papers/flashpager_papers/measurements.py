@@ -1,4 +1,4 @@
-"""The estimate held against what others measured.
+"""Comparison of the estimate with measurements of others.
 
 A prediction is composed of a part's cycles and of the bus that the source states, and of a driver
 where the source lists its code; to it nothing was fitted. What the source does not say is not in
@@ -50,7 +50,7 @@ class DeviationCause(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement(Claim):
-    """A measurement and what was predicted."""
+    """A measurement and its prediction."""
 
     measured: float = 0.0
     predicted: float = 0.0
@@ -61,7 +61,7 @@ class Measurement(Claim):
 
 @dataclass(frozen=True)
 class LeftOutMeasurement(Measurement):
-    """A measurement of a whole host, and what all other sources let one expect."""
+    """A measurement of a whole host, and its prediction from all other sources."""
 
     low: float = 0.0
     high: float = 0.0
@@ -427,7 +427,7 @@ class _Check:
         ]
 
     def in_place(self) -> list[Claim]:
-        """RP2040: a word fetched where the cache has none."""
+        """RP2040: a word fetched on a cache miss."""
         at, name = "Klipper 6464, RP2040", "W25Q128JV"
         claims: list[Claim] = []
         for what, mode, mhz, clocks in (
@@ -455,7 +455,7 @@ class _Check:
         return claims
 
     def reckoned_in_place(self) -> list[Claim]:
-        """Misses whose clocks others counted."""
+        """Misses, with their clocks as counted by others."""
         name = "W25Q128JV"
         claims: list[Claim] = []
         for at, what, taken, most, clock, divider, size, why in (
@@ -621,7 +621,7 @@ class _Check:
         ]
 
     def clocks_of_a_library(self) -> list[Claim]:
-        """nRF5340: what a library takes longer out of QSPI flash than out of the chip's own."""
+        """nRF5340: the additional time of a library in QSPI flash over the chip's own flash."""
         at = "nRF Connect SDK, XIP on the nRF5340"
         # Ratios of 64 to 128 MHz: out of internal flash, then by QSPI clock; all with the cache.
         took = {64: (63, {48: 68.9, 24: 73.7}), 128: (31, {96: 34.1, 48: 36.4})}
@@ -681,7 +681,7 @@ class _Check:
         ]
 
     def dividers(self) -> list[Claim]:
-        """Clocks that a port was asked for, and what its divider made of them."""
+        """Requested clocks of a port, and the clocks that its divider gives."""
         claims: list[Claim] = []
 
         def runs(clock: float, controller: str, asked: float) -> float:
@@ -724,7 +724,7 @@ class _Check:
         return claims
 
     def cards(self) -> list[Claim]:
-        """SD cards: the bus alone, for what a card does inside is known by measuring."""
+        """SD cards: the bus only, since the time inside a card is known from measurements only."""
         files = {"512 MB": "SanDisk-Ultra-II-512MB", "2 GB": "SanDisk-2GB"}
         # Many blocks a command, as whoever measures raw rates reads them.
         run = 1 << 16

@@ -39,7 +39,7 @@ _STEPS = ("write", "fetch", "load")
 
 
 def claims_of_java(programs: CardPrograms) -> list[Claim]:
-    """Sections 4.1 to 7, and what the paper leaves out."""
+    """Sections 4.1 to 7, and cases that the paper leaves out."""
     return [
         _scale(programs),
         _one_page(programs),

@@ -50,7 +50,7 @@ LOOKUPS_NS = (0, 20, 100, 1000)
 
 
 def claims_of_requests(programs: CardPrograms) -> list[Claim]:
-    """Sections 5.3 to 6.3, and what the paper leaves out."""
+    """Sections 5.3 to 6.3, and cases that the paper leaves out."""
     return [
         _loads(programs),
         _lookups(programs),
@@ -275,7 +275,7 @@ def _same_block(programs: CardPrograms) -> Claim:
 
 
 def _affinity(programs: CardPrograms) -> Claim:
-    """Do what section 6.3 asks for."""
+    """Apply the proposal of section 6.3."""
 
     def says(program: CardProgram) -> str:
         ordered = program.ordered

@@ -1,6 +1,7 @@
 """Programs of the CARDIS paper, and the programs that each claim is tested on.
 
-Of the sensors where it speaks of its sample, of all where it speaks of any; witnesses stand beside.
+Claims on the paper's sample are judged for the sensors, claims on any program for all programs.
+The other programs are shown as witnesses.
 """
 
 from collections.abc import Callable, Sequence

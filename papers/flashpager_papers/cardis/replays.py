@@ -38,7 +38,7 @@ NAMED_PAGES = tuple(page for page in PAGES if page >= 32)  # noqa: PLR2004
 TINY_PAGES = (2, 4)
 PAGES_OF = {SMALL: PAGES, LARGE: (*PAGES, 1024, 2048)}
 CACHE = 2048
-#: 1.9 KB of RAM are what section 5.2 leaves of the sensor's 4.
+#: The 1.9 KB of RAM that section 5.2 leaves free of the sensor's 4 KB.
 LEFT_BYTES = 1945
 #: Figures 6 to 8, and the draft's where they are of other sizes.
 PAPER_PAGE, DRAFT_PAGE, DRAFT_MAD_CACHE = 64, 32, 4096
@@ -62,7 +62,7 @@ _CAP_FILE = ".(Method.cap)"
 
 
 class CardDesign(NamedTuple):
-    """A design, but for what all have in common."""
+    """A design without the settings that all cells share."""
 
     page: int
     part: str = SMALL
@@ -412,7 +412,7 @@ class CardPrograms:
 
     @property
     def asked(self) -> list[CardProgram]:
-        """Return the Java programs that verdicts are of: the paper's kind, else all there are."""
+        """Return the Java programs to judge: those of the paper's kind or, if none, all."""
         return self.named(SENSORS, self.java) or self.java
 
     @staticmethod

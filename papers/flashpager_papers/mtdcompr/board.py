@@ -108,7 +108,7 @@ def others(divisor: int) -> dict[str, SwapSpec]:
 
 
 def churn(divisor: int) -> SwapSpec:
-    """Return the store whose wear is looked at."""
+    """Return the store whose wear is examined."""
     return _on(SwapMedium("pcm", 2 * MIB), divisor).replace(fill_percent=80, turnovers=10.0)
 
 

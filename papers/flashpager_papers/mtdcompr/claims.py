@@ -66,7 +66,7 @@ class MtdcomprResults:
     """The verdicts on the paper's claims, and the data behind them."""
 
     claims: list[Claim]
-    #: By system, then by reading.
+    #: Runs by system, then by reading.
     runs: dict[str, dict[str, SwapBench]]
     programs: list[CapturedProgram]
     #: Times that fixed and last read their chunk.
@@ -366,7 +366,7 @@ class MtdcomprClaims:
         pcm, ram = (self.systems[name]["fixed"] for name in ("pcm", "ram"))
         usable, alone = benchmark.allocated(pcm), without_swap(pcm)
         ratio, taken = used_ratio(ram), ram.system.store_memory_bytes
-        # Less RAM by the swap and its store, and what swap holds more.
+        # To double, swap must gain the memory without swap again, and the store's own memory.
         doubles = (alone + taken) / (1 / ratio - 1)
         gain = benchmark.allocated(ram) / alone
         return [

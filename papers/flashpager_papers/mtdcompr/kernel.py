@@ -1,4 +1,4 @@
-"""The paper's program in a Linux kernel, beside the simulated board.
+"""The paper's program in a Linux kernel, compared with the simulated board.
 
 ``measured.json`` beside this file is what ``flashpager swap vm -o`` wrote, with its command.
 Machine and board have neither the same processor nor the same memory: all is a ratio within one
@@ -35,7 +35,7 @@ _MEMORY = {"ram": "almost 2", "pcm": "2.6"}
 
 @dataclass(frozen=True)
 class KernelRatio:
-    """A ratio three times, and where the last two differ."""
+    """A ratio of the paper, the board and the kernel, and the cause of a difference."""
 
     what: str
     paper: str
@@ -109,7 +109,7 @@ def page_ns_of(curve: SpeedCurve) -> float:
 
 
 def measured() -> tuple[KernelMeasurements, str]:
-    """Read what was measured, and the command that did it."""
+    """Read the measurements, and the command that made them."""
     found = json.loads(FILE.read_text(encoding="utf-8"))
     return KernelMeasurements.from_dict(found), found["command"]
 
@@ -146,7 +146,7 @@ def end_share(curve: SpeedCurve) -> float:
 class SimVsKernel:
     """Both, to be held against each other."""
 
-    #: The board's: by system, then by what is read.
+    #: Runs of the board, by system, then by kind of reads.
     runs: Mapping[str, Mapping[str, SwapBench]]
     #: Reads of a chunk by fixed.
     repeats: float

@@ -15,7 +15,7 @@ FIFTHS = 5
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, 0 of nothing."""
+    """Return the mean; 0 if there are no values."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -24,7 +24,7 @@ class ReadTime:
     """The time of reading at a point of a chart."""
 
     total_ns: float
-    #: Its parts: in RAM, and programming the medium.
+    #: The parts of the time: in RAM, and programming the medium.
     ram_ns: float
     program_ns: float
 

@@ -34,7 +34,7 @@ def faster_ram(share: float, run: SwapBench) -> str:
 
 
 def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
-    """Explain the share of fixed reads, and what the paper's share would need."""
+    """Explain the share of fixed reads, and the conditions for the paper's share."""
     reads = ChartReads.of(run)
     if name == "ram":
         return (

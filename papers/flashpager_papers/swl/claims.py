@@ -37,7 +37,7 @@ from flashpager_papers.swl.tables import SHORTER, prices, shares, similar
 BOARD = "omap5912-onenand"
 #: The longest walk of figures 7 and 8.
 MOST_WALK = 60
-#: Figure 6, µs: sequential and parallel, after what of a search.
+#: Figure 6: sequential and parallel times in µs, and the walk and downgrades of each search.
 CLOCK_WALK = 2
 FIGURE_6 = {"Clock": ("87", "77"), "FIFO-SC": ("85", "78")}
 SEARCHES = {"Clock": (CLOCK_WALK, 0), "FIFO-SC": (0, 1)}
@@ -535,7 +535,7 @@ def _printed(
     decimals: int = 2,
     machine: str = "",
 ) -> Claim:
-    """Judge figures by how they were printed; `slip` explains a difference, or what is built in."""
+    """Judge figures by their printed digits; `slip` explains a difference or a built-in value."""
     off = [
         signed(100 * (value / float(printed) - 1))
         for printed, value in zip(rule.printed, ours, strict=True)

@@ -92,7 +92,7 @@ def _claim(
 
 
 def claim_of_traces(programs: Sequence[ReplayedProgram]) -> Claim:
-    """Name the programs that stand in for those of the paper."""
+    """Name the programs that replace those of the paper."""
     return _claim(
         programs,
         "Table 3",
@@ -252,7 +252,7 @@ def _more_where_less_hits(programs: Sequence[ReplayedProgram]) -> Claim:
 def _more_than_cheaper(
     programs: Sequence[ReplayedProgram], prices_us: Mapping[str, float]
 ) -> Claim:
-    """Compare the paper's gains with what shorter false faults can gain at most."""
+    """Compare the paper's gains with the greatest possible gain of shorter false faults."""
     before_us, after_us = prices_us["FIFO-SC"], prices_us["PA-FIFO-SC"]
     cheaper = 100 * (1 - after_us / before_us)
 

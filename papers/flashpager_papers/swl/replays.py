@@ -19,15 +19,15 @@ CLOCK, PA_CLOCK, FIFO = "clock", "pa-clock", "fifo"
 #: The paper does not say how long the valid list is: shares of the frames, and half of the frames
 #: of the smallest page cache at all sizes.
 SHARE, OTHER_LISTS = "50%", ("25%", "75%", "32")
-#: Figures 10 to 12: which, and from what to what the mean fetch gets faster, in percent.
+#: Number of the figure, and least and greatest gain of the mean fetch in it, in percent.
 GAINS = {"crafty": (10, "13.2", "23.6"), "eon": (11, "9.7", "34.1"), "bzip2": (12, "1.9", "2.0")}
 ICACHE_HITS = {"crafty": "0.944171", "eon": "0.95876", "bzip2": "0.999119"}
-#: The size in the middle of what the paper varies, and that of its table 2.
+#: The middle of the paper's cache sizes, and the size of its table 2.
 SIZE_KB = 128
 #: Two reads of DRAM at the price of a line: a table of two levels.
 PAGE_WALK_NS = 200.0
 CRITICAL_BYTES = (32, 64, 128, 256, 512)
-#: Policies that search, and what their search may be hidden behind.
+#: Policies that search, and the schedules of their search.
 SEARCHING = ("clock", "s3-fifo", "lru-2")
 SCHEDULES = ("sequential", "parallel", "parallel-mmu")
 P99 = 0.99

@@ -13,7 +13,7 @@ AXES = {axis.name: axis for axis in _engine.axes()}
 _CHOSEN = ("part", "bus", "policy", "register")
 SHOWN = (*_CHOSEN, *(name for name in AXES if name not in _CHOSEN))
 
-#: Fields that are settled where nobody says them: a part, and what follows from it.
+#: Fields with a default that depends on the part, and the part itself.
 FIELDS_FROM_PART = ("bus", "register", "nor")
 DERIVED_FIELDS = ("part", *FIELDS_FROM_PART)
 

@@ -26,7 +26,7 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
 
 
 def standard_input() -> Path:
-    """Return a file that holds what standard input does, to be read as often as needed.
+    """Return a file with the content of standard input, which can be read repeatedly.
 
     Raises:
         FlashpagerError: if the file cannot be written, or the disk is full.
@@ -118,7 +118,7 @@ def check_writable(output: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or folder where that can be: what cannot be written cannot be removed."""
+    """Remove a file or folder if possible; one that cannot be written cannot be removed."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
         return

@@ -1,4 +1,4 @@
-"""Files that are installed beside the code, from a package or in a checkout."""
+"""Files that are installed along with the code, from a package or in a checkout."""
 
 from pathlib import Path
 
@@ -23,10 +23,10 @@ def example(name: str, instead: str) -> Path:
     """Return an example, by its name in ``examples/``.
 
     Raises:
-        FlashpagerError: if it is not installed; ``instead`` is what to say then.
+        FlashpagerError: if it is not installed; ``instead`` is the remedy in the message.
 
     """
-    # In a checkout the package holds copies of when it was built.
+    # In a checkout, the copies in the package are as old as its last build.
     path = (_ROOT if _CHECKOUT.is_dir() else PACKAGE) / "examples" / name
     if not path.exists():
         message = f"{path}: no such example; {instead}"
@@ -53,9 +53,9 @@ def pager_sources() -> Path:
 
 
 def absence(what: str, path: Path, needs: str = "") -> str:
-    """Return the message that a file is missing, and what to do: in a checkout it is built.
+    """Return the message for a missing file, with the remedy; in a checkout, to build it.
 
-    ``needs`` is what building it takes, beyond what the engine takes.
+    ``needs`` is the tool needed to build it, in addition to those for the engine.
     """
     if _CHECKOUT.is_dir():
         return f"{what} is not built ({path}): {needs and f'{needs}, and '}run 'make'"

@@ -18,7 +18,7 @@ from flashpager.record.trace import Trace
 from flashpager.replay.exploration import explore_designs
 from flashpager.replay.table import flatten
 
-#: Below this gain nothing is said to bite.
+#: Smallest gain for which a limit is reported.
 NOTABLE = 1.005
 #: The sentence if no change helps.
 NO_BITE = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
@@ -29,11 +29,11 @@ _LINES = (2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class DesignChange:
-    """One thing of a design changed, all else as it is, and what that comes to."""
+    """A change of one parameter of a design, and its result."""
 
     #: An axis, ``clock`` or ``lines`` of its bus, or ``pinned``.
     what: str
-    #: In words, as ``62.5 MHz instead of 31.25 MHz``.
+    #: The change in words, such as ``62.5 MHz instead of 31.25 MHz``.
     said: str
     #: The time of before over the time with it: of the program on a processor, or else of what it
     #: loses. Infinite where nothing is lost any more.

@@ -11,7 +11,7 @@ from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted
 from flashpager.record.trace import Trace, check_traces
 
-#: Cache pages tried where nothing is said: unlaid programs want small ones, laid out ones large.
+#: Cache pages tried by default: small ones suit the recorded order, large ones a better one.
 PAGES = (16, 32, 64, 128)
 #: Default time of a search, in seconds.
 SECONDS = 60.0
@@ -45,13 +45,13 @@ def layout(
     Args:
         traces: traces of one program, recorded in one image.
         designs: the designs; with several, the mean ratio of times counts.
-        map_: the map of the link of what was recorded: its input sections are ordered.
-        pages: cache pages to choose from; of none, each design keeps its own.
-        weights: how much each trace counts; all alike where none is given.
+        map_: the linker map of the recorded program; its input sections are ordered.
+        pages: cache pages to choose from; without any, each design keeps its own.
+        weights: the weight of each trace; equal by default.
         resident: names of units that lie in RAM, beside the cache, and leave the flash image.
-        held_out: traces that are not looked at before the end.
-        held_out_share: the end of each trace that is not, either.
-        seconds: how long to search.
+        held_out: traces that the search does not use, and that test the result.
+        held_out_share: the share at the end of each trace that is held out in the same way.
+        seconds: the time to search.
         evaluations: about how many orders to try instead, 32 at a time: then the same is found each
             time.
         seed: seed of the search's random numbers.

@@ -51,7 +51,7 @@ def page_use_text(blocks: BlockStatistics) -> str:
 
 @dataclass(frozen=True)
 class PageChoice:
-    """The cache page that basic blocks predict beside the best one of all replayed.
+    """The cache page that basic blocks predict, compared with the best one of all replayed.
 
     The paper that this comes from predicts the mean used block, aligned up to a power of two
     (CARDIS 2010, section 6.2).
@@ -148,6 +148,6 @@ def choose_page(
     pages = [page for page in sorted(tried) if page <= largest]
     designs = [design.replace(cache_page_bytes=page) for page in pages]
     possible = [one for one in designs if one.refusal() is None]
-    # Without a possible design, the original one raises the error.
+    # If no design is possible, replaying the original one raises the error.
     rows = _engine.simulate(trace, possible or [design], progress, sample=sample)
     return PageChoice.of(blocks, rows)

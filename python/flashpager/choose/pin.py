@@ -42,14 +42,14 @@ def pin(
     Args:
         traces: traces of one program, recorded in one image.
         design: the design.
-        ram_bytes: how much RAM there is for what is pinned.
-        map_: the map of the link of what was recorded: its input sections are pinned.
-        weights: how much each trace counts; all alike where none is given.
-        always: names of units that are pinned whatever they save.
+        ram_bytes: RAM for the pinned functions, in bytes.
+        map_: the linker map of the recorded program; its input sections are pinned.
+        weights: the weight of each trace; equal by default.
+        always: names of units that are pinned in any case.
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
         order: whether to search the order of the other functions, too (``found.together``).
-        seconds: how long to search at most.
+        seconds: the longest time to search.
         evaluations: with ``order``, about how many orders to try instead, 32 at a time: the same is
             found each time.
         progress: called ten times a second.

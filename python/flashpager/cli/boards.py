@@ -1,4 +1,4 @@
-"""``flashpager boards``: the boards that ``--board`` takes by name."""
+"""``flashpager boards``: the boards that ``--board`` knows by name."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``flashpager compare``: what differs between two explorations."""
+"""``flashpager compare``: the differences between two explorations."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``flashpager deploy``: what a firmware needs to run a design."""
+"""``flashpager deploy``: the files that a firmware needs to run a design."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,7 +152,7 @@ class _TargetSizes:
 
 
 def _ram_of_chip(given: str | None, board: str | None) -> int | None:
-    """Return the RAM of the microcontroller, if anybody says it."""
+    """Return the RAM of the microcontroller, if it is known."""
     if given is not None:
         return _engine.parse_size(given)
     return _engine.Board.read(board).ram_bytes if board else None

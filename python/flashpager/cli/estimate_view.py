@@ -129,7 +129,7 @@ def _rounded(bus: str | None) -> str:
 #: Whole times below this are written in nanoseconds.
 _READABLE_NS = 1e6
 _ROUNDING_NS = 1e-6
-#: Two times whose ratio differs from 1 by less are equal.
+#: Two times are equal if their ratio differs from 1 by less than this.
 _ROUNDING = 1e-9
 
 
@@ -226,7 +226,7 @@ def _show_energy(estimate: Estimate) -> None:
 
 
 def show_notes(estimates: Sequence[Estimate]) -> None:
-    """Print what the estimates leave out, and the unverified numbers of the part."""
+    """Print the costs that the estimates leave out, and the unverified numbers of the part."""
     for text in dict.fromkeys(text for one in estimates for text in one.notes):
         note(f"note: {text}")
     unverified = dict.fromkeys(field for one in estimates for field in one.unverified)

@@ -47,6 +47,6 @@ def _files(top: Path) -> list[Path]:
 
 
 def _copy(source: Path, target: Path) -> Path:
-    """Copy what a file says, and not who may write it."""
+    """Copy the content of a file, and not its permissions."""
     target.parent.mkdir(parents=True, exist_ok=True)
     return shutil.copyfile(source, target)

@@ -117,14 +117,14 @@ def _hardware_cache(
     Args:
         query: the query.
         frame: all results.
-        best: the best design; None if none does what is needed.
+        best: the best design; None if no design meets the needs.
         pinned: RAM for functions, as typed; None to pin nothing.
 
     """
     ram = None if pinned is None else options.parsed("--pin", pinned, parse_size)
     if best is None:
         return None
-    # The design as it was asked for, since its board limits its clocks.
+    # The design as requested, since its board limits its clocks.
     place = _place_of(frame, best, len(query.designs))
     design = query.designs[place]
     if not has_hardware_cache(design.part, design.ways):
@@ -150,14 +150,14 @@ def _hardware_cache(
 
 
 def _place_of(frame: pl.DataFrame, best: DesignRow, designs: int) -> int:
-    """Return the index of the best design among those that were asked for."""
+    """Return the index of the best design among the requested ones."""
     same = [pl.col(name).eq_missing(pl.lit(best.columns[name])) for name in DESIGN_COLUMNS]
     numbered = frame.head(designs).with_row_index("_place")
     return int(numbered.filter(same)["_place"][0])
 
 
 def _best_design(query: ExploreQuery, best: DesignRow | None) -> Design | None:
-    """Return the design of the best row, as it was asked for."""
+    """Return the requested design of the best row."""
     if best is None:
         return None
     same = (

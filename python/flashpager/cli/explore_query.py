@@ -28,7 +28,7 @@ from flashpager.space.space import (
 )
 
 _MAX_WEIGHT = 1e12
-#: A note says how much memory the replays may take from here on.
+#: Smallest memory of all replays, in bytes, for which a note is printed.
 _NOTABLE_MEMORY_BYTES = 2 << 30
 
 

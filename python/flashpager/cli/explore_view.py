@@ -37,7 +37,7 @@ class HardwareCache:
 
 
 def show_hardware_cache(found: Answer, hardware: HardwareCache | None) -> None:
-    """Print what the best design loses to misses, and which changes would reduce that most."""
+    """Print the losses of the best design to misses, and the changes that reduce them most."""
     best = found.best
     if best is None or hardware is None:
         return
@@ -162,7 +162,7 @@ _DEFAULTS = {"line_fetch": "whole", "schedule": "sequential"}
 
 
 def _phrases(best: Mapping[str, Any]) -> str:
-    """Describe what sets a design apart from the simplest one."""
+    """Describe the differences of a design from the simplest one."""
     values = {axis: best[axis] for axis in _PHRASES}
     given = {axis: value for axis, value in values.items() if value}
     return "".join(
@@ -171,7 +171,7 @@ def _phrases(best: Mapping[str, Any]) -> str:
 
 
 def _show_best(found: Answer, *, several: bool) -> None:
-    """Print the best design, and what it comes to."""
+    """Print the best design and its results."""
     if found.best is None:
         return
     best, total = found.best.columns, counted(len(found.designs), "design")
@@ -293,7 +293,7 @@ _HARDWARE_DISPENSABLE = ("fetched", "lost ms", "misses")
 
 
 def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> None:
-    """Print rows: what varies, then what an engineer decides by."""
+    """Print rows: first the settings that vary, then the results."""
     titles = [*_TITLES, "ECC"]
     dispensable: Sequence[str] = _DISPENSABLE
     if _are_in_hardware(frame):

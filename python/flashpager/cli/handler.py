@@ -18,7 +18,7 @@ from flashpager.cli.console import note, out, print_json, print_whole
 from flashpager.judge import fault_times as handling
 
 _DEFAULT_BOARD = "omap5912-onenand"
-#: With one of these options the user means a board of their own.
+#: Options that describe a board of the user's own.
 _OF_A_BOARD = {"part", "bus", "register"}
 
 
@@ -186,7 +186,7 @@ def _show_one(design: Design, fault: FaultTimes, names: list[str]) -> None:
     _show_false_fault(design)
 
 
-#: In the order of the paper; from a disk load and transfer are one.
+#: Jobs in the order of the paper. From a disk, load and transfer are one job.
 _JOBS = (
     *("PreProcess", "GetFreeframe", "LoadPage", "LoadStopover", "TransHostMem"),
     *("rest of TransHostMem", "UpdateMMU", "PostProcess"),

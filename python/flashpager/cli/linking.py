@@ -31,7 +31,7 @@ Format = Annotated[
     ),
 ]
 
-#: Which one where nothing is said.
+#: The format used by default.
 DEFAULT_FORMAT = _engine.order_formats()[0]
 
 #: Most names in a note, and most lines of a table.
@@ -69,7 +69,7 @@ def note_relaxed(linked: Linked) -> None:
 
 
 def write_order(path: Path, text: "OrderText") -> None:
-    """Write an order for a linker, and say what that linker cannot do of it."""
+    """Write an order for a linker, and note the parts that the linker cannot obey."""
     with appearing_whole(path) as file:
         file.write_text(text.text, encoding="utf-8")
     if text.ambiguous:

@@ -15,12 +15,12 @@ Exact = Annotated[
 ]
 
 
-#: A trace of as many runs is read within a second or two: nothing is said of it.
+#: Longest trace, in runs, that is read without a note: it takes a second or two.
 _SHORT_RUNS = 1 << 25
 
 
 def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
-    """Return the blocks of a trace; count them where its file does not hold them.
+    """Return the blocks of a trace, counted if its file does not hold them.
 
     Where that takes its time, say so.
     """

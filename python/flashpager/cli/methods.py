@@ -123,7 +123,7 @@ def in_doubt_text(blocks: int) -> str:
 
 
 def note_left_out(*infos: TraceInfo) -> None:
-    """Note what was executed and not recorded."""
+    """Note the executed code that was not recorded."""
     # Threads have it from their process.
     left_out = list(dict.fromkeys(what for info in infos for what in info.left_out))
     for what in left_out[:_SHOWN]:

@@ -75,7 +75,7 @@ Json = Annotated[
 ]
 
 
-#: A command: what it does with its parameters is nobody's business here.
+#: A command with any parameters.
 Command = TypeVar("Command", bound=Callable[..., None])
 #: The value of an option.
 Number = TypeVar("Number", int, float)
@@ -158,7 +158,7 @@ def parsed(option: str, text: None, parse: Callable[[str], Number]) -> None: ...
 @overload
 def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None: ...
 def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None:
-    """Read what an option says; a refusal names the option."""
+    """Read the value of an option; an error names the option."""
     if text is None:
         return None
     try:
@@ -173,17 +173,17 @@ class DesignFlags:
     """A design on the command line: a board, and values of axes laid over it."""
 
     board: str | None = None
-    #: By axis, as typed; each may be a list.
+    #: Values by axis, as typed; each may be a list.
     axes: Mapping[str, str] = field(default_factory=dict)
     nor: str | None = None
 
     def design(self) -> Design:
-        """Return the board's design, with the NOR that was asked for."""
+        """Return the board's design, with the requested NOR."""
         # Reading the board also checks its needs.
         return self.over(read_board(self.board)[0] if self.board else Design())
 
     def over(self, board: Design) -> Design:
-        """Return a board's design with the NOR that was asked for."""
+        """Return a board's design with the requested NOR."""
         return board if self.nor is None else board.replace(nor=self.nor)
 
     def space(self) -> Space:
@@ -242,7 +242,7 @@ def _title(name: str) -> str:
     return acronyms.get(name) or (AXES[name].title if name in AXES else name)
 
 
-#: Fields of the cache, which a board says.
+#: Fields of the cache that a board defines.
 _CACHE = ("cache_bytes", "cache_page_bytes", "policy")
 
 
@@ -273,7 +273,7 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
     """Describe assumed parameters of designs, each field once; empty if there are none.
 
     Args:
-        designs: the one that a value is told of first.
+        designs: the designs; a value is described for the first that has it.
         cache: assumed fields of their cache, as :func:`unsaid_cache` returns them.
 
     """
@@ -289,7 +289,7 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
         else:
             texts.append(f"{_title(name)} {first.value} ({first.reason})")
     if cache:
-        # All have the same reason, which is written once.
+        # All fields have the same reason, which is written once.
         values = [f"{_title(one['field'])} {one['value']}" for one in cache]
         texts.append(f"{' and '.join(values)} ({cache[0]['reason']})")
     return f"assumed: {', '.join(texts)}" if texts else ""

@@ -39,7 +39,7 @@ from flashpager.cli.searching import (
 from flashpager.record.trace import Trace, check_traces
 from flashpager.space.space import CheckedDesigns, Space
 
-#: Below this share of what is executed, what stays where it is limits what an order can do.
+#: Smallest share of executed code that must be movable for an order to have its full effect.
 _WELL_COVERED = 0.99
 #: The engine's random numbers begin with 64 bits.
 _MAX_SEED = 2**64 - 1
@@ -241,7 +241,7 @@ def layout(
 
 
 def _write(found: Layout, flags: LayoutFlags, linked: Linked | None) -> None:
-    """Write the order and its picture, where they are asked for."""
+    """Write the order and its picture, if requested."""
     if flags.output is not None and linked is not None:
         linking.write_found(linked, flags.output, found.best.order, flags.format_)
     elif flags.output is not None:
@@ -264,7 +264,7 @@ def _note_interrupted(found: Layout) -> None:
 
 
 def _note_namesakes(resident: Sequence[str], best: PageLayout) -> None:
-    """Note which function a name stands for, if several have it."""
+    """Note the function that a name means, if several functions have it."""
     units = [unit.name for unit in best.units]
     for name in resident:
         if others := [unit for unit in units if unit.startswith(f"{name}@")]:
@@ -424,7 +424,7 @@ class _ReplayedCase:
     number: int
 
     def rows(self, page: PageLayout) -> tuple[Row, Row, Row]:
-        """Return those of the recorded order, the best published one, and what was found."""
+        """Return the rows of the recorded order, the best published one and the order found."""
         outcomes = (page.before, page.baseline, page.found)
         before, baseline, found = (
             (one.held_out if self.held_out else one.rows)[self.number] for one in outcomes
@@ -509,7 +509,7 @@ def _value(name: str, value: object) -> str:
 
 
 def _table(found: Layout, *, has_several: bool) -> Table:
-    """Show each page; of several designs or traces, what they take on average."""
+    """Show each page; several designs or traces are averaged."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     has_held_out = bool(found.best.found.held_out)
     shown.add_column("page", justify="right", no_wrap=True)
@@ -533,7 +533,7 @@ def _table(found: Layout, *, has_several: bool) -> Table:
 
 
 def _mean_cells(page: PageLayout) -> list[str]:
-    """Return shares of the time before, which are what the search makes small."""
+    """Return times as shares of the time before, which the search minimizes."""
     outcomes = (page.before, page.baseline, page.found)
     before, baseline, found = (percent(each.time_ratio, 1) for each in outcomes)
     cells = [before, baseline, page.baseline.what, found, _gain(page)]
@@ -570,7 +570,7 @@ def _change(before: Sequence[Row], found: Sequence[Row], what: str) -> str:
 
 
 def _limits(best: PageLayout) -> str:
-    """Describe where the time of the best order goes."""
+    """Describe the parts of the time with the best order."""
     steps: dict[str, float] = {}
     for row in best.found.rows:
         time = row.time

@@ -29,7 +29,7 @@ def verify_paged(
     fit: Path | None,
     json: bool,
 ) -> None:
-    """Run the program of a trace behind the handler, and print what was counted, and timed.
+    """Run the program of a trace behind the handler, and print its counts and times.
 
     Raises:
         FlashpagerError: if the machine cannot run the design or the program.
@@ -173,7 +173,7 @@ def _times_of(times: ComparedTimes) -> dict[str, object]:
 
 
 def _print_times(timed: list[ComparedTimes]) -> None:
-    """Print jobs in rows, and what the machine and the model make of them in columns."""
+    """Print jobs in rows, with the times of the machine and of the model in columns."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("a true fault, on average (µs)", no_wrap=True)
     for each in timed:

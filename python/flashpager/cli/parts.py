@@ -259,7 +259,7 @@ def _time(ns: float) -> str:
 
 
 def _readable(field: str, value: object) -> str:
-    """Write a value with the unit that the end of its field's name tells."""
+    """Write a value with the unit at the end of its field's name."""
     if isinstance(value, Mapping):
         return _several(value)
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The options of ``flashpager record``, and what they ask for."""
+"""The options of ``flashpager record``, and the request made of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

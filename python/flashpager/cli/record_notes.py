@@ -25,7 +25,7 @@ def note_recording(
     seconds: float,
     size: int,
 ) -> None:
-    """Print what was recorded, where it is, and what it lacks.
+    """Print the content of a recording, its place, and its gaps.
 
     Args:
         flags: the options of the command.
@@ -74,7 +74,7 @@ def _note_amount(
     placed, total = _placed_and_all(infos)
     noun = "instruction" if request.is_machine_code else "bytecode"
     if request.interpreter and not total:
-        # Its stream counts bytes alone.
+        # A stream counts bytes only.
         total = sum(info.bytes for info in infos)
         noun = "byte"
     beside = f", and {counted(len(result.further), 'trace')} beside it" if result.further else ""
@@ -99,7 +99,7 @@ def _note_reads(request: RecordRequest, infos: list[TraceInfo]) -> None:
         note(f"{reads} of {si(sum(info.read_bytes for info in infos), 'B')} in what is placed")
 
 
-#: Below this share of what was executed, what is placed hardly tells of the program.
+#: Smallest share of executed code that must be placed for a trace to represent the program.
 _LITTLE = 0.5
 
 

@@ -61,7 +61,7 @@ def report(
 def _built(
     trace: Path, design: Design, flags: options.DesignFlags, *, exact: bool
 ) -> "PagingReport | HardwareCacheReport":
-    """Replay what the page is about."""
+    """Replay the designs of the page."""
     info = _engine.trace_info(trace)
     blocks = blocks_of(trace, info)
     origins = flags.origins(design)

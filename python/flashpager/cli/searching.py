@@ -24,7 +24,7 @@ def some(option: str, text: str, what: str) -> list[str]:
 
 
 def numbers(option: str, text: str | None) -> list[float]:
-    """Return the numbers of a list; none where nothing is said."""
+    """Return the numbers of a list; an empty list if there is no text."""
     if text is None:
         return []
     try:
@@ -126,7 +126,7 @@ def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None
     Args:
         written: the files to write, ``plot`` among them.
         read: the files that are read.
-        plot: the picture, whose name says its kind.
+        plot: the picture; the suffix of its name determines its format.
 
     """
     for number, path in enumerate(written):
@@ -142,7 +142,7 @@ def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None
 
 
 def show_program(info: TraceInfo, coverage: LayoutCoverage, units: str) -> None:
-    """Print the program, its units, and the share of what is executed in them."""
+    """Print the program, its units, and the share of execution in them."""
     out.print(
         f"{escape(info.program)} ({info.architecture or 'unknown architecture'}): "
         f"{counted(coverage.movable, 'unit')} that can {units}, "

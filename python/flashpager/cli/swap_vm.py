@@ -194,7 +194,7 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def show(found: KernelMeasurements) -> None:
-    """Print what was measured, a row a system."""
+    """Print the measurements, one row for each system."""
     setup = found.setup
     without = found.without_swap()
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -274,7 +274,7 @@ def comparison(found: KernelMeasurements) -> list[str]:
     """Compare ours with zram, and the log against the rewriter."""
     lines = []
     zram_runs, our_runs = found.curves.get("zram"), found.curves.get("ram")
-    # Ends differ by what is read: means over other reads are no comparison.
+    # Ends differ by the kind of reads; means over other reads cannot be compared.
     if zram_runs and our_runs and zram_runs.keys() == our_runs.keys():
         lines.append(
             f"memory goes {100 * found.end('ram') / found.end('zram'):.0f} % as far as with zram"

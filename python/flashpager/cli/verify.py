@@ -241,7 +241,7 @@ class _Setup:
     """A trace and a design on an emulated microcontroller, ready to run."""
 
     trace: Trace
-    #: The design as it was asked for.
+    #: The design as requested.
     design: Design
     #: The design's simulation, which the device is compared with.
     row: Row
@@ -305,7 +305,7 @@ class _Setup:
 def _setup(
     trace: Path, design_flags: options.DesignFlags, flags: VerifyFlags, device: str
 ) -> _Setup:
-    """Simulate the design, and read what the device needs."""
+    """Simulate the design, and read the inputs of the device."""
     design = design_flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     with counting("replays") as progress:
@@ -398,7 +398,7 @@ def _flash(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes 
 
 
 def _data(flash: bytes | None, image: Path | None, opened: Trace, pager: PagerDesign) -> bytes:
-    """Return the image's bytes: what flash holds, what a file has, or a pattern."""
+    """Return the image's bytes: from the flash, from a file, or a pattern."""
     if flash is not None:
         return without_spare(flash, pager)
     return read_image(image, opened.info) if image else pattern(opened.info)
@@ -464,7 +464,7 @@ def _print_end(compared: list[ComparedCount], differ: list[ComparedCount]) -> No
 def _chip_of(
     device: EmulatedDevice, row: Row, pager: PagerDesign, board: str | None
 ) -> tuple[NandChip | None, str]:
-    """Return the chip on the device's pins, or why it has none."""
+    """Return the chip on the device's pins, or the reason for having none."""
     if not device.compile_on_pins:
         return None, ""
     refusal = NandChip.refusal(row, pager)
@@ -512,7 +512,7 @@ def _print_table(compared: list[ComparedCount]) -> None:
 
 
 def _fit(fitting: PriceFitting, path: Path, *, json: bool) -> None:
-    """Fit prices, write the board, and say how well they tell what they were not fitted to."""
+    """Fit prices, write the board, and print how well they predict the other runs."""
     fitted = fitting.run()
     with appearing_whole(path) as whole:
         whole.write_text(fitted.text, encoding="utf-8")

@@ -31,7 +31,7 @@ class CompiledSizes:
 
     target: str
     code: int
-    #: All of its RAM, including the frames or the key.
+    #: Bytes of RAM, including the frames or the key.
     ram: int
     #: Bytes of the code in cursors and ``fp_pager_read()``.
     cursors: int = 0

@@ -1,4 +1,4 @@
-"""From a table of designs to an answer: what is good enough, what is best, and why."""
+"""The answer to a table of designs: those that are good enough, the best, and the reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -95,7 +95,7 @@ class Answer:
     bites: list[str]
     #: Why the fastest one is; empty if nothing fits.
     why: str
-    #: Parts that give just what the best design does, with all else alike.
+    #: Other parts with the same result as the best design, all other settings being equal.
     ties: list[str] = field(default_factory=list)
 
     @property
@@ -170,7 +170,7 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
             (1e9 / mean / 2**20).alias("bandwidth_mib_s"),
             pl.col("bandwidth_mib_s").min().alias("least_bandwidth_mib_s"),
             pl.col("nor_ratio").min(),
-            # Without a processor there is none, and no sum of nothing.
+            # Without a processor there are no run times to add.
             pl.when(pl.col("run_ms").is_not_null().all()).then(pl.col("run_ms").sum()),
             pl.col("slowdown").max(),
             pl.col("mean_fault_ns", "p99_fault_ns", "worst_fault_ns").max(),
@@ -303,7 +303,7 @@ def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
     return "all that meet the rest fetch less than a codeword"
 
 
-#: Below this two decimals say too little.
+#: Values below this get more than two decimals.
 _SMALL = 0.1
 
 
@@ -312,7 +312,7 @@ def _ratio(ratio: float) -> str:
 
 
 def _short(row: Mapping[str, Any]) -> str:
-    """Name a design by what is chosen in it."""
+    """Name a design by its chosen settings."""
     if row["ways"] is not None:
         sets = f"{counted(row['frames'] // row['ways'], 'set')} of {counted(row['ways'], 'way')}"
         line = format_size(row["cache_page_bytes"])

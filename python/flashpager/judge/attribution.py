@@ -44,9 +44,9 @@ _SCHEMA = {
 
 
 def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
-    """Make a table of what ``_engine.attribute`` gives.
+    """Make a table of the result of ``_engine.attribute``.
 
-    ``is_named`` tells functions from code that no symbol names.
+    ``is_named`` distinguishes functions from code without a symbol.
     ``share`` and ``cumulative_share`` are of the time of all faults, the latter down to the row.
     The names of lines begin with as much of the file's path as tells it from the others.
 
@@ -75,7 +75,7 @@ def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
 
 
 def sort_column(name: str) -> str:
-    """Return the column that a name to sort by stands for.
+    """Return the column to which a sort name refers.
 
     Raises:
         FlashpagerError: if there is none.
@@ -93,7 +93,7 @@ def _is_named(name: str, image: str) -> bool:
 
 
 def _shortest(paths: Iterable[str]) -> dict[str, str]:
-    """Return for each path as much of its end as tells it from the others."""
+    """Return the shortest end of each path that distinguishes it from the others."""
     all_paths = set(paths)
     short: dict[str, str] = {}
     parts = 1

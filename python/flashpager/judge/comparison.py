@@ -1,4 +1,4 @@
-"""Two tables of designs side by side: what became faster, what slower, what should not differ.
+"""Comparison of two tables of designs: faster and slower rows, and unexpected differences.
 
 Rows are matched by trace and design. Two tables that differ in one thing which is the same in
 all rows of each (A all with one part, B all with another) are matched on the rest.
@@ -76,9 +76,9 @@ _TRACE_FIELDS = ("build_id", "image_bytes", "runs", "bytes", "instructions", "wa
 
 @dataclass(frozen=True)
 class ResultTable:
-    """A table of designs, and where it comes from."""
+    """A table of designs, and its origin."""
 
-    #: Its name in messages.
+    #: The name in messages.
     name: str
     #: Rows, as :func:`flashpager.explore` returns them.
     frame: pl.DataFrame
@@ -185,11 +185,11 @@ class Comparison:
     time: ColumnRatio
     #: B's bandwidth to A's: above 1, B is faster.
     bandwidth: ColumnRatio
-    #: For traces of the same name that are not the same: what differs of their descriptions.
+    #: Differences between the descriptions of traces of the same name, by name.
     changed_traces: dict[str, list[str]]
     #: Counts that differ between rows that must have the same ones, and in how many rows.
     different_counts: dict[str, int]
-    #: In how many rows any count differs so.
+    #: Number of rows in which a count differs in this way.
     different_rows: int
 
     @property
@@ -285,7 +285,7 @@ def _share(share: float, digits: int) -> str:
 
 
 def _named(column: str, value: object) -> str:
-    """Name what a row has in a column, as a person says it."""
+    """Write the value of a row's column for people."""
     if column == "trace":
         return str(value)
     axis = AXES.get(column)
@@ -317,7 +317,7 @@ def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
 
 
 def _causes(across: Sequence[TableDiff]) -> list[TableDiff]:
-    """Leave out what a part or a processor brings with it, where that differs, too."""
+    """Leave out the fields that follow from a part or processor that differs, too."""
     names = {each.column for each in across}
     follow = {each for cause, brings in _FOLLOWS.items() if cause in names for each in brings}
     return [each for each in across if each.column not in follow]
@@ -387,7 +387,7 @@ def _by_name(traces: object, frame: pl.DataFrame) -> dict[str, Mapping[str, Any]
 
 
 def _refuse_holes(frame: pl.DataFrame, name: str) -> None:
-    """Refuse a table without rows, or with rows that no replay gives."""
+    """Refuse a table without rows, or with rows that no replay produces."""
     if frame.is_empty():
         message = f"{name}: the table has no rows"
         raise FlashpagerError(message)

@@ -47,7 +47,7 @@ def parse_walks(text: str) -> list[int]:
 
 
 def parse_schedules(text: str) -> list[str]:
-    """Read names of schedules, or ``all``; in the order of the paper.
+    """Read names of schedules, or ``all``; they are returned in the order of the paper.
 
     Raises:
         FlashpagerError: if a schedule is unknown.
@@ -69,7 +69,7 @@ def scheduled(fault: FaultTimes, name: str) -> ScheduledFault:
 
 
 def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
-    """Return the longest walk that a load hides whole, with all else that the host does then.
+    """Return the longest walk that a load hides completely, with the host's other work.
 
     Without downgrades that is PA-Clock's budget. It is infinite if a step takes no time; None if
     the schedule hides nothing, or the host has more to do even without a search.

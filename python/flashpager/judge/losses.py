@@ -123,5 +123,5 @@ class Losses:
 
 
 def _timed(ns: float, cycles: float | None) -> str:
-    """Write a time, and in the processor's cycles where it has one."""
+    """Write a time, and also in cycles if there is a processor."""
     return duration(ns) + ("" if cycles is None else f" ({significant(cycles, 3)} cycles)")

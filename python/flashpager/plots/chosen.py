@@ -49,7 +49,7 @@ def steps(rows: Rows, processor: str | None, nor_ns: float | None) -> alt.LayerC
             color=alt.Color(
                 "step:N",
                 scale=style.colour_scale({k: v for k, v in names.items() if k in shown}),
-                # NOR's label stands between.
+                # NOR's label lies in between.
                 legend=style.legend(offset=24),
             ),
             order=alt.Order("order:Q"),

@@ -1,4 +1,4 @@
-"""A cache in hardware at one glance: which limit bites, and what other caches would lose."""
+"""Charts of a hardware cache: the limits that cost most, and the losses of other caches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class CacheLoss:
     lost: float
 
     def text(self, *, is_share: bool) -> str:
-        """Write what it loses."""
+        """Write the loss of the cache."""
         return percent(self.lost, 1) if is_share else duration(self.lost)
 
 
@@ -130,7 +130,7 @@ _BROKEN = "split(replace(datum.value, ' instead of ', '\\ninstead of '), '\\n')"
 def lost_over_cache(
     losses: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
 ) -> alt.LayerChart:
-    """Draw what caches of other sizes lose, a line for each number of ways."""
+    """Draw the losses of caches of other sizes, one line for each number of ways."""
     frame, titled = _frame(losses, is_share=is_share)
     ways = style.values(frame, "ways")
     colours = {f"{one}": colour for one, colour in zip(ways, _COLOURS, strict=False)}
@@ -164,7 +164,7 @@ def lost_over_cache(
 def lost_over_line(
     losses: Sequence[CacheLoss], own: CacheLoss, setting: str, *, is_share: bool
 ) -> alt.LayerChart:
-    """Draw what other lines lose in the same cache."""
+    """Draw the losses of the same cache with lines of other sizes."""
     frame, titled = _frame(losses, is_share=is_share)
     x = style.log_x(
         "line_bytes",

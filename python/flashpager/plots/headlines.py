@@ -13,9 +13,9 @@ from typing import Any
 from flashpager.base.quantities import duration, percent
 from flashpager.plots import style
 
-#: Two designs whose RAM differs by less are said to take the same.
+#: Designs whose RAM differs by less are described as taking the same RAM.
 _SAME_RAM = 1.01
-#: So many times as much, and more, is said as a ratio.
+#: Smallest factor that a sentence states as a ratio.
 _TIMES = 2
 #: The step in which the program goes on, in words.
 _RUNNING = {"read": "reading the code from RAM", "execute": "executing the code"}
@@ -163,7 +163,7 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
 
 
 def steps(times_ns: Mapping[str, float]) -> str:
-    """Describe where the time goes, given the time of each step by its name."""
+    """Describe the longest steps, given the time of each step by its name."""
     whole = sum(times_ns.values()) or 1
     running = next(name for name in _RUNNING if name in times_ns)
     others = [name for name in times_ns if name != running]

@@ -45,7 +45,7 @@ def chart(page: PageLayout) -> alt.VConcatChart:
     pictures = [
         _image(frame, when, colour, what)
         for colour, what in ((heat, "heat"), (shared, "who shares pages"))
-        # Both have one scale: the legend stands beneath them.
+        # Both charts share one scale; its legend is below them.
         for when, colour in (("before", colour.legend(None)), ("after", colour))
     ]
     size = counted(page.cache_page_bytes, "byte")

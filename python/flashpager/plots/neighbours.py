@@ -234,7 +234,7 @@ def distance_spectrum(
         page_bytes: the cache page, which is a block.
         blocks: blocks in a flash page.
         faults: all faults, those for other flash pages included.
-        register: the model of the data register, which says what going back costs.
+        register: the model of the data register, which determines the cost of going back.
 
     """
     total = int(distances["count"].sum())

@@ -36,7 +36,7 @@ def check_output(path: Path) -> None:
 
 
 def write(picture: alt.TopLevelMixin, path: Path) -> None:
-    """Write a chart as the name's suffix says; a page needs no network."""
+    """Write a chart in the format of the name's suffix; a page needs no network."""
     check_output(path)
     if path.suffix == ".png":
         content = BytesIO()

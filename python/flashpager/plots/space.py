@@ -101,7 +101,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
 
 
 def _nor_rule(nor: float | None) -> list[alt.Chart]:
-    """Draw the NOR line, labelled where small caches leave room."""
+    """Draw the NOR line, with its label at the small caches, where there is room."""
     if nor is None:
         return []
     frame = pl.DataFrame({"bandwidth_mib_s": [nor], "label": [f"NOR {nor:.3g} MB/s"]})
@@ -240,7 +240,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     return chart.add_params(alt.param(name="chosen", value=own))
 
 
-#: More bars than this nobody compares.
+#: Most bars that a reader can compare.
 MOST_PARTS = 14
 
 

@@ -39,7 +39,7 @@ CHOSEN = "#E0007A"
 #: The report's design and the reader's, by name.
 THIS, OTHER = "this design", "chosen design"
 
-#: The name of each colour in a page, and what it is where the page is dark.
+#: The name of each colour in a page, and its value on a dark page.
 THEME = {
     BLACK: ("black", "#F2F3F5"),
     INK: ("ink", "#DADDE2"),
@@ -260,7 +260,7 @@ def nor_bandwidth(frame: pl.DataFrame) -> float | None:
 
 
 def near_nor(frame: pl.DataFrame) -> tuple[float | None, str]:
-    """Return NOR's bandwidth if a line of it presses no others flat, else words that say so."""
+    """Return NOR's bandwidth, or a note if its line would flatten the others."""
     nor = nor_bandwidth(frame)
     if nor is None or nor < _NEAR * top(frame, None):
         return nor, ""

@@ -12,10 +12,10 @@ from flashpager.swap import benchmark, words
 from flashpager.swap.benchmark import MIB
 from flashpager.swap.kernel import INSTRUCTION_NS, SYSTEMS, KernelMeasurements
 
-#: By what the program reads.
+#: Colours by the program's kind of reads.
 READINGS = {"random": style.VERMILLION, "fixed": style.BLUE, "last": style.GREEN}
 WITHOUT = "without swap"
-#: By what a kernel swaps to.
+#: Colours by the kernel's swap system.
 _SWAPS = {
     "none": style.BLACK,
     "zram": style.GREY,
@@ -25,7 +25,7 @@ _SWAPS = {
     "rewrite": style.VERMILLION,
     "mtdblock": style.PURPLE,
 }
-#: Room above the lines, for what stands at the rules.
+#: Room above the lines, for the labels of the rules.
 _HEADROOM = 1.3
 #: Right of this share of the axis, words stand left of their rule.
 _TURNS = 0.55
@@ -44,7 +44,7 @@ class SpeedCurve:
 
 @dataclass(frozen=True)
 class PublishedLevel:
-    """A height that a publication gives, as a share of the speed of RAM."""
+    """A speed from a publication, as a share of the speed of RAM."""
 
     share: float
     says: str
@@ -80,7 +80,7 @@ def bench_chart(found: benchmark.SwapBenchmark) -> alt.LayerChart:
 
 
 def kernel_chart(found: KernelMeasurements) -> alt.LayerChart:
-    """Draw what a kernel swaps to: a curve for each, of the first kind of reads."""
+    """Draw the speeds of a kernel's swap systems, one curve each, for the first kind of reads."""
     reading = found.charted()
     drawn = {name: runs[reading] for name, runs in found.curves.items() if reading in runs}
     lines = {}

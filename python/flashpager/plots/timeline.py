@@ -126,7 +126,7 @@ def _up_to(longest: float | None) -> str:
 def _place(
     rows: _DrawnRows, one: ScheduledFault, sum_us: float, top: float, end_us: float
 ) -> float:
-    """Put a schedule's lanes below ``top``; return where they end."""
+    """Put a schedule's lanes below ``top``; return their lower end."""
     saved_us = one.hidden_ns / 1e3
     said = f"{one.schedule}: {brief(one.latency_ns)}"
     if saved_us:
@@ -274,14 +274,14 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-#: Points of a line between the walks that were asked for.
+#: Points of a line between the requested walks.
 _SAMPLES = 300
-#: More points than these are no longer told apart.
+#: Most points of a line that are drawn; more could not be distinguished.
 _MAX_POINTS = 20
 #: Colours of the schedules, in the engine's order.
 _COLOURS = (style.ORANGE, style.VERMILLION, style.BLUE, style.GREEN)
 _SCHEDULES = dict(zip(_engine.schedules(), itertools.cycle(_COLOURS), strict=False))
-#: Title of the search that ``pa-clock`` limits to what the load hides.
+#: Title of the search that ``pa-clock`` limits to the time that the load hides.
 _BOUNDED = "with pa-clock"
 #: Lines that lie on others.
 _DASHES = {"parallel-mmu": [7, 5], _BOUNDED: [3, 3]}
@@ -290,7 +290,7 @@ _DASHES = {"parallel-mmu": [7, 5], _BOUNDED: [3, 3]}
 def walks_chart(
     design: Design, found: Sequence[FaultTimes], names: Sequence[str], setting: str
 ) -> alt.LayerChart:
-    """Draw the latency over the walk by each schedule named, and where the load hides it."""
+    """Draw the latency over the walk for each schedule, and the walks that the load hides."""
     wanted_walks = [fault.walk for fault in found]
     downgrades = found[0].downgrades
     first, last = wanted_walks[0], wanted_walks[-1]
@@ -359,7 +359,7 @@ def _hidden(
 
 
 def _series(dense: Sequence[FaultTimes], names: Sequence[str]) -> dict[str, str]:
-    """Return each schedule the name of its line; those that always take the same share one."""
+    """Return the name of each schedule's line; schedules with equal times share a line."""
     ways = {
         name: tuple(round(handling.scheduled(fault, name).latency_ns, 3) for fault in dense)
         for name in names

@@ -49,7 +49,7 @@ class Rectangle(NamedTuple):
     height: float
 
 
-#: The picture, and what a phone has room for.
+#: Sizes of the picture, and of the one for a phone.
 WIDE = Rectangle(0, 0, 720, 460)
 SLIM = Rectangle(0, 0, 350, 480)
 
@@ -197,7 +197,7 @@ def _shade() -> alt.Opacity:
 def _cells(rows: pl.DataFrame, by: str, whole: Rectangle) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Place all owners, image by image; return them and the headers of the images."""
     total = float(rows["fault_ns"].sum())
-    # By image there is nothing inside an image.
+    # Grouped by image, an image has no tiles inside.
     key = pl.lit("") if by == "image" else pl.col("image")
     images = (
         rows.group_by(key.alias("key"))
@@ -232,7 +232,7 @@ def _cells(rows: pl.DataFrame, by: str, whole: Rectangle) -> tuple[pl.DataFrame,
 
 
 def _gathered(rows: pl.DataFrame, smallest: float) -> pl.DataFrame:
-    """Put together what is too small to be seen."""
+    """Combine the rows that are too small to be seen."""
     sums = ("misses", "loads", "backward", "bytes_fetched", "fault_ns")
     rows = rows.select("name", "image", "is_named", *sums)
     small = rows.filter(pl.col("fault_ns") < smallest)
@@ -276,7 +276,7 @@ def _cell(
 
 
 def _fitting(text: str, width: float, size: int = _FONT_SIZE, *, bold: bool = False) -> str:
-    """Return as much of a text as fits into a width, nothing where that says nothing."""
+    """Return the part of a text that fits into a width; empty if it would be meaningless."""
     room = (width - 2 * _MARGIN) / (size * (1.07 if bold else 1))
     if _ems(text) <= room:
         return text
@@ -286,9 +286,9 @@ def _fitting(text: str, width: float, size: int = _FONT_SIZE, *, bold: bool = Fa
 
 
 def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
-    """Return as much of a name as fits and tells it from others; nothing where that is too little.
+    """Return the part of a name that fits and distinguishes it; empty if that is too little.
 
-    Parameters go first, then packages, namespaces and classes, then what it begins with.
+    Parameters are dropped first, then packages, namespaces and classes, then the beginning.
     """
     if _fitting(name, width, size) == name:
         return name
@@ -359,7 +359,7 @@ def _labels(cells: pl.DataFrame, x: alt.X, y: alt.Y, *, shaded: bool) -> list[al
 
 
 def sentence(frame: pl.DataFrame, by: str = "symbol") -> str:
-    """Describe in a sentence what :func:`chart` shows."""
+    """Describe the picture of :func:`chart` in a sentence."""
     rows = frame.filter(pl.col("fault_ns") > 0).sort("fault_ns", descending=True)
     return _title(rows, by, int(frame["is_named"].sum()))
 

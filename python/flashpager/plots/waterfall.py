@@ -1,4 +1,4 @@
-"""From a medium's physical limit to the application: what each thing in the way leaves."""
+"""Charts of the rate from a medium's physical limit to the application, stage by stage."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ _READABLE = 0.06
 
 
 def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
-    """Draw the stages of an estimate, called ``names``, and below who takes the driver's time.
+    """Draw the stages of an estimate, called ``names``, and below the shares of the driver's time.
 
     Raises:
         FlashpagerError: if the operation moves no bytes.

@@ -11,7 +11,7 @@ _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def of_the_user() -> dict[str, str]:
-    """Return our environment as our user gave it: without what we ourselves set in it."""
+    """Return the environment as the user set it, without the variables that we set."""
     environment = dict(os.environ)
     given = _given()
     ours = [_ALLOCATOR, *([_LOCALE] if environment.get(_LOCALE) in _COERCED else [])]

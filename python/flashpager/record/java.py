@@ -32,7 +32,7 @@ _WITH_VALUE = frozenset(
 
 
 def target(request: RecordRequest) -> RecordTarget:
-    """Find the virtual machine and what it is to run.
+    """Find the virtual machine and its program.
 
     Raises:
         FlashpagerError: if one of them cannot be had.
@@ -171,6 +171,6 @@ class JavaAgent:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end: whatever ends a virtual machine, its exit status says it."""
+        """Read to the end; the exit status of the virtual machine gives the reason of the end."""
         self.channel.read(recording, progress)
         return True

@@ -80,7 +80,7 @@ class Lackey:
         options = [
             "--tool=lackey",
             "--trace-mem=yes",
-            # Without it, lackey executes the second half of `a && b` before the first.
+            # Without this option, lackey executes the second half of `a && b` before the first.
             "--vex-guest-chase=no",
             f"--log-fd={writer}",
             "--child-silent-after-fork=yes",
@@ -102,13 +102,13 @@ class Lackey:
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; return whether lackey said that the program ended there."""
+        """Read to the end; return True if lackey reported the program's end there."""
         self._await_mappings(child)
         ending = recording.read_pipe(f"/dev/fd/{self.pipe}", "lackey", child.pid, progress)
         return ending.is_complete
 
     def _await_mappings(self, child: subprocess.Popen[bytes]) -> None:
-        """Wait until the program is mapped, or cannot be run, which Valgrind says at its end."""
+        """Wait until the program is mapped, or Valgrind ends because it cannot run the program."""
         program = os.path.realpath(self.command[0])
         deadline = time.monotonic() + _MAPPED_WITHIN_SECONDS
         while child.poll() is None and time.monotonic() < deadline:

@@ -2,7 +2,7 @@
 
 Firmware of an RP2040 runs in rp2040js, too.
 
-A new recorder is a module beside this one and a place in ``RECORDERS``.
+A new recorder is a module in this folder and an entry in ``RECORDERS``.
 """
 
 import os
@@ -18,7 +18,7 @@ from flashpager.record.request import MachineRecorder, RecordRequest, RecordTarg
 from flashpager.record.rp2040js import Rp2040js, addresses_of
 from flashpager.record.step import Stepper
 
-#: All of them by name; where none is asked for, the first that can record a program does.
+#: The recorders by name. By default the first one that can record the program does.
 RECORDERS: dict[str, type[MachineRecorder]] = {
     recorder.name: recorder for recorder in (Qemu, Stepper, Lackey, Rp2040js)
 }
@@ -69,14 +69,14 @@ def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
     if path.is_file() and path.read_bytes()[:2] == b"#!":
         message = f"{name}: is a script; record the program that interprets it"
         raise FlashpagerError(message)
-    # A program may look at its own name, so links stay what they are.
+    # Links are not resolved, as a program may look at its own name.
     return Path(found).absolute(), short(path)
 
 
 def _recorder(
     request: RecordRequest, architecture: str, say: Callable[[str], None]
 ) -> type[MachineRecorder]:
-    """Find the recorder that is asked for, or else the first that can."""
+    """Find the requested recorder or, by default, the first that can record the program."""
     if request.children:
         return _following(request, architecture, say)
     if Rp2040js.is_asked(request) and request.recorder is None:
@@ -113,7 +113,7 @@ def _asked(
     architecture: str,
     say: Callable[[str], None],
 ) -> type[MachineRecorder]:
-    """Return the recorder that is asked for, if it can."""
+    """Return the requested recorder, if it can record the program."""
     if request.system is not None and not asked.runs_firmware:
         message = f"{asked.name} cannot run firmware; leave --recorder out"
         raise FlashpagerError(message)

@@ -18,11 +18,11 @@ ProgressFn = Callable[[int, int], None]
 class JavaOptions:
     """The classes of a Java program to record, and their layout."""
 
-    #: Classes, as ``com.acme.*``; all that the program brings along if there are none.
+    #: Classes, such as ``com.acme.*``; by default all that the program brings along.
     include: list[str] = field(default_factory=list)
-    #: Which methods lie in flash, and which of them come first.
+    #: The methods in flash, and their order.
     arrangement: Arrangement = field(default_factory=Arrangement)
-    #: CAP files whose method components are the image.
+    #: CAP files; their method components are the image.
     caps: list[Path] = field(default_factory=list)
 
 
@@ -41,9 +41,9 @@ class RecordRequest:
     system: str | None = None
     #: One of ``machine_code.RECORDERS`` by name, or None for the first that is installed.
     recorder: str | None = None
-    #: Data reads that fall into what is placed, too.
+    #: True to record the data reads of placed code, too.
     with_reads: bool = False
-    #: All threads in one trace, in the order executed.
+    #: True for one trace of all threads, in the order executed.
     one_stream: bool = False
     #: Processes that the program starts too, each in a trace of its own.
     children: bool = False
@@ -51,7 +51,7 @@ class RecordRequest:
     region: Region = field(default_factory=Region)
     #: Set for a command that starts a Java virtual machine.
     java: JavaOptions | None = None
-    #: Whether the program is an interpreter that writes a recorder stream itself.
+    #: True if the program is an interpreter that writes a recorder stream itself.
     interpreter: bool = False
 
     @property
@@ -61,14 +61,14 @@ class RecordRequest:
 
 
 class Recorder(Protocol):
-    """Something that watches a program run."""
+    """A tool that records the execution of a program."""
 
     @property
     def name(self) -> str:
         """The recorder's name in the trace."""
 
     def version(self) -> str:
-        """Return its version, and that of what it sits in."""
+        """Return the version of the recorder, and that of the tool that it is a plug-in of."""
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Start the program; return its process."""
@@ -76,16 +76,16 @@ class Recorder(Protocol):
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; return whether that is the program's own end."""
+        """Read to the end; return True if that is the program's own end."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why a recorder cannot record a program."""
+    """The reason for which a recorder cannot record a program."""
 
-    #: In a clause.
+    #: The reason, as a clause.
     why: str
-    #: With what to do about it.
+    #: The error message, with the remedy.
     remedy: str
 
 
@@ -93,7 +93,7 @@ class MachineRecorder(Recorder, Protocol):
     """A recorder of machine code, which ``machine_code.RECORDERS`` lists."""
 
     name: str
-    #: Its name and its drawbacks, for the note that it stands in for another recorder.
+    #: Name and drawbacks, for the note that it replaces another recorder.
     description: str
     #: The package of Debian that has it; empty if it comes with us.
     package: str
@@ -122,7 +122,7 @@ class MachineRecorder(Recorder, Protocol):
 
 @dataclass
 class RecordTarget:
-    """A program to be run under a recorder, and what its trace says of it."""
+    """A program to be run under a recorder, and its description in the trace."""
 
     recorder: Recorder
     #: The file that it is, for the trace's description.

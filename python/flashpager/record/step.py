@@ -1,4 +1,4 @@
-"""Our own stepper: needs nothing, and is slow."""
+"""Flashpager's own stepper, which needs no other tool, and is slow."""
 
 import platform
 import subprocess

@@ -16,7 +16,7 @@ SLOT_BYTES = 32 * 1024
 
 
 class StreamChannel:
-    """The pipe, and the shared memory for what is not yet in it."""
+    """The pipe, and the shared memory for the events that are not yet in it."""
 
     def __init__(self, slots: int = 0) -> None:
         """Have ``slots`` for threads behind the tail."""
@@ -50,8 +50,8 @@ class StreamChannel:
                     os.close(fd)
 
     def read(self, recording: _engine.Recording, progress: ProgressFn) -> bool:
-        """Read to the end; return whether the recorder said that it is the end."""
-        # Opened again by path, so that the engine owns what it reads.
+        """Read to the end; return True if the recorder marked it as the end."""
+        # The engine opens the files again by path, so that it owns them.
         ending = recording.read_stream(f"/dev/fd/{self.pipe}", f"/dev/fd/{self.shared}", progress)
         if not recording.is_over() and not recording.disk_full():
             # The shared memory may have the end before the recorder has written it, and a

@@ -1,6 +1,6 @@
 """Cells: designs that are replayed together.
 
-A cell is what is kept when an exploration is interrupted, and what a cluster works on.
+A cell is the unit that an interrupted exploration keeps, and that a cluster computes.
 """
 
 from collections.abc import Callable, Sequence

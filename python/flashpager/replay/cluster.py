@@ -229,7 +229,7 @@ def _read(path: Path) -> bytes:
 
 @contextmanager
 def _connected(address: str, tasks: int) -> Iterator["Client"]:
-    """Return a client; what it asked for is forgotten when it closes, however that comes."""
+    """Return a client that releases its tasks when it closes, also after an error."""
     from distributed import Client  # noqa: PLC0415
 
     if address == LOCAL:
@@ -274,7 +274,7 @@ def _refuse_unreachable(address: str) -> None:
         # A worker that refuses in time can say why.
         await asyncio.wait_for(greet(), _CONNECT_SECONDS + 1)
 
-    # In a thread, as a notebook has a loop of its own running in this one.
+    # This runs in another thread, as a notebook has an event loop running in this one.
     with ThreadPoolExecutor(1) as executor:
         try:
             executor.submit(asyncio.run, greet_in_time()).result()
@@ -349,7 +349,7 @@ def _interrupts_deferred() -> Iterator[None]:
     handler = signal.signal(signal.SIGINT, lambda number, _frame: interrupted.append(number))
     # Starting it unblocks interrupts, so it has to run before.
     resource_tracker.ensure_running()
-    # Threads and processes inherit what is blocked.
+    # Threads and processes inherit blocked signals.
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -363,9 +363,9 @@ def _interrupts_deferred() -> Iterator[None]:
 def _check_versions(client: "Client", address: str) -> None:
     """Refuse a cluster that would compute other rows, or none.
 
-    Workers get what they run by name, and so does the scheduler that hands it on.
+    Workers look up their code by name, and so does the scheduler that passes it on.
     """
-    # By the standard library, so that every worker can run the check.
+    # The check uses the standard library only, so that every worker can run it.
     asked = "flashpager:__version__"
     with suppress(OSError):
         # A worker that dies during the check need not answer.
@@ -397,7 +397,7 @@ def _other_version(who: str, its: str, ours: str) -> str:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask from talking: what it says is about its own affairs, and what matters is raised."""
+    """Silence the logs of Dask; errors that matter are raised as exceptions."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     try:

@@ -31,7 +31,7 @@ def simulate(trace: Trace, design: Design) -> Row:
 
 
 def call_times(trace: Trace, design: Design, *functions: str) -> list[CallTimes]:
-    """Replay a trace through a design, and tell what calls of its functions take.
+    """Replay a trace through a design, and return the times of calls of its functions.
 
     >>> call_times(trace, Design(processor="cortex-m3@64MHz"), "exchange")[0].time.worst_ns
 

@@ -264,7 +264,7 @@ _BRIEF_DIGITS = 4
 
 
 def brief(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return of a table of designs what a person reads: what varies, and what one decides by.
+    """Return the columns of a table for people: those that vary, and the results that matter.
 
     Numbers have four digits that count. It takes tables of :func:`flashpager.explore` and those of
     an :class:`flashpager.Answer`.

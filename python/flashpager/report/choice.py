@@ -17,7 +17,7 @@ Columns = dict[str, list[Any]]
 
 
 def label(design: Design) -> str:
-    """Name a design by what differs between neighbours."""
+    """Name a design by the settings that differ between neighbours."""
     return (
         f"{style.size_text(design.cache_bytes)} of {design.policy} in "
         f"{design.cache_page_bytes:,}-byte pages"
@@ -69,7 +69,7 @@ def describe(row: Row, own: Row) -> dict[str, Any]:
 
 
 def rows_of(columns: Columns, whose: str = "") -> list[dict[str, Any]]:
-    """Turn columns into rows, which say whose they are."""
+    """Turn columns into rows that name their design."""
     names = list(columns)
     marked = {"whose": whose} if whose else {}
     return [
@@ -176,5 +176,5 @@ def _thinned(points: list[tuple[float, float]], least: float) -> Iterator[tuple[
 
 
 def _short(value: float) -> float:
-    """Round to what a chart can show, which keeps the page small."""
+    """Round to the digits that a chart can show, which keeps the page small."""
     return float(f"{value:.6g}")

@@ -170,7 +170,7 @@ def function_charts(
         first = found.owners[0]
         setting += f"; sampled: {first.name} {within(first.fault_error)}"
     if int((owners["fault_ns"] > 0).sum()) == 1:
-        # A sentence says as much as a chart with one area.
+        # A sentence is enough in place of a chart with one area.
         return {}, {}, treemap.sentence(owners)
     name = "faults-by-function"
     return (

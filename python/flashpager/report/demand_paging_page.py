@@ -17,7 +17,7 @@ from flashpager.report.page import PageSection, ReportPage, about_trace, as_json
 
 #: A share of the time worth a word.
 _NOTABLE = 1e-6
-#: The charts in which designs can be chosen; they stand above what is chosen.
+#: The charts in which designs can be chosen; they lie above the chosen design.
 _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
 
 
@@ -93,7 +93,7 @@ def _choices(report: PagingReport) -> dict[str, Any]:
     return {
         "own": 0,
         "names": {"own": style.THIS, "chosen": style.OTHER},
-        # Charts in which the chosen design stands beside this one.
+        # Charts that show the chosen design next to this one.
         "beside": ["steps", "latencies"],
         "designs": report.choices,
     }
@@ -154,7 +154,7 @@ def _headline(report: PagingReport) -> str:
 
 
 def _numbers(own: Row) -> list[tuple[str, str, str]]:
-    """Return the key numbers: what, how much, and how it comes about."""
+    """Return the key numbers, each as name, value and explanation."""
     counts, time, latency, errors = own.counts, own.time, own.latency, own.errors
     of_time = _within(errors, errors and errors.time)
     numbers = [("read bandwidth", _mebibytes(time) + of_time, "MB/s: 2²⁰ bytes a second")]

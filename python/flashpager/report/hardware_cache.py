@@ -37,7 +37,7 @@ class HardwareCacheReport(page.ReportPage):
 
     @property
     def setting(self) -> str:
-        """The design in words, as it stands above all charts."""
+        """The description of the design above all charts."""
         return f"{medium(self.own.design, 0)}; {cache(self.own.design, self.own.frames)}"
 
     def html(self) -> str:

@@ -22,7 +22,7 @@ _BOUND = "min"
 
 @dataclass
 class Neighbourhood:
-    """The designs of a report: its own first, then what differs from it."""
+    """The designs of a report: its own first, then those that differ from it."""
 
     #: Possible designs of the same part, with other caches, cache pages and policies.
     designs: list[Design]

@@ -1,4 +1,4 @@
-"""A space of designs, and what is needed of them, as a TOML file."""
+"""A space of designs, and the needs that they must meet, as a TOML file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

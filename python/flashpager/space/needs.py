@@ -29,7 +29,7 @@ class UnmetNeed:
     asked: float | bool
     #: The value found instead; None if it is not a number.
     found: float | None
-    #: In words, as ``worst fault 320 µs > 200 µs``.
+    #: The need in words, such as ``worst fault 320 µs > 200 µs``.
     said: str
 
 
@@ -38,7 +38,7 @@ _Write = Callable[[float, int], str]
 
 
 def apart(found: float, sign: str, asked: float, write: _Write) -> str:
-    """Compare two numbers, each as ``write(number, digits)``, with the digits that tell them apart.
+    """Compare two numbers as ``write(number, digits)``, with enough digits to distinguish them.
 
     >>> apart(200_010, ">", 200_000, duration)
     '200.01 µs > 200 µs'
@@ -59,7 +59,7 @@ class Needs:
     200000.0
 
     Attributes:
-        ram_bytes: most RAM for frames and what the policy keeps; may be text, as ``4K``.
+        ram_bytes: most RAM for frames and the policy's data; may be text, such as ``4K``.
         min_bandwidth_mib_s: least read bandwidth, in 2**20 bytes a second; or as ``3MB/s``.
         max_fault_ns: longest fault; or as ``200us``.
         max_slowdown: how many times as long as out of RAM the program may take on its processor.
@@ -125,7 +125,7 @@ class Needs:
         return asked
 
     def met_by(self, designs: "pl.DataFrame") -> "pl.DataFrame":
-        """Return the designs of :func:`combine` that do all that is asked and can be built."""
+        """Return the designs of :func:`combine` that meet all needs and can be built."""
         import polars as pl  # noqa: PLC0415
 
         tests = [test for _, test in self.conditions().values()]

@@ -1,1 +1,1 @@
-"""Compressed swap: benchmark runs, and what they come to."""
+"""Compressed swap: benchmark runs and their results."""

@@ -1,4 +1,4 @@
-"""Compressed swap: benchmark runs, and the numbers that they come to."""
+"""Compressed swap: benchmark runs, and the numbers derived from them."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from flashpager._engine import (
     SwapTime,
 )
 
-#: Bytes of what the papers and this command call a MB.
+#: Bytes of a MB, as the papers and this command use the unit.
 MIB = 1 << 20
 
 #: Titles of the parts of the time.
@@ -47,7 +47,7 @@ class SwapBenchmark:
 
     @property
     def first(self) -> Run:
-        """A run, for what all have in common."""
+        """The first run, for the settings that all runs share."""
         return next(iter(self.runs.values()))
 
     @property
@@ -142,7 +142,7 @@ def steps(time: SwapTime) -> dict[str, float]:
 
 
 def sum_of_times(times: Sequence[SwapTime]) -> dict[str, float]:
-    """Add what several times consist of, most first."""
+    """Add the parts of several times, longest first."""
     return _most_first({name: sum(map(of, times), 0.0) for name, of in _STEPS.items()})
 
 

@@ -1,4 +1,4 @@
-"""MTDCOMPR's program in a virtual machine, on what a Linux kernel swaps to.
+"""MTDCOMPR's program in a virtual machine, with several swap systems of a Linux kernel.
 
 QEMU counts instructions (``-icount``): one takes 4 ns of the machine's time, on any host, idle or
 not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes
@@ -67,7 +67,7 @@ class SwapChip:
         return programs * (self.program_ns + bus_ns) + erasures * self.erase_ns
 
     def busy_ns(self, loads: int, programs: int, erasures: int) -> float:
-        """Return the time of all that it was asked."""
+        """Return the time of all operations of the chip."""
         load_ns = self.load_ns + self.page_bytes * self.byte_ps / 1000
         return loads * load_ns + self.programming_ns(programs, erasures)
 
@@ -91,7 +91,7 @@ def _pcm() -> SwapChip:
     return SwapChip(part.name, int(part.number("program_bytes")), 0, program_ns, 0, byte_ps=18_125)
 
 
-#: By what Linux has for a chip.
+#: Emulated chips by the name of their Linux driver.
 CHIPS: Mapping[str, SwapChip] = {"nandsim": _nand(), "mtdram": _pcm()}
 
 
@@ -147,7 +147,7 @@ class KernelSetup:
         """Refuse sizes that no machine has.
 
         Raises:
-            FlashpagerError: with what to take.
+            FlashpagerError: if a size is impossible; the message gives the limits.
 
         """
         mib = (("--memory", self.memory_bytes, 96, 1024), ("--chip", self.chip_bytes, 4, 64))
@@ -258,7 +258,7 @@ class KernelMeasurements:
     kernel: str
     qemu: str
     setup: KernelSetup
-    #: By system, then by what is read.
+    #: Curves by system, then by kind of reads.
     curves: Mapping[str, Mapping[str, SpeedCurve]]
     #: Churn by system, without systems that run out of memory before.
     churn: Mapping[str, KernelChurn]
@@ -307,7 +307,7 @@ class KernelMeasurements:
 
     @staticmethod
     def from_dict(found: Mapping[str, Any]) -> "KernelMeasurements":
-        """Read what `as_dict` gave."""
+        """Create from the result of `as_dict`."""
         curves = {
             name: {
                 reading: SpeedCurve(
@@ -326,7 +326,7 @@ class KernelMeasurements:
 
 
 def known(names: Sequence[str]) -> list[str]:
-    """Return systems in their order; none named are all.
+    """Return the systems in their fixed order; all of them if none is named.
 
     Raises:
         FlashpagerError: if a name is no system's.
@@ -411,7 +411,7 @@ def at_once(setup: KernelSetup, systems: Sequence[str], free_bytes: int) -> int:
 
 
 def _free_bytes() -> int:
-    """Return the host's memory that programs may take, or all where it does not say."""
+    """Return the host's available memory, or all of it if the host does not report that."""
     try:
         said = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:

@@ -47,7 +47,7 @@ class KernelTarget:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that building and running take."""
+        """The tools needed to build and run."""
         return (f"{self.prefix}gcc", f"{self.prefix}strip", "make", self.emulator)
 
 
@@ -105,7 +105,7 @@ class UnpackedKernel:
         return lzma.LZMADecompressor().decompress(image[start : start + size])
 
     def modules(self, wanted: Sequence[str]) -> list[Path]:
-        """Find modules and all that they depend on; what is built in is left out."""
+        """Find modules and their dependencies, without those built into the kernel."""
         known = {path.stem: path for path in self.directory.glob("lib/modules/*/kernel/**/*.ko")}
         found: list[Path] = []
         waiting = [known[name] for name in wanted if name in known]
@@ -213,7 +213,7 @@ def initramfs(files: Mapping[str, bytes]) -> bytes:
 class VirtualMachine:
     """A machine that is ready to boot."""
 
-    #: With a kernel, `vmlinux`, and what it boots from, `initramfs`.
+    #: The folder with the kernel, `vmlinux`, and its `initramfs`.
     directory: Path
     target: KernelTarget = PC
 

@@ -1,4 +1,4 @@
-"""Compressed swap: what runs come to, as a person says it. MB are 2**20 bytes."""
+"""Compressed swap: results of runs in words. A MB is 2**20 bytes."""
 
 from collections.abc import Mapping, Sequence
 

@@ -37,7 +37,7 @@ class JobCycles:
         )
 
 
-#: The jobs, in the order in which the host of the emulator tells them.
+#: The jobs, in the order in which the emulator's host prints them.
 JOBS = tuple(each.name for each in fields(JobCycles))
 
 
@@ -128,7 +128,7 @@ class JobPrices:
     walk_step: float
     #: Each load, beside its t_R.
     load_command: float
-    #: All of a column change.
+    #: The cost of a whole column change.
     column_change: float | None
     #: A byte on the bus, whether it is looked at or not.
     bus_byte: int
@@ -164,7 +164,7 @@ def fit(
         part: the measured part of the program.
         bytes_read: of its runs.
         t_r: of the chip, in cycles.
-        others: the same program with other registers, for what this one does not do.
+        others: the same program with other registers, for operations that this one lacks.
 
     Raises:
         FlashpagerError: if the part has no hit or no fault.

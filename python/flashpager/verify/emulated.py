@@ -52,7 +52,8 @@ class Verification:
     counts: list[ComparedCount]
     #: Cycles of the whole program; None if the emulator does not count them.
     cycles: int | None
-    #: By job, where the chip is outside of the device: what comes before a run, and the rest.
+    #: Measured parts, with cycles by job: the first ``fit_runs`` runs, and the rest. Empty unless
+    #: the chip is outside of the device.
     parts: list[MeasuredPart] = field(default_factory=list)
 
     @property
@@ -62,7 +63,7 @@ class Verification:
 
 
 class RefusedImageError(Exception):
-    """The device refused to run what is in its flash; says why, in a line."""
+    """The device refused to run the content of its flash; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class AuthenticatedFlash:
     oldest: int
 
     def header(self, design: PagerDesign) -> str:
-        """Return the macros of the firmware beside those of the pager's design."""
+        """Return the macros of the firmware in addition to those of the pager's design."""
         key = ", ".join(f"{byte:#04x}" for byte in self.secret.key)
         return (
             f"#define VERIFY_KEY {{{key}}}\n"
@@ -87,11 +88,11 @@ class AuthenticatedFlash:
 class EmulatedDevice:
     """A microcontroller and its emulator."""
 
-    #: Its name in messages.
+    #: The name in messages.
     title: str
     #: Debian packages by tool.
     packages: dict[str, str]
-    #: Makes what the emulator runs, in a folder, of the pager's sources.
+    #: Builds the emulator's program in a folder, from the pager's sources.
     compile: Callable[[Path, Path], None]
     #: The command that starts the emulator.
     emulator: Sequence[str]
@@ -120,12 +121,12 @@ class EmulatedDevice:
         Args:
             design: the design that its pager is compiled for.
             runs: of the trace.
-            image: its bytes, as long as the design says.
+            image: the bytes of the image, of the length in the design.
             counts: the simulated counts.
-            sources: a folder with those of a pager; else what is installed.
+            sources: a folder with the sources of a pager; by default the installed ones.
             chip: outside of the device.
             fit_runs: the cycles of so many first runs are a part by themselves.
-            deployed: for a design with tags, what they are made and checked with.
+            deployed: the authentication of a design with tags, to make and check them.
             flash: content of flash with spare areas; by default made of the image.
 
         Raises:
@@ -197,7 +198,7 @@ def _compile(command: Sequence[str], folder: Path) -> str:
 
 
 def _refuse(complaint: str, compiler: str, device: str, ram_kb: int) -> None:
-    """Raise an error for what a compiler of firmware complained of, in a line."""
+    """Raise an error with a compiler's message in one line, if there is one."""
     if not complaint:
         return
     too_large = ("does not fit", "overflowed by", "not within region", "too large", "will not fit")
@@ -274,7 +275,7 @@ _OLD = "error the image is older than the rollback counter allows"
 
 
 def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
-    """Explain why the device refused what is in its flash, if it did."""
+    """Return the reason for which the device refused the content of its flash, if it did."""
     if _OLD in lines:
         return "the device refused the image: it is older than the rollback counter allows"
     if _FORGED not in lines:
@@ -319,7 +320,7 @@ def _numbers(lines: Sequence[str]) -> dict[str, int]:
     return {name: int(value) for name, _, value in pairs if name and value.isdecimal()}
 
 
-#: By the name that ``--device`` takes; the first is the default.
+#: Devices by their name for ``--device``; the first is the default.
 DEVICES = {
     "cortex-m3": EmulatedDevice(
         title="a Cortex-M3 (LM3S6965) in QEMU",

@@ -14,7 +14,7 @@ from flashpager.verify.nand import NandChip
 from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import ComparedTime, compared_times
 
-#: First runs that prices are fitted to, where nobody says how many.
+#: Number of first runs that prices are fitted to by default.
 FIT_RUNS = 20_000
 #: First runs that are enough for what does not vary, a check of a tag.
 _CHECK_RUNS = 500

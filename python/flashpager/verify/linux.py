@@ -29,7 +29,7 @@ LIBRARY = installed.recorder("flashpager-page.so")
 #: Bytes of the processor's pages, and the most frames of the pager.
 PAGE_BYTES = 4096
 MOST_FRAMES = 32_000
-#: In the order in which the library has them, with what their parameter is.
+#: The policies in the library's order, with the meaning of their parameter.
 POLICIES = {
     "fifo": "",
     "clock": "",
@@ -42,7 +42,7 @@ POLICIES = {
 _LEAST_PAGES = 2
 #: Counts of the pager. It does not see hits.
 COUNTS = counts_of("process")
-#: Any chip whose pages hold a page: no count is of it.
+#: A chip whose pages can hold a page of memory; it has no effect on counts.
 _PART = "MT29F4G01ABAFD"
 
 _VARIABLE = "FLASHPAGER_PAGE"
@@ -154,7 +154,7 @@ class LinuxPageDesign:
 class LinuxProgram:
     """A program whose code can be paged."""
 
-    #: Its name as typed, the path to run, and the resolved file.
+    #: The name as typed; then the path to run, and the resolved file.
     name: str
     path: Path
     file: Path
@@ -165,10 +165,10 @@ class LinuxProgram:
 
     @classmethod
     def of(cls, name: str) -> "LinuxProgram":
-        """Find a program and look whether its code can be paged.
+        """Find a program, and check that its code can be paged.
 
         Raises:
-            FlashpagerError: if it cannot be: what it is, and what to do.
+            FlashpagerError: if it cannot be paged; the message gives the reason and the remedy.
 
         """
         path, file = find_program(name)
@@ -202,7 +202,7 @@ class LinuxProgram:
         """Check that a trace is of this program, and has its pages.
 
         Raises:
-            FlashpagerError: if not: what to record.
+            FlashpagerError: if it does not match; the message says what to record.
 
         """
         remedy = f"record it with 'flashpager record --section {self.section_names()}'"
@@ -330,7 +330,7 @@ class PagedRun:
     handler_ns: float | None
     mean_handler_ns: float | None
     outer_ns: int
-    #: From the start of the program to its end.
+    #: Time from the start of the program to its end, in seconds.
     seconds: float
     #: Exit code of the program; a signal's number is negative.
     exit_code: int
@@ -357,7 +357,7 @@ class PagedRun:
         return f"exit status {self.exit_code}" if self.exit_code else ""
 
     def compare(self, counts: object) -> list[ComparedCount]:
-        """Compare what was counted with what was simulated."""
+        """Compare the program's counts with the simulated ones."""
         return [ComparedCount(name, getattr(counts, name), self.counts[name]) for name in COUNTS]
 
 
@@ -447,7 +447,7 @@ def page(
 
 
 class _FixedAddresses:
-    """Programs that are started lie where each other one lies, as they do under QEMU."""
+    """A context in which all programs start at the same addresses, as they do under QEMU."""
 
     def __enter__(self) -> None:
         self._libc = ctypes.CDLL(None)

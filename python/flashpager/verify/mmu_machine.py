@@ -63,9 +63,9 @@ _QUIET = (
 class MmuMachine:
     """A machine with an ARM926EJ-S."""
 
-    #: Its name in messages.
+    #: The name in messages.
     title: str
-    #: Its name in QEMU, and of its source and linker script in runtime/pager/verify.
+    #: The name in QEMU, and of its source and linker script in runtime/pager/verify.
     name: str
     #: The address of its RAM.
     ram: int = 0
@@ -87,7 +87,7 @@ class MmuMachine:
 
 
 _ONENAND = (("loads", ("loads", "prefetches")), ("bytes_fetched", ("bytes_fetched",)))
-#: By the name that ``--device`` takes.
+#: Machines by their name for ``--device``.
 MACHINES = {
     "versatilepb": MmuMachine(
         "an ARM926EJ-S with its MMU (Versatile PB) in QEMU",

@@ -173,7 +173,7 @@ class TimedRun:
 
     @property
     def false_faults(self) -> tuple[TimedFaults, ...]:
-        """Faults that fetch nothing."""
+        """Faults that fetch no bytes."""
         return tuple(each for each in self.faults if each.kind == FALSE)
 
     @property
@@ -343,7 +343,7 @@ class ComparedTimes:
     jobs: list[ComparedJob]
     longest: ComparedJob
     false_fault: ComparedJob
-    #: All faults of the program together.
+    #: The sum over all faults of the program.
     total: ComparedJob
 
     @property

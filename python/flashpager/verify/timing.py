@@ -1,4 +1,4 @@
-"""Time on a device, held against what is simulated."""
+"""Comparison of times on a device with simulated ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
