@@ -42,7 +42,7 @@ class Kind(StrEnum):
     DERIVED = "derived"
     #: Estimated by us, for measurements of others.
     PREDICTED = "predicted"
-    #: Ours was taken from the figure that it would be held against.
+    #: Our value was taken from the very figure that it would be compared with.
     BUILT_IN = "built in"
     #: A case that the source leaves out.
     BEYOND = "beyond"
@@ -251,7 +251,7 @@ class Claim:
     figures: tuple[Figure, ...]
     #: Why, where the figures do not speak for themselves.
     note: str = ""
-    #: Figures that are shown beside them, and not judged.
+    #: Further figures that are shown, and not judged.
     witnesses: tuple[Figure, ...] = ()
     #: The measurement on an emulated machine, if there is one. It is shown, and not judged.
     machine: str = ""
@@ -331,7 +331,7 @@ def _plain(value: Decimal) -> Decimal:
 
 
 def signed(percent: float, decimals: int = 1) -> str:
-    """Write a change in percent; a small one with another digit, none without a sign.
+    """Write a change in percent with its sign if it is not 0; small ones have one more digit.
 
     >>> signed(2.215), signed(0.013), signed(0.0)
     ('+2.2 %', '+0.01 %', '0 %')

@@ -301,7 +301,7 @@ def _beyond(rows: list[swl.UnpublishedCase]) -> Table:
 
 
 def _show(claims: list[Claim], theirs: str, ours: str) -> None:
-    """Print a table; why stands in it or, where that is too narrow, below."""
+    """Print a table; the reasons are in it or, if it is too narrow, below."""
     whole = _table(claims, theirs, ours, with_why=True)
     if natural_width(whole) <= out.width:
         out.print(whole)

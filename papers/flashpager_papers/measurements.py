@@ -239,7 +239,7 @@ class _Check:
         return claims
 
     def board(self) -> list[Claim]:
-        """Predict the board of the flash-media article, whose driver is listed."""
+        """Predict the board of the flash-media article, which lists its driver."""
         t_r, t_prog = (self.part(MEASURED_CHIP).number(name) for name in ("t_r_ns", "t_prog_ns"))
         chip = self.parts.get(MEASURED_CHIP, MEASURED_CHIP)
         why = {

@@ -272,7 +272,7 @@ def _differs(programs: CardPrograms) -> Claim:
         return [program.name for program in every if len(set(within(program, smallest))) > 1]
 
     def counts(smallest: int) -> tuple[Figure, ...]:
-        """Count the best pages, beside the one that a unique one would be."""
+        """Count the best pages, compared with a single best page."""
         between = len({program.best_page(smallest=smallest) for program in every})
         most = max((len(set(within(program, smallest))) for program in every), default=0)
         pages = f"pages from {smallest} B on"

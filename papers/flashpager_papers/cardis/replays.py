@@ -51,7 +51,7 @@ SEQUENTIAL = "sequential"
 OTHER_REGISTERS = ("start-column", "random-column")
 #: Orders tried on the first part of a trace, and the share of it that judges them.
 ORDERS, HELD_OUT = 2000, 0.3
-#: The programs that stand in for the paper's.
+#: The programs that replace the paper's.
 SENSORS, TYPESETTER, MAD = "sensors", "troff", "madplay"
 #: A folder inside that of all traces, for Java programs.
 JAVA = "java"

@@ -1,6 +1,6 @@
 """MTDCOMPR's figures, and the board on which its program is run once more.
 
-What the paper does not say of board and program is assumed, each with its reason in ``ASSUMED``.
+Properties of board and program that the paper omits are assumed; ``ASSUMED`` gives the reasons.
 """
 
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ POLICIES = ("lru", "cflru(25%)")
 def systems(divisor: int) -> dict[tuple[str, str], SwapSpec]:
     """Return the runs on the paper's systems, by system and reading.
 
-    With a divisor all memory is smaller.
+    All memory sizes are divided by ``divisor``.
     """
     return {
         (name, reading): _on(medium, divisor).replace(reading=reading, reads=_REPEATS)

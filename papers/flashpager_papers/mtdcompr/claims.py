@@ -82,7 +82,7 @@ def reproduce(
 ) -> MtdcomprResults:
     """Check every claim; `progress(finished, all)` counts runs.
 
-    With a divisor all memory is smaller: speeds are much the same, and megabytes are not.
+    All memory sizes are divided by ``divisor``: speeds are much the same, and megabytes are not.
 
     Raises:
         FlashpagerError: if the folder holds no captured pages, or a file is no capture.

@@ -1,6 +1,6 @@
 """The paper's program in a Linux kernel, compared with the simulated board.
 
-``measured.json`` beside this file is what ``flashpager swap vm -o`` wrote, with its command.
+``measured.json`` in this folder is the output of ``flashpager swap vm -o``, with its command.
 Machine and board have neither the same processor nor the same memory: all is a ratio within one
 run. A share of RAM's speed follows from two numbers, in which the two differ: how many of the pages
 that were read came from swap, and how long one took.
@@ -50,7 +50,7 @@ class SwappedReads:
 
     #: Their share of all pages; a page that is read again counts once.
     share: float
-    #: Time of one beside its reading, as a multiple of reading a page from RAM.
+    #: Time of one read apart from loading, as a multiple of reading a page from RAM.
     cost: float
     #: The part of ``cost`` that programming and erasing took.
     programming: float
@@ -75,7 +75,7 @@ class SwappedReads:
     def in_kernel(
         cls, curve: SpeedCurve, points: Sequence[kernel.CurvePoint], chip: kernel.SwapChip | None
     ) -> "SwappedReads":
-        """Create from those points of a measured run whose reads waited for a page."""
+        """Create from the points of a measured run at which reads waited for a page."""
         page_ns = page_ns_of(curve)
         read = sum(point.read_bytes for point in points) // kernel.PAGE
         lost_ns = sum(point.took_ns for point in points) - read * page_ns
@@ -144,7 +144,7 @@ def end_share(curve: SpeedCurve) -> float:
 
 @dataclass(frozen=True)
 class SimVsKernel:
-    """Both, to be held against each other."""
+    """The runs of the board and of the kernel, to be compared."""
 
     #: Runs of the board, by system, then by kind of reads.
     runs: Mapping[str, Mapping[str, SwapBench]]

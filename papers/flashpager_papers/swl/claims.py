@@ -2,8 +2,8 @@
 
 The paper measured its handler on a board and replayed SPEC traces through a simulator. The board is
 ``boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
-all others are predicted. The traces cannot be had: other programs of the same kinds stand in.
-Beside it stands what our handler takes on an emulated machine (``machine.py``).
+all others are predicted. The paper's traces are not available: programs of the same kinds replace
+them. The times of our handler on an emulated machine are shown, too (``machine.py``).
 """
 
 from collections.abc import Callable, Sequence

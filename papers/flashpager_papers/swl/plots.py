@@ -179,7 +179,7 @@ def _walks(
     subtitle: str,
     who: str = _PAPER,
 ) -> alt.LayerChart:
-    """Draw latencies over the walk, and what `who` says.
+    """Draw latencies over the walk, titled by `who`.
 
     `lines` are (colour, µs from a walk of 1 on) by name.
     """

@@ -1,1 +1,1 @@
-"""Ground floor: files, quantities, axes of a design, and what is installed."""
+"""Basics for all other packages: files, quantities, axes of a design, and installed files."""

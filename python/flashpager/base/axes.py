@@ -2,7 +2,7 @@
 
 from flashpager import _engine
 
-#: A value of an axis: a name, bytes, or none.
+#: A value of an axis: a name, a number of bytes, or None.
 AxisValue = str | int | None
 
 #: Every axis by its field, in the order in which the product of a space is taken; but cache

@@ -16,7 +16,7 @@ def refuse_overwriting(output: Path, *inputs: Path) -> None:
     """Refuse an output that is one of the files it is made from.
 
     Raises:
-        FlashpagerError: if it is, by whatever name.
+        FlashpagerError: if it is, under any name.
 
     """
     for path in inputs:
@@ -57,7 +57,7 @@ def appearing_whole(path: Path) -> Iterator[Path]:
     written to.
 
     Raises:
-        FlashpagerError: if it cannot be written; nothing is left then.
+        FlashpagerError: if it cannot be written; no part of it remains then.
 
     """
     whole = path.resolve()
@@ -130,7 +130,7 @@ def read_toml(path: Path) -> dict[str, object]:
     """Read a TOML file.
 
     Raises:
-        FlashpagerError: if it cannot be read or is none.
+        FlashpagerError: if it cannot be read or has another format.
 
     """
     return _engine.read_toml(path)

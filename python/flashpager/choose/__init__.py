@@ -1,1 +1,1 @@
-"""Choices about a program: what lies in RAM, in which order, in which pages."""
+"""Choices about a program: functions in RAM, order of functions, and size of cache pages."""

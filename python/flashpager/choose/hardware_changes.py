@@ -35,8 +35,8 @@ class DesignChange:
     what: str
     #: The change in words, such as ``62.5 MHz instead of 31.25 MHz``.
     said: str
-    #: The time of before over the time with it: of the program on a processor, or else of what it
-    #: loses. Infinite where nothing is lost any more.
+    #: The time before the change over the time after it: the program's time on a processor, or
+    #: without one the time lost. Infinite if no time is lost any more.
     gain: float
     #: Times the program out of RAM, with it; None without a processor.
     slowdown: float | None
@@ -72,7 +72,7 @@ class DesignChange:
         return f"{self.said}: {times} times as fast, {out_of_ram} times the program out of RAM"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it by name; the gain is None where nothing is lost any more."""
+        """Return all fields by name; the gain is None if no time is lost any more."""
         return {
             "what": self.what,
             "sentence": self.sentence,
@@ -191,7 +191,7 @@ def bites(
 ) -> list[DesignChange]:
     """Replay each change of a design, and return those that make it notably faster, most first.
 
-    Of several ways to change one thing the best counts.
+    If a parameter can be changed in several ways, the best one counts.
 
     Args:
         traces: the traces.
@@ -225,7 +225,7 @@ def pinning(
     ram_bytes: int,
     weights: Mapping[str, float] | None = None,
 ) -> list[DesignChange]:
-    """Search what to pin in so much RAM, as ``flashpager pin`` does; nothing where that is no gain.
+    """Search the functions to pin in RAM, as ``flashpager pin`` does; empty without a gain.
 
     The search takes at most :data:`flashpager.choose.pin.SECONDS`.
 

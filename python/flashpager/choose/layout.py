@@ -48,7 +48,7 @@ def layout(
         map_: the linker map of the recorded program; its input sections are ordered.
         pages: cache pages to choose from; without any, each design keeps its own.
         weights: the weight of each trace; equal by default.
-        resident: names of units that lie in RAM, beside the cache, and leave the flash image.
+        resident: names of units that lie in RAM, outside of the cache, and leave the flash image.
         held_out: traces that the search does not use, and that test the result.
         held_out_share: the share at the end of each trace that is held out in the same way.
         seconds: the time to search.

@@ -55,9 +55,9 @@ def outline(
 ) -> OutlineResult:
     """Write ``classes``, a jar or a folder, with cold parts of methods in methods of their own.
 
-    A part is cold that was executed at most ``cold_share`` times as often as what was executed
-    most in its method; it is moved if that saves ``at_least`` bytes. ``class_path`` is where the
-    classes are that the program refers to and does not bring along.
+    A part is cold if it was executed at most ``cold_share`` times as often as the most executed
+    part of its method; it is moved if that saves ``at_least`` bytes. ``class_path`` holds the
+    classes that the program refers to and does not bring along.
 
     Raises:
         FlashpagerError: without Java, of other programs than the recorded one, and if something

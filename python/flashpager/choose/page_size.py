@@ -58,11 +58,11 @@ class PageChoice:
     """
 
     predicted_bytes: int
-    #: The page with the most bandwidth; None if there was nothing to replay.
+    #: The page with the most bandwidth; None if no page was replayed.
     best_bytes: int | None
     #: MB/s (of 2**20 bytes) by cache page.
     bandwidths: dict[int, float]
-    #: The replayed design, whatever its cache page.
+    #: The replayed design, with any of the cache pages.
     design: Design | None
     #: Error bounds of the bandwidths, by cache page; None if the whole trace was replayed,
     #: or the sample has no bound for a page.
@@ -108,7 +108,7 @@ class PageChoice:
 
     @classmethod
     def of(cls, blocks: BlockStatistics, rows: list[Row]) -> "PageChoice":
-        """Compare with replays that differ in nothing but their cache page."""
+        """Compare with replays that differ in their cache page only."""
         bandwidths = {row.design.cache_page_bytes: row.time.bandwidth_mib_s for row in rows}
         errors = {row.design.cache_page_bytes: row.errors.time for row in rows if row.errors}
         return cls(

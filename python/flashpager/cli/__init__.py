@@ -88,7 +88,7 @@ def _readers_may_leave() -> Iterator[None]:
 
 
 class _LazyCommandGroup(TyperGroup):
-    """The commands, each imported when it is asked for."""
+    """The commands, each imported when it is used."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401  (whatever Typer gives a group)
         """Register all names; ``get_command`` makes the commands."""
@@ -184,7 +184,7 @@ def _give_up_output() -> None:
 
 
 def _refuse_closed_streams() -> None:
-    """Exit if standard output is closed; a closed standard error is replaced by nothing."""
+    """Exit if standard output is closed; replace a closed standard error by the null device."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end)
     if sys.stdout is None:

@@ -105,8 +105,8 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
     """Return the design of a row of an exploration.
 
     Raises:
-        FlashpagerError: beside other words of a design, for a table that cannot be read, and a row
-            that it does not have.
+        FlashpagerError: if other options describe a design, too, the table cannot be read, or it
+            does not have the row.
 
     """
     if flags.axes or flags.board or flags.nor:
@@ -129,7 +129,7 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
 
 @dataclass(frozen=True)
 class _TargetSizes:
-    """Sizes of pager and MAC for each target whose compiler is installed."""
+    """Sizes of pager and MAC for each target that has its compiler installed."""
 
     pager: list[CompiledSizes]
     mac: list[CompiledSizes]
@@ -145,7 +145,7 @@ class _TargetSizes:
         return cls(found, mac_sizes_of(pager) if pager.tag_bytes else [], too_small)
 
     def least_ram(self, pager: PagerDesign) -> int:
-        """Return the RAM that both take at least, on the target that wants the least."""
+        """Return the least RAM of pager and MAC, on the target that needs the least."""
         mac = {each.target: each.ram for each in self.mac}
         totals = [each.ram + mac.get(each.target, 0) for each in self.pager]
         return min(totals, default=pager.frame_bytes)

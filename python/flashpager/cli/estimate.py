@@ -1,4 +1,4 @@
-"""``flashpager estimate``: how fast a flash medium is, and who eats the time."""
+"""``flashpager estimate``: the speed of a flash medium, and the causes of lost time."""
 
 from pathlib import Path
 

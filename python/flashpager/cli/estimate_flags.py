@@ -237,7 +237,7 @@ class EstimateFlags:
         return f"{clock}MHz-x{lines}" if lines else board.bus if not text else None, port
 
     def _port_flag(self) -> str | None:
-        """Return the first option given that says how a port divides its clock."""
+        """Return the first given option that determines the divider of a port's clock."""
         given = {
             "--divider": self.divider,
             "--controller": self.controller,

@@ -112,7 +112,7 @@ def _explored(query: ExploreQuery, flags: ExploreFlags) -> pl.DataFrame:
 def _hardware_cache(
     query: ExploreQuery, frame: pl.DataFrame, best: DesignRow | None, pinned: str | None
 ) -> HardwareCache | None:
-    """Replay what the best design loses and what would reduce that, if its cache is in hardware.
+    """Replay the losses of a best design with a hardware cache, and changes that reduce them.
 
     Args:
         query: the query.

@@ -238,7 +238,7 @@ def _with_warm_up(designs: list[Design], traces: Sequence[Trace]) -> tuple[list[
     """Return the designs that can be replayed behind a warm-up, and why others cannot.
 
     Raises:
-        FlashpagerError: if none can.
+        FlashpagerError: if no design is possible.
 
     """
     if not any(trace.info.warm_up.runs for trace in traces):

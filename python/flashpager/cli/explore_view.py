@@ -108,7 +108,7 @@ def show_answer(
     Args:
         query: the query.
         found: the answer.
-        design: the best design, as it was asked for.
+        design: the best design, as requested.
         hardware: its losses, if its cache is in hardware.
         limit: rows of each table; 0 for all.
         column: the column to sort by.
@@ -193,7 +193,7 @@ def _show_best(found: Answer, *, several: bool) -> None:
 def _show_uncounted(
     best: Mapping[str, Any], traces: Sequence[Trace], design: Design | None
 ) -> None:
-    """Print what no figure includes."""
+    """Print the costs that no figure includes."""
     code = max(trace.info.image_bytes for trace in traces)
     pages = -(-code // best["cache_page_bytes"])
     commands = "" if design is None or _has_commands(design) else "the commands of a load, "
@@ -233,7 +233,7 @@ def _thinned(front: pl.DataFrame, limit: int) -> pl.DataFrame:
 
 
 def rows_of(frame: pl.DataFrame, best: DesignRow | None) -> pl.DataFrame:
-    """Return the rows of one design; none without one."""
+    """Return the rows of one design; an empty table if ``best`` is None."""
     if best is None:
         return frame.clear()
     return frame.filter(
@@ -258,7 +258,7 @@ def explain(reasons: Sequence[str], frame: pl.DataFrame) -> None:
 
 def _varying(frame: pl.DataFrame) -> list[str]:
     is_hardware = _are_in_hardware(frame)
-    # Without pages in flash, their size is that of a line.
+    # If the flash has no pages, their size is that of a line.
     hidden = ("flash_page_bytes",) if is_hardware else ()
     axes = [axis for axis in SHOWN if axis in frame.columns and axis not in hidden]
     varying = [axis for axis in axes if frame[axis].n_unique() > 1]

@@ -1,4 +1,4 @@
-"""``flashpager handler``: who does what when in a page fault."""
+"""``flashpager handler``: the schedule of the jobs in a page fault."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""``flashpager layout``: order a program so that its pages hold what runs together."""
+"""``flashpager layout``: order a program so that code that runs together shares pages."""
 
 from typing import TYPE_CHECKING
 
@@ -10,15 +10,15 @@ from flashpager.cli import linking, ordering, outlining
 if TYPE_CHECKING:
     from typer._click import Context
 
-#: The command that is meant where none is named.
+#: The default command.
 _USUAL = "order"
 
 
 class _OrderByDefault(TyperGroup):
-    """Commands beside the one that needs no name."""
+    """A group of commands with a default command."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        """Name the usual command where no other is."""
+        """Insert the default command if no other is named."""
         if args and args[0] not in self.commands:
             args = [_USUAL, *args]
         return super().parse_args(ctx, args)

@@ -22,7 +22,7 @@ _SHORT_RUNS = 1 << 25
 def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
     """Return the blocks of a trace, counted if its file does not hold them.
 
-    Where that takes its time, say so.
+    A note is printed if that takes long.
     """
     found = _engine.recorded_blocks(trace)
     if found is not None:

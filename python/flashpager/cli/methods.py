@@ -57,7 +57,7 @@ def _read(order: Path) -> list[str]:
 
 
 def check_known(trace: Path, order: list[str]) -> None:
-    """Refuse an order of something else.
+    """Refuse an order that matches nothing in the trace.
 
     Raises:
         FlashpagerError: if no line of it names a method of the trace.

@@ -218,7 +218,7 @@ class DesignFlags:
     def origins(self, design: Design, chosen: Container[str] = ()) -> str:
         """Describe the sources of part, bus, register and NOR of a design in one line.
 
-        What a command has ``chosen`` is left out.
+        Fields in ``chosen`` are left out.
         """
         by: dict[str, list[str]] = {}
         for name, where in self.sources(design).items():
@@ -247,7 +247,7 @@ _CACHE = ("cache_bytes", "cache_page_bytes", "policy")
 
 
 def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
-    """Return the fields of the cache that are not among those said, each with its value."""
+    """Return the fields of the cache that the user left open, each with its value."""
     values = {name: getattr(design, name) for name in _CACHE if name not in said}
     return [
         {
@@ -260,7 +260,7 @@ def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
 
 
 def unpublished_policy(board: str | None, said: Container[str]) -> list[dict[str, str]]:
-    """Return the policy assumed for a board whose maker published none, unless one is given."""
+    """Return the policy assumed for a board without a published one, unless the user gives one."""
     policies = _engine.Board.read(Path(board)).policies if board and "policy" not in said else []
     if not policies:
         return []
@@ -296,11 +296,11 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
 
 
 def unverified(design: Design, *, energy: bool = True) -> str | None:
-    """Name the unverified numbers of an answer; None if there are none.
+    """Return the names of the unverified numbers of an answer; None if there are none.
 
     Args:
         design: the answer's design.
-        energy: whether the answer has the flash's energy.
+        energy: True if the answer has the flash's energy.
 
     """
     fields = [name for name in design.unverified() if energy or not name.startswith("supply.")]
@@ -317,7 +317,7 @@ def _typed(given: object) -> str | None:
     return None if given is None else str(given)
 
 
-#: A dataclass whose fields are options.
+#: A dataclass with options as fields.
 Group = TypeVar("Group")
 
 
@@ -328,7 +328,7 @@ def takes(group: type[Group]) -> Callable[[Command], Command]:
     and default.
 
     Args:
-        group: a dataclass whose fields are annotated as parameters of a command are.
+        group: a dataclass with fields annotated in the way of a command's parameters.
 
     """
     hints = get_type_hints(group, include_extras=True)
@@ -405,7 +405,7 @@ def _with_options(
     replaced: str,
     options: Sequence[inspect.Parameter],
 ) -> Any:  # noqa: ANN401  (the command's type)
-    """Return a command a signature in which options stand in place of one parameter."""
+    """Give a command a signature that has options in place of one parameter."""
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
         parameters += options if parameter.name == replaced else [parameter]

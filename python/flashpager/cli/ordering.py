@@ -152,7 +152,7 @@ class LayoutFlags:
         pages: Sequence[int],
         resident: Sequence[str],
     ) -> tuple[Layout, bool]:
-        """Search the best order; return it, and whether Ctrl-C ended the search."""
+        """Search the best order; return it, and True if Ctrl-C ended the search."""
         with stoppable() as go_on, search_bar() as show:
             found = layouts.layout(
                 check_traces(traces, "layout"),
@@ -294,7 +294,7 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     space = flags.space()
     by_page = {page: _with_page(space, page) for page in sizes}
     if pages is None:
-        # Without names, those that every design can have.
+        # By default the pages that every design can have.
         left_out = [page for page, checked in by_page.items() if checked.impossible]
         if 0 < len(left_out) < len(sizes):
             reason = by_page[left_out[0]].reasons[0]
@@ -315,7 +315,7 @@ def _with_page(space: Space, page: int) -> CheckedDesigns:
 
 
 def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
-    """Return the designs of a space, all of which must be possible."""
+    """Return the designs of a space; all must be possible."""
     if not checked.impossible:
         return checked.possible
     among = "" if not checked.possible else "; the order is for all designs: leave that one out"
@@ -393,7 +393,7 @@ def _setting(design: Design) -> str:
 
 
 def _speed(rows: Sequence[Row]) -> str:
-    """Write what rows give together: of NOR where one is named, else a bandwidth."""
+    """Write the mean speed of rows: as a share of NOR if one is named, else as a bandwidth."""
     bytes_read = sum(row.counts.bytes_read for row in rows)
     time = sum(row.time.time_ns for row in rows)
     if all(row.nor is not None for row in rows):

@@ -1,4 +1,4 @@
-"""``flashpager record``: run a program and write what it executes."""
+"""``flashpager record``: run a program and write a trace of its execution."""
 
 import os
 import shutil

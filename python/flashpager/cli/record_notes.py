@@ -58,7 +58,7 @@ def note_recording(
 
 
 def asked_order(flags: RecordFlags, request: RecordRequest) -> list[str]:
-    """Return the order of methods to look up in the trace; none without a file to look into."""
+    """Return the order of methods to look up in the trace; empty if the trace is no file."""
     return request.java.arrangement.order if request.java and flags.is_file else []
 
 
@@ -69,7 +69,7 @@ def _note_amount(
     seconds: float,
     size: int,
 ) -> str:
-    """Print how much was executed and how fast; return the noun of what is counted."""
+    """Print the amount and speed of execution; return the noun of the counted things."""
     infos = [trace.info for trace in (result.trace, *result.further)]
     placed, total = _placed_and_all(infos)
     noun = "instruction" if request.is_machine_code else "bytecode"
@@ -104,7 +104,7 @@ _LITTLE = 0.5
 
 
 def _note_outside(infos: list[TraceInfo]) -> None:
-    """Note what to do if most of the executed code is not placed."""
+    """Note the remedy if most of the executed code is not placed."""
     placed, total = _placed_and_all(infos)
     if placed >= _LITTLE * total:
         return
@@ -128,7 +128,7 @@ def _note_outside(infos: list[TraceInfo]) -> None:
 
 
 def _note_older(output: Path, written: list[Path]) -> None:
-    """Note traces of threads or processes beside it that an earlier recording left."""
+    """Note traces of threads or processes in the same folder from an earlier recording."""
     older = []
     for path in sorted(output.parent.glob(f"{glob.escape(output.stem)}.*{output.suffix}")):
         if path in written or not path.is_file():

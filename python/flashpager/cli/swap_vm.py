@@ -22,7 +22,7 @@ from flashpager.swap.kernel import SYSTEMS, KernelMeasurements, KernelSetup
 from flashpager.swap.words import megabytes
 
 _ELSE = KernelSetup()
-#: Those of the kernel's that both zram and the module take.
+#: Compressors of the kernel that both zram and the module support.
 _COMPRESSORS = ("lz4", "deflate", "zstd")
 _MOST_READS = 4096
 
@@ -266,7 +266,7 @@ def _speed(mib_s: float | None) -> str:
 
 
 def swap_starts(found: KernelMeasurements, chunk: int) -> int:
-    """Return the bytes from which on pages are swapped: what is there without, or a first chunk."""
+    """Return the bytes at which swapping starts: the memory without swap, or else a chunk."""
     return found.without_swap() or chunk
 
 

@@ -166,7 +166,7 @@ def show_info(
     page = PageChoice.of(blocks, [])
     origins = ""
     if board is not None or best_page:
-        # Each page is tried: none is assumed.
+        # Each page size is tried, and no size is assumed.
         flags = options.DesignFlags(board, {"cache_page_bytes": "all"})
         design = flags.design()
         origins = flags.origins(design)

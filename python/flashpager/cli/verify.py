@@ -1,4 +1,4 @@
-"""``flashpager verify``: an emulated device counts what was simulated, or it says where not."""
+"""``flashpager verify``: compare the counts of an emulated device with the simulated ones."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -152,7 +152,7 @@ class VerifyFlags:
             raise FlashpagerError(message)
 
     def check_counts(self) -> None:
-        """Refuse options of a run beside ``--counts``, which runs nothing."""
+        """Refuse options of a run together with ``--counts``, which runs no device."""
         given = (self.device, self.program, self.image, self.mac, self.key, self.flash)
         if any(given):
             message = (
@@ -423,7 +423,7 @@ def _print_refusal(
 
 
 def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool) -> None:
-    """Compare what a file says that a device counted."""
+    """Compare the counts that a file has from a device."""
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     with counting("replays") as progress:

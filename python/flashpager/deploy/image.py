@@ -68,7 +68,7 @@ def in_pages(data: bytes, design: PagerDesign, secret: Authentication | None = N
 
 
 def read_flash(path: Path, design: PagerDesign) -> bytes:
-    """Read what deploy wrote for a design: whole flash pages, with tags their spare areas.
+    """Read the flash file of deploy: whole flash pages, for a design with tags with spare areas.
 
     Raises:
         FlashpagerError: if it has another length than that.

@@ -38,7 +38,7 @@ class CompiledSizes:
 
 
 def targets() -> list[str]:
-    """Return the targets whose compilers are installed."""
+    """Return the targets that have their compilers installed."""
     return [
         target
         for target, (prefix, _) in _TARGETS.items()

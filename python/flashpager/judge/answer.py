@@ -66,7 +66,7 @@ class DesignRow:
     walk: int
     #: Misses as a share of page references.
     miss_ratio: float
-    #: Loads of the page that the register held already, as a share of all loads.
+    #: Loads of the page that is in the register already, as a share of all loads.
     reload_share: float
     #: Bytes fetched for each byte read.
     fetch_ratio: float
@@ -85,15 +85,15 @@ class Answer:
     """The designs of a table that meet given needs, and why."""
 
     needs: Needs
-    #: All designs, one row each, as :func:`combine` gives them.
+    #: All designs, one row each, from :func:`combine`.
     designs: pl.DataFrame
-    #: Those that meet the needs, fastest first.
+    #: Designs that meet the needs, fastest first.
     fitting: pl.DataFrame
     #: Fitting designs that no other beats in both RAM and time, smallest first.
     front: pl.DataFrame
-    #: One sentence for each constraint that costs speed, or leaves nothing.
+    #: One sentence for each constraint that costs speed, or that no design meets.
     bites: list[str]
-    #: Why the fastest one is; empty if nothing fits.
+    #: The reason why the best design is the fastest; empty if no design fits.
     why: str
     #: Other parts with the same result as the best design, all other settings being equal.
     ties: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Answer:
 
     @property
     def unmet(self) -> list[UnmetNeed]:
-        """The need that no design meets; empty if a design fits or nothing is needed."""
+        """The needs that no design meets; empty if a design fits or there are no needs."""
         if len(self.fitting) or self.needs == Needs():
             return []
         said = f"none of {counted(len(self.designs), 'design')} does all that is asked"
@@ -135,7 +135,7 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
     read. Designs that are not there for every trace are left out.
 
     Args:
-        frame: as :func:`flashpager.explore` gives it.
+        frame: a table from :func:`flashpager.explore`.
         weights: of traces by name; 1 where not given.
 
     Raises:
@@ -222,7 +222,7 @@ def answer(
     >>> answer(table, Needs(ram_bytes="4K"), weights={"boot": 1, "loop": 9}).best
 
     Args:
-        frame: as :func:`flashpager.explore` gives it.
+        frame: a table from :func:`flashpager.explore`.
         needs: the needs; none by default.
         weights: of traces by name, the share of bytes read that each has; 1 where not given.
         block_bytes: mean size of the basic blocks executed, for the sentence why, as

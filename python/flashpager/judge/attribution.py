@@ -48,10 +48,10 @@ def to_frame(result: Attribution, sort: str = "time") -> pl.DataFrame:
 
     ``is_named`` distinguishes functions from code without a symbol.
     ``share`` and ``cumulative_share`` are of the time of all faults, the latter down to the row.
-    The names of lines begin with as much of the file's path as tells it from the others.
+    The name of a line begins with the shortest end of its file's path that distinguishes it.
 
     Raises:
-        FlashpagerError: if there is nothing of the name ``sort`` to sort by.
+        FlashpagerError: if ``sort`` names no column to sort by.
 
     """
     column = sort_column(sort)
@@ -78,7 +78,7 @@ def sort_column(name: str) -> str:
     """Return the column to which a sort name refers.
 
     Raises:
-        FlashpagerError: if there is none.
+        FlashpagerError: if there is no such column.
 
     """
     if name not in SORTS:
@@ -88,7 +88,7 @@ def sort_column(name: str) -> str:
 
 
 def _is_named(name: str, image: str) -> bool:
-    """Return a function, a line or a file from code that nothing names, as the engine says it."""
+    """Return True for a function, line or file; False for the engine's name of unnamed code."""
     return not (name.startswith("(no ") or name.endswith(f" of {PurePath(image).name}"))
 
 

@@ -22,7 +22,7 @@ from flashpager.space.needs import UnmetNeed, apart
 #: The columns by which rows are matched.
 KEYS = ("trace", *DESIGN_COLUMNS)
 
-#: Counts, those first by which a person sees soonest what differs.
+#: Counts, those first that show a difference most clearly.
 _SEEN_SOONEST = (
     *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
     "backward",
@@ -52,10 +52,10 @@ _FOLLOWS = {
     "processor": ("t_read_ns", "t_write_ns", *HANDLER),
 }
 
-#: The bytes of a tag's MAC beside the unit that it authenticates.
+#: The bytes of a tag's MAC in addition to the unit that it authenticates.
 _MAC_HEAD_BYTES = 8
 
-#: Columns that earlier versions did not write, with the values that they stand for.
+#: Columns that earlier versions did not write, with the values that apply then.
 _SINCE = {
     "count_commands": pl.lit(value=False),
     "processor": pl.lit(None),
@@ -218,7 +218,7 @@ class Comparison:
     def worse(self, allowed: float) -> list[WorseRow]:
         """Return the rows whose time or bandwidth got worse by more than a share, the worst first.
 
-        Behind them stand the rows of A that are not in B.
+        The rows of A that are not in B follow.
         """
         losses = [
             (pl.col("time_ratio") - 1).alias("time grew by"),
@@ -311,7 +311,7 @@ def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame
 
 
 def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
-    """Return the one thing that tables differ in, if there is one, with what follows from it."""
+    """Return the one setting that tables differ in, if there is one, with its consequences."""
     found = _constants_that_differ(a, b)
     return found if len(_causes(found)) == 1 else []
 
@@ -377,7 +377,7 @@ def _changed_traces(
 
 
 def _by_name(traces: object, frame: pl.DataFrame) -> dict[str, Mapping[str, Any]]:
-    """Name what traces say of themselves: they stand in the order of the rows."""
+    """Return the metadata of traces by name; they are in the order of the rows."""
     names = frame["trace"].unique(maintain_order=True).to_list()
     if not isinstance(traces, list) or len(traces) != len(names):
         return {}

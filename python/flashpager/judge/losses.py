@@ -47,8 +47,8 @@ class Losses:
         """Sum rows of a table, those of one design, one a trace.
 
         Args:
-            rows: as :func:`flashpager.explore` gives them.
-            stalls: the worst stretch of each trace; none where no miss's time is its own.
+            rows: rows from :func:`flashpager.explore`.
+            stalls: the worst stretch of each trace; empty if misses have no times of their own.
 
         """
 

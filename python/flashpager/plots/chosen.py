@@ -155,7 +155,7 @@ def latencies(rows: Rows, marks: Rows) -> alt.LayerChart:
         ),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("us:Q", format=".4~g", title="µs")],
     )
-    # Worst and p99 often agree: the wide rule below shows beside the dashed one above.
+    # Worst and p99 often agree: the wide rule below is then visible next to the dashed one above.
     shapes = {"worst": (5.0, [1, 0]), "mean": (2.0, [1, 0]), "p99": (2.0, [5, 4])}
     rules = [
         marked.transform_filter(f"datum.kind == '{kind}'").mark_rule(

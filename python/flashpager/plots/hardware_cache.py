@@ -36,7 +36,7 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
     Args:
         own: the design's.
         others: with as many ways and as long lines, and other sizes.
-        is_share: whether losses are shares of the run time, or ns.
+        is_share: True if losses are shares of the run time, False if they are ns.
 
     """
     what = " of the time" if is_share else ""
@@ -47,7 +47,7 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
     )
     half = None
     for one in reversed(larger):
-        # From there on all are, though a larger cache may lose more than a smaller one.
+        # All later ones are included, though a larger cache may lose more than a smaller one.
         if 2 * one.lost > own.lost:
             break
         half = one
@@ -70,7 +70,7 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
     Args:
         own: the design's.
         others: in caches as large, with as many ways.
-        is_share: whether losses are shares of the run time, or ns.
+        is_share: True if losses are shares of the run time, False if they are ns.
 
     """
     best = min([own, *others], key=lambda one: one.lost)
@@ -84,7 +84,7 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
 
 
 def what_bites(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
-    """Draw what each change by itself saves of the time, or of what is lost."""
+    """Draw the saving of each change by itself, of the run time or of the losses."""
     has_slowdown = changes[0].slowdown is not None
     saved = [1 - 1 / one.gain for one in changes]
     frame = pl.DataFrame(
@@ -123,7 +123,7 @@ def what_bites(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
     )
 
 
-#: Breaks a label before what it replaces.
+#: Replacements that break a label into lines.
 _BROKEN = "split(replace(datum.value, ' instead of ', '\\ninstead of '), '\\n')"
 
 

@@ -58,7 +58,7 @@ def front(own: DesignPoint, others: Iterable[DesignPoint]) -> str:
     within = [one for one in runnable if one.ram_bytes <= own.ram_bytes]
     if not within:
         return "No other design here that a device can run takes as little RAM as this one"
-    # The smallest of equals, whatever their order.
+    # The smallest of equals, in any order.
     best = min(within, key=lambda one: (-one.bandwidth_mib_s, one.ram_bytes, one.label))
     ratio = best.bandwidth_mib_s / own.bandwidth_mib_s
     if own.error is None or best.error is None:
@@ -136,7 +136,7 @@ def best_pages(points: Sequence[DesignPoint]) -> str:
             best[one.cache_bytes] = one
         low = worst.get(one.cache_bytes, one.bandwidth_mib_s)
         worst[one.cache_bytes] = min(low, one.bandwidth_mib_s)
-    # No page is the best if all are equally good.
+    # If all pages are equally good, no page is the best.
     bests = [
         one for cache, one in best.items() if one.bandwidth_mib_s >= style.NOTABLE * worst[cache]
     ]

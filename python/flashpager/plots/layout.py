@@ -1,4 +1,4 @@
-"""The image of a program before and after it is laid out: heat, and who shares pages."""
+"""The image of a program before and after layout: heat, and functions that share pages."""
 
 import math
 

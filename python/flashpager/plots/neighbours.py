@@ -13,7 +13,7 @@ from flashpager.plots.headlines import DesignPoint
 def bandwidth_over_page(
     frame: pl.DataFrame, policy: str, page_bytes: int, block_bytes: float
 ) -> alt.LayerChart:
-    """Bandwidth over cache page size, one line a policy, beside NOR (figures 5a and 7).
+    """Bandwidth over cache page size, one line for each policy, and NOR (figures 5a and 7).
 
     Args:
         frame: designs that differ in ``cache_page_bytes`` and ``policy`` alone.
@@ -166,7 +166,7 @@ def steps_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
 def bandwidth_over_cache(
     frame: pl.DataFrame, cache_bytes: int, page_bytes: int, reduced_bytes: int
 ) -> alt.LayerChart:
-    """Bandwidth over cache size, flash pages against smaller ones, beside NOR (figures 4 and 6).
+    """Bandwidth over cache size for flash pages, smaller pages, and NOR (figures 4 and 6).
 
     Args:
         frame: designs that differ in ``cache_bytes`` and ``cache_page_bytes`` alone, the latter
@@ -329,7 +329,7 @@ def latency_over_page(frame: pl.DataFrame, page_bytes: int) -> alt.LayerChart:
             alt.Tooltip("µs:Q", format=".4~g"),
         ],
     )
-    # Worst and p99 often agree: the wide line below shows beside the dashed one above.
+    # Worst and p99 often agree: the wide line below is then visible next to the dashed one above.
     shapes = {"worst": (5.0, [1, 0]), "mean": (2.5, [1, 0]), "p99": (2.0, [5, 4])}
     layers: list[alt.Chart] = []
     for kind, (stroke, dash) in shapes.items():

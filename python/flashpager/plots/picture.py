@@ -16,7 +16,7 @@ from flashpager.base.files import appearing_whole
 
 #: Width of a character as a share of DejaVu Sans' size, rounded up, and the factor for bold.
 _LARGE_EM, _SMALL_EM, _BOLD = 0.66, 0.53, 1.18
-#: Pixels that are left beside words.
+#: Pixels of margin at the sides of words.
 _MARGIN = 8
 
 
@@ -57,7 +57,7 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
 
 
 def roomy(svg: str) -> str:
-    """Widen an SVG picture to what its words take in a wide font.
+    """Widen an SVG picture to the extent of its words in a wide font.
 
     It was laid out with the narrow font that the converter has; a reader's may be DejaVu Sans,
     a quarter wider.
@@ -77,7 +77,7 @@ def roomy(svg: str) -> str:
 
 
 def _with_attributes(tag: str, attributes: Mapping[str, str]) -> str:
-    """Set attributes of a tag that is still open, whether it has them or not."""
+    """Set attributes of a tag that is still open; existing ones are replaced."""
     for name, value in attributes.items():
         tag = re.sub(rf'\s{name}="[^"]*"', "", tag) + f' {name}="{value}"'
     return tag

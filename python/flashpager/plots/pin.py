@@ -8,7 +8,7 @@ from flashpager.base.quantities import counted, percent
 from flashpager.plots import style
 from flashpager.plots.style import styled
 
-#: Names stand this share of the width apart.
+#: Least distance of names, as a share of the width.
 _APART = 0.12
 
 
@@ -75,7 +75,7 @@ def chart(found: Pinning) -> alt.LayerChart:
 
 
 def _named(steps: pl.DataFrame) -> pl.DataFrame:
-    """Return the steps that save most of those whose names do not stand in one another's way."""
+    """Return the steps to name: those that save most, and have room for their names."""
     ram = [float(value) for value in steps["ram"]]
     saved = [0.0, *(-float(value) for value in steps["time"].diff().drop_nulls())]
     chosen: list[int] = []

@@ -1,4 +1,4 @@
-"""A space of designs at one glance: RAM against bandwidth, cache against page, part beside part.
+"""Charts of a space of designs: bandwidth over RAM, cache and page sizes, and parts.
 
 A column ``id`` numbers the designs. Where a picture has a parameter ``chosen``, it holds the number
 of the design that the reader chose; the report's own design is chosen at first.
@@ -53,7 +53,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         *([] if nor is None else [alt.Tooltip("nor_ratio:Q", title="of NOR", format=".1%")]),
         alt.Tooltip("misses:Q", format=","),
     ]
-    # Words beside the last point leave the picture.
+    # Words next to the last point would leave the picture.
     to_the_right = here["ram_bytes"].item() ** 3 > low * high**2
     selectable = frame.filter("selectable").sort("on_front").select(columns)
     picked = alt.Chart(selectable).encode(**encoded)
@@ -253,7 +253,7 @@ def bandwidth_by_part(
         frame: one design a part, its best, with the part's ``name``, ``part`` as its bar is
             called, and ``about``, a few words on it.
         own: the bar of the report's own part.
-        alike: which other parts a bar stands for, in words.
+        alike: the other parts that a bar represents, in words.
         slower: how many more there are, which are not shown.
 
     """
@@ -288,7 +288,7 @@ def bandwidth_by_part(
     x = alt.X(
         "ns:Q",
         title="time per byte read (ns)",
-        # The words behind the longest bar want room.
+        # The words behind the longest bar need room.
         scale=alt.Scale(domain=[0, 1.4 * longest], nice=False),
         axis=alt.Axis(tickCount=5, grid=False),
     )

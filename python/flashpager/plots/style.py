@@ -63,9 +63,9 @@ POLICY_COLOURS = {"lru": BLUE, "min": GREEN, "clock": VERMILLION, "fifo": PURPLE
 #: A step of a read from flash: name, column, colour.
 Step = tuple[str, str, str]
 _READ: Step = ("read", "read_ns", SKY)
-#: The step "read" if a processor is named: it executes what it reads.
+#: The step "read" if a processor is named, which executes the code that it reads.
 _EXECUTE: Step = ("execute", "read_ns", SKY)
-#: Steps of a read from flash, as they stand on one another.
+#: Steps of a read from flash, in the order in which they are stacked.
 STEPS: tuple[Step, ...] = (
     _READ,
     ("write", "write_ns", GREEN),
@@ -403,7 +403,7 @@ def spread(values: Sequence[float], fixed: Sequence[float], pitch: float) -> lis
 
 
 def ring(own: pl.DataFrame, column: str) -> alt.Chart:
-    """Ring the board's own design; subtitles say so."""
+    """Ring the board's own design, as the subtitle explains."""
     ring: alt.Chart = (
         alt.Chart(own)
         .mark_point(size=220, strokeWidth=2, color=BLACK, opacity=1)

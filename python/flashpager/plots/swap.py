@@ -27,7 +27,7 @@ _SWAPS = {
 }
 #: Room above the lines, for the labels of the rules.
 _HEADROOM = 1.3
-#: Right of this share of the axis, words stand left of their rule.
+#: Right of this share of the axis, words are left of their rule.
 _TURNS = 0.55
 _RULE = "#888888"
 _TICKS = 6

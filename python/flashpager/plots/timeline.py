@@ -21,7 +21,7 @@ _LANES = ("host", "flash", "dma")
 _INK = "#222222"
 
 _LABEL_SIZE = 13
-#: Pixels of a character of a label on average, and beside a label.
+#: Mean pixels of a character of a label, and pixels of margin at its sides.
 _CHARACTER = 6.6
 _MARGIN = 8
 _HEADING, _LEVEL, _LANE, _GAP, _BETWEEN = 24, 18, 28, 6, 22
@@ -40,7 +40,7 @@ class _DrawnRows:
 
 
 def chart(fault: FaultTimes, names: Sequence[str], setting: str) -> alt.LayerChart:
-    """Draw one fault by each schedule named, host above flash, what is saved at the end."""
+    """Draw one fault by each schedule, host above flash, with the saving at the end."""
     shown = [handling.scheduled(fault, name) for name in names]
     ends = [span.end_ns for one in shown for span in one.spans]
     end_us = max([fault.sum_ns, *ends]) / 1e3 or 1.0

@@ -30,7 +30,7 @@ _SMALL_FONT_SIZE = 10
 _NARROW, _CHARACTER, _CAPITAL, _WIDE = 0.34, 0.57, 0.7, 1.0
 _LINE = 15.0
 _MARGIN = 5.0
-#: Fewer characters than this say nothing of a longer name.
+#: Fewest characters that make a longer name recognizable.
 _FEWEST_CHARACTERS = 6
 #: Ink is readable on areas less covered than this, paper on those more covered.
 _DARK = 0.8
@@ -128,7 +128,7 @@ def chart(
         message = "no fault took any time: there is nothing to draw"
         raise FlashpagerError(message)
     cells, headers = _cells(rows, by, size)
-    # Shares of loads say nothing if there is one load, or one for each fault.
+    # Shares of loads are no information if there is one load, or one for each fault.
     loads = int(rows["loads"].sum())
     shaded = loads > 1 and float(cells["loads_per_fault"].min() or 0) < 1  # type: ignore[arg-type]
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, size.width], nice=False))
@@ -300,7 +300,7 @@ def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
         tail = plain[start:]
         text = f"…{tail}" if start else tail
         if tail and _fitting(text, width, size) == text:
-            # The longest end that fits says most.
+            # The longest end that fits is the most informative.
             if sum(other.endswith(tail) for other in plains) == 1:
                 return text
             break

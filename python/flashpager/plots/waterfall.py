@@ -131,7 +131,7 @@ def _takers(found: Estimate) -> alt.LayerChart:
 
 
 def sweep_chart(points: Sequence[SweepPoint], axes: Sequence[str]) -> alt.LayerChart:
-    """Draw how the rate through the driver, and the physical limit, follow what was swept."""
+    """Draw the rate through the driver and the physical limit over the swept axes."""
     first, *others = axes
     lines = []
     for point in points:

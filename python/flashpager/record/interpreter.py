@@ -18,7 +18,7 @@ def target(request: RecordRequest) -> RecordTarget:
     """Find the program.
 
     Raises:
-        FlashpagerError: if there is none.
+        FlashpagerError: if it is missing.
 
     """
     name, *arguments = request.command

@@ -25,7 +25,7 @@ RECORDERS: dict[str, type[MachineRecorder]] = {
 
 
 def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
-    """Find the program and who records it.
+    """Find the program and its recorder.
 
     Raises:
         FlashpagerError: if one of them cannot be had.
@@ -55,7 +55,7 @@ def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
     """Return the program as it is to be run, and the file that it is.
 
     Raises:
-        FlashpagerError: if there is none, or it is a script.
+        FlashpagerError: if it is missing or is a script.
 
     """
     found = name if is_firmware else shutil.which(name)
@@ -86,7 +86,7 @@ def _recorder(
     first, *others = [
         recorder
         for recorder in RECORDERS.values()
-        # rp2040js is chosen by its machine, and never stands in for another recorder.
+        # rp2040js is chosen by its machine, and never replaces another recorder.
         if recorder is not Rp2040js
         and (request.system is None or recorder.runs_firmware)
         and (recorder.tells_reads or not request.with_reads)

@@ -96,5 +96,5 @@ class Qemu:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; return whether the program itself ended there."""
+        """Read to the end; return True if the program itself ended there."""
         return self.channel.read(recording, progress)

@@ -105,7 +105,7 @@ class Rp2040js:
     def read(
         self, recording: _engine.Recording, _child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; return whether the firmware itself ended there."""
+        """Read to the end; return True if the firmware itself ended there."""
         return self.channel.read(recording, progress)
 
 
@@ -113,7 +113,7 @@ def addresses_of(firmware: Path) -> range | None:
     """Return the addresses of a firmware without symbols in flash; None for an ELF file.
 
     Raises:
-        FlashpagerError: if it has nothing for the flash of an RP2040.
+        FlashpagerError: if it has no content for the flash of an RP2040.
 
     """
     content = firmware.read_bytes() if firmware.is_file() else b""
@@ -133,7 +133,7 @@ def addresses_of(firmware: Path) -> range | None:
 
 
 def _checked(options: list[str]) -> list[str]:
-    """Refuse options that it has not, and files that are not there."""
+    """Refuse options that rp2040js lacks, and missing files."""
     given = iter(options)
     for option in given:
         if option not in _OPTIONS:

@@ -28,9 +28,9 @@ class StreamChannel:
         command: Callable[[int, int], list[str]],
         variables: Callable[[int, int], dict[str, str]] = lambda _pipe, _tail: {},
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start what ``command(pipe, tail)`` gives, of file descriptors that it inherits.
+        """Start the command ``command(pipe, tail)``, which inherits the two file descriptors.
 
-        What ``variables(pipe, tail)`` gives stands in its environment besides.
+        The variables of ``variables(pipe, tail)`` are added to its environment.
         """
         self.pipe, writer = os.pipe()
         self.shared = os.memfd_create("flashpager-tail", 0)

@@ -93,7 +93,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> No
 
     Raises:
         FlashpagerError: if Dask is not installed, the cluster cannot be reached or does not have
-            this version of flashpager, or for what a worker found wrong with a cell.
+            this version of flashpager, or a worker finds an error in a cell.
 
     """
     try:
@@ -148,7 +148,7 @@ def _with_parts(design: Design, paths: dict[str, str]) -> Design:
 
 
 def _laid_down(path: Path, content: bytes) -> Path:
-    """Return a file of this content; several threads of a worker may want it at once."""
+    """Return a file of this content; several threads of a worker may request it."""
     if not path.is_file():
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(content)
@@ -254,7 +254,7 @@ def _refuse_unreachable(address: str) -> None:
     """Refuse an address where no scheduler answers.
 
     A client does not close well that could not begin to connect, and would wait for ever for an
-    answer from what is not Dask, such as the dashboard.
+    answer from another service than Dask, such as the dashboard.
     """
     from distributed.comm import connect, get_address_host_port  # noqa: PLC0415
     from distributed.security import Security  # noqa: PLC0415
@@ -271,7 +271,7 @@ def _refuse_unreachable(address: str) -> None:
         await comm.close()
 
     async def greet_in_time() -> None:
-        # A worker that refuses in time can say why.
+        # A worker that refuses in time can give the reason.
         await asyncio.wait_for(greet(), _CONNECT_SECONDS + 1)
 
     # This runs in another thread, as a notebook has an event loop running in this one.
@@ -316,7 +316,7 @@ def _started(tasks: int, folder: str) -> Any:  # noqa: ANN401  (to mypy, all of 
             memory_limit=0,
             local_directory=folder,
             silence_logs=_NOTHING,
-            # Cells are what runs in parallel; more threads would be in each other's way.
+            # Cells run in parallel; more threads in a worker would slow each other down.
             env={"RAYON_NUM_THREADS": "1"},
         )
     except RuntimeError as error:
@@ -361,7 +361,7 @@ def _interrupts_deferred() -> Iterator[None]:
 
 
 def _check_versions(client: "Client", address: str) -> None:
-    """Refuse a cluster that would compute other rows, or none.
+    """Refuse a cluster that would compute other rows, or fail.
 
     Workers look up their code by name, and so does the scheduler that passes it on.
     """

@@ -39,7 +39,7 @@ def call_times(trace: Trace, design: Design, *functions: str) -> list[CallTimes]
         trace: a trace with symbols.
         design: a design that is not executed fault by fault; with a processor, for the time of
             instructions.
-        functions: by their names; whatever they call belongs to them.
+        functions: names of functions; the time of a call includes the functions that it calls.
 
     Raises:
         FlashpagerError: if the trace does not name a function.

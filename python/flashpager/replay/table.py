@@ -37,7 +37,7 @@ _AXIS_COLUMNS = tuple(
     column for axis in AXES for column in ((axis, "nor") if axis == "policy" else (axis,))
 )
 
-#: The columns that say which design a row is of.
+#: The columns that identify the design of a row.
 DESIGN_COLUMNS = (
     *_AXIS_COLUMNS,
     *("t_read_ns", "t_write_ns", *HANDLER, *_FRONT_COLUMNS, "count_commands"),
@@ -128,7 +128,7 @@ def design_of(row: Mapping[str, Any]) -> Design:
         front = {name: row[f"{table}_{name}"] for name in names}
         fields[table] = None if None in front.values() else front
     if Design(part=row["part"]).is_in_place:
-        # The line stands there, and such a part has no pages.
+        # This column holds the line size then, as such a part has no pages.
         fields["flash_page_bytes"] = None
     design = Design.from_dict(fields)
     # Rows are of possible designs: a bus faster than the part was clipped.
@@ -222,8 +222,8 @@ def read(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Read a table that :func:`write` wrote, in the format of the name's suffix.
 
     Returns:
-        The table, and what its metadata say: ``version`` and ``traces``; empty for formats
-        without.
+        The table, and its metadata ``version`` and ``traces``, which are empty for formats
+        without metadata.
 
     Raises:
         FlashpagerError: if the file cannot be read, or is damaged.
@@ -281,7 +281,7 @@ def brief(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def sort_column(name: str) -> str:
-    """Return the column that a name to sort by stands for.
+    """Return the column to which a sort name refers.
 
     Raises:
         FlashpagerError: if there is none.

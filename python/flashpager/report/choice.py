@@ -119,7 +119,7 @@ def _numbers(row: Row) -> list[tuple[str, str]]:
 
 
 def run_time(row: Row) -> tuple[str, str]:
-    """Return the time of the program, and beside it its time in RAM if there is a processor."""
+    """Return the time of the program and, if there is a processor, its time in RAM."""
     run, errors = row.run, row.errors
     within_error = _within(errors, errors and errors.time)
     if run is None:
@@ -129,7 +129,7 @@ def run_time(row: Row) -> tuple[str, str]:
 
 
 def estimated(count: int, errors: SampleErrors | None, error: float | None) -> str:
-    """Write a count; a sampled one with what it may be off by, and no digits beyond that."""
+    """Write a count; a sampled one with its error, and without digits beyond that."""
     if errors is None:
         return f"{count:,}"
     return f"{rounded(count, error):,} {within(error)}"

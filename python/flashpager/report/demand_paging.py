@@ -30,7 +30,7 @@ from flashpager.report.page import PageSection
 from flashpager.report.script import bundled
 from flashpager.space.setting import is_in_place
 
-#: Columns that say how far a sampled figure may be off, as a share of it, by the figure.
+#: Columns with the relative error of a sampled figure, by the figure.
 _ERRORS = {
     "error": "time",
     "misses_error": "misses",
@@ -40,7 +40,7 @@ _ERRORS = {
     "p99_fault_ns_error": "p99_fault",
 }
 
-#: Policies that stand beside the design's own in a chart over cache pages.
+#: Policies that are compared with the design's own in a chart over cache pages.
 _COMPARED = ("lru", "min")
 
 ProgressFn = Callable[[float, int], None]
@@ -59,7 +59,7 @@ def build(
 
     Args:
         trace: a trace file.
-        design: one design that can be, as ``Space.designs`` gives it.
+        design: a possible design, from ``Space.designs``.
         progress: callback: (replays done, replays in all).
         blocks: the trace's, if they are known already.
         sample: the sample of a long trace to replay; None for the whole.
@@ -150,7 +150,7 @@ def function_charts(
     """Draw which functions the faults of a design belong to, if a fault's time is its own.
 
     Returns:
-        The chart by its name, as a phone has it, and what there is to say without a chart.
+        The chart by its name, the chart for a phone, and the text in place of a chart.
 
     """
     if own.is_executed:
@@ -256,7 +256,7 @@ def _part_chart(own: Row, best: dict[str, Row]) -> alt.LayerChart:
     ranked = sorted(
         best, key=lambda name: (name != own_name, -best[name].time.bandwidth_mib_s, name)
     )
-    # Parts that come to the same share a bar, named after the first.
+    # Parts with the same result share a bar, named after the first.
     alike: dict[str, list[str]] = {}
     first: dict[tuple[object, ...], str] = {}
     for name in ranked:

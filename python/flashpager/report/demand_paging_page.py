@@ -53,7 +53,7 @@ class PagingReport(ReportPage):
 
 
 def render(report: PagingReport) -> str:
-    """Write a report as one HTML file that needs nothing else."""
+    """Write a report as one self-contained HTML file."""
     own = report.own
     figures = report.figures()
     if report.sample is not None:

@@ -60,7 +60,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     """Find the neighbours of a design.
 
     Args:
-        design: as ``Space.designs`` gives it.
+        design: a design from ``Space.designs``.
         image_bytes: the size of the flash image.
 
     Raises:
@@ -78,7 +78,7 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     cache, page = design.cache_bytes, design.cache_page_bytes
     reduced = page if page < flash_page else max(flash_page // _REDUCTION, 1)
     pages = sorted({page, reduced, flash_page, *cache_pages_up_to(flash_page)})
-    # Caches larger than all code give the same results.
+    # Caches larger than all code have the same results.
     sizes = [int(cache * 2.0**exponent) for exponent in _CACHE_EXPONENTS]
     caches = [size for size in sizes if size > 0 and (size <= cache or size < 2 * image_bytes)]
     between = [3 * size // 2 for size in caches[:-1]]
@@ -118,9 +118,9 @@ def _try_part(found: Neighbourhood, design: Design, part: Part) -> None:
 
 
 def with_front(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add ``on_front``: a device can run it, and none as fast takes less RAM, nor is faster in it.
+    """Add ``on_front``: true for possible designs that no other beats in both RAM and bandwidth.
 
-    Of designs that are equal in both, the first one counts.
+    If designs are equal in both, the first one is on the front.
     """
     order = ("ram_bytes", "bandwidth_mib_s")
     runnable = frame.filter(pl.col("metadata_bytes").is_not_null())

@@ -27,9 +27,9 @@ _CHART_HEIGHTS = {
     "chosen-distances": 270,
     "chosen-latencies": 290,
 }
-#: Charts whose labels fit the size they were drawn for; a narrow page shrinks them whole.
+#: Charts with labels made for their original size; a narrow page shrinks them as a whole.
 _AS_DRAWN = ("faults-by-function",)
-#: Charts whose height follows from how much they show.
+#: Charts with a height that depends on their content.
 _TALL = ("bandwidth-by-part",)
 
 
@@ -103,7 +103,7 @@ class ReportPage(ABC):
         }
 
     def fill(self, template: str, **words: object) -> str:
-        """Fill a template of this folder; whatever strangers wrote is escaped."""
+        """Fill a template of this folder; all values from outside are escaped."""
         environment = jinja2.Environment(
             autoescape=True,
             undefined=jinja2.StrictUndefined,

@@ -23,7 +23,7 @@ sys.stdout.buffer.write(script.encode())
 
 @contextmanager
 def bundled() -> Iterator[Callable[[], str]]:
-    """Begin to make the script, and return what waits for it.
+    """Begin to make the script, and return a function that waits for it.
 
     It takes a second, whatever the trace, in which vl-convert lets no other thread of Python go on:
     it is made by a process of its own.

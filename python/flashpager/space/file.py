@@ -50,7 +50,7 @@ class SpaceFile:
         if board is not None and not isinstance(board, str):
             message = f"{path}: board = {board!r} is neither a board's name nor its file"
             raise FlashpagerError(message)
-        # The file of a board is looked for beside the space.
+        # A relative path of a board file starts at the folder of the space file.
         design, budget = Design(), Needs()
         if board:
             shipped = board in (name for name, _ in boards())
@@ -76,7 +76,7 @@ class SpaceFile:
 
 
 def read_board(name: str) -> tuple[Design, Needs]:
-    """Return a board's design, and what it has as ``needs``: the RAM that it has left, for example.
+    """Return a board's design, and its ``needs``, such as the RAM that it has left.
 
     Args:
         name: a shipped board's, or a file.

@@ -63,7 +63,7 @@ class Needs:
         min_bandwidth_mib_s: least read bandwidth, in 2**20 bytes a second; or as ``3MB/s``.
         max_fault_ns: longest fault; or as ``200us``.
         max_slowdown: how many times as long as out of RAM the program may take on its processor.
-        checked_ecc: whether every fetch must be one that ECC can check.
+        checked_ecc: True if ECC must be able to check every fetch.
 
     """
 

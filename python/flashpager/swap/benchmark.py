@@ -52,7 +52,7 @@ class SwapBenchmark:
 
     @property
     def spec(self) -> SwapSpec:
-        """The system, nothing absent that was chosen."""
+        """The system, with all defaults resolved."""
         return self.first.system.spec
 
     @property
@@ -126,7 +126,7 @@ def after_ram(run: Run) -> list[Point]:
 
 
 def beyond_ram_speed(run: Run) -> float | None:
-    """Return the mean of a run's speeds once RAM is full, as a share of RAM's; else nothing."""
+    """Return a run's mean speed once RAM is full, as a share of RAM's; None if it never is."""
     shares = [point.share_of_ram for point in after_ram(run)]
     return statistics.mean(shares) if shares else None
 

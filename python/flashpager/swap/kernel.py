@@ -22,7 +22,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.swap import vm
 from flashpager.swap.benchmark import MIB
 
-#: An instruction takes so long; while nothing is to be done, time leaps.
+#: Time of an instruction; when the machine is idle, time jumps ahead.
 INSTRUCTION_NS = 4
 _COUNTED = ("-icount", f"shift={INSTRUCTION_NS.bit_length() - 1},sleep=off")
 #: A machine that does not end in this time has hung.
@@ -42,7 +42,7 @@ PAGE = 4096
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
 #: The device takes so many times the chip's bytes: more than pages of which a quarter stays.
 _DISK = 4
-#: Memory of QEMU beside that of its machine, roughly: mostly translated code.
+#: Approximate memory of QEMU in addition to its machine's, mostly translated code.
 _EMULATOR_MIB = 256
 #: Memory of a machine that programs cannot use, in MiB.
 _KEPT_MIB = 80
@@ -99,7 +99,7 @@ CHIPS: Mapping[str, SwapChip] = {"nandsim": _nand(), "mtdram": _pcm()}
 class SwapSystem:
     """A swap device of a kernel."""
 
-    #: Its name in messages.
+    #: The name in messages.
     title: str
     #: Driver, as `runtime/linux/vm/init` has it, the chip and the store's layout.
     driver: str
@@ -128,7 +128,7 @@ class KernelSetup:
     """The machine and its program; sizes in bytes."""
 
     memory_bytes: int = 96 * MIB
-    #: Size of the chip, if there is one; its memory is beside the machine's.
+    #: Size of the chip, if there is one; its memory is in addition to the machine's.
     chip_bytes: int = 16 * MIB
     compressor: str = "lz4"
     readings: Sequence[str] = ("random", "fixed", "last")
@@ -264,7 +264,7 @@ class KernelMeasurements:
     churn: Mapping[str, KernelChurn]
     #: Page times of zram and of ours on RAM, in one machine; empty if not both were run.
     idle: Mapping[str, IdlePageTimes]
-    #: Runs whose machine hung or failed, as ``log, fixed``, and what it said.
+    #: Failed runs, such as ``log, fixed``, with the output of their machine.
     left_out: Mapping[str, str]
 
     def without_swap(self) -> int | None:
@@ -493,7 +493,7 @@ def _run(
 
 
 def _memory_mib(setup: KernelSetup, system: SwapSystem) -> int:
-    """Return a machine's memory, with what the emulated chip keeps its bytes in beside it."""
+    """Return a machine's memory, including that for the bytes of the emulated chip."""
     memory, chip = setup.memory_bytes // MIB, setup.chip_bytes // MIB
     if not system.has_chip:
         return memory
@@ -502,7 +502,7 @@ def _memory_mib(setup: KernelSetup, system: SwapSystem) -> int:
 
 
 def curve(name: str, reading: str, setup: KernelSetup, said: str) -> SpeedCurve:
-    """Read what a machine said of a system.
+    """Read the output of a machine for a system.
 
     Raises:
         FlashpagerError: if the run did not end, or failed.

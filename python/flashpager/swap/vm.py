@@ -124,7 +124,7 @@ def depends(module: Path) -> list[str]:
 
 
 def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
-    """Return all that a module needs, what is needed last first, as `modules.dep` has it."""
+    """Return all that a module needs, in the order of `modules.dep`: the last to load first."""
     needed: list[Path] = []
     for other in modules:
         if other.stem in depends(module):
@@ -241,7 +241,7 @@ class VirtualMachine:
         timeout_s: float = 240,
         options: Sequence[str] = (),
     ) -> str:
-        """Boot, with further options of QEMU's, and return what the machine printed.
+        """Boot, with further options for QEMU, and return the output of the machine.
 
         Raises:
             FlashpagerError: if it does not end in time.

@@ -1,1 +1,1 @@
-"""Designs on emulated and real machines, held against their simulation."""
+"""Designs on emulated and real machines, compared with their simulation."""

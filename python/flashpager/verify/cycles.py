@@ -12,7 +12,7 @@ class JobCycles:
 
     #: Getting a window, and finding the frame of its page.
     lookup: int = 0
-    #: The rest of a fault, beside the jobs that follow.
+    #: The rest of a fault, in addition to the jobs that follow.
     fault: int = 0
     search: int = 0
     #: Commands of a load.
@@ -121,20 +121,20 @@ class JobPrices:
     read_byte: float
     #: Each reference.
     lookup: float
-    #: Each fault, beside the jobs that follow.
+    #: Each fault, in addition to the jobs that follow.
     fault: float
-    #: Each search for a victim, beside its walk.
+    #: Each search for a victim, in addition to its walk.
     search: float
     walk_step: float
-    #: Each load, beside its t_R.
+    #: Each load, in addition to its t_R.
     load_command: float
     #: The cost of a whole column change.
     column_change: float | None
-    #: A byte on the bus, whether it is looked at or not.
+    #: A byte on the bus, even if it is ignored.
     bus_byte: int
-    #: Each byte that goes into a frame, beside ``bus_byte``.
+    #: Each byte that goes into a frame, in addition to ``bus_byte``.
     store_byte: float
-    #: Each check of a tag, beside the blocks of its MAC; None without tags.
+    #: Each check of a tag, in addition to the blocks of its MAC; None without tags.
     tag_check: float | None = None
     #: Each block of 16 bytes of a MAC; None without tags.
     mac_block: float | None = None
@@ -147,7 +147,7 @@ _HEAD_BYTES = 8
 
 
 def fit_checks(measured: Sequence[tuple[int, MeasuredPart]]) -> tuple[float, float]:
-    """Fit what checking a tag takes, by itself and a block, to units of several sizes in bytes."""
+    """Fit the time of checking a tag, fixed and per block, to units of several sizes in bytes."""
     points = [
         (-(-(unit_bytes + _HEAD_BYTES) // _BLOCK_BYTES), part.checking, part.misses)
         for unit_bytes, part in measured

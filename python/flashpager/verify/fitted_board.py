@@ -1,4 +1,4 @@
-"""A board whose prices were fitted to a device."""
+"""A board with prices fitted to a device."""
 
 import json
 import subprocess

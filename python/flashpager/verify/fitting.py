@@ -16,7 +16,7 @@ from flashpager.verify.timing import ComparedTime, compared_times
 
 #: Number of first runs that prices are fitted to by default.
 FIT_RUNS = 20_000
-#: First runs that are enough for what does not vary, a check of a tag.
+#: Number of first runs that is enough for a constant cost, the check of a tag.
 _CHECK_RUNS = 500
 #: Default clock of an AVR.
 _CLOCK_HZ = 16_000_000
@@ -66,7 +66,7 @@ class FitErrors:
 
 
 class PriceFitting:
-    """A design on a device, to whose cycles prices are fitted."""
+    """Fits prices to the cycles of a design on a device."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class PriceFitting:
         return _engine.simulate(self._trace.path, [design])[0].prices.t_column_change_ns
 
     def _checks(self) -> tuple[float, float]:
-        """Measure checks of pages of half the size, too: what they take is base and slope.
+        """Measure checks of pages of half the size, too, to separate base and slope.
 
         The chip has a larger spare area then, so that twice as many tags fit.
         """
@@ -151,9 +151,9 @@ class PriceFitting:
         return fit_checks([(own.unit_bytes, self._parts[0]), (half.unit_bytes, parts[0])])
 
     def _other(self, first: DeviceRuns) -> list[MeasuredPart]:
-        """Measure what the design's register does not do: a column change, or a skip.
+        """Measure the operation that the design's register lacks: a column change, or a skip.
 
-        Who skips has no tags: these want a register whose column can be changed.
+        A design that skips has no tags, as tags need a register with column changes.
         """
         is_random = self._pager.register == "random-column"
         register = "start-column" if is_random else "random-column"

@@ -1,4 +1,4 @@
-"""A program of x86-64 Linux whose own code is paged by faults, in its own process."""
+"""An x86-64 Linux program whose own code is paged by faults, in its own process."""
 
 import ctypes
 import mmap
@@ -38,7 +38,7 @@ POLICIES = {
     "fifo-sc": "valid",
     "pa-fifo-sc": "valid",
 }
-#: An instruction across the end of a page wants two.
+#: An instruction across the end of a page needs two pages.
 _LEAST_PAGES = 2
 #: Counts of the pager. It does not see hits.
 COUNTS = counts_of("process")
@@ -152,7 +152,7 @@ class LinuxPageDesign:
 
 @dataclass(frozen=True)
 class LinuxProgram:
-    """A program whose code can be paged."""
+    """A program with code that can be paged."""
 
     #: The name as typed; then the path to run, and the resolved file.
     name: str
@@ -344,7 +344,7 @@ class PagedRun:
 
     @property
     def microseconds_a_fault(self) -> float | None:
-        """In the handler, to it and back: the median."""
+        """Median time of a fault in µs: in the handler, and to it and back; None if unknown."""
         return None if self.handler_ns is None else (self.handler_ns + self.outer_ns) / 1000
 
     @property
@@ -370,11 +370,11 @@ def page(
         program: the program.
         command: how it is called, and its arguments.
         design: policy and frames of its code.
-        quiet: whether its standard output goes to standard error.
+        quiet: True to send the program's standard output to standard error.
 
     Raises:
-        FlashpagerError: if userfaultfd is not available, and for a program that does what the pager
-            cannot follow, as start a thread.
+        FlashpagerError: if userfaultfd is not available, or the program does something that the
+            pager cannot follow, such as starting a thread.
 
     """
     if platform.machine() != "x86_64" or platform.system() != "Linux":

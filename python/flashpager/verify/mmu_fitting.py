@@ -133,7 +133,7 @@ class MachineBench:
 
 @dataclass(frozen=True)
 class TimedDesign:
-    """A design, timed and held against its simulation."""
+    """A design with its measured times, compared with its simulation."""
 
     timed: TimedRun
     compared: ComparedTimes

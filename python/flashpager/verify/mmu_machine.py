@@ -46,7 +46,7 @@ _TOOLS = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "qemu-system-arm": "qemu-system-arm",
 }
-#: An instruction takes a nanosecond, shifted by so much, where nothing is timed.
+#: In runs that are not timed, an instruction takes 2**_SHIFT ns.
 _SHIFT = 2
 _QUIET = (
     "-nographic",
