@@ -46,7 +46,7 @@ fn main() {
         build.includes(paths.split([',', ';']).filter(|path| !path.is_empty()));
     }
     build.compile("flashpager_swap");
-    // The linker takes a library after what needs it.
+    // A library must follow the code that needs it on the linker's command line.
     heatshrink.compile("flashpager_heatshrink");
 }
 

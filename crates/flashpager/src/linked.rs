@@ -55,7 +55,7 @@ pub struct NamedOrder {
     pub units: usize,
     /// Lines that name no unit.
     pub unknown: Vec<String>,
-    /// Lines whose units all were named by lines before, which count.
+    /// Lines whose units were all named by earlier lines. The earlier lines count.
     pub repeated: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ impl LinkedProgram {
     /// name. A pattern stands for all units that it matches, in their recorded order.
     ///
     /// # Errors
-    /// Lines of which none names a unit.
+    /// Lines that name no unit at all.
     pub fn order(&self, lines: &[OrderLine]) -> Result<NamedOrder> {
         let movable = self.units.movable();
         let input = |number: u32| self.inputs[number as usize].as_ref();

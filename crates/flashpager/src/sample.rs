@@ -459,7 +459,7 @@ fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Eval
         factor * parts.iter().map(|(weight, part)| weight * step(&part.time)).sum::<f64>()
     };
     let counts = estimated(parts, factor);
-    // The correction for joints is not exact, and no step takes less than no time.
+    // The correction for joints is not exact, but the time of a step is never negative.
     let step_of = |step: fn(&Time) -> f64| time_of(step).max(0.0);
     let time_ns = step_of(|time| time.time_ns);
     let time = Time {

@@ -80,7 +80,7 @@ macro_rules! define_design {
 }
 crate::design_schema!(define_design);
 
-/// Whether a way to fetch lines is the usual one, which JSON leaves out.
+/// Returns true if a way to fetch lines is the usual one, which JSON leaves out.
 fn is_whole(line_fetch: &str) -> bool {
     line_fetch == LineFetch::Whole.name()
 }
@@ -143,7 +143,7 @@ const HARDWARE: &str = "hardware";
 /// Reference bits that the valid bit emulates.
 const EMULATED: &str = "emulated";
 
-/// Whether a value of `reference_bit` stands for an emulated bit.
+/// Returns true if a value of `reference_bit` stands for an emulated bit.
 fn emulates_bit(reference_bit: &str) -> Result<bool> {
     match reference_bit {
         HARDWARE => Ok(false),
@@ -179,7 +179,7 @@ impl DesignSpec {
         Ok(Some((design, prices)))
     }
 
-    /// Whether the reference bit is emulated.
+    /// Returns true if the reference bit is emulated.
     pub(crate) fn emulates_bit(&self) -> Result<bool> {
         emulates_bit(&self.reference_bit)
     }

@@ -12,9 +12,9 @@ use crate::register::{Access, RegisterCase};
 
 /// Hands the schema of [`Counts`] to the macro `$consumer`.
 ///
-/// A row is: documentation, field, type, unit, when it is in JSON ([`CountJson`]), and the
-/// devices that count it for themselves ([`CountingDevice`]). Rows under `public` are seen by
-/// users; those under `internal` serve prices alone and are in no JSON.
+/// A row has the documentation, the field, its type, its unit, the rule for its presence in JSON
+/// ([`CountJson`]), and the devices that count it, too ([`CountingDevice`]). Rows under `public`
+/// are shown to users. Rows under `internal` serve prices alone and are in no JSON.
 #[macro_export]
 macro_rules! counts_schema {
     ($consumer:ident) => {
@@ -94,12 +94,12 @@ macro_rules! counts_schema {
     };
 }
 
-/// When JSON has a count.
+/// The rule for the presence of a count in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CountJson {
-    /// Always.
+    /// The count is always present.
     Always,
-    /// Unless it is 0 or empty: a count that only some designs have.
+    /// The count is present unless it is 0 or empty. Only some designs have it.
     UnlessZero,
 }
 
@@ -108,11 +108,11 @@ enum CountJson {
 pub enum CountingDevice {
     /// Firmware with the pager in C.
     Firmware,
-    /// The same with tags: what it counts besides.
+    /// Such firmware with tags, for its additional counts.
     TaggedFirmware,
     /// The flash chip of such firmware.
     Chip,
-    /// The same with tags: what it counts besides.
+    /// The chip of firmware with tags, for its additional counts.
     TaggedChip,
     /// The fault handler of the pager behind an MMU, which does not see hits.
     Mmu,
@@ -146,9 +146,9 @@ pub struct Count {
     pub unit: &'static str,
     /// The field's documentation: when the count grows.
     pub description: &'static str,
-    /// Whether it is one number, and so a column of a table; else it is a distribution.
+    /// True if the count is one number, and so a column of a table; false for a distribution.
     pub is_number: bool,
-    /// Whether JSON leaves it out if it is 0 or empty.
+    /// True if JSON omits the count while it is 0 or empty.
     pub is_optional: bool,
     /// The devices that count it, too.
     pub devices: &'static [CountingDevice],
@@ -156,10 +156,10 @@ pub struct Count {
 
 /// A value that replays count: a number, or a distribution of numbers.
 trait CountValue {
-    /// Whether it is one number.
+    /// True if the value is one number.
     const IS_NUMBER: bool;
 
-    /// Whether nothing was counted.
+    /// Returns true if nothing was counted.
     fn is_zero(&self) -> bool;
 
     /// The part of the value that came after `before`.
@@ -178,7 +178,7 @@ impl CountValue for u64 {
     }
 }
 
-/// A largest value, of which no difference can be taken: [`Counts::minus`] finds it anew.
+/// A largest value. It has no difference; [`Counts::minus`] determines it anew.
 impl CountValue for u32 {
     const IS_NUMBER: bool = true;
 
@@ -335,9 +335,9 @@ impl Counts {
 pub struct Tags {
     /// Bytes of a tag.
     pub tag_bytes: u32,
-    /// Bytes of which its MAC is taken: what is fetched, behind version and number.
+    /// Bytes that the MAC of a tag covers: version, number and the fetched bytes.
     pub mac_bytes: u32,
-    /// Whether the column is changed to fetch it.
+    /// True if fetching a tag needs a column change.
     pub changes_column: bool,
 }
 
@@ -394,9 +394,9 @@ define_sums! {
 /// Faults that cost the same, whatever the prices are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaultClass {
-    /// Whether the page is loaded from the array.
+    /// True if the page is loaded from the array.
     pub load: bool,
-    /// Whether the column is changed.
+    /// True if the column is changed.
     pub column_change: bool,
     /// Bytes over the bus.
     pub bytes_fetched: u32,

@@ -231,7 +231,7 @@ pub(super) struct PageNeed {
     pub page: Page,
     /// The flash offset of the first byte needed.
     pub offset: u32,
-    /// Whether the need before was for another page.
+    /// True if the previous need was for another page.
     pub is_new: bool,
 }
 

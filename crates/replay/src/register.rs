@@ -19,8 +19,8 @@ pub enum RegisterModel {
     /// The host reads two buffers of a flash page like RAM, from any column (OneNAND's DataRAM). A
     /// load goes into the buffer that was not used last.
     DoubleBuffer,
-    /// As [`Self::DoubleBuffer`], and after every request the next flash page is loaded into the
-    /// other buffer, unless it is there.
+    /// Like [`Self::DoubleBuffer`], with prefetching: after every request the next flash page is
+    /// loaded into the other buffer, unless it is there.
     DoubleBufferPrefetch,
 }
 
@@ -138,9 +138,9 @@ pub enum RegisterCase {
 pub struct Access {
     /// The position of the block.
     pub case: RegisterCase,
-    /// Whether the page was loaded from the array (t_R).
+    /// True if the page was loaded from the array (t_R).
     pub load: bool,
-    /// Whether the column was changed (t_CCS).
+    /// True if the column was changed (t_CCS).
     pub column_change: bool,
     /// Bytes clocked out and discarded.
     pub bytes_skipped: u32,

@@ -43,7 +43,7 @@ pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result
     Ok(sweep_all(trace, &[cell], go_on)?.swap_remove(0))
 }
 
-/// Does as [`sweep`] for several cells of one cache page, whose memory adds up.
+/// Does the same as [`sweep`] for several cells of one cache page. Their memory adds up.
 pub(super) fn sweep_all(
     trace: &dyn Trace,
     cells: &[&Cell],
@@ -110,7 +110,7 @@ struct ReferenceStream {
     front: ReferenceSource,
     /// The next use of each reference of the trace, if a cell needs it.
     next_uses: Vec<Moment>,
-    /// Whether a block is made of spans; else of pages.
+    /// True if a block is made of spans; false if it is made of pages.
     takes_spans: bool,
     spans: Vec<PageSpan>,
     /// The pages of this block, of which `filled` are valid.
@@ -247,7 +247,7 @@ impl CellCaches {
 
 /// Caches of several sizes, through which blocks of references pass.
 trait SizesReplay {
-    /// Returns whether it takes spans; else pages.
+    /// Returns true if the caches take spans; false if they take pages.
     fn takes_spans(&self) -> bool;
 
     /// Takes a block of references.

@@ -23,7 +23,7 @@ use super::pages::{CapturedProcess, PageOrigin, PagesInfo, PagesWriter};
 /// Page table entries read at a time.
 const ENTRIES: u64 = 1 << 16;
 
-/// How long a thread may take to stop. A thread that waits for a disk in the kernel stops later,
+/// The time limit for a thread to stop. A thread that waits for a disk in the kernel stops later,
 /// and executes nothing until then.
 const STOPPING: Duration = Duration::from_secs(1);
 

@@ -161,7 +161,8 @@ unsafe extern "C" {
 mod tests {
     use super::*;
 
-    /// Each struct has the size of its C original, so a field more or of another width fails.
+    /// Each struct has the size of its C original. An additional field, or one of another width,
+    /// fails.
     #[test]
     fn structs_are_as_large_as_in_c() {
         let here = [

@@ -32,7 +32,7 @@ pub struct SwapMedium {
     pub part: Option<Part>,
     /// The medium's shape.
     pub geometry: Geometry,
-    /// Whether the size is [`DEFAULT_BYTES`] because none was given.
+    /// True if the size is [`DEFAULT_BYTES`] because none was given.
     pub size_is_assumed: bool,
 }
 
@@ -124,7 +124,7 @@ fn rewrites_in_place(kind: MemoryKind) -> bool {
 }
 
 impl SwapMedium {
-    /// Whether the medium is in the same RAM as the program's pages.
+    /// Returns true if the medium is in the same RAM as the program's pages.
     pub fn is_ram(&self) -> bool {
         self.part.is_none()
     }

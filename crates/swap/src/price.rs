@@ -50,7 +50,7 @@ pub struct SwapPrices {
     pub medium: MediumPrices,
 }
 
-/// Time of a run, by what takes it.
+/// The time of a run, by its causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SwapTime {
     /// The program's reads and writes of RAM.

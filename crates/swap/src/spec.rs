@@ -63,7 +63,7 @@ pub struct SwapSpec {
 
     /// Churn: percent of the store's space that is filled first.
     pub fill_percent: u32,
-    /// Churn: how often the store's space is then overwritten.
+    /// Churn: number of times that the store's space is then overwritten.
     pub turnovers: f64,
 
     /// The medium's bus, as `33MHz-x8`. `None` means the fastest and widest of the part.
@@ -77,10 +77,10 @@ pub struct SwapSpec {
     pub clock_mhz: f64,
     /// Processor cycles per instruction.
     pub cycles_per_instruction: f64,
-    /// Instructions per byte of a page to compress it. `None` takes the compressor's counted speed
+    /// Instructions per byte of a page to compress it. `None` means the compressor's counted speed
     /// ([`CompressorSpeed`]).
     pub compress_instructions_per_byte: Option<f64>,
-    /// Instructions per byte of a page to decompress it. `None` as above.
+    /// Instructions per byte of a page to decompress it. `None` means the counted speed, too.
     pub decompress_instructions_per_byte: Option<f64>,
 }
 

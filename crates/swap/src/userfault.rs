@@ -162,7 +162,7 @@ impl<'a> Userfault<'a> {
     ///
     /// # Errors
     /// Fails if userfaultfd is not permitted, or if the kernel lacks it or its write protection;
-    /// the message says what to do.
+    /// the message names the remedy.
     pub fn new(region: &'a FaultRegion) -> Result<Self> {
         let userfault = Self { file: open().map_err(refusal)?, region };
         let mut api = raw::uffdio_api {

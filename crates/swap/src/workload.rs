@@ -7,7 +7,7 @@
 use flashpager_base::{Error, Result, named};
 use serde::{Deserialize, Serialize};
 
-/// Which memory the program reads after each chunk.
+/// The memory that the program reads after each chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessPattern {
@@ -29,7 +29,7 @@ named! {
 /// The benchmark program's parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Which memory it reads after each chunk.
+    /// The memory that it reads after each chunk.
     pub reading: AccessPattern,
     /// Bytes of a page of memory.
     pub page_bytes: u32,

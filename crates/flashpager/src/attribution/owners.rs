@@ -282,7 +282,7 @@ impl Owners {
 /// The line table of each image; an empty one, and a note, for an image without.
 ///
 /// # Errors
-/// Images of which none has a line table.
+/// Images without any line table.
 fn lines(
     images: &[Image],
     binaries: &Binaries,

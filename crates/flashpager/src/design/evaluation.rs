@@ -42,7 +42,7 @@ pub struct Evaluation {
     pub energy: Option<FlashEnergy>,
     /// Read disturb.
     pub read_disturb: ReadDisturb,
-    /// Whether less than an ECC codeword is fetched, which cannot be checked.
+    /// True if less than an ECC codeword is fetched, which cannot be checked.
     pub ecc_unchecked: bool,
     /// Reasons why the design would disappoint.
     pub warnings: Vec<String>,

@@ -171,15 +171,15 @@ impl Design {
         self.processor.as_ref()
     }
 
-    /// Whether flash or bus go on while the program runs. Its time is then no sum of prices, and it
-    /// is executed fault by fault.
+    /// Returns true if flash or bus go on while the program runs. Its time is then no sum of
+    /// prices, and it is executed fault by fault.
     pub fn is_executed(&self) -> bool {
         self.register.model == RegisterModel::DoubleBufferPrefetch
             || self.spec.critical_block_bytes.is_some()
             || self.fetches_ahead()
     }
 
-    /// Whether lines of a part that is read in place come while the program runs.
+    /// Returns true if lines of a part that is read in place come while the program runs.
     fn fetches_ahead(&self) -> bool {
         self.register.prefetch_lines > 0 || self.line_fetch != LineFetch::Whole
     }

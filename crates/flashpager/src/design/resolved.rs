@@ -25,7 +25,7 @@ pub struct Assumption {
 }
 
 impl DesignSpec {
-    /// Whether the part is read where its bytes lie, without a page being loaded.
+    /// Returns true if the part is read where its bytes lie, without a page being loaded.
     ///
     /// # Errors
     /// An unknown part.
@@ -33,7 +33,7 @@ impl DesignSpec {
         part::find(self.part_name()).map(|part| part.kind.is_read_in_place())
     }
 
-    /// Whether a cache in hardware stands before a part that is read in place.
+    /// Returns true if a cache in hardware stands before a part that is read in place.
     ///
     /// # Errors
     /// An unknown part.

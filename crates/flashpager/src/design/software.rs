@@ -33,7 +33,7 @@ impl DesignSpec {
     }
 }
 
-/// Bytes before the data of which a MAC is taken: the image's version and the unit's number.
+/// Bytes that a MAC covers before the data: the image's version and the unit's number.
 const MAC_HEAD_BYTES: u32 = 8;
 
 /// Offset of the first tag in the spare area, behind the mark of a bad block.

@@ -20,9 +20,9 @@ use crate::spec::DesignSpec;
 const FIRST_TRIES: f64 = 0.35;
 /// Share in which the better half of them is tried again.
 const SECOND_TRIES: f64 = 0.25;
-/// Cooling of tries: they end warm, as the search goes on.
+/// Cooling of tries. They end warm, as the search continues after them.
 const TRIES: Cooling = Cooling { hot: 4e-3, cold: 3e-4 };
-/// Cooling of a search that goes on from a good order.
+/// Cooling of a search that starts from a good order.
 pub(super) const LAST: Cooling = Cooling { hot: 1.5e-3, cold: 5e-5 };
 
 /// The designs with one cache page, each executing one trace, with their prices.
@@ -175,7 +175,7 @@ impl<'a> PageSearch<'a> {
 /// Begins the search for each cache page.
 ///
 /// # Errors
-/// A program of which nothing that is executed can move.
+/// A program whose executed code cannot move.
 pub(super) fn begin<'a>(
     program: &'a Program,
     pages: &'a [PageDesigns],

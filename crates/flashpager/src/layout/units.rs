@@ -30,7 +30,7 @@ pub struct Coverage {
 pub struct ExecutedBytes(Vec<bool>);
 
 impl ExecutedBytes {
-    /// No byte of an image of `image_bytes`.
+    /// An empty set of bytes of an image of `image_bytes`.
     pub fn new(image_bytes: u32) -> Self {
         Self(vec![false; image_bytes as usize])
     }

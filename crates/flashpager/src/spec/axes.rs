@@ -56,17 +56,17 @@ pub enum AxisKind {
 }
 
 impl AxisKind {
-    /// Whether values are numbers.
+    /// Returns true if values are numbers.
     pub fn is_size(self) -> bool {
         !matches!(self, Self::Name | Self::NameOrNone)
     }
 
-    /// Whether values are numbers of things, not of bytes.
+    /// Returns true if values are numbers of things, not of bytes.
     pub fn is_count(self) -> bool {
         matches!(self, Self::CountOrNone | Self::CountOrZero)
     }
 
-    /// Whether a value may be none.
+    /// Returns true if a value may be none.
     pub fn may_be_none(self) -> bool {
         !matches!(self, Self::Name | Self::Bytes | Self::PageBytes)
     }
@@ -113,7 +113,7 @@ impl Axis {
         FIELDS.iter().find(|(name, _)| *name == self.name).map_or("", |(_, about)| about)
     }
 
-    /// Whether it may hold nothing.
+    /// Returns true if the setting may be empty.
     pub fn may_be_none(&self) -> bool {
         self.kind.may_be_none()
     }

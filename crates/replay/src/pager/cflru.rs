@@ -27,7 +27,7 @@ const USED: usize = 0;
 pub struct Cflru {
     slots: Slots,
     order: Lists<1>,
-    /// Whether the page of a slot is dirty.
+    /// True if the page of a slot is dirty.
     dirty: Vec<bool>,
     capacity: usize,
     window: usize,

@@ -134,14 +134,14 @@ impl ReferenceOutcome {
 
 /// A replacement policy over a fully associative cache that is empty at first.
 pub trait Policy: Sized + Send + Sync + 'static {
-    /// Whether [`Policy::reference`] needs the next use. Only MIN does, which no device can run.
+    /// True if [`Policy::reference`] needs the next use. Only MIN does, which no device can run.
     const NEEDS_NEXT_USE: bool = false;
 
-    /// Whether the policy must see every reference, hits included. Other policies need at most one
+    /// True if the policy must see every reference, hits included. Other policies need at most one
     /// bit per page, which the hardware sets.
     const SEES_HITS: bool = true;
 
-    /// Whether frames beyond the number of pages change its behaviour.
+    /// True if frames beyond the number of pages change its behaviour.
     const COUNTS_SPARE_FRAMES: bool = false;
 
     /// The RAM that a device needs for it; `None` if no device can run it.

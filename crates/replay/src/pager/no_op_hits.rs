@@ -14,7 +14,7 @@ use super::{Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
 /// A policy in sets that knows its no-op pages.
 pub trait NoOpHits: Policy {
-    /// Whether a page that is no-op, or cached, in one cache is so in each cache of more sets and
+    /// True if a page that is no-op, or cached, in one cache is so in each cache of more sets and
     /// as many ways. It holds for LRU, because the set of a page in the larger cache sees fewer
     /// other pages (Hill & Smith 1989).
     const NESTS: bool;

@@ -29,11 +29,11 @@ pub struct ReferenceBlock<'a> {
 
 /// Caches of one policy that differ only in size, all empty at first.
 pub trait AllSizes: Sized {
-    /// Whether a page in a cache is in every larger one, too (Mattson et al. 1970). Then the caches
+    /// True if a page in a cache is in every larger one, too (Mattson et al. 1970). Then the caches
     /// that miss are always the smallest ones.
     const INCLUSION: bool = false;
 
-    /// Whether it takes spans; else pages one by one.
+    /// True if the caches take spans; false if they take pages one by one.
     const TAKES_SPANS: bool = false;
 
     /// Bytes of `sizes` sizes for each page of the image.

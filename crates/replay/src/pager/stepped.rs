@@ -7,7 +7,7 @@ use super::{NEVER, Page, Policy, PolicySpec, PolicyVisitor, ReferenceOutcome, Sh
 /// A cache of frames under a policy that is chosen by name at run time, driven one reference at a
 /// time.
 ///
-/// As in a replay, consecutive references to one page are one reference. Memory grows by 4 bytes
+/// Consecutive references to one page are one reference, as in a replay. Memory grows by 4 bytes
 /// for each page that is used.
 pub struct Pager {
     cache: Box<dyn ErasedPolicy>,

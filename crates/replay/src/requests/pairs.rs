@@ -38,7 +38,7 @@ pub struct RequestPairs {
     /// By size, the requests among `by_unit` that followed a search.
     searched: Vec<FxHashMap<SearchedPair, u64>>,
     inclusion: bool,
-    /// Whether the counts would exceed [`MAX_BYTES`].
+    /// True if the counts would exceed [`MAX_BYTES`].
     pub is_full: bool,
 }
 

@@ -14,7 +14,7 @@ use super::{Live, LiveCounts};
 use crate::store::{Store, StoreCounters, StoreError};
 use crate::userfault::{PageFault, Userfault, page_bytes};
 
-/// The end of a wait that spins. What is longer sleeps first.
+/// The last part of a wait, which spins. A longer wait sleeps first.
 const SPIN: Duration = Duration::from_micros(100);
 
 /// State of a page.

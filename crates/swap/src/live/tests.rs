@@ -44,7 +44,7 @@ fn live<'a>(workload: &'a Workload, policy: &'a PolicySpec) -> Live<'a> {
     Live { workload, contents: &CONTENTS, ram_pages: RAM, policy, delay: None }
 }
 
-/// Whether userfaultfd is refused here, so that nothing can be tested.
+/// Returns true if userfaultfd is refused here, so that nothing can be tested.
 fn refused() -> bool {
     let region = FaultRegion::new(1).unwrap();
     match Userfault::new(&region) {

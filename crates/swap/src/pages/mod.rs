@@ -57,9 +57,9 @@ pub struct PagesInfo {
     pub pages: u64,
     /// Requested maximum number of pages; null for all.
     pub limit: Option<u64>,
-    /// Whether pages full of zeros are in the file.
+    /// True if pages full of zeros are in the file.
     pub with_zero_pages: bool,
-    /// Whether the processes were stopped during the capture, so that all pages are of one moment.
+    /// True if the processes were stopped during the capture, so that all pages are of one moment.
     pub stopped: bool,
     /// The processes that the pages are from. The column `process` is an index into this list.
     pub processes: Vec<CapturedProcess>,

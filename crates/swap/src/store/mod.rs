@@ -188,7 +188,7 @@ impl Store {
         result(unsafe { ffi::fp_swap_free(self.swap(), slot) })
     }
 
-    /// Whether `slot` holds a page.
+    /// Returns true if `slot` holds a page.
     pub fn holds(&self, slot: u32) -> bool {
         // SAFETY: the store was formatted or mounted.
         unsafe { ffi::fp_swap_holds(self.swap(), slot) }
@@ -220,11 +220,11 @@ impl Store {
         }
     }
 
-    /// Whether there is space for an incompressible page, if the free space is not in pieces that
-    /// are too small.
+    /// Returns true if there is space for an incompressible page. The free space may still be in
+    /// pieces that are too small.
     pub fn has_room_for_a_page(&self) -> bool {
         let Statistics { mem_used_total, mem_limit, .. } = self.statistics();
-        // 64 bytes are the most that its headers take.
+        // The headers of a page have at most 64 bytes.
         mem_used_total + u64::from(self.page_bytes) + 64 <= mem_limit
     }
 

@@ -21,7 +21,7 @@ pub enum StoreLayout {
 }
 
 impl StoreLayout {
-    /// Whether the layout needs flash pages in erase blocks.
+    /// Returns true if the layout needs flash pages in erase blocks.
     pub fn is_for_nand(self) -> bool {
         self != Self::Fragments
     }

@@ -131,8 +131,8 @@ impl std::ops::Sub for StoreCounters {
     }
 }
 
-/// Erasures of the medium's good blocks. For media that rewrite in place, how often each block's
-/// bytes were rewritten.
+/// Erasures of the medium's good blocks. For media that rewrite in place, the rewrites of each
+/// block's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Wear {
     /// Blocks that are not bad.

@@ -10,7 +10,7 @@ use harness::kinds::{
 use harness::{NAMES, ROUNDS, TortureOptions, torture};
 
 /// Cuts of each combination of kinds, in all about half a minute on two cores. `make soak` runs the
-/// other kinds, drawn for each store; `runtime/README.md` says what fails there.
+/// other kinds, drawn for each store; `runtime/README.md` lists what fails there.
 const CUTS: u64 = 500_000;
 
 fn held(kinds: &[FaultKinds]) {

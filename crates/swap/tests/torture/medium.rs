@@ -54,7 +54,7 @@ struct FlakyPage {
     flaw: FlakyReading,
     /// Number of reads that show the flaw, per million.
     shows: u32,
-    /// Whether it shows in all reads of a power cycle or in none.
+    /// True if the flaw shows in all reads of a power cycle or in none.
     holds: bool,
     /// If it holds: a power cycle, and whether the flaw shows in it.
     drawn: (u64, bool),
@@ -133,7 +133,7 @@ pub struct FaultyNand {
     flaky: Vec<Option<Box<FlakyPage>>>,
     unreadable: Vec<bool>,
     blocks: Vec<NandBlock>,
-    /// Whether the power is on.
+    /// True if the power is on.
     pub on: bool,
     cycle: u64,
     cut_at: u64,
@@ -229,7 +229,7 @@ impl FaultyNand {
         self.flaky.iter().any(Option::is_some)
     }
 
-    /// Whether no more blocks may go bad.
+    /// Returns true if no more blocks may go bad.
     pub fn is_worn(&self) -> bool {
         self.grown >= self.rates.failures
     }
@@ -688,7 +688,7 @@ mod tests {
         FaultyNand::new(GEOMETRY, kinds, RATES, &[2], 1, false)
     }
 
-    /// Whether an operation breaks a rule.
+    /// Returns true if an operation breaks a rule.
     fn breaks(medium: &mut FaultyNand, act: impl FnOnce(&mut FaultyNand) -> i32) -> bool {
         act(medium);
         medium.breach.take().is_some()

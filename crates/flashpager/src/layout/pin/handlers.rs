@@ -6,8 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::traces::LoadedTrace;
 use super::functions::FunctionStarts;
 
-/// Different instructions after which a handler was entered, at least. An interrupt can come after
-/// any instruction, a conditional call or jump after one alone.
+/// Minimum number of different instructions after which a handler was entered. An interrupt can
+/// come after any instruction, but a conditional call or jump comes after one alone.
 const MIN_INTERRUPTED: usize = 2;
 
 /// Functions of a trace that look like interrupt handlers: they were entered after several
@@ -60,7 +60,7 @@ impl InterruptHandlers {
 impl OuterJumps {
     fn of(runs: &[Run], starts: &FunctionStarts) -> Self {
         let mut jumps = Self::default();
-        // Each different jump once: most come again and again.
+        // Each different jump is examined once, as most of them recur.
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
         for (before, run) in runs.iter().zip(runs.iter().skip(1)) {
             let (behind, to) = (before.end(), run.offset);

@@ -208,7 +208,7 @@ fn exchange_below<R: OrderRow<Entry: Entry>, const HEAD: usize>(
 struct FarPages {
     /// By page, the moment it came + 1; 0 for a page that is not here.
     place: Vec<u32>,
-    /// Whether ranks are needed; else pages that leave the near ones are forgotten.
+    /// True if ranks are needed. Otherwise pages that leave the near ones are forgotten.
     ranks: bool,
     /// By moment, the page that came.
     pages: Vec<Page>,

@@ -19,7 +19,7 @@ final class Bytecode {
     private final Set<String> fields;
     private final char[] buffer;
 
-    /** Whether an instruction begins at an offset. */
+    /** True for each offset at which an instruction begins. */
     private final boolean[] begins;
 
     private final int instructions;
@@ -135,7 +135,7 @@ final class Bytecode {
         return (int) length;
     }
 
-    /** Returns what a block does whose last instruction this is. */
+    /** Returns the flag of a block that ends with this instruction, or 0. */
     int does(int at) {
         int opcode = opcode(at);
         return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN ? MethodCode.RETURNS : 0;
@@ -166,7 +166,7 @@ final class Bytecode {
         return leaders;
     }
 
-    /** Whether a jump executes the first instruction again. */
+    /** Returns whether a jump executes the first instruction again. */
     boolean jumpsToStart(int[] handlers) {
         boolean[] targets = new boolean[bytes];
         for (int handler : handlers) {
@@ -212,8 +212,8 @@ final class Bytecode {
     }
 
     /**
-     * Whether other code may run within an instruction: a method, or the initialisation of another
-     * class or a constant.
+     * Returns whether other code may run within an instruction: a method, or the initialisation of
+     * another class or a constant.
      */
     private boolean mayRunOther(int at) {
         int opcode = opcode(at);
@@ -233,7 +233,7 @@ final class Bytecode {
         return false;
     }
 
-    /** Whether a field belongs to another class than the one it is named by. */
+    /** Returns whether a field belongs to another class than the one that names it. */
     private boolean isInherited(int field) {
         int type = file.getItem(file.readUnsignedShort(field + 2));
         String name = file.readUTF8(type, buffer);
@@ -252,7 +252,7 @@ final class Bytecode {
         return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN;
     }
 
-    /** Whether the JVM may throw an exception by itself, errors not counted. */
+    /** Returns whether the JVM itself may throw an exception, apart from errors. */
     private static boolean mayThrow(int opcode) {
         return opcode >= Opcodes.IALOAD && opcode <= Opcodes.SALOAD
                 || opcode >= Opcodes.IASTORE && opcode <= Opcodes.SASTORE

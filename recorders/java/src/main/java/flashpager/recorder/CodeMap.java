@@ -126,7 +126,7 @@ interface CodeMap {
             return places;
         }
 
-        /** Whether all blocks begin and end at places that have counterparts in the CAP file. */
+        /** Returns whether all blocks begin and end where the CAP file has counterparts. */
         private static boolean hasPlaces(Place place, int blocks) {
             for (int block = 0; block < blocks; block++) {
                 if (place.blockAddress(block) < 0

@@ -43,8 +43,8 @@ final class Loaders {
     }
 
     /**
-     * Whether classes of a loader can call the recorder. It asks the loader once, which runs the
-     * program's code, as the JVM does when it links a class. Classes that are loaded for the answer
+     * Returns whether classes of a loader can call the recorder. The loader is queried once, which
+     * runs the program's code, as the JVM does when it links a class. Classes loaded for the answer
      * are not recorded: the JVM offers none to a transformer that is at work on the same thread.
      */
     boolean findRecorder(ClassLoader loader) {

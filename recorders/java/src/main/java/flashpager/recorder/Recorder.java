@@ -23,8 +23,8 @@ public final class Recorder {
     private static final int MAX_LEFT_OUT = 64;
 
     /**
-     * Taken in all but the common case of {@link #block}. Code that runs with it must not wait for
-     * a class that is recorded.
+     * The recorder's lock, held in all but the common case of {@link #block}. Code that holds it
+     * must not wait for a recorded class.
      */
     private static final Object LOCK = new Object();
 
@@ -325,7 +325,7 @@ public final class Recorder {
         }
     }
 
-    /** Reports why nothing is recorded. Returns false if nobody reads. */
+    /** Reports the reason why nothing is recorded. Returns false if the reader has gone. */
     static boolean refuse(String why) {
         synchronized (LOCK) {
             if (stream == null) {

@@ -17,7 +17,7 @@ final class Alignment {
     /** Offset in the CAP file's code for each offset in the class file's code, or -1. */
     private final int[] counterpart;
 
-    /** Why the two do not agree, or null. */
+    /** The reason why the two codes do not agree, or null. */
     String reason;
 
     Alignment(Method java, Method card) {

@@ -77,7 +77,7 @@ public final class CapImage {
         return bytes;
     }
 
-    /** Whether the package of a class, named with slashes, is in the image. */
+    /** Returns whether the package of a class, named with slashes, is in the image. */
     public boolean hasPackage(String className) {
         return file(className) >= 0;
     }

@@ -31,7 +31,7 @@ final class Method {
     /** Its flow; null if there is no code, or it cannot be read. */
     Flow flow;
 
-    /** Why the code has no flow; null if it has. */
+    /** The reason why the code has no flow; null if it has one. */
     String damage;
 
     /** Starts of its exception handlers in the code, ascending, each once. */

@@ -20,7 +20,7 @@ public final class PlacedMethod {
     /** Bytes of the header. */
     public final int headerBytes;
 
-    /** Why its blocks have no places, in one line; null if they have. */
+    /** The reason why its blocks have no places, in one line; null if they have some. */
     public final String reason;
 
     private final Alignment alignment;
