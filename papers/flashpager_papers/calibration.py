@@ -1,9 +1,10 @@
 """Measurements of whole hosts, each predicted from the others.
 
-What is fitted is in the engine, :func:`flashpager._engine.measured_hosts`: of each host the time of
-an operation besides part and bus, or the processor's clocks for a byte, and the share of the
-part's clock that its bus ran at. :func:`derived` derives the first two again from the measurements
-below. :func:`left_out` predicts each measurement as if its source had not been published.
+The fitted prices are in the engine, :func:`flashpager._engine.measured_hosts`. For each host they
+are the time of an operation apart from part and bus, or the processor's clocks per byte, and the
+share of the part's clock at which its bus ran. :func:`derived` derives the first two again from
+the measurements below. :func:`left_out` predicts each measurement as if its source had not been
+published.
 """
 
 import statistics
@@ -394,7 +395,7 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
             memory=host.memory,
             processor=host.processor,
             software=host.software,
-            # Here the mover is what is sought, or nothing but the bus moves.
+            # The mover's price is the unknown here, or the bus alone moves the data.
             system="linux",
             operation_ns=0,
             array_share=READ_SHARE,

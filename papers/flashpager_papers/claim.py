@@ -1,10 +1,10 @@
 """A published claim, our result, and the rule that judges it.
 
-A claim says how its figures are come by (:class:`Kind`) and which figures it admits
-(:class:`Rule`). The verdict follows from these and from the figures, by :func:`judge` and nowhere
-else. A threshold is the source's own or there is none: then there is no verdict. The one exception
-is :data:`flashpager_papers.measurements.TOLERANCE`, a bound of ours on predictions. How far *about*
-reaches is a rule of this house, too: :func:`about_range`.
+A claim has the origin of its figures (:class:`Kind`), and a rule for the figures that it admits
+(:class:`Rule`). Only :func:`judge` makes verdicts, from these and from the figures. Thresholds are
+the source's own; a claim without one gets no verdict. The one exception is
+:data:`flashpager_papers.measurements.TOLERANCE`, our bound on predictions. The range of *about*
+is also our own rule: :func:`about_range`.
 """
 
 from collections import Counter
@@ -82,7 +82,7 @@ class Rule:
     """The rule that decides which figures a claim admits."""
 
     direction: Direction
-    #: Thresholds as printed, one a value; none for orders and words.
+    #: Thresholds as printed, one for each value; empty for orders and words.
     printed: tuple[str, ...] = ()
     #: The place of the threshold, if it is not that of the claim.
     at: str = ""
@@ -247,7 +247,7 @@ class Claim:
     ours: str
     kind: Kind
     rule: Rule
-    #: The figures that are judged; none if nothing can be.
+    #: The figures that are judged; empty if none can be.
     figures: tuple[Figure, ...]
     #: Why, where the figures do not speak for themselves.
     note: str = ""

@@ -1,6 +1,6 @@
 """Hu, "Estimating Flash Media Performance For Embedded Systems", Micro Digital, 2010.
 
-Every number that the article reckons, beside the one that :func:`flashpager.estimate`
+Every number that the article computes is compared with the one that :func:`flashpager.estimate`
 composes of the same part and board. The article does not name its chip; the catalog's MT29F8G08
 has the times of its tables.
 """

@@ -1,11 +1,11 @@
 """Comparison of the estimate with measurements of others.
 
-A prediction is composed of a part's cycles and of the bus that the source states, and of a driver
-where the source lists its code; to it nothing was fitted. What the source does not say is not in
-it: of most measurements the software is unknown, and is what the prediction falls short of.
+A prediction is composed of a part's cycles, the bus that the source states and, if the source
+lists its code, a driver; nothing is fitted. It includes only what the source states. Most
+sources do not describe their software, so most predictions fall short by its time.
 
-Behind these come whole hosts, :mod:`flashpager_papers.calibration`: what is unknown of one is taken
-from the others, its own source left out.
+Whole hosts follow, in :mod:`flashpager_papers.calibration`: unknown parameters of a host are
+taken from the other sources.
 """
 
 from collections import defaultdict

@@ -1,7 +1,7 @@
 """Claims of the CARDIS paper about cache pages, tested on other programs.
 
-Verdicts are of the event-driven sensors, the paper's kind of program; Java Card applets and native
-programs stand beside them as witnesses. What the paper says of any program is asked of all.
+Verdicts are based on the event-driven sensors, the paper's kind of program; Java Card applets and
+native programs are shown as witnesses. Claims of the paper on any program are tested on all.
 """
 
 from collections.abc import Sequence
@@ -229,7 +229,7 @@ def as_fast(program: CardProgram, part: str) -> int | None:
 
 def _less_ram(programs: CardPrograms) -> Claim:
     def needed(program: CardProgram, part: str) -> int:
-        """Return the conventional cache; just beyond the largest tried if none is enough."""
+        """Return the size of the conventional cache; above the largest tried if none is enough."""
         return as_fast(program, part) or max(caches(CONVENTIONAL[part])) + 1
 
     def says(program: CardProgram) -> str:

@@ -27,14 +27,13 @@ SMALL, LARGE, NOR = "K9F1208Q0B", "MT29F2G08AAC", "NOR-CARDIS"
 SLOW, FAST = "33MHz-x8", "54MHz-x16"
 #: The cache page of conventional paging: a whole page of the NAND.
 CONVENTIONAL = {SMALL: 512, LARGE: 2048}
-#: RAM on the same bus as NOR and no faster: the paper gives no RAM times.
+#: Times of RAM, in ns: as the paper has none, RAM is on the same bus as NOR and no faster.
 RAM_NS = {SLOW: 40.0, FAST: 9.0}
-#: Cache pages of figure 5, halved each time. The paper does not give the last: 32 bytes are the
-#: smallest that it names.
+#: Cache pages of figure 5, halved each time. The smallest one that the paper names has 32 bytes.
 PAGES = (8, 16, 32, 64, 128, 256, 512)
 NAMED_PAGES = tuple(page for page in PAGES if page >= 32)  # noqa: PLR2004
-#: Pages of an instruction or two, which section 6.1 rules out: best pages are without them, but
-#: where it is said.
+#: Pages of an instruction or two, which section 6.1 rules out. Best pages exclude them unless
+#: stated otherwise.
 TINY_PAGES = (2, 4)
 PAGES_OF = {SMALL: PAGES, LARGE: (*PAGES, 1024, 2048)}
 CACHE = 2048
@@ -136,7 +135,7 @@ class ProgramScale:
     instructions: int | None
     #: Calls and returns.
     transfers: int | None
-    #: Classes of a Java program; None if the trace names none.
+    #: Number of classes of a Java program; None if the trace does not name classes.
     classes: int | None
     methods: int | None
     used_methods: int | None

@@ -1,9 +1,9 @@
 """MTDCOMPR: compressed swap on NAND, PCM and RAM, on a board of 2.6.23's time.
 
 The paper ran a program that allocates memory, on a Mainstone II, and gives shares of RAM's speed.
-Here the same program runs on a simulated board. What the paper does not say of board and program
-is assumed (``board``); two numbers are derived from the paper's own figures, and the claims that
-these figures are say so.
+Here the same program runs on a simulated board. Properties of board and program that the paper
+omits are assumed (``board``). Two numbers are derived from the paper's own figures; the claims on
+these figures are marked.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """In, Shin and Kim, SWL: search-while-load demand paging with NAND flash, LCTES 2007.
 
 The paper measured its handler on a board and replayed SPEC traces through a simulator. The board is
-``boards/omap5912-onenand.toml``, whose times are derived from some of the paper's figures;
-all others are predicted. The paper's traces are not available: programs of the same kinds replace
+``boards/omap5912-onenand.toml``, with times derived from some of the paper's figures; all other
+figures are predicted. The paper's traces are not available: programs of the same kinds replace
 them. The times of our handler on an emulated machine are shown, too (``machine.py``).
 """
 

@@ -1,6 +1,6 @@
 """The SWL paper's figures 6 to 12, ours, with the numbers of its text drawn over them.
 
-Figures 6 to 8 are there a second time: what was measured on the emulated machine, over the model
+Figures 6 to 8 are drawn a second time, with measurements on the emulated machine over the model
 with that machine's prices.
 """
 
@@ -105,7 +105,7 @@ def _lanes(
     title: str,
     subtitle: str,
 ) -> alt.LayerChart:
-    """Draw jobs (row, job, lane, from, to in ns), their ends in µs, and what is marked beside."""
+    """Draw jobs (row, job, lane, from, to in ns), their ends in µs, and the marks."""
     frame = pl.DataFrame(
         spans, schema=["row", "job", "lane", "start", "end"], orient="row"
     ).with_columns(pl.col("start", "end") / 1e3)

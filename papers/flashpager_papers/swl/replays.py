@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Our traces, and the paper's traces that they stand for.
 STANDS_FOR = {"chess": "crafty", "raytracer": "eon", "bzip2": "bzip2"}
 CLOCK, PA_CLOCK, FIFO = "clock", "pa-clock", "fifo"
-#: The paper does not say how long the valid list is: shares of the frames, and half of the frames
+#: Lengths of the valid list, which the paper omits: shares of the frames, and half of the frames
 #: of the smallest page cache at all sizes.
 SHARE, OTHER_LISTS = "50%", ("25%", "75%", "32")
 #: Number of the figure, and least and greatest gain of the mean fetch in it, in percent.

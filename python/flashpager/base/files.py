@@ -51,10 +51,10 @@ def standard_input() -> Path:
 
 @contextmanager
 def appearing_whole(path: Path) -> Iterator[Path]:
-    """Return a name to write under; the file gets its own name when all is written.
+    """Return a temporary path to write to; the file gets its final name when it is complete.
 
-    What a link names is replaced, not the link. What is no regular file, such as a device, is
-    written to.
+    For a link, its target is replaced. A path that is no regular file, such as a device, is
+    written directly.
 
     Raises:
         FlashpagerError: if it cannot be written; no part of it remains then.
@@ -100,10 +100,10 @@ def read_text(path: Path) -> str:
 
 
 def check_writable(output: Path) -> None:
-    """Refuse an output in a folder that is not there, before there is anything to write.
+    """Refuse an output in a missing folder before the work for it begins.
 
     Raises:
-        FlashpagerError: if nothing could be written there.
+        FlashpagerError: if the path cannot be written.
 
     """
     if str(output) == "-":

@@ -26,7 +26,7 @@ EXIT_INTERRUPTED = 130
 _WIDTH_FOR_FILES = 240
 _WIDEST = 1000
 
-#: Without a terminal, progress is printed after this many seconds.
+#: Seconds after which progress is printed if there is no terminal.
 QUIET_SECONDS = 10.0
 
 

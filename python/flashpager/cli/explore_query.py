@@ -109,9 +109,9 @@ class ExploreQuery:
 
     @property
     def impossible(self) -> list[str]:
-        """Reasons why designs of the space cannot be, but for parts that were left out.
+        """Reasons why designs of the space are impossible, except for parts that were left out.
 
-        There are none with needs: impossible designs are then among those tried unasked.
+        Empty if there are needs, as the designs tried then include impossible ones.
         """
         of_parts = set(self.checked.parts_left_out.values())
         if self.has_needs:

@@ -18,8 +18,8 @@ def read_image(path: Path, info: TraceInfo) -> bytes:
     """Read an image: its bytes as they lie in flash, or the ELF file that was recorded.
 
     Raises:
-        FlashpagerError: if it has another length than the trace's, whose layout it then is not, and
-            for an ELF file of another version.
+        FlashpagerError: if its length, and so its layout, differs from the trace's image, or an ELF
+            file is of another version.
 
     """
     try:

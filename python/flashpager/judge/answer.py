@@ -126,17 +126,18 @@ class Answer:
 
 
 def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> pl.DataFrame:
-    """Make one row a design of one row a design and trace.
+    """Combine the rows of a design on all traces into one row for each design.
 
-    ``ns_per_byte`` is the mean time a byte read takes, each trace's bytes having the share of its
-    weight; ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s``, ``worst_fault_ns`` and
-    ``slowdown`` are of the worst trace, ``run_ms`` of all together. ``reload_share`` is the part of
-    loads that load the page that the register held, ``fetch_ratio`` the bytes fetched for each byte
-    read. Designs that are not there for every trace are left out.
+    ``ns_per_byte`` is the mean time to read a byte, with traces weighted by ``weights``;
+    ``bandwidth_mib_s`` follows from it. ``least_bandwidth_mib_s``, ``worst_fault_ns`` and
+    ``slowdown`` are those of the worst trace, ``run_ms`` is the sum over the traces.
+    ``reload_share`` is the share of loads of a page that is in the register already, and
+    ``fetch_ratio`` the bytes fetched for each byte read. Designs without a row for every trace
+    are left out.
 
     Args:
         frame: a table from :func:`flashpager.explore`.
-        weights: of traces by name; 1 where not given.
+        weights: weights of traces by name, as shares of the bytes read; 1 by default.
 
     Raises:
         FlashpagerError: if the table is not an exploration, or a weight is not above 0 or of a
@@ -145,7 +146,7 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
     """
     _check_table(frame)
     _check_weights(frame, weights or {})
-    # Tables that were put together may hold a design twice.
+    # Concatenated tables may hold a design twice.
     frame = frame.unique(("trace", *DESIGN_COLUMNS), keep="first", maintain_order=True)
     weight = pl.lit(1.0)
     if weights:
@@ -224,7 +225,7 @@ def answer(
     Args:
         frame: a table from :func:`flashpager.explore`.
         needs: the needs; none by default.
-        weights: of traces by name, the share of bytes read that each has; 1 where not given.
+        weights: weights of traces by name, as shares of the bytes read; 1 by default.
         block_bytes: mean size of the basic blocks executed, for the sentence why, as
             ``trace.blocks.mean_executed_block_bytes``.
 

@@ -1,8 +1,8 @@
 """Headlines of pictures and pages: sentences, each made of the figures that it is about.
 
-A sentence says nothing that these figures do not: what is faster "in no more RAM" takes none more,
-and what is the best is the best of all that is handed in. Tests hold the sentences against the
-figures of designs that are drawn at random.
+A sentence states no more than its figures do: a design that is faster "in no more RAM" takes no
+more RAM, and the best design is the best of all that are passed in. Tests compare the sentences
+with the figures of random designs.
 """
 
 from collections import Counter

@@ -59,8 +59,8 @@ def write(picture: alt.TopLevelMixin, path: Path) -> None:
 def roomy(svg: str) -> str:
     """Widen an SVG picture to the extent of its words in a wide font.
 
-    It was laid out with the narrow font that the converter has; a reader's may be DejaVu Sans,
-    a quarter wider.
+    The converter lays it out with a narrow font; a reader's font may be DejaVu Sans, which is a
+    quarter wider.
     """
     root = ET.fromstring(svg)  # noqa: S314  (the converter's own)
     across = float(root.attrib["width"])

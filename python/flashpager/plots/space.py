@@ -62,7 +62,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         alt.Chart(runnable.filter(~pl.col("on_front")).select(columns))
         .mark_circle(size=26, opacity=0.4)
         .encode(**encoded, color=colour, tooltip=tips),
-        # No line: between its few sizes designs that can run would lie above it.
+        # There is no line, as possible designs between its few sizes would lie above it.
         alt.Chart(_best_of_size(frame.filter(pl.col("policy") == "min")).select(columns))
         .mark_point(shape="diamond", size=70, color=style.GREEN, strokeWidth=1.5, opacity=1)
         .encode(**encoded, tooltip=tips),

@@ -28,10 +28,10 @@ INK = "#222222"
 AXIS = "#888888"
 FAINT = "#CCCCCC"
 GRID = "#E4E4E4"
-#: The paper beneath a chart; ``white`` and ``black`` by name are ink on a colour, whatever is
-#: beneath.
+#: The background of a chart. The names ``white`` and ``black`` are for text on a colour, which
+#: stays the same on a dark page.
 PAPER = "#FFFFFF"
-#: Beneath this ratio of bandwidths two designs are equally fast to a reader.
+#: Smallest ratio of bandwidths at which two designs are described as different.
 NOTABLE = 1.01
 
 #: The design that a reader has chosen, in a colour of its own; the page's design is black.
@@ -225,7 +225,7 @@ def faster(ratio: float, other: str = "") -> str:
 def drawable(chart: Drawing) -> dict[str, Any]:
     """Return a chart as Vega-Lite reads it.
 
-    Altair holds each piece against the schema, which takes as long as all else; tests do that.
+    The chart is not validated against the schema, which would double the time; tests do that.
     """
     spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec

@@ -134,7 +134,7 @@ def chart(
         "speed:Q",
         title="access speed (MB/s)",
         scale=alt.Scale(domain=[0, top], nice=False),
-        # No grid line behind the words above the curves.
+        # Grid lines are left out behind the words above the curves.
         axis=alt.Axis(values=_ticks(fastest)),
     )
     colour = alt.Color("line:N", scale=style.colour_scale(colours), legend=None)

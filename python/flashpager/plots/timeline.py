@@ -235,9 +235,9 @@ def _levels(labels: Sequence[Sequence[_BarLabel]]) -> dict[_BarLabel, int]:
 
 
 def _stacked(labels: Sequence[_BarLabel]) -> tuple[int, dict[_BarLabel, int]]:
-    """Return each label the lowest level where it touches no other and no line crosses a label.
+    """Return for each label the lowest level at which no other label and no line touches it.
 
-    With it comes how many have no such level, as where bars are a pixel wide.
+    The number of labels without such a level comes first; bars a pixel wide lead to them.
     """
     from_right = [label for label in reversed(labels) if label.starts_with_bar]
     from_left = [label for label in labels if not label.starts_with_bar]

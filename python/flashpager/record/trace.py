@@ -36,13 +36,13 @@ class Trace:
 
         Args:
             path: the file.
-            warm_up: its first runs that fill a cache and are not counted: the fewest with as many
-                bytes as ``80K``, or with a share of them as ``10%``, or those before a function
-                is first executed, by its name; ``none`` where all counts.
+            warm_up: the first runs, which fill a cache and are not counted: a size such as
+                ``80K``, a share of the bytes such as ``10%``, or the name of a function, up to
+                its first execution. ``none`` counts all runs.
 
         Raises:
-            FlashpagerError: if it cannot be read or is no trace, and for a warm-up that leaves
-                nothing to count.
+            FlashpagerError: if the file cannot be read or is no trace, or the warm-up leaves no
+                runs to count.
 
         """
         return cls(Path(path), _engine.trace_info(path, warm_up))

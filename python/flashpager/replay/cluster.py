@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 #: The address that means worker processes on this machine, for this call alone.
 LOCAL = "local"
 
-#: A scheduler that is there answers in milliseconds.
+#: Timeout of a connection; a running scheduler answers in milliseconds.
 _CONNECT_SECONDS = 5
 #: Workers that were started together with the scheduler need a moment longer than it.
 _FIRST_WORKER_SECONDS = 20
-#: A worker that has not ended by then is killed.
+#: Seconds after which a worker that has not ended is killed.
 _CLOSE_SECONDS = 2
-#: Failures that are no fault of a cell, such as a full disk, may be one worker's alone.
+#: Retries of a cell, as failures such as a full disk may be those of one worker only.
 _RETRIES = 2
 
-#: Loggers to which Dask gives levels of their own, and those that speak up when it closes.
+#: Loggers with levels set by Dask, and those that print when it closes.
 _LOGGERS = (
     *("distributed", "distributed.client", "distributed.gc", "bokeh", "asyncio"),
     *("tornado", "tornado.application"),
@@ -337,10 +337,10 @@ def _end(cluster: Any) -> None:  # noqa: ANN401
 
 @contextmanager
 def _interrupts_deferred() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach, and start and end them whole.
+    """Defer Ctrl-C while processes start and end, and keep it from the processes started.
 
-    A terminal sends Ctrl-C to all processes of ours; it is for us to end workers then, who would
-    all complain. And a cluster that is not whole cannot be closed.
+    A terminal sends Ctrl-C to all our processes. This process ends the workers then; by themselves
+    they would all print errors. A cluster that is only partly started cannot be closed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -284,7 +284,7 @@ def sort_column(name: str) -> str:
     """Return the column to which a sort name refers.
 
     Raises:
-        FlashpagerError: if there is none.
+        FlashpagerError: if there is no such column.
 
     """
     column = _SHORT_NAMES.get(name, name)

@@ -1,4 +1,4 @@
-"""One page, and pictures, that say how a trace runs through one design and its neighbours.
+"""A page and pictures of the replay of a trace through one design and its neighbours.
 
 The page is one HTML file that needs no network: scripts, charts and numbers are all inside.
 Whatever comes from a trace or a part file is text from strangers and is escaped.

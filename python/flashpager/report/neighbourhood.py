@@ -37,7 +37,7 @@ class Neighbourhood:
     flash_page: int = 0
 
     def why_left_out(self, bus: str, others: Mapping[str, str]) -> dict[str, list[str]]:
-        """Return the parts that are not compared by the reason, said without their names.
+        """Return the parts that are not compared, by reason; the reason does not name them.
 
         Args:
             bus: the design's own.

@@ -25,8 +25,8 @@ sys.stdout.buffer.write(script.encode())
 def bundled() -> Iterator[Callable[[], str]]:
     """Begin to make the script, and return a function that waits for it.
 
-    It takes a second, whatever the trace, in which vl-convert lets no other thread of Python go on:
-    it is made by a process of its own.
+    That takes a second for any trace, during which vl-convert blocks all other threads of Python.
+    So a process of its own makes it.
     """
     version = ".".join(alt.SCHEMA_VERSION.split(".")[:2])
     command = [sys.executable, "-P", "-c", _BUNDLE, str(_OURS), version]

@@ -2,7 +2,7 @@
 
 QEMU counts instructions (``-icount``): one takes 4 ns of the machine's time, on any host, idle or
 not. That is 250 million a second; the paper's board has some 277 million. An emulated chip takes
-the time of a part: `runtime/linux/vm/slowchip.c` has whoever asks it sleep, and time leaps then.
+the time of a part: `runtime/linux/vm/slowchip.c` lets its callers sleep, and time jumps ahead.
 """
 
 import json
@@ -35,12 +35,13 @@ _MOST_MIB = 2000
 #: Pages that are sent out and taken in for the time of one, in a machine with this memory.
 _IDLE_MIB, _IDLE_MEMORY_MIB = 8, 160
 _NUMBER = r" (\d+)"
-#: Beside the readings: pages changed at random, again and again.
+#: A further kind of run in addition to the readings: pages are changed at random, repeatedly.
 CHURN = "churn"
-#: Bytes of a page of memory; of one of NAND, and with its spare ones.
+#: Bytes of a page of memory.
 PAGE = 4096
+#: Bytes of a page of NAND, without and with its spare bytes.
 _NAND_PAGE, _NAND_WHOLE_PAGE = 2048, 2112
-#: The device takes so many times the chip's bytes: more than pages of which a quarter stays.
+#: Size of the swap device as a multiple of the chip's: enough for pages compressed to a quarter.
 _DISK = 4
 #: Approximate memory of QEMU in addition to its machine's, mostly translated code.
 _EMULATOR_MIB = 256
@@ -443,7 +444,7 @@ def _variables(setup: KernelSetup, system: SwapSystem) -> dict[str, str]:
 def bench(machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: str) -> SpeedCurve:
     """Run the program on a system, with one kind of reads, in a machine of its own.
 
-    What a run leaves behind, half freed, would be less memory for the next.
+    In a shared machine, memory that a run has not freed would be missing in the next.
 
     Raises:
         FlashpagerError: if the machine hangs or fails.

@@ -154,7 +154,7 @@ def kernel(target: KernelTarget = PC, given: Path | None = None) -> UnpackedKern
     """Return the kernel in a folder, or in the one that the environment names.
 
     Raises:
-        FlashpagerError: if there is none.
+        FlashpagerError: if it is missing.
 
     """
     variable, architecture = (KERNEL, "") if target is PC else (ARM_KERNEL, " armhf")

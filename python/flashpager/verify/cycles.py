@@ -88,7 +88,7 @@ def parts_of(lines: Iterable[str]) -> list[MeasuredPart]:
     """Read the output of the emulator's host, part by part.
 
     Raises:
-        FlashpagerError: if there is none.
+        FlashpagerError: if the output has no parts.
 
     """
     numbers: dict[str, int] = {}

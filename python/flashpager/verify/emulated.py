@@ -115,17 +115,17 @@ class EmulatedDevice:
     ) -> Verification:
         """Run all runs on the device, and compare its counts.
 
-        With a ``chip`` on its pins it takes them twice: with statistics for the counts, and as it
-        would be deployed for the chip's counts, the bytes and the cycles.
+        With a ``chip`` on its pins, the device executes the runs twice: with statistics for the
+        counts, and as deployed for the chip's counts, the bytes and the cycles.
 
         Args:
-            design: the design that its pager is compiled for.
-            runs: of the trace.
+            design: the design for which the pager is compiled.
+            runs: the runs of the trace.
             image: the bytes of the image, of the length in the design.
             counts: the simulated counts.
             sources: a folder with the sources of a pager; by default the installed ones.
-            chip: outside of the device.
-            fit_runs: the cycles of so many first runs are a part by themselves.
+            chip: the flash chip, if it is outside of the device.
+            fit_runs: number of first runs with cycles reported as a part of their own.
             deployed: the authentication of a design with tags, to make and check them.
             flash: content of flash with spare areas; by default made of the image.
 

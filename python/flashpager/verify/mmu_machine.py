@@ -220,7 +220,7 @@ def verify(
     Args:
         design: the design that the handler is compiled for.
         program: the ELF file that was recorded.
-        info: of the trace.
+        info: the description of the trace.
         counts: the simulated counts.
 
     Raises:
