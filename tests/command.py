@@ -1,4 +1,4 @@
-"""Driving the command line: in this process by default, as a process where that is the point.
+"""Runs of the command: in this process by default, or as another process on request.
 
 The engine and the programs that are recorded write to file descriptors, so these are what is
 redirected, not only ``sys.stdout``.

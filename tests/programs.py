@@ -11,7 +11,7 @@ Runs = list[tuple[int, int]]
 
 
 def compile_with(compiler: str, folder: Path, name: str, source: str, *flags: str) -> Path:
-    """Compile C, or assembly when the flags say nothing of C's library."""
+    """Compile C, or assembly if the flags exclude the C library."""
     need(compiler)
     suffix = "S" if "-nostdlib" in flags else "c"
     file = folder / f"{name}.{suffix}"

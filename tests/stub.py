@@ -1,4 +1,4 @@
-"""Writes the type stub of the engine from what PyO3 puts into its module.
+"""Writes the type stub of the engine from the descriptions that PyO3 puts into its module.
 
     .venv/bin/python -m tests.stub
 

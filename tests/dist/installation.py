@@ -83,7 +83,7 @@ class Installation:
         subprocess.run(["chmod", "-R", change, self.environment], check=True)
 
     def run(self, *command: str | Path, code: int = 0, path: str = "") -> str:
-        """Run a command as the user; return what it printed and said."""
+        """Run a command as the user; return its output and its messages."""
         tools = path or os.environ["PATH"]
         done = subprocess.run(
             [*_namespace(), "sh", "-ec", _ELSEWHERE, str(ROOT), str(self.work), *map(str, command)],

@@ -1,4 +1,4 @@
-"""A wheel and a source distribution, whole: from record to report without a checkout.
+"""Tests of the wheel and the source distribution, from record to report without a checkout.
 
 `make test-dist` builds them and names their folder in FLASHPAGER_DIST.
 """
@@ -261,7 +261,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_command(installation: Installation, name: str) -> None:
-    """Each answers, and writes what it was asked for."""
+    """Each command answers, and writes the requested file."""
     if name.startswith("verify"):
         need("arm-none-eabi-gcc", "qemu-system-arm")
         (installation.work / "key.hex").write_text("00" * 16, encoding="ascii")
@@ -275,7 +275,7 @@ def test_command(installation: Installation, name: str) -> None:
 
 
 def test_swap_vm_wants_a_checkout(installation: Installation) -> None:
-    """The kernel module is built of sources that are not installed: one line says so."""
+    """The sources of the kernel module are not installed, and one line states that."""
     message = installation.flashpager("swap", "vm", code=2)
     assert "no sources of the kernel module" in message
     assert "checkout" in message

@@ -1,4 +1,4 @@
-"""Writes the tables of the documents that the code knows.
+"""Writes the generated tables of the documents.
 
     .venv/bin/python -m tests.docs.tables
 

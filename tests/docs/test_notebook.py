@@ -15,7 +15,7 @@ NOTEBOOK = ROOT / "examples" / "exploring.ipynb"
 
 @pytest.mark.parametrize("folder", [ROOT, NOTEBOOK.parent], ids=["root", "examples"])
 def test_it_runs(folder: Path) -> None:
-    """Every cell gives something, no cell fails, and what the prose says of it is so."""
+    """Every cell has an output, no cell fails, and the text agrees with the outputs."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     resources = {"metadata": {"path": str(folder)}}

@@ -30,7 +30,7 @@ QEMU = f"qemu-{os.uname().machine}"
 
 
 def attribute(trace: Path, *flags: str | Path) -> dict[str, Any]:
-    """Return what the command says of a trace."""
+    """Return the answer of the command for a trace."""
     result: dict[str, Any] = flashpager("attribute", trace, *flags, "--json").json
     return result
 
@@ -175,7 +175,7 @@ class TestOutputs:
 
 
 def owners(names: list[str], loads: list[int]) -> pl.DataFrame:
-    """Make a table of owners, the first of which cause the most faults."""
+    """Return a table of owners in which the first ones cause the most faults."""
     rows = [
         {
             "name": name,
@@ -211,7 +211,7 @@ class TestShades:
 
     @pytest.mark.parametrize("loads", [[1, 0], [0, 0]])
     def test_are_alike_where_they_tell_nothing(self, loads: list[int]) -> None:
-        """A program in one flash page loads it once: whoever runs first is no worse than others."""
+        """A program in one flash page loads it once, and no owner is coloured by that load."""
         assert "value" in self.areas(loads)["encoding"]["opacity"]
         more = chart(owners(["f", "g"], loads)).to_dict()["usermeta"]["more"]
         assert f"load {sum(loads)} flash page" in more

@@ -512,7 +512,7 @@ def methods_of(trace: Path) -> list[dict[str, Any]]:
 
 
 def test_a_cap_file_that_is_none_is_one_line(reader: Reader, tmp_path: Path) -> None:
-    """The program does not start, and one line says why."""
+    """The program does not start, and one line gives the reason."""
     need("java", "mvn")
     cap = converter.write(tmp_path / "a.cap", "card", {})
     run = ("java", "-cp", reader.folder, "card.Purse")

@@ -166,7 +166,7 @@ def test_rows_of_one_table_alone(tables: Path) -> None:
 
 
 def test_limit(tables: Path) -> None:
-    """The number of changes that was asked for, and a note about the rest."""
+    """The limit sets the number of listed changes, and a note counts the rest."""
     a, b = tables / "lru.parquet", tables / "clock.parquet"
     changes = compared(a, b, "--limit", "0")["changes"]
     assert compared(a, b, "--limit", "2")["changes"] == changes[:2]
@@ -206,7 +206,7 @@ def test_joined_table(tables: Path, tmp_path: Path, suffix: str) -> None:
 
 
 def test_counts_that_must_not_differ(tables: Path, tmp_path: Path) -> None:
-    """The same version, trace and design count the same, or it is said loudly."""
+    """Different counts for the same version, trace and design are reported as an error."""
     a = tables / "lru.parquet"
     more = pl.when(pl.col("cache_bytes") == 128).then(1).otherwise(0)
     bad = changed(a, tmp_path / "bad.parquet", [(pl.col("misses") + more).alias("misses")])
@@ -401,7 +401,7 @@ class TestFailAbove:
         flashpager("compare", a, self.slower(a, tmp_path / "c.parquet", 0.5), "--fail-above", "0 %")
 
     def test_a_slower_row(self, tables: Path, tmp_path: Path) -> None:
-        """The answer is whole, the exit code 1, and a line says which row."""
+        """The answer is complete, the exit code is 1, and a line names the slower row."""
         a = tables / "lru.parquet"
         b = self.slower(a, tmp_path / "b.parquet", 1.03)
         plain = flashpager("compare", a, b)

@@ -109,7 +109,7 @@ def design_of(random: Random) -> Design:
 
 @pytest.fixture(scope="module", params=range(ROUNDS))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    """Draw a report; the number of the test says which."""
+    """Return a report drawn by the number of the test."""
     random = Random(f"{SEED} {request.param}")  # noqa: S311
     trace = trace_of(random, tmp_path_factory.mktemp("drawn"))
     design = design_of(random)

@@ -50,7 +50,7 @@ def test_what_a_trace_says() -> None:
 
 
 def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
-    """Jumps to symbols, and back, come near what the recorder told; without symbols none do.
+    """Calls counted by jumps to symbols come near the recorded ones; without symbols none do.
 
     A loop at a method's very start looks like calls of it.
     """

@@ -21,7 +21,7 @@ DESIGN = ("--part", "K9F1208Q0B", "--register", "start-column")
 
 
 def layout(*arguments: str | Path) -> dict[str, Any]:
-    """Return what the command says, of few orders."""
+    """Return the answer of the command, with few evaluations."""
     result: dict[str, Any] = flashpager("layout", *arguments, "--json").json
     return result
 

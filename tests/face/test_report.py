@@ -633,7 +633,7 @@ def test_tiles_fill_their_rows_and_subtitles_one_line(browser: Browser, made: Pa
 
 
 def test_pictures_have_subtitles_of_one_line(tmp_path: Path) -> None:
-    """Each chart is as its schema wants it, and says no more below its title than fits."""
+    """Each chart follows its schema, and its subtitle fits one line."""
     design = Design(part="W25N01GV", bus="40MHz-x4", cache_bytes=2048, cache_page_bytes=32)
     for name, chart in build(import_csv(tmp_path, "0,700\n2048,700\n" * 5), design).charts.items():
         # The charts are validated here; the command omits that to save time.

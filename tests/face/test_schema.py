@@ -98,6 +98,6 @@ def test_an_axis_is_a_field() -> None:
 def test_where_a_cache_is(
     part: str, ways: int | None, *, in_place: bool, in_hardware: bool
 ) -> None:
-    """The engine says whether a part is read in place, and the cache is in hardware."""
+    """The engine states whether a part is read in place, and whether the cache is in hardware."""
     design = Design(part=part, ways=ways)
     assert (design.is_in_place, design.is_in_hardware) == (in_place, in_hardware)

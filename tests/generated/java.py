@@ -134,7 +134,7 @@ def _first(type_: str) -> str:
 
 
 def program(seed: int, methods: int = 12) -> str:
-    """Return the text of ``Main.java``, which prints a sum of all it has said."""
+    """Return the text of ``Main.java``, which prints a sum of all its values."""
     draw = random.Random(seed)  # noqa: S311  (no secret)
     called: list[str] = []
     text = ""

@@ -284,7 +284,7 @@ class Generator:
     def __init__(
         self, vocabulary: Vocabulary, seed: int, without: Collection[str] = frozenset()
     ) -> None:
-        """Draw the program of a seed, which has none of the pieces ``without``."""
+        """Prepare to draw the program of a seed, without the pieces in ``without``."""
         self.words = vocabulary
         self.without = without
         self.rng = random.Random(f"{vocabulary.name} {seed}")  # noqa: S311

@@ -254,7 +254,7 @@ strings: .skip 4096
         return [Op(f"movw ${value}, {site.label}(%rip)", 9)]
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Repeat a string instruction, each round of which counts, or another that goes to itself.
+        """Repeat a string instruction, whose rounds each count, or one that loops to itself.
 
         A repetition ends with its counter, or with the first byte that differs.
         """
@@ -291,7 +291,7 @@ class X86OfValgrind(X86):
     """The part of the instruction set that Valgrind supports."""
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Repeat no comparison until something is equal, and no load.
+        """Repeat neither a comparison until something is equal nor a load.
 
         Valgrind leaves out loads whose value another load replaces, so that a round looks empty.
         """

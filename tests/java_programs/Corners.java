@@ -1,9 +1,9 @@
 import java.io.IOException;
 import java.io.InputStream;
 
-/** What few programs do: with class loaders, at the stack's end, with very many threads. */
+/** Unusual programs: with class loaders, at the end of the stack, with very many threads. */
 public class Corners {
-    /** Makes one class by itself; isolating, it asks for no others but the JDK's. */
+    /** Defines one class by itself. If it isolates, it delegates only classes of the JDK. */
     static class Loader extends ClassLoader {
         private final String own;
         private final byte[] file;
@@ -61,14 +61,14 @@ public class Corners {
         try {
             down(0);
         } catch (StackOverflowError e) {
-            // As deep as it goes.
+            // The recursion has reached the end of the stack.
         }
         int bottom = depth;
         for (int above = 0; above < bottom && above < 1500; above += 90) {
             try {
                 load(bottom - above, new Loader(Bottom.class, false));
             } catch (StackOverflowError e) {
-                // The next tries it with more room.
+                // The next round tries it with more room.
             } catch (IOException | ClassNotFoundException e) {
                 throw new IllegalStateException(e);
             }

@@ -1,4 +1,4 @@
-/** Does some work, and comes to an end that it is told. */
+/** Does some work, and ends in the way that its argument names. */
 public class Ends {
     static void step() {}
 

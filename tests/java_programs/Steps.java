@@ -4,7 +4,7 @@ import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 
-/** Every way that bytecode has of going on somewhere else, but for what the JVM throws itself. */
+/** Every transfer of control in bytecode, except for exceptions that the JVM itself throws. */
 public class Steps {
     static int total;
 
@@ -35,7 +35,7 @@ public class Steps {
         }
     }
 
-    /** Initialised in the middle of what uses it. */
+    /** A class that is initialised in the middle of the code that uses it. */
     static class Late {
         static int value = 3;
         static final int[] TABLE = new int[4];
@@ -53,7 +53,7 @@ public class Steps {
         int CONSTANT = total + 5;
     }
 
-    /** Names as its own what another class must be initialised for. */
+    /** Names a field as its own, though access to it initialises another class. */
     static class Heir implements Early {
         static int inherited(int n) {
             int twice = 2 * n;
@@ -113,7 +113,7 @@ public class Steps {
         }
     }
 
-    /** Begins with its loop. */
+    /** A method that begins with a loop. */
     static void countdown(int n) {
         do {
             n--;

@@ -1,6 +1,6 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Some threads beside the first, all at a time or, if there are many, also one by one. */
+/** Runs some threads beside the first, all at a time, and many threads also one by one. */
 public class Threads {
     static void work(int n) {
         for (int i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** A program in all kinds of trouble, which it survives, and prints where it came from. */
+/** A program that survives all kinds of errors, and prints their stack traces. */
 public class Trouble {
     static int depth;
 

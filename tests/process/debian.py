@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 
 def fetched(name: str, command: list[str]) -> Path:
-    """Return a folder that a command fills, in whose words it is ``DIRECTORY``.
+    """Return a folder that a command fills; in the command it is called ``DIRECTORY``.
 
     Where it cannot be filled the test is skipped, or fails where all tools are promised.
     """

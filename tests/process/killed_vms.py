@@ -121,7 +121,7 @@ def _say(words: str) -> None:
 
 
 def main() -> None:
-    """Kill as many machines as are asked for."""
+    """Kill the requested number of machines."""
     kills = int(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(2**32)  # noqa: S311
     with tempfile.TemporaryDirectory(prefix="flashpager-kills-") as folder:

@@ -54,7 +54,7 @@ def _mote(jar: Path, trace: Path, folder: Path, *words: str) -> Finished:
 
 
 def _lived(done: Finished) -> Mapping[str, Any]:
-    """Return what a mote told that lived as the one in the JVM, and as simulated."""
+    """Return the output of a mote, checked against the JVM and the simulation."""
     if "libsimavr-dev" in done.err or "sim_avr.h" in done.err:
         if tools.promised():
             pytest.fail(done.err)

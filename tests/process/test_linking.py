@@ -446,7 +446,7 @@ def check_pinned(
 
 @pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["executed", "read"])
 def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]) -> None:
-    """Thumb, GNU ld: what pin predicts is what the program counts that is linked so.
+    """The prediction of pin holds for the program linked so, in Thumb code with GNU ld.
 
     With data reads, too: a pinned function takes its literals with it.
     """

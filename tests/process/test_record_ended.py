@@ -103,7 +103,7 @@ def test_threads_are_told(tmp_path: Path) -> None:
 
 
 def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
-    """The requested file then holds another thread's trace, and the message says so."""
+    """The requested file then holds another thread's trace, and the message names the thread."""
     need("qemu-x86_64")
     source = THREADS.replace("static void *work", '__attribute__((section(".other"))) void *work')
     program = compile_with("gcc", tmp_path, "threads", source, *KINDS["static"], "-pthread")

@@ -324,7 +324,7 @@ int main() { ns::f(1); ns::f(2); return 0; }
         )
 
     def test_of_an_alias(self, tmp_path: Path) -> None:
-        """One address may have several names, of which a trace keeps one."""
+        """An address may have several names; the trace keeps one of them."""
         need("qemu-x86_64")
         source = """
 static volatile int total;

@@ -170,7 +170,7 @@ def _swap(machine: vm.VirtualMachine, medium: str, layout: str, memory_less: int
 
 
 def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
-    """Fail where a machine that worked on so many MB did not say that all is right."""
+    """Fail unless a machine that worked on this many MB reported that all is right."""
     assert re.search(rf"^wrong pages 0 of {work * 256}$", message, re.MULTILINE), message
     swapped = re.findall(r"^pswp(?:in|out) (\d+)", message, re.MULTILINE)
     assert len(swapped) == 2, message

@@ -36,7 +36,7 @@ def _short(tmp_path: Path, runs: int = 3000) -> Path:
 
 
 def _need_simavr(done: Finished) -> None:
-    """Skip the test where verify says that simavr is missing."""
+    """Skip the test if verify reports that simavr is missing."""
     if "libsimavr-dev" in done.err:
         reason = tools.not_installed(["simavr/sim_avr.h"])
         if tools.promised():

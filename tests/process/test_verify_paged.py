@@ -895,7 +895,7 @@ def test_a_onenand_that_is_silent(
     right: str,
     wrong: str,
 ) -> None:
-    """An interrupt that never comes, and a load that takes longer than the chip is asked."""
+    """Errors: an interrupt that never comes, and a load that outlasts the polling."""
     copy = _changed(tmp_path, name, right, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
     trace, file = on_n800["firmware"]

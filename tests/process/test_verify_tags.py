@@ -62,7 +62,7 @@ def _card(tmp_path: Path) -> _Card:
 
 
 def _on_avr(done: Finished) -> Finished:
-    """Skip the test where verify says that simavr is missing."""
+    """Skip the test if verify reports that simavr is missing."""
     if "libsimavr-dev" in done.err:
         reason = tools.not_installed(["simavr/sim_avr.h"])
         if tools.promised():

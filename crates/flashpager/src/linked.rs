@@ -280,7 +280,7 @@ impl LinkedProgram {
     /// `order` in `format`.
     ///
     /// # Errors
-    /// Those of [`LinkedProgram::place`].
+    /// The errors of [`LinkedProgram::place`].
     pub fn text(&self, order: &Order, format: OrderFormat) -> Result<OrderText> {
         self.place(order)?;
         Ok(self.written(order, format))
@@ -301,7 +301,7 @@ impl LinkedProgram {
     /// `order` does not name follow in their recorded order.
     ///
     /// # Errors
-    /// Names of no movable unit, names in both lists, and those of [`LinkedProgram::place`].
+    /// Names of no movable unit, names in both lists, and the errors of [`LinkedProgram::place`].
     pub fn text_beside(
         &self,
         pinned: &[String],

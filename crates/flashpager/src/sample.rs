@@ -117,7 +117,7 @@ type GoOn<'a> = &'a (dyn Fn() -> bool + Sync);
 /// times are estimates for the whole trace; longest walks and worst faults are those of the sample.
 ///
 /// # Errors
-/// Those of [`simulation::simulate`], a trace with fewer runs than `plan`, and one with data reads.
+/// The errors of [`simulation::simulate`], a trace with fewer runs than `plan`, and one with data reads.
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
@@ -222,7 +222,7 @@ fn open(path: &Path, plan: SamplePlan) -> Result<TraceFile> {
 /// the whole. Counts and times are estimates for the whole trace.
 ///
 /// # Errors
-/// Those of [`attribution::attribute`], a trace with fewer runs than `plan`, and one with data
+/// The errors of [`attribution::attribute`], a trace with fewer runs than `plan`, and one with data
 /// reads.
 pub fn attribute(
     path: &Path,

@@ -132,7 +132,7 @@ pub type RowSink<'a> = &'a (dyn Fn(Vec<(usize, ResultRow)>, (usize, usize)) + Sy
 /// pass when it is finished, from any thread.
 ///
 /// # Errors
-/// Those of [`simulate`].
+/// The errors of [`simulate`].
 pub fn explore<D: Borrow<Design> + Sync>(
     path: &Path,
     warm_up: WarmUp,

@@ -22,7 +22,7 @@ impl ShippedBoard {
     /// The first sentence of its description.
     ///
     /// # Errors
-    /// A file that is no TOML.
+    /// A file that is not TOML.
     pub fn summary(&self) -> Result<String> {
         let table = parse_table(self.text, &place(self.name))?;
         let description = table.get("description").and_then(toml::Value::as_str);
@@ -76,7 +76,7 @@ fn place(name: &str) -> PathBuf {
 /// that ends with `.toml`, is that of a file.
 ///
 /// # Errors
-/// An unknown name, and a file that cannot be read or that is no TOML.
+/// An unknown name, and a file that cannot be read or that is not TOML.
 pub(super) fn read(board: &Path) -> Result<(toml::Table, PathBuf)> {
     let is_name = board.components().count() == 1
         && board.extension().is_none_or(|extension| extension != "toml");

@@ -110,7 +110,7 @@ impl BoardHost {
     /// The loop of the driver's code; `None` without code.
     ///
     /// # Errors
-    /// A file that is no object file, that lacks the function, or whose function has no loop.
+    /// A file that is not an object file, that lacks the function, or whose function has no loop.
     pub fn copy_loop(&self) -> Result<Option<CopyLoop>> {
         let counted =
             |driver: &DriverCode| copy_loop_of(&driver.object, &driver.function, driver.port);
@@ -146,7 +146,7 @@ impl BoardHost {
     /// Copies the host, with another bus clock.
     ///
     /// # Errors
-    /// A clock that is no frequency.
+    /// A clock that is not a frequency.
     pub fn with_clock(&self, part: &Part, clock_mhz: f64) -> Result<Self> {
         let (cycles, width_bits) =
             self.bus.map_or((1, part.width_bits.value), |bus| (bus.cycles, bus.width_bits));
@@ -211,7 +211,7 @@ impl Deref for BoardEstimate {
 /// driver, if it was counted before.
 ///
 /// # Errors
-/// Those of [`estimate`], a driver without a loop, and a loop that moves data in the other direction.
+/// The errors of [`estimate`], a driver without a loop, and a loop that moves data in the other direction.
 pub fn estimate_on(
     host: &BoardHost,
     spec: EstimateSpec,

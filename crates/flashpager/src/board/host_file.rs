@@ -70,7 +70,7 @@ impl BoardHost {
 /// The address of a data port from its text, such as `0x40000000`.
 ///
 /// # Errors
-/// A text that is no address.
+/// A text that is not an address.
 pub fn address(text: &str) -> Result<u64> {
     let digits = text.trim().replace('_', "").to_ascii_lowercase();
     let (digits, radix) = match digits.get(..2) {

@@ -290,7 +290,7 @@ pub struct ReadSettings<'a> {
 /// t_R of a part, in nanoseconds.
 ///
 /// # Errors
-/// A part that is no NAND, so that it loads no pages.
+/// A part that is not a NAND, so that it loads no pages.
 pub fn t_r_ns(part: &Part) -> Result<f64> {
     let t_r = part.t_r_ns.as_ref().filter(|_| part.kind == MemoryKind::Nand);
     t_r.map(|t_r| t_r.value).ok_or_else(|| {

@@ -150,7 +150,7 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
 /// finished, and all.
 ///
 /// # Errors
-/// Those of [`evaluate_all`].
+/// The errors of [`evaluate_all`].
 pub fn simulate<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],

@@ -26,7 +26,7 @@ impl<'a> Judge<'a> {
     /// Replays the recorded order through `designs`.
     ///
     /// # Errors
-    /// Designs that cannot execute a trace, and those of the replay.
+    /// Designs that cannot execute a trace, and the errors of the replay.
     pub(super) fn new(
         program: &'a Program,
         traces: &'a TraceSet,
@@ -76,7 +76,7 @@ impl<'a> Judge<'a> {
     /// what the search found.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn page_layout(&self, searched: &PageSearch<'_>) -> Result<PageLayout> {
         let Program { units, recorded_units, heat, .. } = self.program;
         let (page, baselines) = (searched.page, &searched.baselines);

@@ -52,7 +52,7 @@ pub(super) fn relocated<'t>(
 /// priced like those out of a frame.
 ///
 /// # Errors
-/// Designs that cannot execute a trace ([`Design::executing`]), and those of the replay.
+/// Designs that cannot execute a trace ([`Design::executing`]), and the errors of the replay.
 pub(super) fn replayed(
     designs: &[(Design, f64)],
     traces: &[RelocatedTrace<'_>],

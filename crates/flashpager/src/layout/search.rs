@@ -106,7 +106,7 @@ impl BaselinePortfolio {
     /// Evaluates all published orders. They cluster units up to `cluster_bytes`.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn of(
         search: &Annealer<'_>,
         (units, profile): (&Units, &Profile),
@@ -234,7 +234,7 @@ impl Phases<'_> {
 /// what is left of the limit. Returns the number of orders evaluated.
 ///
 /// # Errors
-/// Those of the replay.
+/// The errors of the replay.
 pub(super) fn anneal(
     pages: &mut [PageSearch<'_>],
     seed: u64,

@@ -88,7 +88,7 @@ pub(super) fn check_named(info: &TraceInfo) -> Result<()> {
 /// belong to none. Notes say what was assumed of them.
 ///
 /// # Errors
-/// Methods of CAP files alone, which cannot move, and those of [`Units::new`].
+/// Methods of CAP files alone, which cannot move, and the errors of [`Units::new`].
 pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<String>)> {
     let mut notes = Vec::new();
     let mut units = Vec::new();

@@ -194,7 +194,7 @@ impl AxisField for Option<u32> {
 /// The axis of a field.
 ///
 /// # Errors
-/// A field that is no axis.
+/// A field that is not an axis.
 pub fn axis(name: &str) -> Result<&'static Axis> {
     AXES.iter()
         .find(|axis| axis.name == name)

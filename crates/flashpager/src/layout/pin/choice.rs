@@ -47,7 +47,7 @@ impl PinSearch<'_> {
     /// Chooses the units to pin, with the units `always` among them: greedily, then by exchanges.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn choose(&self, always: &[u32]) -> LimitedResult<PinChoice> {
         let mut always = always.to_vec();
         if let Err(too_long) = self.shorten_calls(&mut always)? {

@@ -15,7 +15,7 @@ impl PinSearch<'_> {
     /// Improves `chosen` by exchanges with `others`; units of `always` stay.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn exchange(
         &self,
         always: &[u32],

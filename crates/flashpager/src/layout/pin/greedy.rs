@@ -53,7 +53,7 @@ impl PinSearch<'_> {
     /// before, those that saved something when they were last evaluated follow while they fit.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn greedy(&self, always: &[u32], first: &[u32]) -> Result<GreedyChoice> {
         let chosen = always.iter().chain(first).copied().collect();
         let mut greedy = GreedySearch::new(self, chosen)?;

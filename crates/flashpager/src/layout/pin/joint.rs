@@ -75,7 +75,7 @@ impl OrderSearch<'_> {
     /// units.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     fn search(
         &self,
         (pinned, start): (&[u32], &[u32]),
@@ -197,7 +197,7 @@ impl<'s, 'a> JointSearch<'s, 'a> {
     /// comes from `choice`.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn run(mut self, choice: &PinChoice, alone: Candidate) -> Result<JointResult> {
         let pinning_alone_ns = alone.time_ns;
         let always = self.request.always_pinned(self.problem.units)?;

@@ -23,7 +23,7 @@ pub(super) struct Judged {
 /// `before_ns` is their time with nothing pinned.
 ///
 /// # Errors
-/// Those of the replay.
+/// The errors of the replay.
 pub(super) fn judged(
     problem: &PinProblem<'_>,
     whole: &WholeReplay<'_>,

@@ -45,7 +45,7 @@ impl<'a> Prepared<'a> {
     /// beside the units say what was assumed of these.
     ///
     /// # Errors
-    /// Names of no unit or function, more bytes to pin always than there is RAM, and those of the
+    /// Names of no unit or function, more bytes to pin always than there is RAM, and the errors of the
     /// replay.
     pub(super) fn of(
         request: &PinRequest,

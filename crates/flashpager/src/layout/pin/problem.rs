@@ -104,7 +104,7 @@ impl<'a> PinProblem<'a> {
     /// The problem under the recorded order, which lists all movable units.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn new(
         units: &'a Units,
         recorded: &[u32],
@@ -166,7 +166,7 @@ impl<'a> PinProblem<'a> {
     /// Time of all samples over that with nothing pinned in the recorded order.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn cost(&self, pinned: &[u32]) -> Result<f64> {
         let pinned = sorted(pinned);
         let known_ns = self.known_ns.lock().ok().and_then(|known| known.get(&pinned).copied());
@@ -205,7 +205,7 @@ impl<'a> PinProblem<'a> {
     /// Time in nanoseconds of the longest call of each limited function from an empty cache.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn cold_calls_ns(&self, pinned: &[u32]) -> Result<Vec<f64>> {
         let (units, placement) = self.placed(pinned)?;
         let longest_ns = |calls: &LimitedCalls| -> Result<f64> {
@@ -224,7 +224,7 @@ impl<'a> PinProblem<'a> {
     /// Returns true if the recorded calls of all limited functions are short enough.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn keeps_limits(&self, pinned: &[u32]) -> Result<bool> {
         if self.calls.is_empty() {
             return Ok(true);

@@ -44,7 +44,7 @@ impl<'a> WholeReplay<'a> {
     /// Replays the traces in the recorded order with nothing pinned.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn of_nothing_pinned(&self) -> Result<WholeResult> {
         self.of(&[], &self.recorded)
     }
@@ -52,7 +52,7 @@ impl<'a> WholeReplay<'a> {
     /// Replays the traces with some units pinned and the others in an order of all movable units.
     ///
     /// # Errors
-    /// Those of the replay.
+    /// The errors of the replay.
     pub(super) fn of(&self, pinned: &[u32], order: &[u32]) -> Result<WholeResult> {
         let units = self.units.with_resident_numbers(pinned);
         let order = in_flash(&units, order)?;
