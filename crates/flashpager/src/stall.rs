@@ -1,7 +1,7 @@
 //! Stalls: the longest time that misses stop a program within a stretch of execution as short as an
 //! interrupt handler.
 //!
-//! The worst single miss says how late an interrupt handler can begin. The handler itself executes a
+//! The worst single miss shows how late an interrupt handler can begin. The handler itself executes a
 //! few hundred bytes, and several of their lines may be missing, too: the worst stretch of the trace
 //! shows how much longer that can take.
 

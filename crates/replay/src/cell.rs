@@ -27,7 +27,7 @@ pub struct Cell {
     pub registers: Vec<RegisterDesign>,
 }
 
-/// The most memory for the page tables of policies, in bytes.
+/// The maximum memory for the page tables of policies, in bytes.
 const MAX_TABLE_BYTES: usize = 8 << 30;
 /// Bytes that a policy keeps for a frame, ghosts included.
 const FRAME_BYTES: u64 = 128;
@@ -36,7 +36,7 @@ const FRAME_BYTES: u64 = 128;
 const STACKED_BYTES: u64 = 24;
 
 impl Cell {
-    /// The most memory that a [`sweep`](super::sweep) of this cell takes, in bytes, for a trace
+    /// The maximum memory that a [`sweep`](super::sweep) of this cell takes, in bytes, for a trace
     /// with an image of `image_bytes` and `runs` runs of `bytes` bytes in all. It does not contain
     /// the counts of faults by their search, which Clock, FIFO with second chance and similar
     /// policies need.

@@ -369,8 +369,8 @@ macro_rules! define_sums {
 }
 
 define_sums! {
-    /// The host's work between two faults, in the units that cost time. The last three are 0
-    /// without an instruction cache.
+    /// The host's work between two faults, in the units that cost time. The last three counts
+    /// are 0 without an instruction cache.
     Executed {
         /// Bytes executed.
         bytes,
@@ -380,7 +380,7 @@ define_sums! {
         reference_bits_set,
         /// References to pages marked invalid.
         false_faults,
-        /// Pages moved down for these.
+        /// Pages moved down at these references.
         downgrades,
         /// Words fetched.
         words,

@@ -21,11 +21,11 @@ use crate::pager::{Moment, Page, PageSpan, Policy, ReferenceOutcome};
 /// Bytes of a word, which is fetched at once.
 pub const WORD_BYTES: u32 = 4;
 
-/// The most bytes of an instruction cache.
+/// The maximum size of an instruction cache in bytes.
 const MAX_CACHE_BYTES: u32 = 1 << 24;
-/// The most entries of a TLB.
+/// The maximum number of entries of a TLB.
 const MAX_ENTRIES: u32 = 1 << 16;
-/// The most ways of either.
+/// The maximum number of ways of an instruction cache or a TLB.
 const MAX_WAYS: u32 = 64;
 
 /// The shape of an instruction cache: line number mod sets, round robin in each set.
@@ -225,13 +225,13 @@ pub(super) struct ReferenceSource {
     icache: Option<ICache>,
 }
 
-/// A need of bytes from the frame of a page.
+/// A request for bytes from the frame of a page.
 pub(super) struct PageNeed {
     /// The page.
     pub page: Page,
     /// The flash offset of the first byte needed.
     pub offset: u32,
-    /// True if the previous need was for another page.
+    /// True if the previous request was for another page.
     pub is_new: bool,
 }
 

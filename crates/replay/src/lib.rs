@@ -27,7 +27,7 @@ use crate::register::Access;
 use flashpager_base::sizes::power_of_two;
 use flashpager_base::{Error, Result};
 
-/// The most pages that an image may have. It bounds the memory of page tables.
+/// The maximum number of pages of an image. It bounds the memory of page tables.
 pub const MAX_PAGES: u64 = 1 << 28;
 
 /// The design of a page cache.
@@ -46,7 +46,7 @@ pub struct CacheDesign {
     pub hierarchy: Option<HierarchyDesign>,
 }
 
-/// The most bytes of a cache in sets.
+/// The maximum size of a cache in sets, in bytes.
 pub const MAX_SETS_BYTES: u64 = 1 << 24;
 
 impl CacheDesign {

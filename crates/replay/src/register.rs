@@ -53,7 +53,7 @@ pub struct RegisterDesign {
     pub prefetch_lines: u32,
 }
 
-/// The most cache pages of a prefetch buffer.
+/// The maximum number of cache pages of a prefetch buffer.
 const MAX_PREFETCH_LINES: u32 = 1024;
 
 impl RegisterDesign {
@@ -176,7 +176,7 @@ pub struct Register {
     last_column: u32,
     /// The flash page in the buffer that was not used last.
     other_page: u32,
-    /// The most lines of the prefetch buffer.
+    /// The maximum number of lines of the prefetch buffer.
     prefetch_lines: u32,
     /// The first line in the prefetch buffer.
     first_ahead: u32,

@@ -23,7 +23,7 @@ use owners::Owners;
 
 pub use owners::{GroupBy, OwnerInfo};
 
-/// Misses in code without a symbol get a note if they are more than one in this many.
+/// Misses in code without a symbol get a note if they exceed one in this many misses.
 const NOTABLE: u64 = 10;
 
 /// Code of a program, and the faults that executing or reading it caused.
@@ -32,9 +32,9 @@ pub struct Owner {
     /// The code.
     #[serde(flatten)]
     pub info: OwnerInfo,
-    /// Bytes executed, each as often as it was.
+    /// Executed bytes, counted at each execution.
     pub bytes_executed: u64,
-    /// Bytes read as data, each as often as it was.
+    /// Bytes read as data, counted at each read.
     pub bytes_read: u64,
     /// True faults.
     pub misses: u64,

@@ -86,8 +86,8 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// The owners of the first `image_bytes` of the image that `info` describes. Notes say what could
-    /// not be found.
+    /// The owners of the first `image_bytes` of the image that `info` describes. Notes name what
+    /// was not found.
     ///
     /// # Errors
     /// Files of `elfs` that belong to no image, and lines if no image has any.
@@ -279,7 +279,7 @@ impl Owners {
     }
 }
 
-/// The line table of each image; an empty one, and a note, for an image without.
+/// The line table of each image. An image without one has an empty table and a note.
 ///
 /// # Errors
 /// Images without any line table.

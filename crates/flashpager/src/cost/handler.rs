@@ -1,7 +1,7 @@
 //! The fault handler as a schedule of jobs (In, Shin & Kim, LCTES 2007, section 3.1).
 //!
-//! A fault is served by jobs of the host and of the flash. The schedule says which job waits for
-//! which; a [`Timeline`] gives the start and the end of each job by the schedule and the jobs' times.
+//! A fault is served by jobs of the host and of the flash. The schedule states which job waits
+//! for which. A [`Timeline`] has the start and the end of each job by the schedule and the jobs' times.
 
 use flashpager_base::named;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Handler {
     pub column_command_ns: f64,
     /// Checking a tag, beside its time on the bus and the blocks of its MAC.
     pub tag_check_ns: f64,
-    /// A block of AES: every 16 bytes under a MAC; a last block that is not full counts, too.
+    /// A block of AES: every 16 bytes that a MAC covers. A last block that is not full counts, too.
     pub mac_block_ns: f64,
     /// UpdateMMU: page table and TLB.
     pub update_mmu_ns: f64,

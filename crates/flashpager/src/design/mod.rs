@@ -123,8 +123,8 @@ impl Design {
     /// proportion to bytes, as a trace states the number of all its instructions only.
     ///
     /// # Errors
-    /// With a processor, a trace that does not say how many instructions it holds, or counts
-    /// bytecodes of unknown cycles.
+    /// With a processor, a trace without its number of instructions, or of bytecodes with unknown
+    /// cycles.
     pub fn executing(&self, info: &TraceInfo) -> Result<Cow<'_, Self>> {
         let mut doubts = self.displaced(info);
         let Some(processor) = &self.processor else {
@@ -285,10 +285,10 @@ fn nor_part(spec: &DesignSpec) -> Result<Option<Part>> {
     }
 }
 
-/// The bus on which a NOR part is read for comparison with `part` on `bus`: the same one. A bus as
-/// fast as `part` takes it follows from that part, not from a board: then the NOR part, too, is read
-/// as fast as it can be. The rule looks at the bus alone, so that it does not matter whether a bus
-/// was typed or assumed.
+/// The bus on which a NOR part is read for comparison with `part` on `bus`. It is the same bus, unless
+/// `bus` is the fastest one of `part`: such a bus follows from the part, not from a board, so the NOR
+/// part is read at its own fastest, too. The rule depends on the bus alone, so a typed bus and an
+/// assumed one have the same result.
 fn nor_bus(nor: &Part, part: &Part, bus: Bus) -> Bus {
     let follows_from_part = part.fastest_bus().is_ok_and(|fastest| fastest == bus);
     if follows_from_part { nor.own_bus().unwrap_or(bus) } else { bus }

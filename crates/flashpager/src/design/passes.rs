@@ -71,7 +71,7 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     grouped(&designs).into_iter().map(cell).unzip()
 }
 
-/// The most bytes of memory that [`evaluate_all`] needs for its passes on `threads` cores over the
+/// The maximum memory, in bytes, that [`evaluate_all`] needs for its passes on `threads` cores over the
 /// trace described by `info`.
 pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads: usize) -> u64 {
     let (_, cells) = cells_of(designs);

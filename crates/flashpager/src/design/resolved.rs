@@ -71,7 +71,7 @@ impl DesignSpec {
             }
         };
         if resolved.register.is_none() && part.kind.is_read_in_place() {
-            // It holds nothing: each miss is a transaction.
+            // The register holds nothing: each miss is a transaction.
             resolved.register = Some(RegisterModel::StartColumn.name().to_owned());
         }
         if resolved.register.is_none() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct PageHeat {
     /// Its number: its offset divided by the page size.
     pub page: u32,
-    /// Bytes executed in it, each as often as it is, weighted by trace.
+    /// Executed bytes of the page, counted at each execution and weighted by trace.
     pub executed_bytes: f64,
     /// Numbers of the units that execute something in it.
     pub units: Vec<u32>,

@@ -10,8 +10,8 @@ use super::search::{PageDesigns, PageSearch};
 use super::traces::TraceSet;
 use crate::design::Design;
 
-/// Replays whole traces in an order and compares their times with those before: each design with
-/// its own cache page, the units in the recorded order, and the same of them in RAM.
+/// Replays whole traces in an order and compares their times with the times before. Before, each
+/// design has its own cache page, units are in the recorded order, and the same units are in RAM.
 pub(super) struct Judge<'a> {
     program: &'a Program,
     traces: &'a TraceSet,

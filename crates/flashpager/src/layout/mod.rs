@@ -1,12 +1,12 @@
 //! Layout: an order of a program's units in flash with which designs run it faster.
 //!
-//! The objective is the time of exact replays. Published orders begin, a search goes on from the
-//! best of them, and at the end whole traces decide between the recorded order, the published ones
+//! The objective is the time of exact replays. Published orders come first, a search continues from
+//! the best of them, and at the end whole traces decide between the recorded order, the published ones
 //! and the one found: the answer is never slower than the recorded order.
 //!
 //! The search replays windows of each trace instead of the whole, because it evaluates thousands
 //! of orders; only the judgement at the end is exact. Traces that are held out take no part in the
-//! search: the answer's time on them says whether the order serves other executions, too.
+//! search: the answer's time on them shows whether the order serves other executions, too.
 
 mod answer;
 mod budget;
@@ -38,7 +38,7 @@ use search::PageDesigns;
 use traces::{TraceSet, check_reads_pass};
 
 /// Lays a program out: searches an order of its units for each cache page until `limit`, and judges
-/// it on whole traces. `go_on` is asked before the search; `limit` ends the search itself.
+/// it on whole traces. `go_on` is checked before the search; `limit` ends the search itself.
 ///
 /// # Errors
 /// Traces of several images, traces without units that can move or that cannot be read, and designs

@@ -70,7 +70,7 @@ impl Program {
 }
 
 /// The units of the recorded image: the input sections of `map`, or functions without one. Notes
-/// say what was assumed of them.
+/// state the assumptions on them.
 ///
 /// # Errors
 /// An image without symbols, a map that cannot be read or that is of another link, and traces that

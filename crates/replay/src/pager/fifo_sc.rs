@@ -38,7 +38,7 @@ pub struct SecondChance<const DEFERS: bool> {
     most_valid: usize,
 }
 
-/// The most pages that *valid* may hold.
+/// The maximum number of pages in *valid*.
 fn most_valid(name: &str, frames: u32, parameters: &[PolicyParameter]) -> Result<u32> {
     let (valid, written) = match parameters.first() {
         Some(PolicyParameter::Number(valid)) => (*valid, valid.to_string()),
@@ -64,7 +64,7 @@ fn most_valid(name: &str, frames: u32, parameters: &[PolicyParameter]) -> Result
 impl<const DEFERS: bool> SecondChance<DEFERS> {
     const NAME: &str = if DEFERS { "pa-fifo-sc" } else { "fifo-sc" };
 
-    /// Moves the pages down that *valid* holds too many. Returns their number.
+    /// Moves the surplus pages of *valid* down. Returns their number.
     #[inline]
     fn move_down(&mut self) -> u32 {
         let mut downgrades = 0;

@@ -71,7 +71,7 @@ pub const INDEX_BYTES: u32 = 2;
 
 /// The RAM that a policy needs in a device beside the frames, to choose victims.
 ///
-/// It does not contain what every cache needs: the table from pages to frames, and the page of each
+/// The tables that every cache needs are not included: the frame of each page, and the page of each
 /// frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyMetadata {
@@ -141,7 +141,7 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// bit per page, which the hardware sets.
     const SEES_HITS: bool = true;
 
-    /// True if frames beyond the number of pages change its behaviour.
+    /// True if frames beyond the number of pages change the policy's behaviour.
     const COUNTS_SPARE_FRAMES: bool = false;
 
     /// The RAM that a device needs for it; `None` if no device can run it.
@@ -249,7 +249,7 @@ impl PolicySpec {
         POLICIES.iter().map(|(name, _)| *name).filter(|name| emulated(name)).collect()
     }
 
-    /// Gives PA-Clock without a budget this one. Other policies stay as they are.
+    /// Sets this budget for PA-Clock without a budget. Other policies stay as they are.
     pub fn with_budget(self, budget: u32) -> Self {
         if self.parameters.is_empty() && self.name == pa_clock::NAME {
             return Self { parameters: vec![PolicyParameter::Number(budget.into())], ..self };
@@ -273,7 +273,7 @@ pub trait SizesVisitor {
     /// Acts on the type, with the parameters to build it.
     ///
     /// # Errors
-    /// Those of the action.
+    /// The errors of the action.
     fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Self::Output>;
 }
 
@@ -309,7 +309,7 @@ macro_rules! policies {
             /// Hands the type of the policy, with or without sets, and its parameters to `visitor`.
             ///
             /// # Errors
-            /// Those of the visitor.
+            /// The errors of the visitor.
             pub fn visit_sizes<V: SizesVisitor>(
                 &self,
                 has_sets: bool,

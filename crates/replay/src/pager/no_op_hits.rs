@@ -14,9 +14,9 @@ use super::{Page, Policy, PolicyParameter, ReferenceOutcome, Shape};
 
 /// A policy in sets that knows its no-op pages.
 pub trait NoOpHits: Policy {
-    /// True if a page that is no-op, or cached, in one cache is so in each cache of more sets and
-    /// as many ways. It holds for LRU, because the set of a page in the larger cache sees fewer
-    /// other pages (Hill & Smith 1989).
+    /// True if a page that is no-op, or cached, in one cache is the same in each cache with more
+    /// sets and as many ways. This holds for LRU, because the set of a page in the larger cache
+    /// sees fewer other pages (Hill & Smith 1989).
     const NESTS: bool;
 
     /// Takes a reference to `page`, which is no-op afterwards. Returns the outcome, without a
@@ -24,12 +24,12 @@ pub trait NoOpHits: Policy {
     fn reference_to_no_op(&mut self, page: Page) -> (ReferenceOutcome, Option<Page>);
 }
 
-/// The most pages examined together: their bits lie in 8 bytes, from whatever bit of a byte on.
+/// The maximum number of pages examined together: their bits lie in 8 bytes, from any bit on.
 const MOST_TOGETHER: u32 = u64::BITS - 7;
 
-/// A bit for each page that tells whether it is no-op.
+/// A bit for each page, which is set if the page is no-op.
 struct NoOpPages {
-    /// The bits, and as many bytes more that 8 can be read from any of them on.
+    /// The bits, with spare bytes at the end, so that 8 bytes can be read from any byte on.
     bytes: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ impl NoOpPages {
         !(u64::from_le_bytes(bytes) >> (first % u8::BITS)) & (u64::MAX >> (u64::BITS - pages))
     }
 
-    /// Does as [`NoOpPages::unsettled`], and sets the bits of all these pages.
+    /// Returns the same as [`NoOpPages::unsettled`], and sets the bits of all these pages.
     #[inline]
     fn take_unsettled(&mut self, first: Page, pages: u32) -> u64 {
         let unsettled = self.unsettled(first, pages);

@@ -155,7 +155,7 @@ impl<'s> GreedySearch<'s> {
         Ok(())
     }
 
-    /// The choice. A search that was ended takes what else saved something.
+    /// The choice. A search that was ended early adds other units that saved something.
     fn finish(self) -> Result<GreedyChoice> {
         let Self { search, mut chosen, candidates, mut left, alone, .. } = self;
         left.extend(candidates);

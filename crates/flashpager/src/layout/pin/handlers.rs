@@ -80,7 +80,7 @@ impl OuterJumps {
     }
 }
 
-/// Those of the bytes `at`, ascending, that lie inside of a run: execution went on there.
+/// The bytes of `at`, ascending, that lie inside of a run, where execution went on.
 fn passed(runs: &[Run], at: &[u32]) -> FxHashSet<u32> {
     let mut passed: FxHashSet<u32> = FxHashSet::default();
     let mut seen: FxHashSet<Run> = FxHashSet::default();

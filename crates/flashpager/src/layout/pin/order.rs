@@ -13,8 +13,8 @@ pub(super) fn in_flash(units: &Units, all: &[u32]) -> Result<Order> {
     Order::new(units, all.iter().copied().filter(stays).collect())
 }
 
-/// `order` with the units that only `all` lists, each behind the unit that it lies behind there:
-/// there it goes if it is no longer pinned.
+/// `order` with the missing units of `all` inserted, each behind its predecessor in `all`. This is
+/// where a unit goes if it is no longer pinned.
 pub(super) fn spliced(all: &[u32], order: &[u32]) -> Vec<u32> {
     let stays: FxHashSet<u32> = order.iter().copied().collect();
     let mut followers: FxHashMap<Option<u32>, Vec<u32>> = FxHashMap::default();

@@ -42,7 +42,7 @@ pub(super) struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     /// Prepares the search. `before_ns` is the time of whole traces with nothing pinned; the notes
-    /// beside the units say what was assumed of these.
+    /// beside the units state the assumptions on them.
     ///
     /// # Errors
     /// Names of no unit or function, more bytes to pin always than there is RAM, and the errors of the

@@ -143,7 +143,7 @@ impl<'a> PinProblem<'a> {
         f64::from(self.units.all()[number as usize].bytes)
     }
 
-    /// Bytes of each unit that the samples execute, each as often as it is, weighted by trace.
+    /// Executed bytes of each unit in the samples, counted at each execution and weighted by trace.
     pub(super) fn executed_bytes(&self) -> FxHashMap<u32, f64> {
         let mut executed: FxHashMap<u32, f64> = FxHashMap::default();
         for sample in &self.samples {

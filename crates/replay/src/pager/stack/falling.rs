@@ -8,7 +8,7 @@ use super::rows::{Avx2Of32, Avx512Of32};
 use super::rows::{FallingRow, Plain32, VectorUnit};
 use crate::pager::{Moment, NEVER};
 
-/// The most lanes of a row.
+/// The maximum number of lanes of a row.
 const MOST_LANES: usize = 16;
 
 /// Next uses in the order of MIN's stack. A free place holds [`NEVER`], and so does a page that is
@@ -16,7 +16,7 @@ const MOST_LANES: usize = 16;
 pub struct NextUses {
     processor: VectorUnit,
     entries: Vec<Moment>,
-    /// The most entries, in whole rows.
+    /// The maximum number of entries, in whole rows.
     room: usize,
 }
 

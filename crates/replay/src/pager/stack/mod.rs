@@ -25,8 +25,8 @@ use super::{Page, ReferenceOutcome};
 
 /// The depth of a page that is not in the stack.
 const NOT_FOUND: u32 = u32::MAX;
-/// The least frames of a top that is a cache. With a smaller cache, looking for a page there would
-/// cost more than it saves, so the top is only the page used last.
+/// The minimum number of frames of a top that is a cache. With a smaller cache, looking for a page
+/// there would cost more than it saves, so the top is only the page used last.
 const SMALLEST_CACHE: u32 = 12;
 
 /// The number of sizes that miss, by depth.
