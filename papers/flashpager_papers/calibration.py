@@ -79,7 +79,7 @@ class Observation:
         return self.data_bytes * 1e3 / us
 
     def on(self, host: Host, *, without: str | None = None) -> Estimate:
-        """Estimate it on a host, as if the source ``without`` had not been published."""
+        """Return the estimate for a host, as if the source ``without`` had not been published."""
         return estimate(
             self.part,
             host,
@@ -448,7 +448,7 @@ def unsaid(one: Observation) -> LeftOutPrediction:
 
 
 def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
-    """Summarize how near the predictions are, how many lie in their range, and how wide that is.
+    """Summarize the errors of the predictions, the share within their range, and its width.
 
     Args:
         predicted: predictions with their measurements.

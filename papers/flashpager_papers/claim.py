@@ -344,7 +344,7 @@ def signed(percent: float, decimals: int = 1) -> str:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """Summarize the verdicts, a line a kind: kinds are never added up."""
+    """Summarize the verdicts, one line for each kind; kinds are never added up."""
     counts: dict[Kind, Counter[Verdict]] = {kind: Counter() for kind in Kind}
     for claim in claims:
         counts[claim.kind][claim.verdict] += 1

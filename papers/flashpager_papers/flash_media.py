@@ -46,7 +46,7 @@ _CPU_MHZ = 200
 #: The loop as the article lists it; the stores go to RAM.
 _LISTING = ("CMP", "BCS", "MOV", "LDRB", "STRB", "ADDS", "B")
 _LOOP = Software(len(_LISTING), 1, memory_accesses=1)
-#: The board, as far as the bus, as far as RAM, and whole.
+#: The board up to the bus, up to RAM, and as a whole.
 _ON_BUS = Host(bus=_BUS)
 _MEMORY, _PROCESSOR = Memory(_RAM), Processor(_CPU_MHZ)
 BOARD = Host(_BUS, memory=_MEMORY, processor=_PROCESSOR, software=_LOOP)

@@ -116,7 +116,7 @@ def _left_out() -> list[Claim]:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """Summarize how many predictions are near, and why the others are not."""
+    """Summarize the number of good predictions, and the reasons of errors in the others."""
     judged = [
         claim
         for claim in claims
@@ -726,7 +726,7 @@ class _Check:
     def cards(self) -> list[Claim]:
         """SD cards: the bus only, since the time inside a card is known from measurements only."""
         files = {"512 MB": "SanDisk-Ultra-II-512MB", "2 GB": "SanDisk-2GB"}
-        # Many blocks a command, as whoever measures raw rates reads them.
+        # Raw rates are measured with many blocks for each command.
         run = 1 << 16
         claims: list[Claim] = []
         for size, rates in CARDS.items():

@@ -255,7 +255,7 @@ def _less_ram(programs: CardPrograms) -> Claim:
 
 
 def _differs(programs: CardPrograms) -> Claim:
-    """Describe how much the best pages differ between programs and within one."""
+    """Describe the differences of the best pages between programs and within one."""
     every = programs.every
 
     def within(program: CardProgram, smallest: int) -> list[int]:

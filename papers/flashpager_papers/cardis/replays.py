@@ -41,7 +41,8 @@ CACHE = 2048
 LEFT_BYTES = 1945
 #: Figures 6 to 8, and the draft's where they are of other sizes.
 PAPER_PAGE, DRAFT_PAGE, DRAFT_MAD_CACHE = 64, 32, 4096
-#: Section 6.2: the mean used block of MAD, bytes, and how much it calls two functions, percent.
+#: Section 6.2: the mean used block of MAD, in bytes, and its share of calls to two functions, in
+#: percent.
 MAD_BLOCK_BYTES, MAD_CALLS = 220, 90
 TYPESETTER_CACHES = (2048, 4096, 8192, 16384)
 CACHES = (1024, 1536, *range(2048, 8192 + 1, 512), 10240, 12288, 14336, 16384)
@@ -195,7 +196,7 @@ class HotRange:
 
     @classmethod
     def of(cls, info: TraceInfo, runs: Iterable[tuple[int, int, int]]) -> "HotRange":
-        """Measure a trace by its symbols and by how often it has which run."""
+        """Measure a trace by its symbols and by the frequency of its runs."""
         symbols = sorted(
             (symbol.offset, symbol.offset + symbol.bytes)
             for image in info.images
@@ -320,7 +321,7 @@ class CardProgram:
         return max(pages, key=lambda page: self.bandwidth(page, part=part, **key))
 
     def loss(self, page: int, **key: Any) -> float:  # noqa: ANN401  (fields of Cell)
-        """Return by how much a cache page is slower than the best one, in percent."""
+        """Return the slowdown of a cache page against the best one, in percent."""
         best = self.bandwidth(self.best_page(**key), **key)
         return 100 * (1 - self.bandwidth(page, **key) / best)
 
@@ -354,7 +355,7 @@ class CardProgram:
         }
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row a cell."""
+        """Return one row for each cell."""
         return [
             {
                 "trace": self.name,

@@ -132,7 +132,7 @@ def fixed_share(curve: SpeedCurve, repeats: float) -> float:
 
 
 def kernel_end(curve: SpeedCurve) -> Sequence[kernel.CurvePoint]:
-    """Return the points at the right end of the chart, as of the board's."""
+    """Return the points at the right end of the chart, the same as for the board."""
     return curve.points[-max(1, len(curve.points) // END) :]
 
 

@@ -511,7 +511,7 @@ class HandlerTimes:
 
 
 def _drop(before: float, after: float) -> float:
-    """Return by how many percent something is less."""
+    """Return the reduction in percent."""
     return 100 * (1 - after / before)
 
 

@@ -82,7 +82,7 @@ class ReplayedProgram:
         return float(time_ns / filtered.counts.words)
 
     def gain(self, size: int, valid: str = SHARE, variant: str = "") -> float:
-        """Return by how much PA-FIFO-SC fetches faster than FIFO-SC, in percent."""
+        """Return the gain in fetch time of PA-FIFO-SC over FIFO-SC, in percent."""
         before = self.mean_ns(fifo_sc(valid), size, variant)
         return 100 * (1 - self.mean_ns(pa_fifo_sc(valid), size, variant) / before)
 
@@ -106,7 +106,7 @@ class ReplayedProgram:
         return 100 * (1 - after / before) if before else 0.0
 
     def more_misses(self, size: int) -> float:
-        """Return by how much PA-Clock misses more than Clock, as a share."""
+        """Return the excess of PA-Clock's misses over Clock's, as a share."""
         before, after = (self.at(one, size).counts.misses for one in (CLOCK, PA_CLOCK))
         return after / before - 1 if before else 0.0
 

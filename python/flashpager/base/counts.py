@@ -10,7 +10,7 @@ def counts_of(device: str) -> tuple[str, ...]:
     """Return the names of the counts that a device has, too.
 
     Args:
-        device: one of ``Count.devices``, as ``firmware``.
+        device: one of ``Count.devices``, such as ``firmware``.
 
     """
     return tuple(name for name, count in COUNTS.items() if device in count.devices)

@@ -35,7 +35,7 @@ def example(name: str, instead: str) -> Path:
 
 
 def runtime_sources() -> Path:
-    """Return the folder with the sources in C, a room a folder.
+    """Return the folder with the sources in C, with one folder for each component.
 
     Raises:
         FlashpagerError: if it is not installed.

@@ -62,7 +62,7 @@ class DesignChange:
 
     @property
     def sentence(self) -> str:
-        """Describe the change, as ``62.5 MHz instead of 31.25 MHz: 1.25 times as fast``."""
+        """Describe the change, such as ``62.5 MHz instead of 31.25 MHz: 1.25 times as fast``."""
         if math.isinf(self.gain):
             return f"{self.said}: nothing is lost any more"
         times = significant(self.gain, 3)
@@ -196,7 +196,7 @@ def bites(
     Args:
         traces: the traces.
         design: one for which :func:`flashpager.space.setting.has_hardware_cache` is true.
-        weights: of traces by name, as :func:`flashpager.answer` takes them.
+        weights: weights of traces by name, as for :func:`flashpager.answer`.
         progress: callback: (passes done, passes in all).
 
     """

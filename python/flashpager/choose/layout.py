@@ -52,8 +52,8 @@ def layout(
         held_out: traces that the search does not use, and that test the result.
         held_out_share: the share at the end of each trace that is held out in the same way.
         seconds: the time to search.
-        evaluations: about how many orders to try instead, 32 at a time: then the same is found each
-            time.
+        evaluations: approximate number of orders to try instead, 32 at a time; the result is then
+            the same each time.
         seed: seed of the search's random numbers.
         progress: called ten times a second.
         go_on: called as often; when it returns False, the search ends with the best so far.
@@ -149,12 +149,12 @@ def _check_seed(seed: int) -> None:
 
 
 def order_text(names: Sequence[str]) -> str:
-    """Return the text of an order file: one name a line."""
+    """Return the text of an order file: one name per line."""
     return "".join(f"{name}\n" for name in names)
 
 
 def write_order(path: Path, names: Sequence[str]) -> None:
-    """Write an order, one name a line.
+    """Write an order, one name per line.
 
     Raises:
         FlashpagerError: if it cannot be written.

@@ -60,8 +60,8 @@ def outline(
     classes that the program refers to and does not bring along.
 
     Raises:
-        FlashpagerError: without Java, of other programs than the recorded one, and if something
-            cannot be read or written.
+        FlashpagerError: if Java is missing, the classes are not those of the recorded program, or
+            a file cannot be read or written.
 
     """
     java = shutil.which("java")

@@ -29,7 +29,7 @@ def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
 
 
 def outside_text(info: TraceInfo) -> str:
-    """Write how much was executed outside the placed code."""
+    """Write the amount of code executed outside the placed code."""
     if info.outside_instructions is None:
         return "not counted (classes that were not to be recorded)"
     instructions = counted(info.outside_instructions, "instruction")
@@ -37,7 +37,7 @@ def outside_text(info: TraceInfo) -> str:
 
 
 def reads_text(info: TraceInfo) -> str:
-    """Write how much is read as data."""
+    """Write the amount of data reads."""
     share = percent(info.read_bytes / info.bytes, 1)
     return f"{info.reads:,} of {counted(info.read_bytes, 'byte')}, {share} of all bytes"
 
@@ -132,7 +132,7 @@ def choose_page(
 
     Args:
         trace: a trace file.
-        blocks: its blocks.
+        blocks: the blocks of the trace.
         design: the design to replay with other cache pages.
         sample: the sample of the trace to replay; None for the whole.
         progress: callback: (replays done, replays in all).

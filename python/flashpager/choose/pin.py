@@ -48,10 +48,10 @@ def pin(
         always: names of units that are pinned in any case.
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
-        order: whether to search the order of the other functions, too (``found.together``).
+        order: True to search the order of the other functions, too (``found.together``).
         seconds: the longest time to search.
-        evaluations: with ``order``, about how many orders to try instead, 32 at a time: the same is
-            found each time.
+        evaluations: with ``order``, approximate number of orders to try instead, 32 at a time; the
+            result is then the same each time.
         progress: called ten times a second.
         go_on: called as often; when it returns False, the search ends with the best so far.
 

@@ -1,4 +1,4 @@
-"""The command line: one module a command."""
+"""The command line: one module for each command."""
 
 import os
 import sys
@@ -35,7 +35,7 @@ class _CommandEntry(NamedTuple):
     """A command: a function of the module of its name, or the ``app`` there, a group."""
 
     help: str
-    #: Whether options may follow arguments.
+    #: True if options may follow arguments.
     interspersed: bool = True
     #: The package that holds the command, where it is one of its own, with its extra.
     package: str = ""

@@ -34,7 +34,7 @@ _NOTABLE_MEMORY_BYTES = 2 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreFlags:
-    """Options of the command, as typed, but for those of designs."""
+    """Options of the command, as typed, except those of designs."""
 
     ram: options.MostRam = None
     min_bandwidth: options.MinBandwidth = None
@@ -87,7 +87,7 @@ class ExploreQuery:
     designs: list[Design]
     #: Why designs of the space are not replayed with a warm-up.
     without_warm_up: list[str]
-    #: Fields of the cache that take a default, as :meth:`Assumption.as_dict` has them.
+    #: Fields of the cache with assumed values, in the form of :meth:`Assumption.as_dict`.
     unsaid: list[dict[str, str]]
 
     @property
@@ -193,7 +193,7 @@ def sort_column(name: str, *, is_of_several: bool) -> str:
 
 
 def note_beforehand(query: ExploreQuery) -> None:
-    """Note which traces are not whole, and how much memory the replays may take."""
+    """Note incomplete traces, and the memory that the replays may take."""
     for trace in query.traces:
         ending = trace.info.ending
         console.say_warm_up(trace.info, trace.name)

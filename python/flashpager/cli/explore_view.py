@@ -109,7 +109,7 @@ def show_answer(
         query: the query.
         found: the answer.
         design: the best design, as requested.
-        hardware: its losses, if its cache is in hardware.
+        hardware: the losses of a hardware cache; None for other designs.
         limit: rows of each table; 0 for all.
         column: the column to sort by.
 

@@ -89,7 +89,7 @@ def note_unknown(trace: Path, order: list[str]) -> None:
 
 
 def note_further(further: list[RecordedTrace], noun: str) -> None:
-    """Note the traces of further threads and processes, and how much is in each."""
+    """Note the traces of further threads and processes, with their sizes."""
     for trace in further:
         info = trace.info
         of = f"thread {info.thread}" if info.thread else " ".join([info.program, *info.arguments])
@@ -108,7 +108,7 @@ def note_not_arranged(*, arranged: bool) -> None:
 
 
 def note_in_doubt(infos: Iterable[TraceInfo]) -> None:
-    """Note how many blocks may have been cut short."""
+    """Note the number of blocks that may have been cut short."""
     blocks = sum(info.in_doubt or 0 for info in infos)
     if blocks:
         note(f"note: in doubt: {in_doubt_text(blocks)}")

@@ -137,7 +137,7 @@ def check_slowdown(needs: Needs, *, has_processor: bool) -> None:
     """Refuse a limit of the slowdown without a processor.
 
     Raises:
-        FlashpagerError: without a processor.
+        FlashpagerError: if there is no processor.
 
     """
     if needs.max_slowdown is not None and not has_processor:

@@ -52,7 +52,7 @@ def _other_traces(paths: list[Path] | None) -> list[Path] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class LayoutFlags:
-    """Options of the command, as typed, but for those of designs."""
+    """Options of the command, as typed, except those of designs."""
 
     output: Annotated[
         Path | None,
@@ -475,7 +475,7 @@ def _with_cases(found: Layout, cases: Sequence[_ReplayedCase]) -> dict[str, obje
 
 
 def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
-    """Show how each design fares with each trace."""
+    """Show the result of each design with each trace."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
     first = cases[0].design
     designs = [case.rows(page)[0].design for case in cases]

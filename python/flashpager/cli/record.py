@@ -64,7 +64,7 @@ def record(
     note_recording(flags, request, result, time.monotonic() - start, size)
     if result.interrupted:
         sys.exit(EXIT_INTERRUPTED)
-    # The trace is there all the same: 'trace arrange' takes another order.
+    # The trace exists nevertheless; 'trace arrange' can apply another order.
     methods.check_known(flags.output, asked_order(flags, request))
 
 

@@ -198,7 +198,7 @@ class RecordFlags:
         return (name, int(number)) if colon else (call, 1)
 
 
-#: The options of a region, as a refusal names them.
+#: The options of a region, as written in error messages.
 _REGION = "--from, --to, --call, --skip-instructions, --max-instructions"
 
 

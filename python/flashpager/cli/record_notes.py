@@ -31,8 +31,8 @@ def note_recording(
         flags: the options of the command.
         request: the request.
         result: the recording.
-        seconds: how long it took.
-        size: of the trace, in bytes.
+        seconds: the duration of the recording.
+        size: the size of the trace, in bytes.
 
     """
     infos = [trace.info for trace in (result.trace, *result.further)]

@@ -280,7 +280,7 @@ def _check(row: Row) -> str:
 
 
 def _uncounted(design: Design, handler: Handler) -> str:
-    """Describe why the software of a fault has no price, and how to count it; empty if it has."""
+    """Explain how to count a fault's software if it has no price; empty if it has one."""
     times = [ns for name, ns in handler.times() if name != "load_stopover_ns"]
     if any(times):
         return ""

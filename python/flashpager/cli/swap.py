@@ -312,7 +312,7 @@ def _show_configuration(values: Sequence[tuple[str, str]]) -> None:
 
 
 def _by_memory(found: benchmark.SwapBenchmark) -> Table:
-    """Make the chart as a table: a row an amount of memory."""
+    """Make the chart as a table: one row for each amount of memory."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("allocated", justify="right")
     for reading in found.runs:

@@ -80,7 +80,7 @@ def show_info(
 
 
 def _show_programs(info: PagesInfo, found: Sequence[CompressorRatios]) -> None:
-    """Print a row a program and one for all."""
+    """Print one row for each program, and one for all."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("program")
     for title in ("pages", "same-filled"):

@@ -70,7 +70,7 @@ ImageVersion = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyFlags:
-    """Options of the command, as typed, but for those of the design."""
+    """Options of the command, as typed, except those of the design."""
 
     lookup: Lookup = LOOKUPS[0]
     image: Image = None

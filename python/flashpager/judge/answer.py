@@ -44,7 +44,7 @@ class DesignRow:
     #: Bytes of RAM that the policy keeps; None where no device can run it.
     metadata_bytes: int | None
     ram_bytes: int
-    #: Whether a fetch is smaller than an ECC codeword.
+    #: True if a fetch is smaller than an ECC codeword.
     ecc_unchecked: bool
     ns_per_byte: float
     bandwidth_mib_s: float

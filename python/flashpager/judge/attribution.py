@@ -1,4 +1,4 @@
-"""Faults by the code that causes them, as a table: one row an owner of code."""
+"""Faults by the code that causes them, as a table: one row for each owner of code."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -80,7 +80,7 @@ class ResultTable:
 
     #: The name in messages.
     name: str
-    #: Rows, as :func:`flashpager.explore` returns them.
+    #: Rows from :func:`flashpager.explore`.
     frame: pl.DataFrame
     #: Version of flashpager that made it; None if the file has none.
     version: str | None = None

@@ -79,7 +79,7 @@ def longest_hidden_walk(fault: FaultTimes, name: str) -> float | None:
 
 
 def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
-    """Describe in a sentence how much of a fault the best schedule hides."""
+    """Describe in a sentence the part of a fault that the best schedule hides."""
     name = next((name for name in reversed(names) if _engine.overlaps(name)), None)
     rest_ns = fault.jobs.trans_rest_ns
     if name is None:
@@ -103,7 +103,7 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
 
 
 def verdict_on_walks(design: Design, found: Sequence[FaultTimes], names: Sequence[str]) -> str:
-    """Describe in a sentence how the latency follows the walk."""
+    """Describe in a sentence the latency over the walk."""
     name = next((name for name in names if _engine.overlaps(name)), None)
     each = f"each frame looked at costs {brief(design.handler.walk_step_ns)}"
     if name is None:

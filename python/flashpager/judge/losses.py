@@ -44,7 +44,7 @@ class Losses:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], stalls: Sequence[Stall]) -> "Losses":
-        """Sum rows of a table, those of one design, one a trace.
+        """Sum the rows of one design, one for each trace.
 
         Args:
             rows: rows from :func:`flashpager.explore`.

@@ -35,7 +35,7 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
 
     Args:
         own: the design's.
-        others: with as many ways and as long lines, and other sizes.
+        others: caches of other sizes, with the same ways and lines.
         is_share: True if losses are shares of the run time, False if they are ns.
 
     """
@@ -69,7 +69,7 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
 
     Args:
         own: the design's.
-        others: in caches as large, with as many ways.
+        others: caches with lines of other sizes, of the same size and ways.
         is_share: True if losses are shares of the run time, False if they are ns.
 
     """

@@ -222,7 +222,7 @@ def parts(best: Mapping[str, DesignPoint], own: str, tried: str) -> str:
     Args:
         best: the best design on each part.
         own: the part of the own design.
-        tried: the parameters that all of them share, as ``lru and 2K of cache``.
+        tried: the parameters that all of them share, such as ``lru and 2K of cache``.
 
     """
     if len(best) == 1:
@@ -261,7 +261,7 @@ def parted(speed: float, room: float) -> str:
 
 @dataclass(frozen=True)
 class OwnerShare:
-    """An owner of code, and how much of the fault time it causes."""
+    """An owner of code, and the share of the fault time that it causes."""
 
     name: str
     image: str
@@ -273,11 +273,11 @@ class OwnerShare:
 def owners(
     shares: Sequence[OwnerShare], executed: int, names: tuple[str, str], total_ns: float
 ) -> str:
-    """Describe how few owners cause half of the time.
+    """Describe the smallest set of owners that causes half of the time.
 
     Args:
         shares: the greatest first.
-        executed: how many owners with a name were executed.
+        executed: the number of named owners that were executed.
         names: the noun for one of them, and for several.
         total_ns: the time of all faults.
 

@@ -21,7 +21,7 @@ _NAMED = 8
 
 
 def chart(page: PageLayout) -> alt.VConcatChart:
-    """Draw both images page by page: how much of each is executed, and by how many units."""
+    """Draw both images page by page: the executed share of each page, and its number of units."""
     frame = pl.concat([_pages(page, when) for when in ("before", "after")])
     heat = alt.Color(
         "heat:Q",
@@ -55,7 +55,7 @@ def chart(page: PageLayout) -> alt.VConcatChart:
 
 
 def _said(page: PageLayout) -> str:
-    """Describe how many pages are executed, and which are not drawn."""
+    """Describe the number of executed pages, and the pages that are not drawn."""
     executed = [
         counted(len(heat), "page") if number == 0 else f"{len(heat):,}"
         for number, heat in enumerate((page.heat_before, page.heat_after))
@@ -66,7 +66,7 @@ def _said(page: PageLayout) -> str:
 
 
 def _pages(page: PageLayout, when: str) -> pl.DataFrame:
-    """Return a row for each page: its executed bytes, and by how many units they are."""
+    """Return a row for each page: its executed bytes, and the number of units they belong to."""
     size = page.cache_page_bytes
     given = page.heat_before if when == "before" else page.heat_after
     names = [unit.name for unit in page.units]

@@ -143,7 +143,7 @@ def front_sentence(frame: pl.DataFrame, own: int) -> str:
 
 
 def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
-    """Bandwidth by cache size and cache page, one cell a design.
+    """Bandwidth by cache size and cache page, one cell for each design.
 
     Args:
         frame: designs with ``id`` that differ in ``cache_bytes`` and ``cache_page_bytes`` alone.
@@ -247,14 +247,14 @@ MOST_PARTS = 14
 def bandwidth_by_part(
     frame: pl.DataFrame, own: str, alike: Sequence[str], slower: int
 ) -> alt.LayerChart:
-    """Time per byte read with each part, by step: a bar a part, the fastest above.
+    """Time per byte read with each part, by step: one bar for each part, the fastest on top.
 
     Args:
         frame: one design a part, its best, with the part's ``name``, ``part`` as its bar is
             called, and ``about``, a few words on it.
         own: the bar of the report's own part.
         alike: the other parts that a bar represents, in words.
-        slower: how many more there are, which are not shown.
+        slower: the number of slower parts that are not shown.
 
     """
     frame = frame.sort("bandwidth_mib_s", descending=True)

@@ -76,7 +76,7 @@ STEPS: tuple[Step, ...] = (
     ("handler", "handler_ns", BLACK),
     ("false faults", "false_faults_ns", YELLOW),
 )
-#: Jobs of a fault as they follow one another, as the engine names them.
+#: Jobs of a fault in their order, by the engine's names.
 JOBS = {
     "PreProcess": GREY,
     "GetFreeframe": VERMILLION,
@@ -173,7 +173,7 @@ def styled(
     Args:
         chart: the layers.
         title: the message of the chart, a sentence.
-        subtitle: how to read it.
+        subtitle: an explanation of the chart.
         setting: parameters common to all of it; a page has them once for all its charts.
         more: further text, for which only a page has room.
 

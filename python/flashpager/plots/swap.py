@@ -51,7 +51,7 @@ class PublishedLevel:
 
 
 def bench_chart(found: benchmark.SwapBenchmark) -> alt.LayerChart:
-    """Draw a benchmark: a curve for each kind of reads, and the one that a machine without has."""
+    """Draw a benchmark: a curve for each kind of reads, and that of a machine without swap."""
     first = found.first
     lines = {
         reading: SpeedCurve(READINGS[reading], points(run)) for reading, run in found.runs.items()

@@ -316,7 +316,7 @@ def _plain(name: str) -> str:
 
 
 def _ems(text: str) -> float:
-    """Estimate how wide a text is, in parts of its font's size."""
+    """Estimate the width of a text, as a multiple of its font size."""
     return sum(
         _NARROW
         if sign in "ijlIft.,:;|!'() "
@@ -365,7 +365,7 @@ def sentence(frame: pl.DataFrame, by: str = "symbol") -> str:
 
 
 def _title(rows: pl.DataFrame, by: str, executed: int) -> str:
-    """Describe how few owners cause half of the time."""
+    """Describe the smallest set of owners that causes half of the time."""
     total = float(rows["fault_ns"].sum())
     shares = [
         OwnerShare(

@@ -113,7 +113,7 @@ def _run(
 
 
 def _failure(code: int, *, whole: bool) -> str:
-    """Describe how a program failed, by its exit code; empty if it did not."""
+    """Describe a program's failure by its exit code; empty if it succeeded."""
     if code < 0:
         return f"signal {_signal_name(-code)}"
     if code > 0:

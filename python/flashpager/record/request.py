@@ -97,13 +97,13 @@ class MachineRecorder(Recorder, Protocol):
     description: str
     #: The package of Debian that has it; empty if it comes with us.
     package: str
-    #: Whether it also runs firmware in an emulated machine.
+    #: True if it also runs firmware in an emulated machine.
     runs_firmware: bool
-    #: Whether it can record processes that the program starts.
+    #: True if it can record processes that the program starts.
     follows_children: bool
-    #: Whether it records data reads.
+    #: True if it records data reads.
     tells_reads: bool
-    #: Whether it records programs of this machine's own architecture only.
+    #: True if it records programs of this machine's own architecture only.
     is_native: bool
 
     @classmethod

@@ -87,7 +87,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> No
     The cells of a worker that dies are replayed by others.
 
     Args:
-        address: ``local``, or a Dask scheduler's, as ``tcp://host:8786``.
+        address: ``local``, or a Dask scheduler's, such as ``tcp://host:8786``.
         cells: the cells to replay.
         found: given each cell with its rows as it is finished, in no order.
 

@@ -114,7 +114,7 @@ def flatten(row: Row, trace: str = "") -> dict[str, object]:
 
 
 def design_of(row: Mapping[str, Any]) -> Design:
-    """Return the design that a row is of, as :func:`flatten` took it apart."""
+    """Return the design of a row that :func:`flatten` made."""
     fields = {name: row[name] for name in (*_AXIS_COLUMNS, "count_commands")}
     times: dict[str, Ram | Handler] = {
         "ram": Ram(*(row[name] for name in ("t_read_ns", "t_write_ns"))),

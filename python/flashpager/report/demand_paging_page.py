@@ -113,7 +113,7 @@ def _options(report: PagingReport) -> list[tuple[str, list[tuple[int, str]]]]:
 
 
 def _listed(report: PagingReport) -> pl.DataFrame:
-    """Return the designs that a chart shows by themselves, not as one of many."""
+    """Return the designs that a chart shows individually."""
     cache = report.own.design.cache_bytes
     return report.frame.filter(pl.col("selectable") | (pl.col("cache_bytes") == cache))
 

@@ -55,7 +55,7 @@ class PageChart:
     spec: Markup
     #: The same as it is drawn on a phone, where that is another chart.
     slim: Markup | None = None
-    #: Whether its height grows with its data.
+    #: True if its height grows with its data.
     is_tall: bool = False
 
 

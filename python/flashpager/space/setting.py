@@ -21,7 +21,7 @@ def has_hardware_cache(part: str, ways: int | None) -> bool:
 
 
 def medium(design: Design, flash_page_bytes: int) -> str:
-    """Describe the medium, and how it is read."""
+    """Describe the medium, and the way of reading it."""
     if is_in_place(design.part):
         mode = f", read mode {design.read_mode}" if design.read_mode else ""
         return f"{design.part} on {design.bus}, read in place{mode}"
@@ -42,6 +42,6 @@ def cache(design: Design, frames: int) -> str:
 
 
 def executed(info: TraceInfo) -> str:
-    """Write how many bytes a trace executes, and how many it reads as data."""
+    """Write the bytes that a trace executes, and those that it reads as data."""
     text = f"{si(info.bytes - info.read_bytes, 'B')} executed"
     return f"{text}, {si(info.read_bytes, 'B')} read as data" if info.reads else text

@@ -11,7 +11,7 @@ from flashpager._engine import Design, FlashpagerError
 from flashpager.base.axes import AXES, AxisValue
 from flashpager.base.quantities import counted, parse_size, split_list
 
-#: Values of an axis: one, several, or text that names several, as ``1K,2K``.
+#: Values of an axis: one, several, or text that names several, such as ``1K,2K``.
 Values = AxisValue | Sequence[AxisValue]
 
 _MAX_DESIGNS = 1_000_000

@@ -115,7 +115,7 @@ def swap_starts(run: Run) -> int:
 
 
 def last_speed(run: Run) -> float:
-    """Return the speed when the most was allocated, as a share of RAM's."""
+    """Return the speed at the greatest allocation, as a share of RAM's."""
     return run.points[-1].share_of_ram
 
 

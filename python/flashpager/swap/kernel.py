@@ -214,7 +214,7 @@ class SpeedCurve:
         return [point for point in self.points if point.allocated_bytes > from_bytes]
 
     def beyond(self, from_bytes: int) -> float | None:
-        """Return the mean of speeds where more is allocated, as a share of RAM's."""
+        """Return the mean speed above an amount of allocated memory, as a share of RAM's."""
         speeds = [self.mib_s(point) for point in self.after(from_bytes)]
         return statistics.mean(speeds) / self.ram_mib_s() if speeds else None
 
@@ -297,7 +297,7 @@ class KernelMeasurements:
         return {**asdict(self), "curves": curves}
 
     def write(self, path: Path, command: str) -> None:
-        """Keep it as JSON, with the command that gave it; a line a curve.
+        """Write it as JSON, with its command; one line for each curve.
 
         Raises:
             OSError: if the file cannot be written.

@@ -91,7 +91,7 @@ def system(of: SwapSystem) -> str:
 
 
 def stored(store: StoreReport | LiveStore) -> str:
-    """Describe how a store kept its pages, and how much it wrote."""
+    """Describe the pages kept by a store, and the amount that it wrote."""
     stat = store.statistics
     parts = [counted(stat.pages, "page")]
     if stat.used_ratio is not None and stat.compression_ratio is not None:
@@ -226,7 +226,7 @@ def churn_answer(found: SwapChurn) -> list[str]:
 
 
 def taken(process: PagesProcess) -> str:
-    """Write how many pages of a process were captured."""
+    """Write the number of pages captured of a process."""
     captured, every, kind = process.pages, process.anonymous_pages, "anonymous page"
     said = (
         f"all {counted(every, kind)}"

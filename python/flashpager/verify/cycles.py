@@ -162,8 +162,8 @@ def fit(
 
     Args:
         part: the measured part of the program.
-        bytes_read: of its runs.
-        t_r: of the chip, in cycles.
+        bytes_read: the bytes that its runs read.
+        t_r: the read time t_R of the chip, in cycles.
         others: the same program with other registers, for operations that this one lacks.
 
     Raises:

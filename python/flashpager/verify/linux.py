@@ -368,7 +368,7 @@ def page(
 
     Args:
         program: the program.
-        command: how it is called, and its arguments.
+        command: the name of the program as called, and its arguments.
         design: policy and frames of its code.
         quiet: True to send the program's standard output to standard error.
 

@@ -75,7 +75,7 @@ class MmuMachine:
     )
     #: Macros of the design.
     macros: tuple[tuple[str, int], ...] = ()
-    #: Whether a flash chip that QEMU emulates holds the image.
+    #: True if a flash chip that QEMU emulates holds the image.
     has_flash: bool = False
     #: The version of QEMU that has it no more.
     dropped: str = ""
@@ -136,7 +136,7 @@ class HandlerDesign:
     image_bytes: int
     #: The address of the image in the program.
     code: int
-    #: Whether data reads of the code are references, as in a trace with reads.
+    #: True if data reads of the code are references, as in a trace with reads.
     pages_reads: bool
     machine: MmuMachine
 
@@ -511,7 +511,7 @@ def _compile(folder: Path, sources: Path, machine: MmuMachine) -> None:
 
 
 def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str]:
-    """Return the lines that the machine wrote; ``how`` the program runs there."""
+    """Return the lines that the machine wrote; ``how`` is the kind of run."""
     try:
         done = subprocess.run(
             command,

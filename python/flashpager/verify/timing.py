@@ -12,7 +12,7 @@ TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class ComparedTime:
-    """A time, as it was simulated and as the device took it."""
+    """A simulated time, and the time on the device."""
 
     name: str
     simulated_ns: float
