@@ -265,7 +265,7 @@ def _in_kernel(found: mtdcompr.MtdcomprResults) -> Table:
 
 
 def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
-    """Print the ratios in a Linux kernel, and how they were measured."""
+    """Print the ratios in a Linux kernel, and the command that measured them."""
     print_whole(_in_kernel(found))
     machine = f"Linux {found.measured.kernel} in QEMU, measured by: {found.command}"
     out.print(f"[dim]{escape(machine)}[/dim]")

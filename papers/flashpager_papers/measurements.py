@@ -359,7 +359,7 @@ class _Check:
         return claims
 
     def buffered_nand(self) -> list[Claim]:
-        """W25N01GV: its load, and the share of it."""
+        """W25N01GV: the load of a page, and its share of the time."""
         name = "W25N01GV"
         found = self.ask(name, operation="read", size=2048)
         ns, load = found.stages[-1].ns, self.part(name).number("t_r_ns")

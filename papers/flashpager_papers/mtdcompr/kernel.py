@@ -2,8 +2,8 @@
 
 ``measured.json`` in this folder is the output of ``flashpager swap vm -o``, with its command.
 Machine and board have neither the same processor nor the same memory: all is a ratio within one
-run. A share of RAM's speed follows from two numbers, in which the two differ: how many of the pages
-that were read came from swap, and how long one took.
+run. A share of RAM's speed follows from two numbers, in which the two differ: the share of pages
+read that came from swap, and the time of one such page.
 """
 
 import json

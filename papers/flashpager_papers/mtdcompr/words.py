@@ -15,7 +15,7 @@ def percent(share: float, decimals: int = 1) -> str:
 
 
 def times(name: str) -> str:
-    """Describe how much more time random reads lose than fixed ones, by the paper's shares."""
+    """Return the time lost by random reads over that by fixed ones, by the paper's shares."""
     return f"{(1 / RANDOM[name] - 1) / (1 / FIXED[name] - 1):.0f}"
 
 

@@ -187,7 +187,7 @@ class Comparison:
     bandwidth: ColumnRatio
     #: Differences between the descriptions of traces of the same name, by name.
     changed_traces: dict[str, list[str]]
-    #: Counts that differ between rows that must have the same ones, and in how many rows.
+    #: Counts that differ between rows that must have equal counts, with the number of such rows.
     different_counts: dict[str, int]
     #: Number of rows in which a count differs in this way.
     different_rows: int

@@ -200,7 +200,7 @@ def moves(register: str) -> ColumnMoves:
 
 
 def distances(histogram: Mapping[int, int], register: str) -> str:
-    """Describe how often a request in the same flash page asks for the next block."""
+    """Describe the share of requests in the same flash page that ask for the next block."""
     total = sum(histogram.values())
     if not total:
         return "No two faults in a row ask for one flash page"

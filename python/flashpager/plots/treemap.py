@@ -109,7 +109,7 @@ def chart(
     """Draw a table of ``flashpager.judge.attribution.to_frame``.
 
     Args:
-        frame: one row an owner.
+        frame: one row for each owner of code.
         by: the kind of the rows: symbol, line or image.
         setting: the design, for the subtitle.
         size: the picture.

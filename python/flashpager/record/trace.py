@@ -12,13 +12,13 @@ from flashpager._engine import BlockStatistics, Ending, TraceInfo, WarmUp
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file, found to be one.
+    """A trace file that has been opened and checked to be one.
 
     Attributes:
         path: the file.
-        info: its metadata: ``program``, ``arguments``, ``architecture``, ``recorder``,
+        info: the metadata: ``program``, ``arguments``, ``architecture``, ``recorder``,
             ``ending``, ``images`` (with sections and symbols), ``image_bytes``, ``runs``,
-            ``instructions``, ``bytes`` and what was executed outside the placed code; and its
+            ``instructions``, ``bytes``, the execution outside the placed code, and the
             ``warm_up``, the first runs that fill a cache and are not counted.
 
     """
