@@ -78,7 +78,7 @@ class Loop:
         ]
 
 
-#: How the x86-64 loop ends: what it executes behind the loop, and the sizes of that.
+#: Endings of the x86-64 loop: the code behind the loop, and the lengths of its instructions.
 ENDINGS: dict[str, tuple[str, tuple[int, ...]]] = {
     "exit 0": ("mov $60, %eax; xor %edi, %edi; syscall", (5, 2, 2)),
     "exit 3": ("mov $60, %eax; mov $3, %edi; syscall", (5, 5, 2)),

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests import tools
 
-#: What the C library's Makefile says of a compiler or a header that is not there.
+#: A line of the C library's Makefile about a compiler or a header that is missing.
 _C_LEFT_OUT = re.compile(r"(?P<what>[\w-]+): left out, no (?P<tool>[\w.+-]+)")
 _C_PASSED = re.compile(r"(?P<test>\w+) +ok +[\d.]+ s")
 _C_CLOSING = re.compile(r"\d+ passed, \d+ failed")

@@ -50,7 +50,7 @@ def _text(values: dict[str, Any], name: str) -> bytes:
     return str(values[name]).encode()
 
 
-#: How a vector of ``recorders/stream/vectors.json`` is written, by its record.
+#: Functions that write a vector of ``recorders/stream/vectors.json``, by its record.
 _WRITERS: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "magic": lambda _: MAGIC,
     "number": lambda v: number(v["number"]),

@@ -600,8 +600,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return code
 
 
-#: What makes GCC write the loop as the article's compiler did: the test at the top, the address of
-#: the port made anew for each byte, no address that moves by itself.
+#: Flags with which GCC writes the loop as the article's compiler did: the test at the top, the
+#: address of the port made anew for each byte, no address that increments itself.
 ARTICLE_FLAGS = ("-Og", "-fno-reorder-blocks", "-fno-auto-inc-dec")
 
 

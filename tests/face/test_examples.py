@@ -1,4 +1,4 @@
-"""The examples, copied to where a reader wants them."""
+"""Tests of copying the examples to a folder of the reader's choice."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.conftest import ROOT, fails, flashpager
 
 
 def test_they_are_copied(tmp_path: Path) -> None:
-    """Every trace is there and is the one of the repository; what is shown of it is the same."""
+    """Every trace is copied and equals the repository's; so does its description."""
     done = flashpager("examples", cwd=tmp_path)
     copied = tmp_path / "examples"
     traces = sorted((ROOT / "examples" / "traces").rglob("*.trace"))

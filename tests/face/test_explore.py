@@ -51,7 +51,7 @@ def _table(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFram
 
 
 def test_all_combinations(table: pl.DataFrame) -> None:
-    """Each design is there once."""
+    """Each possible design is in the table once."""
     axes = ["part", "cache_bytes", "cache_page_bytes", "register", "policy"]
     assert table.select(axes).rows() == [
         (part, parse_size(cache), int(page), register, policy)
@@ -360,7 +360,7 @@ class TestNeeds:
         assert not found["answer"]["best"]["ecc_unchecked"]
 
     def test_which_need_bites(self, trace: Path, tmp_path: Path) -> None:
-        """Each need alone costs speed where it is the narrow one, and then it is named."""
+        """Each need alone costs speed if it is the limiting one, and then it is named."""
         # Straight code behind a slow handler is fastest with large pages, whose faults are long.
         straight = "".join(f"{n % 40 * 512},512\n" for n in range(200))
         line = import_csv(tmp_path, straight, "line.trace")

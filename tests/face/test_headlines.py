@@ -216,7 +216,7 @@ def _doubled(cache: int, own: int) -> bool:
 
 
 def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
-    """Each figure of the sentence is one of the line below; the best is the best."""
+    """Each figure of the sentence is in the line below it, and the best design is the best."""
     message = drawn.title("bandwidth-over-cache-page")
     own = drawn.own
     rows = {

@@ -304,7 +304,7 @@ class TestReport:
 
     @pytest.mark.parametrize("seed", range(60))
     def test_sentences_over_charts(self, seed: int) -> None:
-        """Each is true of the figures that it is made of."""
+        """Each sentence over a chart agrees with the figures that it is made of."""
         dice = random.Random(seed)  # noqa: S311
         is_share = dice.random() < 0.5
         most = 1.0 if is_share else 1e8

@@ -185,7 +185,7 @@ class TestSample:
                 _engine.simulate(trace, [Design()], sample=plan)
 
     def test_the_report_says_what_is_sampled(self) -> None:
-        """Each figure with its error, and what is exact."""
+        """The report shows each sampled figure with its error, and exact figures without one."""
         page = build(TROFF, Design(), sample=PLAN).html()
         assert "128 windows of 2,048 runs" in page
         assert "the sample cannot tell" in page

@@ -321,7 +321,7 @@ class TestCalls:
     """The times of calls of a function."""
 
     def test_of_the_card(self) -> None:
-        """Each command of a session is one call; what it lost is no more than it took."""
+        """Each command of a session is one call; the time lost in it is no more than its time."""
         command = ("simulate", CARD, "--processor", M3, "--calls", "exchange", "--calls", "main")
         result = flashpager(*command, "--json").json
         exchange, main = result["calls"]

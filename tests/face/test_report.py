@@ -389,7 +389,7 @@ def test_page_agrees_with_explore(seen: Seen) -> None:
 
 
 def test_table_has_every_design_and_marks_its_own(seen: Seen) -> None:
-    """One row a design, the neighbours that the charts need among them."""
+    """Each design has one row, also the neighbours that the charts need."""
     page = seen.page
     assert page["own"] == 1
     keys = [tuple(row[:3]) for row in page["rows"]]

@@ -31,7 +31,7 @@ def test_the_stub_is_up_to_date() -> None:
 
 
 def test_a_table_has_every_count(trace: Trace) -> None:
-    """Each number that a replay counts is a column, with its value."""
+    """Each number that a replay counts is a column of the table, with its value."""
     row = flashpager.simulate(trace, TAGGED)
     numbers = [name for name, count in COUNTS.items() if count.is_number]
     assert list(table.COUNTS) == numbers

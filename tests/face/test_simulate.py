@@ -198,7 +198,7 @@ class TestPrices:
     @pytest.mark.parametrize("register", ["sequential", "start-column", "random-column"])
     @pytest.mark.parametrize("policy", ["lru", "clock"])
     def test_recomputed(self, trace: Path, board: Path, register: str, policy: str) -> None:
-        """Every step, and all of them, from what is printed."""
+        """Every step of the time, and their sum, can be recomputed from the printed prices."""
         row = simulate(trace, "--board", board, "--register", register, "--policy", policy)
         counts, prices, time = row["counts"], row["prices"], row["time"]
         handler, ram = prices["handler"], prices["ram"]
@@ -298,7 +298,7 @@ class TestDesigns:
     """Boards, flags that override them, and sizes."""
 
     def test_flags_overrule_a_board(self, trace: Path, board: Path) -> None:
-        """Every field is a flag."""
+        """Every field of a board can be overridden by a flag."""
         flags = {
             "--part": ("part", "TC58NVG0S3H", "TC58NVG0S3H"),
             "--bus": ("bus", "33MHz-x8", "33MHz-x8"),
@@ -617,7 +617,7 @@ class TestBoards:
 
     @pytest.mark.parametrize("command", ["simulate", "estimate", "handler"])
     def test_typo(self, trace: Path, tmp_path: Path, command: str) -> None:
-        """Every command names all that a board may hold."""
+        """Every command names the fields that a board may have."""
         board = tmp_path / "typo.toml"
         board.write_text('part = "W25N01GV"\nprocesor = 3\n', encoding="ascii")
         traces = (trace,) if command == "simulate" else ()

@@ -307,7 +307,7 @@ class TestAhead:
             assert row["design"]["prefetch_lines"] == lines
 
     def test_words(self, trace: Path) -> None:
-        """Each miss wants one first, and none is later than its whole line."""
+        """Each miss has a word that is needed first, which arrives no later than the whole line."""
         whole = simulate(trace, *self.FLAGS)
         assert "first_words" not in whole["counts"]
         assert "line_fetch" not in whole["design"]
@@ -486,7 +486,7 @@ BAD: list[tuple[tuple[str, ...], list[str]]] = [
 
 @pytest.mark.parametrize(("flags", "message"), BAD, ids=[" ".join(flags) for flags, _ in BAD])
 def test_bad_designs(trace: Path, flags: tuple[str, ...], message: list[str]) -> None:
-    """Each is refused in one line."""
+    """Each impossible design is refused in one line."""
     wrong = fails("simulate", trace, "--part", "W25Q128JV", *flags)
     for words in message:
         assert words in wrong, wrong

@@ -13,8 +13,8 @@ from tests.generated.program import Generated, Step, Vocabulary
 
 #: 32-bit ARM's page of the kernel, whose helpers QEMU stands in for.
 _HELPERS = range(0xFFFF0000, 0x100000000)
-#: What QEMU's log says of a block: the address of one that is entered, or of one that was entered
-#: and left before its first instruction, because another thread wanted all to stop.
+#: Lines of QEMU's log about a block: the address of one that is entered, or that was entered
+#: and left before its first instruction, because another thread stopped all threads.
 _EXECUTED = re.compile(
     rb"^(?:Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/|Stopped execution .* \[([0-9a-f]+)\])",
     re.MULTILINE,

@@ -1,4 +1,4 @@
-/* What the check of a page in RAM finds. Prints changes that it missed, of all that were tried. */
+/* Tests that the check of a page in RAM finds changes. Prints the missed changes, of all tried. */
 #include "../../runtime/linux/hash.h"
 
 #include <stdio.h>

@@ -80,7 +80,7 @@ def _lived(done: Finished) -> Mapping[str, Any]:
     ids=("clock", "lru", "fifo"),
 )
 def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, ...]) -> None:
-    """With the sanitizers: the sink gets what it gets from the JVM, and each count is simulated."""
+    """With sanitizers, the sink gets the same as from the JVM, and all counts are simulated."""
     result = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *design))
     sink = result["sink"]
     assert min(sink["ofMote"], sink["foreignReceived"], sink["checksum"], sink["hottest"]) > 0

@@ -244,7 +244,7 @@ def test_a_program_that_others_call(tmp_path: Path) -> None:
     """The address of a function is that of a jump in its code, and libraries call it there."""
     source = (
         "#include <stdlib.h>\n"
-        # That jump, the function and the program's first instruction lie on three pages.
+        # The jump, the function and the program's first instruction lie on three pages.
         '__asm__(".section .text.unlikely\\n.skip 4096, 0x90\\n"\n'
         '"far: ret\\n.skip 4095, 0x90\\n.text\\n");\n'
         "void far(void);\n"

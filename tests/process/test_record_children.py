@@ -160,7 +160,7 @@ int main(int argc, char **argv)
         assert (tmp_path / "t.process-1-first-2.trace").exists()
 
     def test_threads_of_children(self, tmp_path: Path) -> None:
-        """Each has a trace, beside that of its process."""
+        """Each thread of a child has a trace, beside that of its process."""
         source = """
 #include <pthread.h>
 #include <sys/wait.h>

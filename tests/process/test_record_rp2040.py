@@ -240,7 +240,7 @@ def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
 def test_boot_rom(tmp_path: Path) -> None:
     """With the boot ROM a call into it is executed, outside of the placed image."""
     rom = tmp_path / "rom.bin"
-    # bx lr, of which the first is jumped to; behind it nothing.
+    # The ROM is full of bx lr. Only the first one is called.
     rom.write_bytes(bytes.fromhex("7047") * 8192)
     elf = firmware(tmp_path, ROM.replace("bx r0", "blx r0\n b good"))
     trace = tmp_path / "t.trace"

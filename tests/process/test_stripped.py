@@ -38,11 +38,11 @@ def _symbols(trace: Path) -> dict[int, tuple[str, int]]:
     ],
 )
 def test_functions(tmp_path: Path, prefix: str, emulator: str, libraries: str) -> None:
-    """Each begins where one began that had a name, and the layout moves them."""
+    """The functions found begin where functions with names began, and the layout can move them."""
     need(f"{prefix}gcc", emulator)
     program, source = tmp_path / "program", tmp_path / "program.c"
     source.write_text(_SOURCE, encoding="ascii")
-    # Programs of C have tables on 32-bit ARM where they are asked for, those of C++ always.
+    # On 32-bit ARM, C programs have unwind tables only with this flag; C++ programs always do.
     compiler = [f"{prefix}gcc", "-O1", "-funwind-tables"]
     subprocess.run([*compiler, "-o", program, source], check=True)
     environment = {"QEMU_LD_PREFIX": libraries} if libraries else {}

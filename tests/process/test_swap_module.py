@@ -29,8 +29,8 @@ NAND_REFUSED = [
     IN_USE,
     "layout=log: of 256 erase blocks at least",
 ]
-#: By medium and layout: MB of the machine and of the medium, MB that are worked on, and how what
-#: cannot be is refused, in the order in which `runtime/linux/vm/init` tries it.
+#: By medium and layout: MB of the machine, of the medium and of the work, and the refusals of
+#: impossible requests, in the order in which `runtime/linux/vm/init` makes them.
 CASES = {
     ("ram", "auto"): (
         (128, 28, 63),
@@ -188,7 +188,7 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
     used = re.search(r"^mm_stat +\d+ +\d+ +(\d+) +(\d+) +(\d+)", message, re.MULTILINE)
     assert used, message
     assert 0 < int(used[1]) < int(used[3]) <= int(used[2]), message
-    # Discarded slots are counted as freed ones, of which there is one in 4096 bytes.
+    # Discarded slots are counted as freed ones; there is one slot for 4096 bytes.
     assert re.search(r"^discarded 10$", message, re.MULTILINE), message
     # The bytes of a request are 32 bits: what is to be zeroed is cut into pieces that fit.
     zeroes = re.search(r"^zeroes (\d+)$", message, re.MULTILINE)
@@ -217,7 +217,7 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
 
 
 def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) -> None:
-    """Every page that is read is right, and the kernel ends the program when all is full."""
+    """Every page that is read is right, and the kernel ends the program when memory is full."""
     setup = kernels.KernelSetup(readings=("random",), random_pages=32)
     run = kernels.bench(machine, setup, "ram", "random")
     assert run.ended == "killed"

@@ -108,7 +108,7 @@ enum CountJson {
 pub enum CountingDevice {
     /// Firmware with the pager in C.
     Firmware,
-    /// Such firmware with tags, for its additional counts.
+    /// The same firmware with tags, for its additional counts.
     TaggedFirmware,
     /// The flash chip of such firmware.
     Chip,
