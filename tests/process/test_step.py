@@ -261,7 +261,7 @@ int main(int argc, char **argv) { (void)argv; return twice(argc) - 2 + (getppid(
         ],
     )
     def test_repeated(self, tmp_path: Path, code: str, fetched: int) -> None:
-        """Each iteration of a string instruction counts as one fetch, also one that does nothing."""
+        """Each iteration of a string instruction counts as a fetch, also one that does nothing."""
         source = f"""
         .globl _start
         .text
