@@ -40,7 +40,7 @@ _COLOR = re.compile(r"\x1b\[[\d;]*m")
 
 @dataclass
 class Stage:
-    """A target of the Makefile, and what its run printed."""
+    """A target of the Makefile, with the output of its run."""
 
     name: str
     #: Variables of Make that choose some of the target's tests.

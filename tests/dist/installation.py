@@ -1,4 +1,4 @@
-"""A place where nothing is but what was installed."""
+"""An environment that holds nothing but the installed packages."""
 
 import os
 import shutil

@@ -414,7 +414,7 @@ class TestLines:
         fails(*flags, cut, words=["cut"])
 
     def test_a_program_that_went_or_changed(self, ping_pong: Path, tmp_path: Path) -> None:
-        """The recorded file itself, when it is not there or is another by now."""
+        """Errors: the recorded file is missing, or has changed since the recording."""
         program = tmp_path / "p"
         shutil.copy(ping_pong / "ping-pong.debug", program)
         trace = tmp_path / "t.trace"

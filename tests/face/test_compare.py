@@ -391,7 +391,7 @@ class TestFailAbove:
         )
 
     def test_met(self, tables: Path, tmp_path: Path) -> None:
-        """The same, the faster, and what is slower by just as much as is allowed."""
+        """The gate accepts equal and faster rows, and rows slower by exactly the allowed share."""
         a = tables / "lru.parquet"
         for b in (a, self.slower(a, tmp_path / "b.parquet", 1.02)):
             done = flashpager("compare", a, b, "--fail-above", "2%", "--json")

@@ -50,7 +50,7 @@ class TestArticle:
         assert [round(s["bytes_per_s"] / 1e3) for s in written["stages"]][-3:] == [4161, 1969, 1689]
 
     def test_sentence(self) -> None:
-        """The bottleneck by name, what would move it, and what would not."""
+        """The sentence names the bottleneck, what would move it, and what would not."""
         bus = estimated(*CHIP, *KNOWN, "--bus", "120MHz/8-x8")["verdict"]
         assert bus.startswith("the 8-cycle bus takes 85 % of the time, 2.7x what the part needs")
         assert "DMA" not in bus, "nobody said who moves the bytes"

@@ -460,10 +460,10 @@ class TestNeeds:
 
 
 class TestSpaceFile:
-    """A space, and what is needed, in TOML."""
+    """A space and needs in a TOML file."""
 
     def test_space(self, trace: Path, tmp_path: Path) -> None:
-        """A board beside the file, axes, needs, and flags over them."""
+        """The file may name a board beside it, axes and needs; flags override them."""
         (tmp_path / "board.toml").write_text(
             'part = "MT29F2G08AAC"\n[handler]\npost_process_ns = 500\n', encoding="ascii"
         )

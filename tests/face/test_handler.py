@@ -147,7 +147,7 @@ class TestPaper:
         assert "cache_page_bytes" in [one["field"] for one in result["assumed"]]
 
     def test_downgrades(self) -> None:
-        """A page moved down takes its time of the search's, and is hidden."""
+        """The time of a page moved down is part of the search, and is hidden, too."""
         done = flashpager("handler", "--walk", "0", "--downgrades", "1", "--json").json
         (fault,) = done["faults"]
         assert fault["jobs"]["get_freeframe_ns"] == 7925 + 3100

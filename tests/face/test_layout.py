@@ -201,7 +201,7 @@ class TestFace:
     """The output and the errors of the command."""
 
     def test_shown(self, tmp_path: Path) -> None:
-        """A table, what takes the time, and a picture."""
+        """The output has a table, the causes of the time, and a picture."""
         picture = tmp_path / "layout.svg"
         finished = flashpager(
             *("layout", CARD, *DESIGN, "--evaluations", "500", "--held-out-share", "30%"),

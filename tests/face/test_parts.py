@@ -148,7 +148,7 @@ class TestShow:
         assert "t_byte_ns.54MHz-x16 9 ns a byte" in nor
 
     def test_json(self) -> None:
-        """The part as its file has it, and what is unverified."""
+        """The answer has the part as in its file, and the unverified numbers."""
         shown = flashpager("parts", "show", "K9F1208Q0B", "--json").json
         assert shown["t_r_ns"]["value"] == 15_000
         assert "t_prog_ns" in shown["unverified"]

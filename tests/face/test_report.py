@@ -250,7 +250,7 @@ def test_front_point_that_is_clicked_shows_everywhere(browser: Browser, made: Pa
 
 
 def test_cell_that_is_clicked_is_chosen_and_outlined(browser: Browser, made: Path) -> None:
-    """A click on the heat map does the same, on its number as well as beside it."""
+    """A click on the heat map chooses the design, on its number as well as beside it."""
     trouble: list[str] = []
     outlined = "#bandwidth-heat-map path[stroke='var(--chosen)']"
     with opened(browser, made / "r.html", trouble) as page:
@@ -534,7 +534,7 @@ def test_long_call_says_how_far_it_is_without_a_terminal(
 
 
 def test_place_for_pictures_is_refused_before_the_work(tmp_path: Path) -> None:
-    """A file stands where the folder of pictures is wanted: no page is written either."""
+    """An existing file in place of the pictures' folder is an error, and no page is written."""
     plots = tmp_path / "plots"
     plots.write_text("")
     page = tmp_path / "r.html"

@@ -44,7 +44,7 @@ def test_a_table_has_every_count(trace: Trace) -> None:
 
 
 def test_json_has_every_count(trace: Trace) -> None:
-    """A count that may be left out is there if it is not 0."""
+    """A count that JSON may omit is present if it is not 0."""
     row = flashpager.simulate(trace, TAGGED)
     printed = row.counts.as_dict()
     expected = [
@@ -64,7 +64,7 @@ def test_devices_count_what_replays_do() -> None:
 
 
 def test_an_older_table_has_mac_bytes(trace: Trace, tmp_path: Path) -> None:
-    """A table of a version without the column stands for what it would have been."""
+    """The missing column of an older table is replaced by the values that it would have had."""
     designs = (TAGGED, TAGGED.replace(tag_bytes=None))
     rows = [flashpager.simulate(trace, design) for design in designs]
     whole = table.to_frame(rows, "app")

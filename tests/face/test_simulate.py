@@ -284,7 +284,7 @@ class TestPrices:
         assert row["read_disturb"]["hours_to_refresh"] is None
 
     def test_a_bus_of_ones_own(self, trace: Path) -> None:
-        """A bus that no source states: it is slower than the part, and than the NOR beside it."""
+        """The user may give a bus that no source states; it is slower than part and NOR."""
         row = simulate(trace, "--bus", "10MHz-x8")
         assert row["prices"]["t_byte_ns"] == 100
         assert row["nor"]["nor_bandwidth_mib_s"] == pytest.approx(1e9 / 100 / MIB)
@@ -449,7 +449,7 @@ class TestAssumed:
         ],
     )
     def test_of_a_part(self, trace: Path, part: str, bus: str, register: str, nor: str) -> None:
-        """The fastest bus, the register as it is, a NOR of the same kind."""
+        """A part is simulated on its fastest bus, with its register and a NOR of the same kind."""
         row = simulate(trace, "--part", part)
         design = row["design"]
         assert (design["bus"], design["register"], design["nor"]) == (bus, register, nor)

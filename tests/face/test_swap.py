@@ -347,7 +347,7 @@ class TestChurn:
         assert "most over mean" in done.out
 
     def test_checking_what_was_compressed(self) -> None:
-        """The same is stored; each page takes its decompression, too, and the store a page."""
+        """With a check the same is stored; each page costs a decompression and the store a page."""
         small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "zstd")
         plain = flashpager("swap", "churn", *small, "--json").json
         checked = flashpager("swap", "churn", *small, "--verify", "--json").json
@@ -439,7 +439,7 @@ def test_churn_that_cannot_be() -> None:
 
 
 def test_live() -> None:
-    """The same program in memory that is really paged, or a line on how to permit it."""
+    """The program runs in really paged memory, or a line explains how to permit that."""
     small = ("--ram", "2M", "--medium", "ram:1M", "--chunk", "128K", "--repeat", "2")
     done = flashpager("swap", "bench", "--live", *small, "--json", code=None)
     if done.code == 2:

@@ -66,7 +66,7 @@ def test_refusals(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_nothing_runs(tmp_path: Path) -> None:
-    """A file that is not there, and what would be run."""
+    """Errors: a missing file, and a device, as counts are compared without running anything."""
     missing = tmp_path / "none.txt"
     assert "No such file" in fails("verify", _SENSORS, *_DESIGN, "--counts", missing)
     told = _told(tmp_path, "misses 1")

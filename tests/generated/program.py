@@ -774,7 +774,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Generated:
-    """A program that stands on the disk, and what it executes."""
+    """A program on the disk, and its expected execution."""
 
     seed: int
     features: list[str]

@@ -22,7 +22,7 @@ _SECONDS = 150
 
 @dataclass(frozen=True)
 class Recorded:
-    """The program, and what a JVM executed of it."""
+    """The program, and its recording by a JVM."""
 
     jar: Path
     trace: Path
@@ -140,7 +140,7 @@ def test_a_heap_that_is_full(recorded: Recorded, tmp_path: Path) -> None:
 
 
 def test_another_program_is_refused(recorded: Recorded, tmp_path: Path) -> None:
-    """A trace of another jar, and classes that use what the interpreter has not."""
+    """Errors: a trace of another jar, and classes with features that the interpreter lacks."""
     other = ROOT / "examples/traces/java/purse.trace"
     done = _mote(recorded.jar, other, tmp_path / "other")
     assert (done.code, done.out) == (2, "")

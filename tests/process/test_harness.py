@@ -51,7 +51,7 @@ def test_a_bug_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_summary_of_what_was_left_out(tmp_path: Path) -> None:
-    """A line a tool, with the suites it is missing in; a line any other reason."""
+    """The summary has a line for each tool with its suites, and for each other reason."""
     file = tmp_path / "left-out"
     assert collected(file) == []
     append(
@@ -75,7 +75,7 @@ def test_summary_of_what_was_left_out(tmp_path: Path) -> None:
 
 
 def test_two_runs_are_all_tests() -> None:
-    """A second run takes what the first left out, and refuses tests that the first did not know."""
+    """A second run executes the tests that the first left out, and refuses unknown tests."""
     records = [TestRecord("Python", "", "ran"), TestRecord("Python", "no zstd", "skipped")]
     assert divided(records, ["ran", "skipped"]) == ({"skipped"}, [])
     _, differences = divided(records, ["skipped", "new"])

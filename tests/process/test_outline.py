@@ -100,7 +100,7 @@ def test_parts_are_methods(tmp_path: Path) -> None:
 
 
 def test_jar(tmp_path: Path) -> None:
-    """A jar stays one, with all that is no class as it was."""
+    """The result for a jar is a jar; its files other than classes are unchanged."""
     need("java", "javac", "mvn")
     project = ROOT / "examples" / "java" / "sensors"
     here = tmp_path / "sensors"

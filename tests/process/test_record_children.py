@@ -110,7 +110,7 @@ class TestProcesses:
         )
 
     def test_the_same_program(self, tmp_path: Path) -> None:
-        """A fork executes what is left of its program."""
+        """A forked child executes the rest of its parent's program."""
         parent, trace = starter(tmp_path), tmp_path / "t.trace"
         done = flashpager(*CHILDREN, trace, "--", parent, "fork", "none")
         assert done.out == "0 17\n"
@@ -225,7 +225,7 @@ int main(void)
         assert calls(child)["late"] == 1
 
     def test_a_shell(self, tmp_path: Path) -> None:
-        """A pipeline gives what it gives alone, and each of its programs has a trace."""
+        """A pipeline prints the same as alone, and each of its programs has a trace."""
         need("sh")
         source = """
         .globl _start, next

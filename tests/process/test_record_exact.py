@@ -341,7 +341,7 @@ int main(void)
 
     @pytest.mark.parametrize("before", [0, 1])
     def test_code_that_changes_itself(self, tmp_path: Path, before: int) -> None:
-        """A store into the block that executes it is begun twice by QEMU, and done once."""
+        """QEMU begins a store into its own block twice, and the recording counts it once."""
         need("qemu-x86_64")
         source = f"""
         .globl _start
@@ -498,7 +498,7 @@ int main(void)
 
 
 def test_a_thread_ends_before_the_program(tmp_path: Path) -> None:
-    """The last that a thread executes stands where it was executed, not at the trace's end."""
+    """The last code of a thread is recorded where it ran, not at the trace's end."""
     need("qemu-x86_64")
     source = """
 #include <pthread.h>

@@ -1,4 +1,4 @@
-"""A part of what a program executes is recorded, by whatever recorder."""
+"""Tests of recording a part of an execution, with every recorder."""
 
 import os
 from pathlib import Path

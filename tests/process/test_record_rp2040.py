@@ -183,7 +183,7 @@ def uf2(binary: bytes) -> bytes:
 
 
 def test_without_symbols(tmp_path: Path) -> None:
-    """A UF2 file, and the bare bytes, execute what the ELF file does."""
+    """A UF2 file and a binary file execute the same as the ELF file."""
     elf = firmware(tmp_path, SYSTICK)
     binary = tmp_path / "small.bin"
     subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", elf, binary], check=True)

@@ -200,7 +200,7 @@ class TestFullDisk:
         flashpager("simulate", saved)
 
     def test_little_space(self, tmp_path: Path) -> None:
-        """The reserve takes what there is, and the trace is kept."""
+        """The reserve takes the space that is left, and the trace is kept."""
         done, saved = self.record(tmp_path, "4m")
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 2, lines

@@ -1,4 +1,4 @@
-"""The built-in stepper: what a program sees of it, and what it records."""
+"""Tests of the built-in stepper: its effects on a program, and its recordings."""
 
 import os
 import select
@@ -157,7 +157,7 @@ int main(void)
         assert done.stdout == ("1 0 0\n" if how == "ignore" else "0 0 1\n")
 
     def test_nobody_reads(self, tmp_path: Path) -> None:
-        """A program that is not recorded any more goes on with the signals that it blocks."""
+        """A program that is no longer recorded goes on, with the signals that it blocks."""
         source = """
 #include <signal.h>
 #include <stdio.h>
@@ -281,7 +281,7 @@ buffer: .space 4096
         assert info_of(trace)["instructions"] == before + fetched + 3
 
     def test_code_that_changes_itself(self, tmp_path: Path) -> None:
-        """An instruction is as long as its bytes are when it is executed."""
+        """An instruction has the length of its bytes at the time of execution."""
         source = f"""
         .globl _start
         .section .code, "awx", @progbits
@@ -332,7 +332,7 @@ class TestStopped:
     """A recording that does not go to its end."""
 
     def test_interrupt(self, tmp_path: Path) -> None:
-        """The program gets the signal; what ran until then is there."""
+        """The signal reaches the program, and the trace has what ran before."""
         source = """
         .globl _start
         .text

@@ -50,7 +50,7 @@ _SCHEDULES = ("sequential", "parallel", "parallel-mmu")
 
 
 class Case(NamedTuple):
-    """A program, and how it is paged."""
+    """A program, and the design that pages it."""
 
     program: str
     state: str
@@ -168,7 +168,7 @@ def test_all_counts_are_equal(programs: Programs, case: Case) -> None:
 def test_a_handler_in_thumb(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pager and its port in the Thumb state, what surrounds them in the ARM state."""
+    """Pager and port may be Thumb code, with the code around them in the ARM state."""
     right = '#include "../pager.c"\n\n#include "../mmu/arm926.c"\n'
     wrong = (
         '#pragma GCC push_options\n#pragma GCC target("thumb")\n'
@@ -293,7 +293,7 @@ _BAD_ENDS = {
 def test_bad_ends(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """The program is stopped where it is, and is not run on with wrong bytes."""
+    """The program is stopped at the bad access, and does not go on with wrong bytes."""
     (name, right), wrong, said = _BAD_ENDS[end]
     copy = _changed(tmp_path, name, right, wrong)
     if "inside" in end:
@@ -428,7 +428,7 @@ def test_checks_change_no_count(
 
 
 def test_a_search_longer_than_the_load(programs: Programs, tmp_path: Path) -> None:
-    """A processor so slow that its longest search outlasts a load: what is saved is the load."""
+    """If the longest search outlasts a load on a slow processor, the load is what is saved."""
     trace, file = programs.get("firmware")
     board = tmp_path / "slow.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
@@ -595,7 +595,7 @@ def test_a_rest_that_fails(
 
 
 def test_times_of_a_critical_block(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """The program goes on earlier, waits for the rest later, and both as the model has it."""
+    """The program continues earlier and waits for the rest later, as in the model."""
     trace, file = recorded["firmware"]
     flags = (*_BLOCKS, "--cache", "12K", "--program", file, "--times")
     done = flashpager("verify", trace, *flags, "--json").json
@@ -655,7 +655,7 @@ def test_prices_of_another_policy(recorded: dict[str, tuple[Path, Path]]) -> Non
 
 @pytest.mark.parametrize("policy", ["clock", "fifo-sc(50%)"])
 def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, policy: str) -> None:
-    """A slower processor has prices of its own, which tell what is saved in parallel."""
+    """Prices fitted to a slower processor predict the time saved in parallel."""
     trace, file = recorded["firmware"]
     board, fitted = tmp_path / "slow.toml", tmp_path / "fitted.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
@@ -839,7 +839,7 @@ def test_interrupts_in_the_handler(
 def test_a_onenand_that_fails_once(
     on_n800: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The chip tells an error; it is tried again, and the program does not notice."""
+    """The chip reports an error once; the load is repeated, and the program does not notice."""
     result = _spy(monkeypatch, "on")
     trace, file = on_n800["firmware"]
     done = flashpager("verify", trace, *_N800, "--program", file, "--json", code=1).json

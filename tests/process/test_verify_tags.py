@@ -27,7 +27,7 @@ _FLASH_PAGE, _SPARE = 2048, 64
 
 @dataclass(frozen=True)
 class _Card:
-    """A trace, its image, a key, and what deploy wrote as version 3."""
+    """A trace, its image, a key, and the files that deploy wrote as version 3."""
 
     trace: Path
     key: Path
