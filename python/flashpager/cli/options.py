@@ -348,7 +348,7 @@ def takes(group: type[Group]) -> Callable[[Command], Command]:
 
         @functools.wraps(command)
         def with_group(*args: object, **given: Any) -> None:  # noqa: ANN401  (options' values)
-            values = {option: given.pop(option) for option in options}
+            values = {option: given.pop(option) for option in options if option in given}
             command(*args, **{name: group(**values)}, **given)
 
         result: Command = _with_options(with_group, signature, name, list(options.values()))
