@@ -3,6 +3,8 @@
 //! No time enters a replay. The pager's decisions do not depend on the
 //! register, so one replay serves any number of register designs.
 
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
 mod cell;
 mod counts;
 mod hierarchy;
