@@ -1,10 +1,13 @@
 """The content of a recording, beside the known content of the program."""
 
+import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import psutil
 
 from tests.conftest import info_of, runs_of
 from tests.programs import Loop
@@ -16,6 +19,30 @@ KINDS = {
     "static": ("-O1", "-static", "-no-pie"),
     "pie": ("-O1", "-fPIE", "-pie", "-Wl,-z,lazy"),
 }
+
+
+def wait_until_it_ran(recording: subprocess.Popen[Any], seconds: float = 1) -> None:
+    """Wait until what a recording started has had the processor for some seconds.
+
+    A busy machine takes longer, and the recorded part is as long.
+    """
+    command = psutil.Process(recording.pid)
+    deadline = time.monotonic() + 600
+    while _user_seconds(command) < seconds:
+        assert recording.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _user_seconds(command: psutil.Process) -> float:
+    """Sum the processor time of the programs that a command started."""
+    total = 0.0
+    for program in command.children(recursive=True):
+        try:
+            total += program.cpu_times().user
+        except psutil.NoSuchProcess:
+            continue
+    return total
 
 
 def kind_for(recorder: str) -> tuple[str, ...]:

@@ -163,7 +163,7 @@ int main(int argc, char **argv)
                "chip_bytes_skipped %u\n",
                nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
                nand.counts.bytes_skipped);
-    jobs_tell();
+    jobs_print();
     printf("stack_bytes %u\n", (unsigned)(avr->ramend - lowest));
     printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
     return 0;

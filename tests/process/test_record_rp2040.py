@@ -5,7 +5,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +14,7 @@ from flashpager.record import rp2040js
 from tests import tools
 from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
 from tests.programs import x86_loop
+from tests.recordings import wait_until_it_ran
 
 #: A part of a UF2 file, and its three magic numbers.
 UF2_BYTES = 256
@@ -204,12 +204,13 @@ def test_a_part(tmp_path: Path) -> None:
     trace = tmp_path / "t.trace"
     record(trace, elf, "--max-instructions", "1000")
     assert info_of(trace)["instructions"] == 1000
+    trace.unlink()
     with subprocess.Popen(
         [COMMAND, "record", "--system", "rp2040js", "-o", trace, elf], stderr=subprocess.DEVNULL
     ) as child:
-        time.sleep(2)
+        wait_until_it_ran(child)
         child.send_signal(signal.SIGINT)
-        assert child.wait(timeout=20) == 130
+        assert child.wait(timeout=600) == 130
     info = info_of(trace)
     assert info["ending"] == "interrupted"
     assert info["instructions"] > 1000

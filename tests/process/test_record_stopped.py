@@ -18,7 +18,7 @@ from tests.programs import (
     compile_with,
     x86_loop,
 )
-from tests.recordings import KINDS, calls
+from tests.recordings import KINDS, calls, wait_until_it_ran
 
 pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
@@ -136,9 +136,9 @@ _start: nop
             assert child.poll() is None
             assert time.monotonic() < until
             time.sleep(0.05)
-        time.sleep(2)
+        wait_until_it_ran(child)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=60)
+        _, err = child.communicate(timeout=600)
         assert child.returncode == 130, err
         info = info_of(trace)
         assert info["ending"] == "interrupted"
