@@ -35,6 +35,7 @@ PACKAGES = {
     "lz4.h": "liblz4-dev",
     "mvn": "maven",
     "nm": "binutils",
+    "node": "nodejs",
     "objcopy": "binutils",
     "objdump": "binutils",
     "qemu-aarch64": "qemu-user",
