@@ -679,6 +679,9 @@ class Estimate:
     def kind(self) -> str:
         """Kind of memory, as `nand`."""
     @property
+    def likely_shares(self) -> list[tuple[str, float]]:
+        """The same for the likely time, with what is assumed of the host; the verdict is of it."""
+    @property
     def longest_ns(self) -> float | None:
         """Time of the operation through the driver with the slowest times measured of the medium;
         None if its times do not vary.

@@ -214,7 +214,7 @@ class TestFace:
         assert "cache page 64 and" not in finished.out
         assert "what takes the time now: execution out of RAM" in finished.out
         assert "alignment of 4 taken from where functions lie" in finished.err
-        assert "who shares pages" in picture.read_text(encoding="utf-8")
+        assert "units that execute" in picture.read_text(encoding="utf-8")
 
     @pytest.mark.parametrize(
         ("flags", "message"),

@@ -131,7 +131,7 @@ class LayoutFlags:
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="The image before and after, as .html, .png or .svg: heat, and who shares pages.",
+            help="Where hot functions lie before and after, as .html, .png or .svg.",
         ),
     ] = None
 

@@ -166,9 +166,15 @@ def finish(
 
 
 def styled(
-    chart: ChartT, title: str, subtitle: str, *, setting: str = "", more: str = ""
+    chart: ChartT,
+    title: str,
+    subtitle: str,
+    *,
+    setting: str = "",
+    more: str = "",
+    width: int = WIDTH,
 ) -> ChartT:
-    """Return a chart its words, and the style of the house.
+    """Give a chart its words, and the style of the house.
 
     Args:
         chart: the layers.
@@ -176,12 +182,13 @@ def styled(
         subtitle: an explanation of the chart.
         setting: parameters common to all of it; a page has them once for all its charts.
         more: further text, for which only a page has room.
+        width: pixels that a line of words may take.
 
     """
-    said = "; ".join(words for words in (subtitle, setting) if words)
+    described = "; ".join(words for words in (subtitle, setting) if words)
     words = alt.Title(
-        text=textwrap.wrap(tied(title), TITLE_CHARACTERS),
-        subtitle=textwrap.wrap(tied(said), SUBTITLE_CHARACTERS),
+        text=textwrap.wrap(tied(title), TITLE_CHARACTERS * width // WIDTH),
+        subtitle=textwrap.wrap(tied(described), SUBTITLE_CHARACTERS * width // WIDTH),
     )
     made: ChartT = chart.properties(
         title=words,

@@ -6,11 +6,12 @@ import altair as alt
 import polars as pl
 
 from flashpager._engine import Estimate, FlashpagerError
-from flashpager.base.quantities import duration, format_size
+from flashpager.base.quantities import duration, format_size, significant
 from flashpager.media.sweep import SweepPoint
 from flashpager.plots import style
 
-_BAR = 34
+#: Pixels: the width of the plots, and the height of a bar.
+_WIDTH, _BAR = style.WIDTH - 160, 34
 #: Parts of the time, from left to right: (key, name, colour).
 _TAKERS = (
     ("array", "array", style.VERMILLION),
@@ -30,7 +31,7 @@ _READABLE = 0.06
 
 
 def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
-    """Draw the stages of an estimate, called ``names``, and below the shares of the driver's time.
+    """Draw the stages of an estimate, called ``names``, and below them what takes the likely time.
 
     Raises:
         FlashpagerError: if the operation moves no bytes.
@@ -39,31 +40,52 @@ def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
     if not found.bytes:
         message = f"{found.operation_kind} moves no bytes: there is no rate to draw"
         raise FlashpagerError(message)
-    title = f"{found.name}, {found.operation_kind}: {found.verdict}"
+    likely = ", as is likely" if found.range.assumed else ""
+    title = f"{found.name}, {found.operation_kind}{likely}: {found.verdict}"
     subtitle = f"{found.bytes:,} bytes at a time; {_MEGABYTES}"
+    if found.range.assumed:
+        subtitle += "; the line is the range of hosts that were measured"
     both: alt.VConcatChart = alt.VConcatChart(
         vconcat=[_stages(found, names), _takers(found)], spacing=28
     ).resolve_scale(color="independent")
-    return style.styled(both, title, subtitle)
+    return style.styled(both, title, subtitle, width=_WIDTH)
+
+
+def _bars(found: Estimate, names: Sequence[str]) -> pl.DataFrame:
+    """Return a row for each bar: the stages, and the likely rate if something is assumed."""
+    rows: list[tuple[str, float, float, float | None, float | None, str, str]] = []
+    before = found.stages[0].bytes_per_s / 1e6
+    for name, stage in zip(names, found.stages, strict=True):
+        rate = stage.bytes_per_s / 1e6
+        kind = "measured" if stage.measured else "composed"
+        slower = "" if rate == before else f", {before / rate:.2f}x slower"
+        rows.append((name, rate, before, None, None, kind, f"{_rate_text(rate)}{slower}"))
+        before = rate
+    if found.range.assumed:
+        low, likely, high = (
+            rate / 1e6
+            for rate in (
+                found.range.low_bytes_per_s,
+                found.range.likely_bytes_per_s,
+                found.range.high_bytes_per_s,
+            )
+        )
+        says = f"{_rate_text(likely)}, from {_rate_text(low)} to {_rate_text(high)}"
+        rows.append(("likely, with what is assumed", likely, likely, low, high, "likely", says))
+    names_of_columns = ("stage", "rate", "before", "low", "high", "kind", "says")
+    kinds = (pl.String, *[pl.Float64] * 4, pl.String, pl.String)
+    schema = dict(zip(names_of_columns, kinds, strict=True))
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(end=pl.max_horizontal("rate", "before", "high"))
+
+
+def _rate_text(rate: float) -> str:
+    """Write a rate in MB/s with three digits."""
+    return f"{significant(rate, 3)} MB/s"
 
 
 def _stages(found: Estimate, names: Sequence[str]) -> alt.LayerChart:
-    stages = found.stages
-    rates = [stage.bytes_per_s / 1e6 for stage in stages]
-    before = [rates[0], *rates[:-1]]
-    frame = pl.DataFrame(
-        {
-            "stage": list(names),
-            "rate": rates,
-            "before": before,
-            "end": [max(pair) for pair in zip(rates, before, strict=True)],
-            "kind": ["measured" if stage.measured else "composed" for stage in stages],
-            "says": [
-                f"{rate:.3g} MB/s" + ("" if rate == last else f", {last / rate:.2f}x slower")
-                for rate, last in zip(rates, before, strict=True)
-            ],
-        }
-    )
+    frame = _bars(found, names)
     base = alt.Chart(frame).encode(
         y=alt.Y(
             "stage:N",
@@ -75,10 +97,11 @@ def _stages(found: Estimate, names: Sequence[str]) -> alt.LayerChart:
     axis = alt.X(
         "rate:Q",
         title="rate (MB/s)",
-        scale=alt.Scale(domain=[0, 1.32 * max(rates)], nice=False),
+        # Room for the words behind the longest bar.
+        scale=alt.Scale(domain=[0, 1.5 * float(str(frame["end"].max()))], nice=False),
         axis=alt.Axis(tickCount=6),
     )
-    colours = {"composed": style.BLUE, "measured": style.GREY}
+    colours = {"composed": style.BLUE, "measured": style.GREY, "likely": style.VERMILLION}
     shown = {kind: colours[kind] for kind in dict.fromkeys(frame["kind"])}
     lost = base.mark_bar(color="#dfe6ec").encode(x="rate:Q", x2="before:Q")
     bars = base.mark_bar().encode(
@@ -89,16 +112,20 @@ def _stages(found: Estimate, names: Sequence[str]) -> alt.LayerChart:
             legend=style.legend() if len(shown) > 1 else None,
         ),
     )
+    span = base.transform_filter("isValid(datum.low)").mark_rule(color=style.BLACK, strokeWidth=2)
     words = base.mark_text(align="left", dx=8, fontSize=style.FONT_SIZE).encode(
         x="end:Q", text="says:N"
     )
     return alt.LayerChart(
-        layer=[lost, bars, words], width=style.WIDTH - 160, height=_BAR * len(stages)
+        layer=[lost, bars, span.encode(x="low:Q", x2="high:Q"), words],
+        width=_WIDTH,
+        height=_BAR * frame.height,
     )
 
 
 def _takers(found: Estimate) -> alt.LayerChart:
-    shares = dict(found.shares)
+    """Draw the shares of the likely time, of which the verdict above the picture speaks."""
+    shares = dict(found.likely_shares)
     whole = sum(shares.values())
     rows, start = [], 0.0
     for key, name, colour in _TAKERS:
@@ -110,24 +137,25 @@ def _takers(found: Estimate) -> alt.LayerChart:
             rows.append((name, colour, start, start + ns / 1e3, start + ns / 2e3, text, ink))
         start += ns / 1e3
     frame = pl.DataFrame(
-        rows, schema=["who", "colour", "start", "end", "middle", "share", "ink"], orient="row"
+        rows, schema=["cause", "colour", "start", "end", "middle", "share", "ink"], orient="row"
     )
     colours = {name: colour for name, colour, *_ in rows}
     base = alt.Chart(frame)
+    time = ("likely " if found.range.assumed else "") + duration(1e3 * start)
     bars = base.mark_bar(size=_BAR).encode(
         x=alt.X(
             "start:Q",
-            title=f"who takes the {duration(1e3 * start)} of a {found.operation_kind} (µs)",
+            title=f"what takes the {time} of a {found.operation_kind} (µs)",
             scale=alt.Scale(domain=[0, start], nice=False),
             axis=alt.Axis(grid=False, tickCount=6),
         ),
         x2="end:Q",
-        color=alt.Color("who:N", scale=style.colour_scale(colours), legend=style.legend()),
+        color=alt.Color("cause:N", scale=style.colour_scale(colours), legend=style.legend()),
     )
     words = base.mark_text(fontSize=style.FONT_SIZE, fontWeight="bold").encode(
         x="middle:Q", text="share:N", color=alt.Color("ink:N", scale=None)
     )
-    return alt.LayerChart(layer=[bars, words], width=style.WIDTH - 160, height=_BAR + 12)
+    return alt.LayerChart(layer=[bars, words], width=_WIDTH, height=_BAR + 12)
 
 
 def sweep_chart(points: Sequence[SweepPoint], axes: Sequence[str]) -> alt.LayerChart:

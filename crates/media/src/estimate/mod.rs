@@ -134,6 +134,9 @@ pub struct Estimate {
     pub longest_ns: Option<f64>,
     /// Time of each byte.
     pub byte: ByteTime,
+    /// The likely time of the operation in ns, by cause: what the verdict describes.
+    #[serde(skip)]
+    pub likely_shares: Vec<(CostSource, f64)>,
     /// The energy, if the part states its currents.
     pub energy: Option<Energy>,
     /// The changes that would make it faster, the best first.
@@ -210,6 +213,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
         bytes,
         stages,
         byte,
+        likely_shares: likely.shares()?,
     };
     estimate.verdict = verdict::verdict(&estimate, &likely)?;
     Ok(estimate)

@@ -1,0 +1,190 @@
+"""Pictures of `layout` and `estimate`: their titles are true, and their words can be read."""
+
+import math
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from flashpager._engine import Host, PageLayout, estimate
+from flashpager.plots import layout as layout_picture
+from flashpager.plots import waterfall
+from tests.conftest import ROOT, flashpager, need
+
+CARD = ROOT / "examples" / "traces" / "card-firmware.trace"
+SEED = 20261126
+#: Finds words of a picture that overlap others, or leave it. Both ends of each line count.
+_UNREADABLE = """() => {
+  const svg = document.querySelector("svg"), paper = svg.getBoundingClientRect();
+  const words = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+  const boxes = words.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const outside = boxes.filter(([, box]) =>
+    box.left < paper.left - 1 || box.right > paper.right + 1 ||
+    box.top < paper.top - 1 || box.bottom > paper.bottom + 1).map(([text]) => `outside: ${text}`);
+  const over = boxes.flatMap(([text, one], i) => boxes.slice(i + 1).filter(([, other]) =>
+    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
+    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 3)
+    .map(([other]) => `overlap: ${text} | ${other}`));
+  return [...outside, ...over];
+}"""
+
+
+@pytest.fixture(scope="module", name="browser")
+def _browser() -> Iterator[Browser]:
+    """Start a browser for the pictures of this file."""
+    need("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+def unreadable(browser: Browser, picture: Path) -> list[str]:
+    """Return the words of a picture that overlap or leave it."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.goto(picture.resolve().as_uri())
+    trouble: list[str] = page.evaluate(_UNREADABLE)
+    page.close()
+    return trouble
+
+
+class TestLayout:
+    """The picture of an order: two images, and the way of each hot unit."""
+
+    @staticmethod
+    def drawn_page(random: Random) -> tuple[Any, dict[str, set[int]], dict[str, set[int]]]:
+        """Draw a layout by hand; return it, and the executed pages of each unit in both images."""
+        page_bytes = random.choice((16, 64, 256))
+        units: list[SimpleNamespace] = []
+        pages: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
+        offsets = [0, 0]
+        heats: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})
+        for number in range(random.randint(1, 40)):
+            size = random.randint(1, 400)
+            executed = random.choice((0.0, 0.0, math.exp(random.uniform(0, 12))))
+            starts = [offset + random.randint(0, 8) for offset in offsets]
+            name = f"unit{number}"
+            for side, start in enumerate(starts):
+                inside = set(range(start // page_bytes, (start + size - 1) // page_bytes + 1))
+                pages[side][name] = inside if executed else set()
+                for each in pages[side][name]:
+                    heats[side].setdefault(each, set()).add(number)
+                offsets[side] = start + size
+            units.append(
+                SimpleNamespace(
+                    name=name,
+                    bytes=size,
+                    executed_bytes=executed,
+                    before=starts[0],
+                    after=starts[1],
+                )
+            )
+        heat = [
+            [SimpleNamespace(page=at, units=sorted(held)) for at, held in sorted(side.items())]
+            for side in heats
+        ]
+        page = SimpleNamespace(
+            units=units, heat_before=heat[0], heat_after=heat[1], cache_page_bytes=page_bytes
+        )
+        return page, pages[0], pages[1]
+
+    def test_the_title_is_true(self) -> None:
+        """The units, their share and their pages are those that one counts by hand."""
+        random = Random(SEED)  # noqa: S311
+        seen = set()
+        for _ in range(400):
+            page, before, after = self.drawn_page(random)
+            movement = layout_picture.Movement.of(cast("PageLayout", page))
+            title = movement.title()
+            hot = {unit.name for unit in movement.hot}
+            total = sum(unit.executed_bytes for unit in page.units)
+            if not total:
+                assert title == "Nothing of this program was executed"
+                seen.add("nothing")
+                continue
+            share = sum(unit.executed_bytes for unit in page.units if unit.name in hot) / total
+            coldest = min(unit.executed_bytes for unit in movement.hot)
+            assert all(
+                unit.executed_bytes <= coldest for unit in page.units if unit.name not in hot
+            )
+            found = re.fullmatch(
+                r"The (?P<units>\d+) units? that executes? (?P<share>[\d.]+) % of the bytes "
+                r"lies? in (?P<after>\d+) pages?(?P<same>, as before| instead of (?P<before>\d+))",
+                title,
+            )
+            assert found, title
+            assert int(found["units"]) == len(hot)
+            assert abs(float(found["share"]) / 100 - share) < 0.0051
+            counted = [len(set().union(*(each[name] for name in hot))) for each in (before, after)]
+            assert int(found["after"]) == counted[1]
+            assert int(found["before"] or found["after"]) == counted[0]
+            seen.add(found["same"].split()[0])
+        assert seen == {"nothing", ",", "instead"}
+
+    def test_names_can_be_read(self, browser: Browser, tmp_path: Path) -> None:
+        """No name overlaps another or leaves the picture, of few hot functions or of many."""
+        for number, trace in enumerate((CARD, ROOT / "examples/traces/java/sensors.trace")):
+            picture = tmp_path / f"{number}.svg"
+            flashpager(
+                *("layout", trace, "--board", "smartcard", "--evaluations", "200"),
+                *("--plot", picture),
+            )
+            text = picture.read_text(encoding="utf-8")
+            assert "before" in text
+            assert "after" in text
+            assert unreadable(browser, picture) == []
+
+
+class TestEstimate:
+    """The picture of an estimate."""
+
+    @pytest.mark.parametrize("board", ["sam9263", "esp32-s3", "mt7986-spinand", "atmega1284p"])
+    def test_what_the_title_names_is_drawn(
+        self, board: str, browser: Browser, tmp_path: Path
+    ) -> None:
+        """The cause in the title is the largest in the picture, and all words can be read."""
+        picture = tmp_path / "estimate.svg"
+        flashpager("estimate", "--board", board, "--plot", picture)
+        text = picture.read_text(encoding="utf-8")
+        assert ("likely" in text) == (board != "sam9263")
+        assert unreadable(browser, picture) == []
+
+    def test_likely_shares_are_what_the_verdict_describes(self) -> None:
+        """The share that the verdict names is that of the picture."""
+        names = {"the driver": "software", "the array": "array", "RAM": "memory"}
+        seen = set()
+        for part in ("W25Q128JV", "K9F1208Q0B", "W25N01GV", "MT29F1G08ABAEA"):
+            bus = "10MHz-x8" if part[0] in "KM" else "20MHz-x1"
+            for host in (None, Host(bus), Host(bus, operation_ns=0.0)):
+                found = estimate(part, host, operation="read")
+                shares = dict(found.likely_shares)
+                whole = sum(shares.values())
+                assert math.isclose(whole, found.range.likely_ns, rel_tol=1e-9)
+                said = re.match(r"(?P<cause>.+?) takes (?P<share>\d+) %", found.verdict)
+                assert said
+                cause = names.get(said["cause"])
+                if cause is None:
+                    # The bus: at the part's pace, and what it is slower than that.
+                    share = max(shares["transfer"], shares["transfer"] + shares.get("bus", 0.0))
+                else:
+                    share = shares[cause]
+                assert abs(share / whole - int(said["share"]) / 100) < 0.0051, found.verdict
+                seen.add(cause)
+        assert len(seen) > 1
+
+    def test_drawn_shares_are_the_likely_ones(self) -> None:
+        """Bars of the lower chart are as long as the likely shares."""
+        found = estimate("W25N01GV", operation="read")
+        spec = waterfall.chart(found, [stage.name for stage in found.stages]).to_dict()
+        rows = [row for data in spec["datasets"].values() for row in data if "cause" in row]
+        drawn = sum(row["end"] - row["start"] for row in rows if row["colour"])
+        assert math.isclose(drawn * 1e3, found.range.likely_ns, rel_tol=0.01)
+        assert any(row["cause"] == "driver" for row in rows)
