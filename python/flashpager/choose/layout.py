@@ -1,14 +1,12 @@
 """Orders of a program's functions with which designs run it faster."""
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Layout
 from flashpager.base.files import appearing_whole
-from flashpager.base.quantities import counted
+from flashpager.choose.limits import SearchTimer, check_search, weighted_traces
 from flashpager.record.trace import Trace, check_traces
 
 #: Cache pages tried by default: small ones suit the recorded order, large ones a better one.
@@ -65,23 +63,12 @@ def layout(
 
     """
     several = check_traces(traces, "layout")
-    asked = [designs] if isinstance(designs, Design) else list(designs)
-    for design in asked:
+    each_design = [designs] if isinstance(designs, Design) else list(designs)
+    for design in each_design:
         if not isinstance(design, Design):
             message = f"layout takes a Design, not {design!r}"
             raise TypeError(message)
-    of_traces = list(weights) or [1.0] * len(several)
-    if len(of_traces) != len(several):
-        message = (
-            f"{len(of_traces)} weights for {counted(len(several), 'trace')}: give one for each"
-        )
-        raise FlashpagerError(message)
-    if wrong := [weight for weight in of_traces if not weight > 0]:
-        message = f"a weight of {wrong[0]:g}: weights are above 0; leave out what does not count"
-        raise FlashpagerError(message)
-    if not sum(of_traces) < math.inf:
-        message = "the weights are too large to be added"
-        raise FlashpagerError(message)
+    weighted = weighted_traces(several, weights)
     kept_back = [held_out] if isinstance(held_out, Trace) else list(held_out)
     _check_named_once(several)
     _check_named_once(kept_back)
@@ -90,23 +77,19 @@ def layout(
     if len(set(pages)) < len(pages):
         message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
         raise FlashpagerError(message)
-    started: float | None = None
+    timer = SearchTimer(seconds, evaluations, go_on)
 
-    def told(page: int, ratio: float) -> float:
-        # Preparation does not count as search time.
-        nonlocal started
-        started = time.monotonic() if started is None else started
-        share = (time.monotonic() - started) / seconds
+    def used_share(page: int, ratio: float) -> float:
+        # The first call starts the time: preparation does not count as search time.
+        share = timer.elapsed_share()
         if progress is not None:
             progress(page, ratio, share)
-        if go_on is not None and not go_on():
-            return 1.0
-        return share if evaluations is None else 0.0
+        return timer.used_share(share)
 
     return _engine.lay_out(
-        [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],
-        [(design, 1.0) for design in asked],
-        told,
+        weighted,
+        [(design, 1.0) for design in each_design],
+        used_share,
         map=map_,
         held_out=[trace.path for trace in kept_back],
         held_out_share=held_out_share,
@@ -121,24 +104,6 @@ def _check_named_once(traces: Sequence[Trace]) -> None:
     files = [trace.path for trace in traces]
     if twice := next((path for path in files if files.count(path) > 1), None):
         message = f"{twice}: is named twice; a weight says how much a trace counts"
-        raise FlashpagerError(message)
-
-
-def check_search(seconds: float, evaluations: int | None) -> None:
-    """Check the limits that end a search of orders.
-
-    Raises:
-        FlashpagerError: if the time is not positive and finite, or the number of orders is 0 or
-            does not fit into 64 bits.
-
-    """
-    if not 0 < seconds < math.inf:
-        message = f"{seconds:g} seconds: a search takes a time above 0 that ends"
-        raise FlashpagerError(message)
-    if evaluations is not None and not 0 < evaluations < 2**64:
-        message = (
-            f"{evaluations} evaluations: a search tries one order at least, and 2^64 - 1 at most"
-        )
         raise FlashpagerError(message)
 
 

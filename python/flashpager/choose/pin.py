@@ -1,14 +1,11 @@
 """The functions of a program to pin in RAM, so that most time is saved."""
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Pinning
-from flashpager.base.quantities import counted
-from flashpager.choose.layout import check_search
+from flashpager.choose.limits import SearchTimer, check_search, weighted_traces
 from flashpager.record.trace import Trace, check_traces
 
 #: Default time limit of a search, in seconds.
@@ -64,15 +61,7 @@ def pin(
     if not isinstance(design, Design):
         message = f"pin takes a Design, not {design!r}"
         raise TypeError(message)
-    of_traces = list(weights) or [1.0] * len(several)
-    if len(of_traces) != len(several):
-        message = (
-            f"{len(of_traces)} weights for {counted(len(several), 'trace')}: give one for each"
-        )
-        raise FlashpagerError(message)
-    if wrong := [weight for weight in of_traces if not 0 < weight < math.inf]:
-        message = f"a weight of {wrong[0]:g}: weights are above 0; leave out what does not count"
-        raise FlashpagerError(message)
+    weighted = weighted_traces(several, weights)
     if ram_bytes <= 0:
         message = "pinning takes RAM: more than 0 bytes"
         raise FlashpagerError(message)
@@ -80,21 +69,20 @@ def pin(
     if evaluations is not None and not order:
         message = f"{evaluations} evaluations: they are orders tried, so that they need --order"
         raise FlashpagerError(message)
-    started = time.monotonic()
+    timer = SearchTimer(seconds, evaluations, go_on)
+    timer.elapsed_share()
 
-    def told(ratio: float, ram: int) -> float:
-        share = (time.monotonic() - started) / seconds
+    def used_share(ratio: float, ram: int) -> float:
+        share = timer.elapsed_share()
         if progress is not None:
             progress(ratio, ram, share)
-        if go_on is not None and not go_on():
-            return 1.0
-        return share if evaluations is None else 0.0
+        return timer.used_share(share)
 
     return _engine.pin_in_ram(
-        [(trace.path, weight) for trace, weight in zip(several, of_traces, strict=True)],
+        weighted,
         design,
         ram_bytes,
-        told,
+        used_share,
         map=map_,
         always=list(always),
         calls=list(calls),

@@ -84,43 +84,52 @@ def import_trace(
     Without --elf or --range, addresses are taken as flash offsets.
     """
     refuse_overwriting(output, file, *([elf] if elf else []))
-    placement, origin = Placement(), Origin(str(file))
     if elf is not None and range_ is not None:
         message = "--elf and --range exclude each other"
         raise _engine.FlashpagerError(message)
     if as_linked and elf is None:
         message = "--as-linked is of the sections of --elf FILE: name it"
         raise _engine.FlashpagerError(message)
+    placement, origin = Placement(), Origin(str(file))
     if elf is not None:
-        architecture, build_id = _engine.elf_identity(elf)
-        origin = Origin(str(elf), architecture=architecture, build_id=build_id)
-        placement = Placement.of_files(
-            [elf],
-            sections=split_list(section),
-            bias=_address(bias, "--bias"),
-            as_linked=as_linked,
-        )
+        placement, origin = _placement_of_program(elf, bias, section, as_linked=as_linked)
     elif range_ is not None:
-        start, dash, end = range_.partition("-")
-        if not dash:
-            message = f"--range {range_}: write START-END, as 0x8000-0x10000"
-            raise _engine.FlashpagerError(message)
-        placement = Placement.of_range(_address(start, "--range"), _address(end, "--range"))
+        placement = _placement_of_range(range_)
     recording = _engine.Recording(output, placement, origin, live=False)
     if with_reads:
         recording.take_reads()
     with watching() as progress:
-        ended, found = recording.read_file(file, format_, instruction_bytes, progress)
+        ended, format_read = recording.read_file(file, format_, instruction_bytes, progress)
     trace, *threads = recording.finish(ended)
     info = trace.info
     note(
-        f"{output}: {counted(info.runs, 'run')}, {si(info.bytes, 'B')} from {found}"
+        f"{output}: {counted(info.runs, 'run')}, {si(info.bytes, 'B')} from {format_read}"
         + ("" if ended.is_complete else f" ({ended})")
     )
     methods.note_further(threads, "bytecodes" if info.architecture == "jvm" else "instructions")
     methods.note_left_out(info)
     methods.note_in_doubt([info, *(thread.info for thread in threads)])
     methods.note_not_arranged(arranged=trace.arranged)
+
+
+def _placement_of_program(
+    elf: Path, bias: str, section: str, *, as_linked: bool
+) -> tuple[Placement, Origin]:
+    """Place the sections of ``--elf FILE``, and describe the program."""
+    architecture, build_id = _engine.elf_identity(elf)
+    placement = Placement.of_files(
+        [elf], sections=split_list(section), bias=_address(bias, "--bias"), as_linked=as_linked
+    )
+    return placement, Origin(str(elf), architecture=architecture, build_id=build_id)
+
+
+def _placement_of_range(text: str) -> Placement:
+    """Place the addresses of ``--range START-END``."""
+    start, dash, end = text.partition("-")
+    if not dash:
+        message = f"--range {text}: write START-END, as 0x8000-0x10000"
+        raise _engine.FlashpagerError(message)
+    return Placement.of_range(_address(start, "--range"), _address(end, "--range"))
 
 
 def _address(text: str, option: str) -> int:
@@ -173,8 +182,8 @@ def show_info(
         sample = sample_of(trace, info, exact=exact)
         with counting("replays") as progress:
             page = choose_page(trace, blocks, design, sample=sample, progress=progress)
+    file_bytes = trace.stat().st_size
     if json:
-        file_bytes = trace.stat().st_size
         print_json(
             {
                 **info.as_dict(),
@@ -184,34 +193,22 @@ def show_info(
             }
         )
         return
+    _print_info(info, blocks, page, file_bytes)
+    if origins:
+        note(origins)
+
+
+def _print_info(
+    info: _engine.TraceInfo, blocks: _engine.BlockStatistics, page: PageChoice, file_bytes: int
+) -> None:
+    """Print the description of a trace for a reader."""
     out.print(f"[bold]{escape(' '.join([info.program, *info.arguments]))}[/bold]")
     rows = [
-        ("architecture", info.architecture or "unknown"),
-        ("build id", info.build_id or "none"),
-        ("recorded by", f"{info.recorder} {info.recorder_version}".strip()),
-        ("ending", str(info.ending)),
-        *([("region", escape(info.region))] if info.region else []),
-        *([("process", escape(info.process))] if info.process else []),
-        *([("thread", escape(info.thread))] if info.thread else []),
+        *_origin_rows(info),
         ("flash image", counted(info.image_bytes, "byte")),
         *_runs_rows(info, blocks.mean_run_bytes),
-    ]
-    if info.instructions is not None:
-        bits = 8 * trace.stat().st_size / info.instructions
-        rows += [
-            ("instructions", f"{info.instructions:,} ({bits:.3f} bits each in the file)"),
-            ("outside", outside_text(info)),
-        ]
-    sizes = (
-        f"mean {blocks.mean_used_block_bytes:.1f} bytes, by execution "
-        f"{blocks.mean_executed_block_bytes:.1f} bytes"
-    )
-    used = f"{blocks.used_blocks:,} used, {counted(blocks.used_bytes, 'byte')}"
-    rows += [
-        ("basic blocks", f"{used}; {sizes}"),
-        ("calls, returns", calls_text(info, blocks)),
-        *([("in doubt", methods.in_doubt_text(info.in_doubt))] if info.in_doubt else []),
-        ("of used pages", page_use_text(blocks)),
+        *_instruction_rows(info, file_bytes),
+        *_block_rows(info, blocks),
         ("cache page", page.text()),
     ]
     width = max(len(name) for name, _ in rows)
@@ -222,10 +219,47 @@ def show_info(
         out.print(
             f"image at {image.offset:#x}: {image.path} ({sections}; {len(image.symbols)} symbols)"
         )
-    for what in info.left_out:
-        out.print(f"not recorded: {what}", markup=False)
-    if origins:
-        note(origins)
+    for left_out in info.left_out:
+        out.print(f"not recorded: {left_out}", markup=False)
+
+
+def _origin_rows(info: _engine.TraceInfo) -> list[tuple[str, str]]:
+    """Write which program was recorded, and by which recorder."""
+    return [
+        ("architecture", info.architecture or "unknown"),
+        ("build id", info.build_id or "none"),
+        ("recorded by", f"{info.recorder} {info.recorder_version}".strip()),
+        ("ending", str(info.ending)),
+        *([("region", escape(info.region))] if info.region else []),
+        *([("process", escape(info.process))] if info.process else []),
+        *([("thread", escape(info.thread))] if info.thread else []),
+    ]
+
+
+def _instruction_rows(info: _engine.TraceInfo, file_bytes: int) -> list[tuple[str, str]]:
+    """Write the number of instructions, if the recorder counted them."""
+    if info.instructions is None:
+        return []
+    bits = 8 * file_bytes / info.instructions
+    return [
+        ("instructions", f"{info.instructions:,} ({bits:.3f} bits each in the file)"),
+        ("outside", outside_text(info)),
+    ]
+
+
+def _block_rows(info: _engine.TraceInfo, blocks: _engine.BlockStatistics) -> list[tuple[str, str]]:
+    """Write the sizes of basic blocks, the calls between them, and the pages that they use."""
+    used = f"{blocks.used_blocks:,} used, {counted(blocks.used_bytes, 'byte')}"
+    sizes = (
+        f"mean {blocks.mean_used_block_bytes:.1f} bytes, by execution "
+        f"{blocks.mean_executed_block_bytes:.1f} bytes"
+    )
+    return [
+        ("basic blocks", f"{used}; {sizes}"),
+        ("calls, returns", calls_text(info, blocks)),
+        *([("in doubt", methods.in_doubt_text(info.in_doubt))] if info.in_doubt else []),
+        ("of used pages", page_use_text(blocks)),
+    ]
 
 
 def _runs_rows(info: _engine.TraceInfo, mean_run_bytes: float) -> list[tuple[str, str]]:
@@ -300,12 +334,12 @@ def arrange(
             raise _engine.FlashpagerError(message)
         linking.arrange_linked(trace, output, order, map_)
         return
-    asked = methods.arrangement(order, keep)
-    methods.check_known(trace, asked.order)
-    info = _engine.arrange_methods(trace, output, asked)
+    arrangement = methods.arrangement(order, keep)
+    methods.check_known(trace, arrangement.order)
+    info = _engine.arrange_methods(trace, output, arrangement)
     placed = counted(len(info.images[0].symbols), "method")
     note(f"{output}: {placed}, {counted(info.image_bytes, 'byte')}")
-    methods.note_unknown(output, asked.order)
+    methods.note_unknown(output, arrangement.order)
 
 
 @app.command("export")
