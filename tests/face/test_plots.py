@@ -16,23 +16,10 @@ from flashpager._engine import Host, PageLayout, estimate
 from flashpager.plots import layout as layout_picture
 from flashpager.plots import waterfall
 from tests.conftest import ROOT, flashpager, need
+from tests.pictures import UNREADABLE
 
 CARD = ROOT / "examples" / "traces" / "card-firmware.trace"
 SEED = 20261126
-#: Finds words of a picture that overlap others, or leave it. Both ends of each line count.
-_UNREADABLE = """() => {
-  const svg = document.querySelector("svg"), paper = svg.getBoundingClientRect();
-  const words = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
-  const boxes = words.map((text) => [text.textContent, text.getBoundingClientRect()]);
-  const outside = boxes.filter(([, box]) =>
-    box.left < paper.left - 1 || box.right > paper.right + 1 ||
-    box.top < paper.top - 1 || box.bottom > paper.bottom + 1).map(([text]) => `outside: ${text}`);
-  const over = boxes.flatMap(([text, one], i) => boxes.slice(i + 1).filter(([, other]) =>
-    Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1 &&
-    Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 3)
-    .map(([other]) => `overlap: ${text} | ${other}`));
-  return [...outside, ...over];
-}"""
 
 
 @pytest.fixture(scope="module", name="browser")
@@ -51,7 +38,7 @@ def unreadable(browser: Browser, picture: Path) -> list[str]:
     """Return the words of a picture that overlap or leave it."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     page.goto(picture.resolve().as_uri())
-    trouble: list[str] = page.evaluate(_UNREADABLE)
+    trouble: list[str] = page.evaluate(UNREADABLE, "svg")
     page.close()
     return trouble
 
@@ -188,3 +175,18 @@ class TestEstimate:
         drawn = sum(row["end"] - row["start"] for row in rows if row["colour"])
         assert math.isclose(drawn * 1e3, found.range.likely_ns, rel_tol=0.01)
         assert any(row["cause"] == "driver" for row in rows)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_words_of_a_report_can_be_read(browser: Browser, tmp_path: Path, width: int) -> None:
+    """No word of a report on code read in place overlaps another, on a phone or a desk."""
+    path = tmp_path / "report.html"
+    flashpager("report", CARD, "--board", "rp2040", "--cache", "2K", "-o", path)
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(path.resolve().as_uri())
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('figure')].every((figure) => figure.dataset.drawn)"
+    )
+    assert page.evaluate(UNREADABLE, "figure svg") == []
+    page.close()

@@ -98,7 +98,7 @@ def what_bites(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
     x = alt.X(
         "saved:Q",
         title=title,
-        scale=alt.Scale(domain=[0, 1.25 * max(saved)], nice=False),
+        scale=alt.Scale(domain=[0, 1.4 * max(saved)], nice=False),
         axis=alt.Axis(format="%", tickCount=4, grid=False),
     )
     y = alt.Y(

@@ -289,7 +289,7 @@ def bandwidth_by_part(
         "ns:Q",
         title="time per byte read (ns)",
         # The words behind the longest bar need room.
-        scale=alt.Scale(domain=[0, 1.4 * longest], nice=False),
+        scale=alt.Scale(domain=[0, 1.6 * longest], nice=False),
         axis=alt.Axis(tickCount=5, grid=False),
     )
     about = {row["part"]: row["about"] for row in frame.iter_rows(named=True)}
