@@ -289,8 +289,8 @@ def bandwidth_by_part(
         "ns:Q",
         title="time per byte read (ns)",
         # The words behind the longest bar need room.
-        scale=alt.Scale(domain=[0, 1.6 * longest], nice=False),
-        axis=alt.Axis(tickCount=5, grid=False),
+        scale=alt.Scale(domain=[0, 1.5 * longest], nice=False),
+        axis=alt.Axis(tickCount=4, grid=False, labelOverlap="greedy"),
     )
     about = {row["part"]: row["about"] for row in frame.iter_rows(named=True)}
     y = alt.Y(
