@@ -1,5 +1,22 @@
-"""``python -m flashpager``."""
+"""``flashpager``, and ``python -m flashpager``."""
 
-from flashpager.cli import main
+import sys
+from contextlib import suppress
 
-main()
+from flashpager._engine import version
+
+
+def main() -> None:
+    """Run the command line, which takes its time to import; the version is printed without it."""
+    if sys.argv[1:] == ["--version"] and sys.stdout is not None:
+        # What goes wrong is reported by the command line.
+        with suppress(OSError):
+            print(f"flashpager {version()}", flush=True)
+            return
+    from flashpager.cli import main as run  # noqa: PLC0415
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

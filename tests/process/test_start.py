@@ -29,3 +29,23 @@ def test_import_is_light() -> None:
         "assert 'polars' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_command_is_light(tmp_path: Path) -> None:
+    """The version needs no command line; a replay needs neither Pydantic nor Polars."""
+    (tmp_path / "a.csv").write_text("offset,length\n0,64\n")
+    flashpager("trace", "import", tmp_path / "a.csv", "-o", tmp_path / "a.trace")
+    code = (
+        "import sys\n"
+        "from flashpager.__main__ import main\n"
+        "sys.argv = ['flashpager', '--version']\n"
+        "main()\n"
+        "assert 'typer' not in sys.modules\n"
+        "sys.argv = ['flashpager', 'simulate', 'a.trace', '--board', 'smartcard', '--json']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code\n"
+        "assert not {'pydantic', 'polars'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=tmp_path)

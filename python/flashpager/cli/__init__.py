@@ -17,6 +17,7 @@ from typer.exceptions import TyperException
 from flashpager._engine import FlashpagerError
 from flashpager._engine import version as engine_version
 from flashpager.base import installed
+from flashpager.cli.coercion import spare_pydantic
 from flashpager.cli.console import (
     EXIT_INTERRUPTED,
     EXIT_UNMET,
@@ -143,6 +144,8 @@ def _module_of(name: str, entry: _CommandEntry) -> ModuleType:
         raise FlashpagerError(message)
     return import_module(f"{entry.package}.command")
 
+
+spare_pydantic()
 
 app = typer.Typer(
     name="flashpager",
