@@ -44,7 +44,10 @@ SOAK_KILLS := 50
 .PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
 .PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
 
-build: $(BIN)/.built $(BIN)/.papers $(AGENT) $(OUTLINER)
+# The engine, the Python packages and the programs in Java are built at the same time. What wants
+# them depends on `build`, so that a `make -j` builds none twice.
+build:
+	@$(MAKE) --no-print-directory -j4 $(BIN)/.built $(BIN)/.papers $(AGENT) $(OUTLINER)
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
@@ -99,13 +102,24 @@ bench: build $(BIN)/.dev
 	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
 
 # Both hold the built jars: who installs them needs no JDK. Without debug information the engine
-# is a third of its size.
-dist: $(BIN)/maturin $(AGENT) $(OUTLINER)
+# is a third of its size. The wheel is built of the source distribution, as its users build it, with
+# these tools alone within reach. Pip unpacks it elsewhere, so that Cargo takes from `target` what
+# was compiled of dependencies, and nothing of ours.
+DIST_TOOLS := cargo rustc cc gcc as ld ar
+dist: build
 	@test -e $(AGENT) && test -e $(OUTLINER) \
 	    || { echo "make: a distribution is not made without what Maven builds" >&2; exit 2; }
-	@rm -rf dist
-	$(BIN)/maturin build $(CARGO_FLAGS) --interpreter $(BIN)/python --out dist
+	@rm -rf dist build/dist-tools
 	$(BIN)/maturin sdist --out dist
+	@mkdir -p build/dist-tools && ln -s "$$(command -v sh)" build/dist-tools/sh
+	@# Launchers, as a toolchain acts by the name under which it is started.
+	@for tool in $(DIST_TOOLS); do \
+	    printf '#!/bin/sh\nexec "%s" "$$@"\n' "$$(command -v $$tool)" >build/dist-tools/$$tool || exit; \
+	    chmod +x build/dist-tools/$$tool; \
+	done
+	PATH="$(CURDIR)/build/dist-tools" CARGO_TARGET_DIR="$(CURDIR)/target" \
+	    MATURIN_PEP517_ARGS="--compatibility pypi" \
+	    $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist dist/flashpager-*.tar.gz
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./papers
 
 test-dist: build $(BIN)/.dev dist
@@ -183,20 +197,33 @@ $(BIN)/python:
 	@python3 -m venv $(VENV) \
 	    || { rm -rf $(VENV); echo "make: no venv module; apt install python3-venv" >&2; exit 2; }
 
+# A program in Python that prints a list of packages, one a line.
+packages = import tomllib; \
+    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*$(1), sep="\n")
+
 $(BIN)/maturin: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'maturin>=1.12,<2'
 
-# Builds the engine and installs it with what it needs.
-$(BIN)/.built: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
-	$(BIN)/maturin develop $(CARGO_FLAGS)
+# The engine, beside the Python sources.
+$(BIN)/.engine: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
+	$(BIN)/maturin develop $(CARGO_FLAGS) --skip-install
+	@touch $@
+
+# The packages that flashpager needs. Not beside the installation of Maturin: Pip takes no turns.
+$(BIN)/.packages: pyproject.toml | $(BIN)/maturin
+	$(BIN)/python -c '$(call packages,project["dependencies"])' \
+	    | xargs -d '\n' $(BIN)/python -m pip install --quiet
+	@touch $@
+
+# Installs the engine, which is built by now, and the command.
+$(BIN)/.built: $(BIN)/.engine $(BIN)/.packages
+	$(BIN)/maturin develop $(CARGO_FLAGS) --quiet
 	@touch $@
 
 # Installs what tests, linters and benches need beside.
-DEV_PACKAGES := import tomllib; \
-    project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-    print(*project["optional-dependencies"]["dev"], sep="\n")
-$(BIN)/.dev: $(BIN)/.built pyproject.toml
-	$(BIN)/python -c '$(DEV_PACKAGES)' | xargs -d '\n' $(BIN)/python -m pip install --quiet
+$(BIN)/.dev: pyproject.toml | build
+	$(BIN)/python -c '$(call packages,project["optional-dependencies"]["dev"])' \
+	    | xargs -d '\n' $(BIN)/python -m pip install --quiet
 	@touch $@
 
 # The reproduction of papers, which `flashpager reproduce` finds where it is installed.
@@ -222,5 +249,6 @@ endef
 $(AGENT): recorders/java/pom.xml $(shell find recorders/java/src/main)
 	$(call maven,Java recorder,recorders/java)
 
-$(OUTLINER): outliner/pom.xml $(shell find outliner/src/main)
+# Behind the other one: two runs of Maven may spoil what they both download.
+$(OUTLINER): outliner/pom.xml $(shell find outliner/src/main) | $(AGENT)
 	$(call maven,outliner for Java,outliner)

@@ -9,7 +9,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -107,7 +106,7 @@ class TestWheel:
     """The contents of the wheel."""
 
     def test_files(self, wheel: Path) -> None:
-        """The wheel holds code, recorders and examples; the examples equal the repository's."""
+        """The wheel holds code, recorders and examples; code and examples are the repository's."""
         held = contents(wheel)
         assert {f"flashpager/{name}" for name in NATIVE} <= set(held)
         built = ("java", "java-boot", "outliner")
@@ -122,6 +121,16 @@ class TestWheel:
         ).stdout.split()
         examples = {name for name in held if name.startswith("flashpager/examples/")}
         assert examples == {f"flashpager/{name}" for name in listed}
+        package = subprocess.run(
+            ["git", "ls-files", "flashpager"],
+            cwd=ROOT / "python",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        with zipfile.ZipFile(wheel) as archive:
+            for name in package:
+                assert archive.read(name) == (ROOT / "python" / name).read_bytes(), name
         sources = [*(ROOT / "runtime/pager").glob("*.[ch]"), *(ROOT / "runtime/pager").glob("*/*")]
         assert {f"flashpager/{path.relative_to(ROOT)}" for path in sources} <= set(held)
         assert wheel.stat().st_size < 16e6
@@ -316,66 +325,7 @@ def test_the_library(installation: Installation) -> None:
 
 
 class TestSourceDistribution:
-    """The source distribution, built by pip with only a Rust toolchain and a C compiler."""
-
-    @pytest.fixture(name="built", scope="class")
-    @classmethod
-    def _built(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """Build its wheel, with no other tool within reach."""
-        need("cargo", "rustc", "cc")
-        place = tmp_path_factory.mktemp("source")
-        tools = place / "tools"
-        tools.mkdir()
-        for name in ("cargo", "rustc", "cc", "gcc", "as", "ld", "ar"):
-            found = shutil.which(name)
-            if found:
-                # These are launchers, as a toolchain acts by the name under which it is started.
-                (tools / name).write_text(f'#!/bin/sh\nexec {found} "$@"\n', encoding="utf-8")
-                (tools / name).chmod(0o755)
-        (tools / "sh").symlink_to("/bin/sh")
-        kept = ("HOME", "CARGO_HOME", "RUSTUP_HOME", "SSL_CERT_FILE", "PIP_INDEX_URL", "PIP_CERT")
-        environment = {name: os.environ[name] for name in kept if name in os.environ}
-        environment |= {
-            name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")
-        }
-        # Everything is compiled anew, as Cargo would reuse an older build by the dates of its
-        # files. Without optimization that takes a third of the time.
-        environment |= {"PATH": str(tools), "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0"}
-        source = release(Path(DIST), "*.tar.gz")
-        subprocess.run(
-            [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", place, source],
-            check=True,
-            cwd=place,
-            env=environment,
-        )
-        return release(place, "*.whl")
-
-    def test_it_makes_the_same_wheel(self, wheel: Path, built: Path) -> None:
-        """The built wheel has the same files; compiled ones are in the same place."""
-        held = contents(built)
-        assert held == contents(wheel)
-        with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(built) as other:
-            for name in held:
-                if name.removeprefix("flashpager/") not in NATIVE:
-                    assert one.read(name) == other.read(name), name
-
-    def test_it_records(self, installation: Installation, built: Path) -> None:
-        """The recorders and the engine that were built of it."""
-        need(f"qemu-{MACHINE}")
-        unpacked = installation.place / "unpacked"
-        subprocess.run(
-            [
-                *(installation.environment / "bin" / "python", "-m", "pip", "install", "--quiet"),
-                *("--no-deps", "--target", unpacked, built),
-            ],
-            check=True,
-        )
-        for recorder in ("qemu", "step"):
-            trace = f"source-{recorder}.trace"
-            command = ("record", "--recorder", recorder, "-o", trace, "--", "true")
-            library = f"PYTHONPATH={unpacked}"
-            installation.run("env", library, "python", "-m", "flashpager", *command)
-            installation.flashpager("simulate", trace, *DESIGN)
+    """The source distribution, of which `make dist` builds the wheel."""
 
     def test_what_stands_beside(self) -> None:
         """The archive holds licences, the C library and sources of all recorders, each once."""
