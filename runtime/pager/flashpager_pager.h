@@ -44,9 +44,9 @@
  *     Compare with the trace without them.
  * A read that failed or was tried again also changes counts: see "Failures".
  *
- * Failures. If a load fails, a page cannot be corrected, or a tag is wrong, the page is tried again
- * FP_PAGER_RETRIES times, with a load each time. Then fp_flash_failed() is called, and the caller gets
- * what it returns. Afterwards:
+ * Failures. If a load fails or a page cannot be corrected, the page is tried again FP_PAGER_RETRIES
+ * times, with a load each time; a page with a wrong tag is not. Then fp_flash_failed() is called, and the
+ * caller gets what it returns. Afterwards:
  *   - Every list, hand, reference bit and generator is as it was before the reference.
  *   - If bytes had been fetched already, the victim's page is lost: its frame holds no page, keeps its
  *     place, and its reference bit is clear. The next search begins where this one began, so that it
@@ -59,7 +59,8 @@
  * checked. A unit is a codeword, or a cache page if that is as large or larger. Its tag is a MAC of 8
  * bytes and the data of the unit. The 8 bytes are the version of the image and the number of the unit,
  * each of 4 bytes, the least significant first. So a page that was altered, put elsewhere or kept from
- * an older image is refused: FP_PAGER_FORGED. The version must be at least fp_flash_oldest(), a counter
+ * an older image is refused: FP_PAGER_FORGED. No byte of it stays in RAM. A tag of n bytes lets one forged
+ * page in 2^(8n) pass: take 8 bytes or more. The version must be at least fp_flash_oldest(), a counter
  * that only grows: otherwise fp_pager_start() returns FP_PAGER_OLD. Tags stand in the spare area of a
  * flash page, the first at FP_PAGER_TAG_AT; fp_flash_spare() reads them. `flashpager deploy` writes
  * them, and mac/aes_cmac.h is a MAC.
@@ -311,7 +312,7 @@ FP_PAGER_API int fp_pager_error(void);
 #if FP_PAGER_CURSORS > 1
 /* Copies bytes of the image to `to`. Returns 0 or an error; after an error `to` may be filled in part. If
  * some of the bytes are behind the image, none is read. */
-FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size);
+FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size);
 #endif
 
 /* Opens the window on the page of the next byte. Returns 0 or an error. fp_cursor_byte() calls it. */
@@ -343,11 +344,13 @@ static inline fp_offset fp_cursor_tell(const struct fp_cursor *cursor)
     return (fp_offset)(cursor->next - (fp_offset)(cursor->end - cursor->at));
 }
 
-/* Goes to an offset. No page is referenced before a byte is taken. The pager still knows a cursor that
- * was open: close it before its memory goes. */
-static inline void fp_cursor_jump(struct fp_cursor *cursor, fp_offset to)
+/* Goes to an offset. No page is referenced before a byte is taken; behind the image none can be. The
+ * pager still knows a cursor that was open: close it before its memory goes. */
+static inline void fp_cursor_jump(struct fp_cursor *cursor, uint32_t offset)
 {
-    fp_offset back = (fp_offset)(cursor->next - to);
+    /* The largest fp_offset lies behind the image; so does all that an fp_offset of 16 bits cannot hold. */
+    const fp_offset to = (fp_offset)offset == offset ? (fp_offset)offset : (fp_offset)-1;
+    const fp_offset back = (fp_offset)(cursor->next - to);
     if (cursor->end && (fp_offset)(back - 1u) < FP_PAGER_PAGE_BYTES) {
         cursor->at = cursor->end - back;
     } else {

@@ -96,6 +96,8 @@ static inline int transfer_page(const struct fetch_range *range, const struct vi
     error = correct(range->flash_page, range->start, fetched, size, error);
     if (FP_PAGER_TAG_BYTES && !error)
         error = check_tag(range->flash_page, range->start, fetched, size);
+    if (FP_PAGER_TAG_BYTES && error)
+        memset(fetched, 0, size); /* no unchecked byte stays in RAM */
     if (HAS_CODEWORD_BUFFER && fetched != frame && !error)
         copy_page(frame, fetched + (range->column - range->start));
     return error;
@@ -138,7 +140,7 @@ static OUT_OF_LINE int fetch_page(fp_page page)
             break;
         forget_other_buffer();
         restore_counts(&before);
-        if (tries++ != FP_PAGER_RETRIES) {
+        if (!is_refused(error) && tries++ != FP_PAGER_RETRIES) {
             COUNT(retries, 1);
             continue;
         }

@@ -166,6 +166,13 @@ static int error_of(enum event event, bool with_load)
     }
 }
 
+/* Fails if bytes of a codeword that was refused are still in RAM. */
+static void expect_wiped(void)
+{
+    for (unsigned i = 0; i < sizeof(codeword); i++)
+        EXPECT_EQ(codeword[i], 0);
+}
+
 /* Plays the tries of a unit that is not cached. Returns the error that the pager must return. */
 static int reference(uint32_t unit, uint32_t *held, unsigned *at, struct expected *expected)
 {
@@ -179,7 +186,7 @@ static int reference(uint32_t unit, uint32_t *held, unsigned *at, struct expecte
         error = error_of(event, *held != flash_page);
         *held = error ? UINT32_MAX : flash_page;
         expected->corrected += !error && event == CORRECTED;
-        if (!error)
+        if (!error || error == FP_PAGER_FORGED)
             break;
     }
     expected->misses += !error;
@@ -191,6 +198,8 @@ static int reference(uint32_t unit, uint32_t *held, unsigned *at, struct expecte
     EXPECT_EQ(asked, error != 0);
     if (!error)
         EXPECT_EQ(byte, image_byte(offset));
+    if (error == FP_PAGER_FORGED)
+        expect_wiped();
     EXPECT_EQ(next_event, *at);
     return error;
 }

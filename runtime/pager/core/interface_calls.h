@@ -106,14 +106,14 @@ FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor)
 }
 
 #if FP_PAGER_CURSORS > 1
-FP_PAGER_API int fp_pager_read(fp_offset from, void *to, size_t size)
+FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size)
 {
     struct fp_cursor cursor = {NULL, NULL, 0};
     uint8_t *bytes = to;
     int error = FP_PAGER_OK;
     if (from > FP_PAGER_IMAGE_BYTES || size > (size_t)(FP_PAGER_IMAGE_BYTES - from))
         return FP_PAGER_OUTSIDE;
-    cursor.next = from;
+    cursor.next = (fp_offset)from;
     while (size > 0) {
         size_t window_bytes;
         error = fp_cursor_turn(&cursor);

@@ -1,6 +1,8 @@
 /*
  * Authentication: no byte of a unit is used before its tag was checked
  *
+ *   is_refused(error)                         1 if the error is a wrong tag, which is not tried again: each
+ *                                             further try is a further chance for a forged page
  *   start_tags()                              at the start: 0, or FP_PAGER_OLD
  *   check_tag(flash_page, column, unit, size) the unit at a column of a flash page of the image: 0 or
  *                                             an error
@@ -9,6 +11,11 @@
 #define FLASHPAGER_CORE_TAGS_H
 
 #if FP_PAGER_TAG_BYTES
+static inline int is_refused(int error)
+{
+    return error == FP_PAGER_FORGED;
+}
+
 static inline int start_tags(void)
 {
     pager.version = FP_PAGER_IMAGE_VERSION;
@@ -51,6 +58,12 @@ static inline int check_tag(fp_flash_page flash_page, uint_fast16_t column, cons
     return authenticate(flash_page, column, unit, size);
 }
 #else
+static inline int is_refused(int error)
+{
+    (void)error;
+    return 0;
+}
+
 static inline int start_tags(void)
 {
     return FP_PAGER_OK;

@@ -35,4 +35,4 @@ pub use prices::{Prices, Ram, ReadSettings, SoftwareCosts, TagPrices, t_r_ns};
 pub use read_disturb::ReadDisturb;
 pub use run_time::{RunTime, Work, fault_path};
 pub use time::Time;
-pub use warnings::{fetches_below_codeword, warnings};
+pub use warnings::{fetches_below_codeword, short_tag, warnings};

@@ -2,6 +2,9 @@
 
 use flashpager_media::part::{EccPlace, Part};
 
+/// The least size of a tag that a forger does not pass by trying.
+const SAFE_TAG_BYTES: u32 = 8;
+
 /// Returns true if less is fetched than the codeword that the host must check.
 pub fn fetches_below_codeword(
     part: &Part,
@@ -11,6 +14,18 @@ pub fn fetches_below_codeword(
     let fetched = cache_page_bytes.max(codeword_bytes.unwrap_or(0));
     let ecc = part.ecc.as_ref().filter(|ecc| ecc.place == EccPlace::Host);
     ecc.is_some_and(|ecc| fetched < ecc.codeword_bytes)
+}
+
+/// A warning of tags that are so short that a forger passes by trying; `tag_bytes` is 0 without tags.
+pub fn short_tag(tag_bytes: u32) -> Option<String> {
+    let is_short = tag_bytes > 0 && tag_bytes < SAFE_TAG_BYTES;
+    is_short.then(|| {
+        format!(
+            "a tag of {tag_bytes} byte{} lets one forged page in 2^{} pass: take {SAFE_TAG_BYTES} bytes or more",
+            if tag_bytes == 1 { "" } else { "s" },
+            8 * tag_bytes
+        )
+    })
 }
 
 /// The reasons why a design would disappoint in practice; empty if none is known.

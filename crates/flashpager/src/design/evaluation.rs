@@ -15,7 +15,7 @@ use super::software::tags;
 use crate::cost::handler::{BusyUntil, JobSpan, Jobs, Schedule, Timeline};
 use crate::cost::{
     Execution, Fetch, FlashEnergy, Latency, LineExecution, LineFetch, NorComparison, Prices,
-    ReadDisturb, RunTime, Time, fault_latencies, fetches_below_codeword, warnings,
+    ReadDisturb, RunTime, Time, fault_latencies, fetches_below_codeword, short_tag, warnings,
 };
 
 /// The result of replaying a trace through a design.
@@ -211,6 +211,7 @@ impl Design {
             self.register.codeword_bytes,
             self.register.flash_page_bytes,
         );
+        warnings.extend(short_tag(self.spec.tag_bytes.unwrap_or(0)));
         // Bytes that are read in place are executed on the processor, too.
         let execution_ns = if self.processor.is_some() { time.read_ns } else { 0.0 };
         let compare = |nor: &Part| {

@@ -11,7 +11,7 @@ use flashpager::Error;
 use flashpager::cost::handler::{BusyUntil, Executor, JobSpan, Jobs, Schedule, Timeline};
 use flashpager::cost::{
     Execution, Fetch, FetchPrices, Handler, Latency, Prices, Ram, RawBandwidth, ReadDisturb, Time,
-    fault_latencies, warnings,
+    fault_latencies, short_tag, warnings,
 };
 use flashpager::design::{Design, cells, memory_bytes, simulate};
 use flashpager::media::bus::Bus;
@@ -315,6 +315,17 @@ fn read_disturb_sums_the_lines_of_an_erase_block() {
     let part = part::find("W25Q128JV").unwrap();
     let hour = Time { time_ns: 3.6e12, ..Time::of(&counts, &prices()) };
     assert_eq!(ReadDisturb::of(&counts, &hour, &part, 8).hottest_block_loads, 5);
+}
+
+#[test]
+fn short_tags_are_warned_of() {
+    assert_eq!(short_tag(0), None);
+    for bytes in 1..8 {
+        let warning = short_tag(bytes).unwrap();
+        assert!(warning.contains(&format!("one forged page in 2^{} pass", 8 * bytes)));
+    }
+    assert_eq!(short_tag(8), None);
+    assert_eq!(short_tag(16), None);
 }
 
 #[test]
