@@ -39,7 +39,7 @@ _DESIGNS = (
 )
 
 #: Seconds that tests, and an emulated device, may take.
-_PATIENCE = 15
+_PATIENCE = 30
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,14 @@ _MUTANTS = (
     _of_core(
         "behind-the-image", "interface_calls", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"
     ),
-    Mutant(
-        "tries-by-one", "if (tries++ != FP_PAGER_RETRIES)", "if (tries++ != FP_PAGER_RETRIES + 1)"
+    Mutant("tries-by-one", "tries++ != FP_PAGER_RETRIES", "tries++ != FP_PAGER_RETRIES + 1"),
+    Mutant("forged-tried-again", "if (!is_refused(error) && ", "if ("),
+    Mutant("refused-stays", "memset(fetched, 0, size);", "(void)size;"),
+    _of_core(
+        "offset-cut",
+        "interface_calls",
+        "from > FP_PAGER_IMAGE_BYTES",
+        "(fp_offset)from > FP_PAGER_IMAGE_BYTES",
     ),
     _of_core("correction-ignored", "codewords", "!(error < 0) && at < size", "at < size"),
     _of_core(
