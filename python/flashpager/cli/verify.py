@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.markup import escape
@@ -12,7 +12,7 @@ from rich.table import Table
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.base.files import appearing_whole
-from flashpager.base.quantities import counted, duration, format_size, percent
+from flashpager.base.quantities import counted, duration, format_size, parse_share, percent
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.cli.paged import verify_paged
@@ -20,6 +20,7 @@ from flashpager.deploy.authentication import MACS, Authentication, authenticatio
 from flashpager.deploy.image import pattern, read_flash, read_image, without_spare
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
 from flashpager.record.trace import Trace
+from flashpager.verify import hardware_counters
 from flashpager.verify.cycles import JOBS, MeasuredPart
 from flashpager.verify.emulated import (
     DEVICES,
@@ -35,6 +36,11 @@ from flashpager.verify.nand import NandChip
 from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import TOLERANCE, ComparedTime, compared_times, untimed
 from flashpager.verify.user_counts import compare as counted_on_device
+
+_REGISTERS = (
+    *(each for one in hardware_counters.SETS for each in one.registers),
+    hardware_counters.CYCLES,
+)
 
 Lookup = Annotated[
     str,
@@ -114,6 +120,21 @@ class VerifyFlags:
             help="Compare what a device of yours counted instead: lines of name and value.",
         ),
     ] = None
+    counters: Annotated[
+        Path | None,
+        typer.Option(
+            "--counters",
+            metavar="FILE",
+            help="Compare what the registers of a board's cache held instead: lines of register "
+            f"and value, of {', '.join(each.name for each in _REGISTERS)}.",
+        ),
+    ] = None
+    within: Annotated[
+        str,
+        typer.Option(
+            "--within", metavar="SHARE", help="With --counters: the difference that passes."
+        ),
+    ] = "5%"
     with_times: Annotated[
         bool,
         typer.Option("--times", help="Of versatilepb: compare the time of each job, too."),
@@ -151,12 +172,15 @@ class VerifyFlags:
             message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
             raise FlashpagerError(message)
 
-    def check_counts(self) -> None:
-        """Refuse options of a run together with ``--counts``, which runs no device."""
+    def check_no_run(self, option: str) -> None:
+        """Refuse options of a run together with an option that runs no device."""
+        if self.counts and self.counters:
+            message = "--counts is of a pager in software, --counters of a cache: name one"
+            raise FlashpagerError(message)
         given = (self.device, self.program, self.image, self.mac, self.key, self.flash)
         if any(given):
             message = (
-                "--counts: leave --device, --program, --image, --flash, --mac and --key away: "
+                f"{option}: leave --device, --program, --image, --flash, --mac and --key away: "
                 "nothing runs"
             )
             raise FlashpagerError(message)
@@ -183,7 +207,8 @@ def verify(
     runs it twice more, sequential and parallel, and the jobs of its faults are held against the
     board's prices, to 2 %.
 
-    With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared.
+    With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared. With
+    --counters it is what the registers of a board's cache held after the recorded stretch.
 
     The ATmega1284P has a NAND chip on its pins, and time: its cycles are held against what the
     board's prices give, to 1 %. --fit measures such prices, on part of the trace, and says how well
@@ -195,8 +220,12 @@ def verify(
     The exit code is 1 if a count differs, or a time by more than that, or the device refuses the
     image.
     """
+    if flags.counters:
+        flags.check_no_run("--counters")
+        _compare_counters(trace, design_flags, flags, json=json)
+        return
     if flags.counts:
-        flags.check_counts()
+        flags.check_no_run("--counts")
         _compare(trace, design_flags, flags.counts, json=json)
         return
     device = flags.device_name(design_flags.board)
@@ -451,6 +480,58 @@ def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool)
         _print_table(compared)
         _print_end(compared, differ)
     if differ:
+        raise typer.Exit(EXIT_UNMET)
+
+
+def _compare_counters(
+    trace: Path, design_flags: options.DesignFlags, flags: VerifyFlags, *, json: bool
+) -> None:
+    """Compare what a board's cache counted with the simulation."""
+    path = cast("Path", flags.counters)
+    within = options.parsed("--within", flags.within, parse_share)
+    design = design_flags.one_design("verify takes one design; 'flashpager explore' takes lists")
+    opened = Trace.open(trace, "none")
+    with counting("replays") as progress:
+        row = _engine.simulate(trace, [design], progress)[0]
+    compared = hardware_counters.compare(path, row)
+    differ = [each for each in compared if abs(each.difference) > within]
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "trace": opened.described(),
+                "design": row.design.as_dict(),
+                "file": str(path),
+                "within": within,
+                "equal": not differ,
+                "counters": [
+                    {
+                        "counter": each.name,
+                        "simulated": each.simulated,
+                        "board": each.board,
+                        "difference": each.difference,
+                    }
+                    for each in compared
+                ],
+            }
+        )
+    else:
+        out.print(escape(design_flags.origins(design)))
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("counter", no_wrap=True)
+        for title in ("simulated", "board"):
+            table.add_column(title, justify="right", no_wrap=True)
+        for each in compared:
+            table.add_row(each.name, f"{each.simulated:,}", f"{each.board:,}")
+        print_whole(table)
+        for each in compared:
+            out.print(escape(each.verdict(within)), soft_wrap=True)
+    if differ:
+        note(
+            "note: what may differ: the stretch; a cache that was not empty when it began; "
+            "interrupts and DMA that the recording lacks; reads of constants, unless the trace has "
+            "them; the policy, where its maker does not publish it"
+        )
         raise typer.Exit(EXIT_UNMET)
 
 

@@ -1,0 +1,231 @@
+"""Counters of a board's cache, compared with the simulation of the same stretch.
+
+A cache in hardware counts in registers. A file has what the registers of a board held after the
+stretch that was recorded; misses and time are compared. Accesses are not: a processor fetches
+words ahead of what it executes, which a trace of executed bytes does not have.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from flashpager._engine import Design, FlashpagerError, Row
+from flashpager.base.quantities import percent
+
+Kind = Literal["accesses", "hits", "misses", "cycles"]
+
+
+@dataclass(frozen=True)
+class CounterRegister:
+    """A register that counts."""
+
+    name: str
+    kind: Kind
+    bits: int
+    #: A cache's counter stays at its largest value; a cycle counter begins again at 0.
+    stays: bool = True
+
+    @property
+    def largest(self) -> int:
+        """The largest value that it holds."""
+        return (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class CounterSet:
+    """The counters of one kind of cache."""
+
+    chips: str
+    registers: tuple[CounterRegister, ...]
+    source: str
+
+    def misses(self, values: Mapping[str, int]) -> int:
+        """Return the misses that the registers hold.
+
+        Raises:
+            FlashpagerError: if a register is missing, or there are more hits than accesses.
+
+        """
+        missing = [each.name for each in self.registers if each.name not in values]
+        if missing:
+            message = f"the counters of {self.chips} lack {' and '.join(missing)}"
+            raise FlashpagerError(message)
+        sums = dict.fromkeys(("accesses", "hits", "misses"), 0)
+        for each in self.registers:
+            sums[each.kind] += values[each.name]
+        if any(each.kind == "misses" for each in self.registers):
+            return sums["misses"]
+        if sums["hits"] > sums["accesses"]:
+            message = (
+                f"{sums['hits']:,} hits of {sums['accesses']:,} accesses: the registers were not "
+                "cleared together"
+            )
+            raise FlashpagerError(message)
+        return sums["accesses"] - sums["hits"]
+
+
+#: The kinds of counters; a further one is a line here.
+SETS = (
+    CounterSet(
+        "the RP2040 and RP2350",
+        (CounterRegister("CTR_ACC", "accesses", 32), CounterRegister("CTR_HIT", "hits", 32)),
+        "RP2040 and RP2350 datasheets, XIP cache: saturating counters, cleared by any write",
+    ),
+    CounterSet(
+        "STM32's ICACHE",
+        (CounterRegister("ICACHE_MMONR", "misses", 16),),
+        "RM0456 and RM0481, ICACHE: the miss monitor has 16 bits and stays at its maximum",
+    ),
+)
+#: The cycle counter of a Cortex-M from M3 on.
+CYCLES = CounterRegister("DWT_CYCCNT", "cycles", 32, stays=False)
+#: What a register may be called besides.
+_ALIASES = {"CYCCNT": "DWT_CYCCNT", "MMONR": "ICACHE_MMONR"}
+#: Registers that are there, and say nothing of misses.
+_IGNORED = ("ICACHE_HMONR", "HMONR")
+
+_LINE = re.compile(r"(?P<name>\w+)[ \t:=]+(?P<value>0[xX][0-9a-fA-F]+|[0-9]+)")
+
+
+@dataclass(frozen=True)
+class ComparedCounter:
+    """A figure of the simulation, and what the board counted."""
+
+    name: str
+    simulated: int
+    board: int
+
+    @property
+    def difference(self) -> float:
+        """What the board counted more, as a share of the simulation."""
+        if self.simulated == self.board:
+            return 0.0
+        return (self.board - self.simulated) / max(1, self.simulated)
+
+    def verdict(self, within: float) -> str:
+        """Return a sentence on the difference."""
+        if abs(self.difference) <= within:
+            if self.simulated == self.board:
+                return f"{self.name}: the board counted what was predicted"
+            return (
+                f"{self.name}: the board is within {percent(abs(self.difference), 2)} of the "
+                "prediction"
+            )
+        direction = "more" if self.difference > 0 else "fewer"
+        return (
+            f"{self.name}: the board counted {percent(abs(self.difference), 1)} {direction} than "
+            "predicted"
+        )
+
+
+def read(path: Path) -> dict[str, int]:
+    """Read a file of registers: lines of name and value, decimal or hexadecimal.
+
+    Raises:
+        FlashpagerError: if the file cannot be read, a line is no register that is known, or a
+            counter is at its end.
+
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        message = f"{path}: {reason}"
+        raise FlashpagerError(message) from None
+    registers = {each.name: each for one in SETS for each in one.registers} | {CYCLES.name: CYCLES}
+    values: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        text = line.split("#")[0].strip()
+        if not text:
+            continue
+        where = f"{path}, line {number}"
+        matched = _LINE.fullmatch(text)
+        name = "" if matched is None else _ALIASES.get(matched["name"], matched["name"])
+        if matched is None or name not in (*registers, *_IGNORED):
+            message = (
+                f"{where}: '{text}' is no counter; a line is a register and its value, as "
+                f"'CTR_ACC 123456', of {', '.join(registers)}"
+            )
+            raise FlashpagerError(message)
+        if name in values:
+            message = f"{where}: {name} stands there twice"
+            raise FlashpagerError(message)
+        if name in _IGNORED:
+            continue
+        values[name] = int(matched["value"], 0)
+        _check(where, registers[name], values[name])
+    if not values:
+        message = f"{path}: has no counters; a line is a register and its value"
+        raise FlashpagerError(message)
+    return values
+
+
+def _check(where: str, register: CounterRegister, value: int) -> None:
+    """Refuse a value that the register cannot hold, or at which it stopped."""
+    if value > register.largest:
+        message = f"{where}: {register.name} has {register.bits} bits, and {value:,} has more"
+        raise FlashpagerError(message)
+    if register.stays and value == register.largest:
+        message = (
+            f"{where}: {register.name} is full at {value:,} and counted no further; measure a "
+            "shorter stretch, and record that"
+        )
+        raise FlashpagerError(message)
+
+
+def compare(path: Path, row: Row) -> list[ComparedCounter]:
+    """Compare a board's registers with a simulation.
+
+    Args:
+        path: the file of registers.
+        row: the simulation of the stretch that the board ran.
+
+    Raises:
+        FlashpagerError: if the file is wrong, or the design is no cache in hardware.
+
+    """
+    values = read(path)
+    _check_design(row.design)
+    named = [one for one in SETS if any(each.name in values for each in one.registers)]
+    if len(named) > 1:
+        message = f"{path}: has counters of {named[0].chips} and of {named[1].chips}"
+        raise FlashpagerError(message)
+    compared = []
+    if named:
+        try:
+            counted = named[0].misses(values)
+        except FlashpagerError as error:
+            message = f"{path}: {error}"
+            raise FlashpagerError(message) from None
+        compared.append(ComparedCounter("misses", row.counts.misses, counted))
+    if CYCLES.name in values:
+        compared.append(ComparedCounter("cycles", _cycles(path, row), values[CYCLES.name]))
+    return compared
+
+
+def _check_design(design: Design) -> None:
+    if not design.is_in_hardware:
+        message = (
+            "--counters are registers of a cache in hardware, and this design is paged by "
+            "software; take a board with such a cache, or --counts"
+        )
+        raise FlashpagerError(message)
+
+
+def _cycles(path: Path, row: Row) -> int:
+    """Return the simulated cycles of the run."""
+    clock = re.search(r"@([0-9.]+)([kMG]?)Hz", row.design.processor or "")
+    if row.run is None or clock is None:
+        message = f"{path}: {CYCLES.name} wants --processor CORE@CLOCK, for the time of the run"
+        raise FlashpagerError(message)
+    hertz = float(clock[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[clock[2]]
+    cycles = round(row.run.paged_ns * hertz / 1e9)
+    if cycles > CYCLES.largest:
+        message = (
+            f"{path}: the stretch takes {cycles:,} cycles, and {CYCLES.name} began again at 0; "
+            "measure a shorter one"
+        )
+        raise FlashpagerError(message)
+    return cycles

@@ -1,0 +1,114 @@
+"""Tests of verify --counters, which compares the registers of a board's cache."""
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from flashpager.verify.hardware_counters import ComparedCounter
+from tests.conftest import ROOT, fails, flashpager
+
+_CARD = ROOT / "examples/traces/card-firmware.trace"
+_DESIGN = ("--board", "rp2040", "--cache", "2K")
+_STM32 = ("--board", "stm32u585-octospi", "--cache", "8K")
+
+
+def _misses(*design: str) -> int:
+    counts = flashpager("simulate", _CARD, *design, "--json").json["counts"]
+    return int(counts["misses"])
+
+
+def _file(folder: Path, text: str) -> Path:
+    path = folder / "counters.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_equal(tmp_path: Path) -> None:
+    """Misses are accesses less hits, in decimal or hexadecimal, however many accesses there are."""
+    misses = _misses(*_DESIGN)
+    for accesses in (misses, 5_000_000):
+        text = f"CTR_ACC = {accesses:#x}  # all\n\nCTR_HIT: {accesses - misses}\r\n"
+        done = flashpager("verify", _CARD, *_DESIGN, "--counters", _file(tmp_path, text))
+        assert "misses: the board counted what was predicted" in done.out
+    as_json = flashpager(
+        "verify", _CARD, *_DESIGN, "--counters", _file(tmp_path, text), "--json"
+    ).json
+    assert as_json["equal"]
+    assert as_json["counters"] == [
+        {"counter": "misses", "simulated": misses, "board": misses, "difference": 0.0}
+    ]
+
+
+def test_difference(tmp_path: Path) -> None:
+    """A difference above --within is exit code 1, with what it may come from."""
+    misses = _misses(*_DESIGN)
+    more = round(1.08 * misses)
+    text = f"CTR_ACC {more + 7}\nCTR_HIT 7\n"
+    counters = ("--counters", _file(tmp_path, text))
+    done = flashpager("verify", _CARD, *_DESIGN, *counters, code=1)
+    assert "misses: the board counted 8.0 % more than predicted" in done.out
+    assert "interrupts and DMA" in done.err
+    flashpager("verify", _CARD, *_DESIGN, *counters, "--within", "10%")
+
+
+def test_cycles(tmp_path: Path) -> None:
+    """The cycle counter is compared with the time of the run at the processor's clock."""
+    simulated = flashpager("simulate", _CARD, *_DESIGN, "--json").json
+    cycles = round(simulated["time"]["time_ns"] * 0.125)
+    done = flashpager(
+        "verify", _CARD, *_DESIGN, "--counters", _file(tmp_path, f"CYCCNT {cycles}\n")
+    )
+    assert f"{cycles:,}" in done.out
+
+
+def test_sentences_are_true() -> None:
+    """The verdict names the direction and the size of the difference, or that it is within."""
+    random = Random(5)  # noqa: S311
+    for _ in range(500):
+        simulated = random.randint(1, 10**6)
+        board = max(0, round(simulated * random.uniform(0.5, 1.5)))
+        compared = ComparedCounter("misses", simulated, board)
+        text = compared.verdict(0.05)
+        share = abs(board / simulated - 1)
+        if board == simulated:
+            assert text.endswith("what was predicted")
+        elif share <= 0.05:
+            within = re.search(r"within ([\d.]+) % of", text)
+            assert within
+            assert abs(float(within[1]) / 100 - share) < 0.0051
+        else:
+            matched = re.search(r"([\d.]+) % (more|fewer) than predicted", text)
+            assert matched
+            assert abs(float(matched[1]) / 100 - share) < 0.0051
+            assert (matched[2] == "more") == (board > simulated)
+
+
+@pytest.mark.parametrize(
+    ("design", "text", "message"),
+    [
+        (_DESIGN, "CTR_ACC 4294967295\nCTR_HIT 5\n", "line 1: CTR_ACC is full at 4,294,967,295"),
+        (_DESIGN, "CTR_ACC 4294967296\n", "line 1: CTR_ACC has 32 bits"),
+        (_STM32, "MMONR 65535\n", "line 1: ICACHE_MMONR is full at 65,535"),
+        (_DESIGN, "CTR_ACC 5\n", "the counters of the RP2040 and RP2350 lack CTR_HIT"),
+        (_DESIGN, "CTR_ACC 5\nCTR_HIT 6\n", "6 hits of 5 accesses: the registers were not cleared"),
+        (_DESIGN, "CTR_ACC 5\nCTR_HIT 4\nMMONR 3\n", "and of STM32's ICACHE"),
+        (_DESIGN, "CTR_ACC 5\nCTR_ACC 5\n", "line 2: CTR_ACC stands there twice"),
+        (_DESIGN, "MISSES 5\n", "line 1: 'MISSES 5' is no counter"),
+        (_DESIGN, "CTR_ACC -5\n", "line 1: 'CTR_ACC -5' is no counter"),
+        (_DESIGN, "# nothing\n", "has no counters"),
+        (("--board", "smartcard"), "CTR_ACC 5\nCTR_HIT 4\n", "is paged by software"),
+    ],
+)
+def test_refused(design: tuple[str, ...], text: str, message: str, tmp_path: Path) -> None:
+    """Counters that are full, incomplete, contradictory or of something else."""
+    assert message in fails("verify", _CARD, *design, "--counters", _file(tmp_path, text))
+
+
+def test_refused_flags(tmp_path: Path) -> None:
+    """Options of a run, and a tolerance that is none."""
+    counters = ("--counters", _file(tmp_path, "CTR_ACC 5\nCTR_HIT 4\n"))
+    assert "nothing runs" in fails("verify", _CARD, *_DESIGN, *counters, "--device", "n800")
+    assert "name one" in fails("verify", _CARD, *_DESIGN, *counters, *("--counts", counters[1]))
+    assert "--within: 'x'" in fails("verify", _CARD, *_DESIGN, *counters, "--within", "x")
