@@ -4,9 +4,11 @@ Every fenced block marked ``sh`` runs, those of one document one after another
 in one copy. Text behind ``$ `` is run and the other lines of such a block are
 its output; without a ``$ `` the whole block is run. A block is left out when an
 HTML comment ``<!-- not run: REASON -->`` stands before it. A document that has
-``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing. The
-outputs that some documents show, in a block ``text`` right behind, must equal
-the printed ones; lines and columns may be left out.
+``<!-- needs: TOOLS -->`` is skipped where one of these tools is missing; blocks
+behind ``<!-- with: TOOLS -->`` are left out there, and run where the tools are,
+in a second test with all the others. The outputs that some documents show, in a
+block ``text`` right behind, must equal the printed ones; lines and columns may
+be left out.
 
 Several documents reproduce a paper; the replays behind it run once a session.
 """
@@ -44,6 +46,7 @@ _SHOWN = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 _FIRST = {"README.md", "start.md", "pager.md", "xip.md"}
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
+_WITH = re.compile(r"<!--\s*with:\s*([\w. -]*?)\s*-->\s*\Z")
 _TIMEOUT_SECONDS = 600
 #: Build products and history, which the copy lacks: it uses the installed command.
 _LEFT_BEHIND = shutil.ignore_patterns(
@@ -59,17 +62,28 @@ class Block:
     script: str
     #: The shown output, if the block behind this one has it; empty otherwise.
     shown: str = ""
+    #: The tools that this block needs besides those of its document.
+    tools: tuple[str, ...] = ()
 
 
 def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
     """Return the blocks of a document to run; with ``all_of_them``, those not to run, too."""
     found = []
     for match in _BLOCK.finditer(text):
-        if not all_of_them and _NOT_RUN.search(text[: match.start()]):
+        before = text[: match.start()]
+        if not all_of_them and _NOT_RUN.search(before):
             continue
         shown = _SHOWN.match(text, match.end())
         line = text.count("\n", 0, match.start()) + 2
-        found.append(Block(line, _script(match["text"]), shown["text"] if shown else ""))
+        tools = _WITH.search(before)
+        found.append(
+            Block(
+                line,
+                _script(match["text"]),
+                shown["text"] if shown else "",
+                tuple(tools[1].split()) if tools else (),
+            )
+        )
     return found
 
 
@@ -103,16 +117,40 @@ def _script(text: str) -> str:
     return "\n".join(typed)
 
 
+_TEXTS = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS}
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
 @pytest.mark.parametrize(
     "document",
-    [path for path in DOCUMENTS if blocks(path.read_text(encoding="utf-8"))],
-    ids=lambda path: str(path.relative_to(ROOT)),
+    [path for path, text in _TEXTS.items() if any(not each.tools for each in blocks(text))],
+    ids=_name,
 )
 def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
-    """Each block succeeds."""
-    text = document.read_text(encoding="utf-8")
-    for tools in _NEEDS.findall(text):
+    """Each block succeeds, of those that need no tools of their own."""
+    for tools in _NEEDS.findall(_TEXTS[document]):
         need(*tools.split())
+    _run(document, [each for each in blocks(_TEXTS[document]) if not each.tools], tmp_path, shared)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [path for path, text in _TEXTS.items() if any(each.tools for each in blocks(text))],
+    ids=_name,
+)
+def test_document_with_tools(document: Path, tmp_path: Path, shared: Path) -> None:
+    """Each block succeeds up to the last one that needs tools of its own."""
+    every = blocks(_TEXTS[document])
+    need(*dict.fromkeys(tool for each in every for tool in each.tools))
+    last = max(number for number, each in enumerate(every) if each.tools)
+    _run(document, every[: last + 1], tmp_path, shared)
+
+
+def _run(document: Path, every: list[Block], tmp_path: Path, shared: Path) -> None:
+    """Run blocks one after another in one copy of the repository, and compare what is shown."""
     copy = tmp_path / "flashpager"
     shutil.copytree(ROOT, copy, ignore=_LEFT_BEHIND, symlinks=True)
     # Documents may name the command by its place in the repository.
@@ -120,7 +158,7 @@ def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
     commands = tmp_path / "commands"
     commands.mkdir()
     environment = {**os.environ, **stand_in(commands, shared)}
-    for block in blocks(text):
+    for block in every:
         done = subprocess.run(
             ["sh", "-eu", "-c", block.script],
             cwd=copy,
@@ -131,7 +169,7 @@ def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
             check=False,
             timeout=_TIMEOUT_SECONDS,
         )
-        place = f"{document.relative_to(ROOT)}:{block.line}"
+        place = f"{_name(document)}:{block.line}"
         assert done.returncode == 0, f"{place}: {block.script}\n{done.stdout}\n{done.stderr}"
         if document.name in _FIRST:
             _check_shown(block.shown, done.stdout, place)
@@ -197,9 +235,15 @@ last
 ```text
 its … output
 ```
+
+<!-- with: make ld.lld -->
+```sh
+make all
+```
 """
     assert blocks(text) == [
         Block(4, "flashpager --version\necho two\n"),
         Block(22, "flashpager explore \\\n--cache 1K\necho end"),
         Block(31, "last\n", "its … output\n"),
+        Block(40, "make all\n", tools=("make", "ld.lld")),
     ]
