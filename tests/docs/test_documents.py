@@ -45,7 +45,7 @@ _SHOWN = re.compile(r"\s*^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 #: Documents whose outputs are compared with the printed ones.
 _FIRST = {"README.md", "start.md", "pager.md", "xip.md"}
 _NEEDS = re.compile(r"<!--\s*needs:\s*([\w -]*?)\s*-->")
-_NOT_RUN = re.compile(r"<!--\s*not run:\s*\S.*?-->\s*\Z", re.DOTALL)
+_NOT_RUN = re.compile(r"<!--\s*not run:\s*\S(?:(?!-->).)*-->\s*\Z", re.DOTALL)
 _WITH = re.compile(r"<!--\s*with:\s*([\w. -]*?)\s*-->\s*\Z")
 _TIMEOUT_SECONDS = 600
 #: Build products and history, which the copy lacks: it uses the installed command.
