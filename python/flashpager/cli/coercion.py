@@ -71,7 +71,7 @@ def spare_pydantic() -> None:
     for kind in (TyperArgument, TyperOption):
         conversion = getattr(kind, "get_runtime_param", None)
         if conversion is not None:
-            kind.get_runtime_param = _with(conversion)  # type: ignore[method-assign]
+            kind.get_runtime_param = _with(conversion)  # type: ignore[method-assign, assignment]
 
 
 def _with(typer_conversion: Callable[[Any], Any]) -> Callable[[Any], _Coercion]:
