@@ -1,7 +1,9 @@
 """Helpers that all tests share: the command, required tools, and traces written by hand."""
 
+import fcntl
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ __all__ = [
     "import_csv",
     "info_of",
     "need",
+    "once",
     "process",
     "refusal",
     "runs_of",
@@ -94,6 +97,24 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of this session that all its workers have in common."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
+
+
+def once(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Fill a folder, unless another process of this session did so; return it.
+
+    Args:
+        folder: a folder in ``shared`` that may be missing.
+        make: writes its files.
+
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder.with_name(f"{folder.name}.made")
+    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            make(folder)
+            made.touch()
+    return folder
 
 
 def import_csv(folder: Path, text: str, name: str = "hand.trace") -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -20,7 +20,7 @@ from flashpager._engine import Design
 from flashpager.base.quantities import duration, percent
 from flashpager.cli import console
 from flashpager.report.demand_paging import build
-from tests.conftest import ROOT, fails, flashpager, import_csv, need
+from tests.conftest import ROOT, fails, flashpager, import_csv, need, once
 from tests.pictures import UNREADABLE
 
 TRACE = ROOT / "examples" / "traces" / "card-firmware.trace"
@@ -75,6 +75,15 @@ class Seen:
     page: dict[str, Any]
     #: Console messages, page errors and requests for anything but the file itself.
     trouble: list[str] = field(default_factory=list)
+
+
+@dataclass
+class OpenReport:
+    """The report in a window that stays open."""
+
+    page: Page
+    #: The page as it was when it was opened.
+    seen: Seen
 
 
 @pytest.fixture(scope="module", name="browser")
@@ -194,10 +203,7 @@ def check_chosen(page: Page, cache: str, cache_page: str, policy: str) -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the folder with a report and its pictures."""
-    folder = tmp_path_factory.mktemp("report")
+def _make_report(folder: Path) -> None:
     done = flashpager(
         "report", TRACE, "--board", BOARD, "-o", folder / "r.html", "--plots", folder / "plots"
     )
@@ -205,13 +211,36 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for named in ("r.html", *PICTURES):
         assert named in done.err
     assert not list(folder.rglob("*.partial"))
-    return folder
 
 
 @pytest.fixture(scope="module")
-def seen(browser: Browser, made: Path) -> Seen:
-    """Return the report as it is shown in a window of common width."""
-    return look(browser, made / "r.html")
+def made(shared: Path) -> Path:
+    """Make the folder with a report and its pictures, once for all workers."""
+    return once(shared / "report", _make_report)
+
+
+@pytest.fixture(scope="module")
+def report(browser: Browser, made: Path) -> Iterator[OpenReport]:
+    """Yield the report in a window of common width, which many tests look at: it draws slowly."""
+    trouble: list[str] = []
+    with opened(browser, made / "r.html", trouble) as page:
+        yield OpenReport(page, Seen(page.evaluate(_LOOK), trouble))
+
+
+@pytest.fixture(scope="module")
+def seen(report: OpenReport) -> Seen:
+    """Return the report as it was when it was opened."""
+    return report.seen
+
+
+@pytest.fixture
+def page(report: OpenReport) -> Iterator[Page]:
+    """Yield the report with its own design chosen; there must be no trouble with it."""
+    yield report.page
+    if report.page.get_attribute("#chosen", "data-shown") != "0":
+        report.page.click("#choose-own")
+        report.page.wait_for_selector("#chosen[data-shown='0']")
+    assert report.seen.trouble == []
 
 
 def test_page_draws_all_charts_without_network_or_errors(seen: Seen) -> None:
@@ -225,46 +254,40 @@ def test_page_draws_all_charts_without_network_or_errors(seen: Seen) -> None:
         assert (400 if half else 600) < chart["width"] <= (500 if half else 1000), chart
 
 
-def test_front_point_that_is_clicked_shows_everywhere(browser: Browser, made: Path) -> None:
+def test_front_point_that_is_clicked_shows_everywhere(page: Page) -> None:
     """A click on a point of the front moves words, numbers and three charts to its design."""
-    trouble: list[str] = []
-    with opened(browser, made / "r.html", trouble) as page:
-        check_chosen(page, "2K", "64", "lru")
-        before = page.inner_html("#chosen-latencies svg")
-        hit = page.locator(
-            '#ram-against-bandwidth path[aria-label*="design: 1K of clock in 32-byte pages"]'
-        ).last
-        hit.scroll_into_view_if_needed()
-        box = hit.bounding_box()
-        assert box is not None
-        # Other marks lie over it: the click selects the nearest one, not the uppermost.
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_selector("#chosen:not([data-shown='0'])")
-        check_chosen(page, "1K", "32", "clock")
-        assert page.inner_html("#chosen-latencies svg") != before
-        assert {bar["whose"] for bar in marks(page, "chosen-steps") if "step" in bar} == {
-            "this design",
-            "chosen design",
-        }
-        page.click("#choose-own")
-        page.wait_for_selector("#chosen[data-shown='0']")
-        check_chosen(page, "2K", "64", "lru")
-    assert trouble == []
+    check_chosen(page, "2K", "64", "lru")
+    before = page.inner_html("#chosen-latencies svg")
+    hit = page.locator(
+        '#ram-against-bandwidth path[aria-label*="design: 1K of clock in 32-byte pages"]'
+    ).last
+    hit.scroll_into_view_if_needed()
+    box = hit.bounding_box()
+    assert box is not None
+    # Other marks lie over it: the click selects the nearest one, not the uppermost.
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_selector("#chosen:not([data-shown='0'])")
+    check_chosen(page, "1K", "32", "clock")
+    assert page.inner_html("#chosen-latencies svg") != before
+    assert {bar["whose"] for bar in marks(page, "chosen-steps") if "step" in bar} == {
+        "this design",
+        "chosen design",
+    }
+    page.click("#choose-own")
+    page.wait_for_selector("#chosen[data-shown='0']")
+    check_chosen(page, "2K", "64", "lru")
 
 
-def test_cell_that_is_clicked_is_chosen_and_outlined(browser: Browser, made: Path) -> None:
+def test_cell_that_is_clicked_is_chosen_and_outlined(page: Page) -> None:
     """A click on the heat map chooses the design, on its number as well as beside it."""
-    trouble: list[str] = []
     outlined = "#bandwidth-heat-map path[stroke='var(--chosen)']"
-    with opened(browser, made / "r.html", trouble) as page:
-        assert page.locator(outlined).count() == 0
-        page.locator('#bandwidth-heat-map text[aria-label*="16; cache (bytes): 4K"]').first.click()
-        page.wait_for_selector("#chosen:not([data-shown='0'])")
-        check_chosen(page, "4K", "16", "lru")
-        assert page.locator(outlined).count() == 1
-        ring = "#ram-against-bandwidth path[stroke='var(--chosen)']"
-        assert page.locator(ring).count() == 1
-    assert trouble == []
+    assert page.locator(outlined).count() == 0
+    page.locator('#bandwidth-heat-map text[aria-label*="16; cache (bytes): 4K"]').first.click()
+    page.wait_for_selector("#chosen:not([data-shown='0'])")
+    check_chosen(page, "4K", "16", "lru")
+    assert page.locator(outlined).count() == 1
+    ring = "#ram-against-bandwidth path[stroke='var(--chosen)']"
+    assert page.locator(ring).count() == 1
 
 
 def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) -> None:
@@ -286,7 +309,7 @@ def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) ->
     assert trouble == []
 
 
-def test_front_is_what_no_design_beats(browser: Browser, made: Path, seen: Seen) -> None:
+def test_front_is_what_no_design_beats(page: Page, seen: Seen) -> None:
     """Designs on the front have less RAM, or more speed, than any other one."""
     rows = [
         (int(row[4].replace(",", "")), float(row[6]), bool(row[5])) for row in seen.page["rows"]
@@ -300,11 +323,10 @@ def test_front_is_what_no_design_beats(browser: Browser, made: Path, seen: Seen)
     for ram, speed, _ in front:
         # The table rounds speeds.
         assert not any(r <= ram and s > speed + 0.01 for r, s, _ in runnable)
-    with opened(browser, made / "r.html", []) as page:
-        assert page.locator("#choice optgroup").first.locator("option").count() == len(front)
+    assert page.locator("#choice optgroup").first.locator("option").count() == len(front)
 
 
-def test_heat_map_has_all_cells_and_the_values_of_explore(browser: Browser, made: Path) -> None:
+def test_heat_map_has_all_cells_and_the_values_of_explore(page: Page) -> None:
     """Each possible design has one cell, and the best of each row is marked."""
     caches, pages = "512,1K,2K,4K,8K,16K", "8,16,32,64,128,256,512"
     arguments = ("explore", TRACE, "--board", BOARD, "--cache", caches, "--cache-page", pages)
@@ -317,20 +339,18 @@ def test_heat_map_has_all_cells_and_the_values_of_explore(browser: Browser, made
         for row in designs
     }
     assert len(wanted) == 42
-    with opened(browser, made / "r.html", []) as page:
-        cells = [mark for mark in marks(page, "bandwidth-heat-map") if "MB/s" in mark]
-        assert {
-            (cell["cache"], cell["cache page"]): (cell["MB/s"], cell["misses"]) for cell in cells
-        } == wanted
-        assert page.locator("#bandwidth-heat-map text", has_text="best").count() == 6
+    cells = [mark for mark in marks(page, "bandwidth-heat-map") if "MB/s" in mark]
+    assert {
+        (cell["cache"], cell["cache page"]): (cell["MB/s"], cell["misses"]) for cell in cells
+    } == wanted
+    assert page.locator("#bandwidth-heat-map text", has_text="best").count() == 6
 
 
-def test_parts_stand_sorted_with_what_sets_them_apart(browser: Browser, made: Path) -> None:
+def test_parts_stand_sorted_with_what_sets_them_apart(page: Page) -> None:
     """A bar a part, the fastest above, each the best of explore in no more RAM."""
-    with opened(browser, made / "r.html", []) as page:
-        bars = [mark for mark in marks(page, "bandwidth-by-part") if "step" in mark]
-        note = page.locator("#bandwidth-by-part .more p").text_content() or ""
-        reasons = page.locator("details.more li").all_text_contents()
+    bars = [mark for mark in marks(page, "bandwidth-by-part") if "step" in mark]
+    note = page.locator("#bandwidth-by-part .more p").text_content() or ""
+    reasons = page.locator("details.more li").all_text_contents()
     of_bus = next(reason for reason in reasons if "33MHz-x8 cannot carry them" in reason)
     parts = flashpager("parts", "list", "--kind", "nand", "--json").json["parts"]
     other_lines = {part["name"] for part in parts if part["width_bits"]["value"] != 8}
@@ -569,18 +589,16 @@ _CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page_is_as_dark_as_its_reader_wants(browser: Browser, made: Path, scheme: str) -> None:
+def test_page_is_as_dark_as_its_reader_wants(browser: Browser, made: Path) -> None:
     """The text of page and charts has contrast in the reader's color scheme."""
-    context = browser.new_context(offline=True, color_scheme=scheme)  # type: ignore[arg-type]
-    page = context.new_page()
-    page.goto((made / "r.html").resolve().as_uri())
-    page.wait_for_function(_DRAWN, timeout=60_000)
-    seen = page.evaluate(_CONTRAST)
-    context.close()
-    assert (seen["paper"] > 0.9) if scheme == "light" else (seen["paper"] < 0.15)
-    assert seen["count"] > 200
-    assert seen["faint"] == []
+    with opened(browser, made / "r.html", []) as page:
+        schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+        for scheme in schemes:
+            page.emulate_media(color_scheme=scheme)
+            seen = page.evaluate(_CONTRAST)
+            assert (seen["paper"] > 0.9) if scheme == "light" else (seen["paper"] < 0.15)
+            assert seen["count"] > 200
+            assert seen["faint"] == []
 
 
 def test_phone_has_a_page_of_sane_height(browser: Browser, made: Path) -> None:
