@@ -13,7 +13,7 @@ import pytest
 
 from flashpager.record.trace import Trace
 from tests import tools
-from tests.conftest import ROOT, Finished, flashpager, need
+from tests.conftest import ROOT, Finished, flashpager, need, once
 
 _EXAMPLE = ROOT / "examples/bytecode"
 #: Enough time for messages of each application, and for the caches to become full.
@@ -28,22 +28,28 @@ class Recorded:
     trace: Path
 
 
-@pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """Build the sensors and record their first minutes."""
-    need("java", "javac", "mvn", "gcc")
-    folder = tmp_path_factory.mktemp("sensors")
+def _jar_and_trace(folder: Path) -> tuple[Path, Path]:
+    return folder / "sensors/target/sensors.jar", folder / "sensors.trace"
+
+
+def _record(folder: Path) -> None:
     here = folder / "sensors"
     shutil.copytree(ROOT / "examples/java/sensors", here, ignore=shutil.ignore_patterns("target"))
     build = ["mvn", "--quiet", "--batch-mode", "-f", str(here / "pom.xml"), "package"]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    jar, trace = here / "target/sensors.jar", folder / "sensors.trace"
+    jar, trace = _jar_and_trace(folder)
     flashpager(
         *("record", "--java", "--include", "sensors.*", "-o", trace),
         *("--", "java", "-jar", jar, str(_SECONDS)),
     )
-    return Recorded(jar, trace)
+
+
+@pytest.fixture(scope="session")
+def recorded(shared: Path) -> Recorded:
+    """Build the sensors and record their first minutes, once for all workers."""
+    need("java", "javac", "mvn", "gcc")
+    return Recorded(*_jar_and_trace(once(shared / "sensors", _record)))
 
 
 def _mote(jar: Path, trace: Path, folder: Path, *words: str) -> Finished:

@@ -12,7 +12,7 @@ import pytest
 
 from flashpager import Trace
 from flashpager._engine import TraceInfo
-from tests.conftest import ROOT, Finished, fails, flashpager, need, runs_of
+from tests.conftest import ROOT, Finished, fails, flashpager, need, once, runs_of
 
 SOURCES = ROOT / "tests" / "java_programs"
 
@@ -55,17 +55,19 @@ OLD = bytes.fromhex(
 )
 
 
-@pytest.fixture(scope="session")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of all compiled programs."""
-    need("java", "javac", "javap", "mvn")
-    folder = tmp_path_factory.mktemp("classes")
+def _compile(folder: Path) -> None:
     big = folder / "Big.java"
     big.write_text(BIG % ("step(); " * BIG_CALLS))
     (folder / "StepsOld.class").write_bytes(OLD)
     sources = [*SOURCES.glob("*.java"), big]
     subprocess.run(["javac", "-g", "-cp", folder, "-d", folder, *sources], check=True)
-    return folder
+
+
+@pytest.fixture(scope="session")
+def classes(shared: Path) -> Path:
+    """Return the folder of all programs, compiled once for all workers."""
+    need("java", "javac", "javap", "mvn")
+    return once(shared / "classes", _compile)
 
 
 @dataclass
@@ -158,22 +160,26 @@ def joined(pieces: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @pytest.fixture(scope="session")
-def steps(classes: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int]]:
+def steps(classes: Path, shared: Path) -> list[tuple[str, int]]:
     """Return every bytecode of Steps in execution order, as method and offset from a debugger."""
-    places = tmp_path_factory.mktemp("debugger") / "places"
-    places.write_text(
-        "".join(
-            f"{name} {offset}\n"
-            for name, found in offsets(classes, "Steps").items()
-            for offset in found
+
+    def debug(folder: Path) -> None:
+        places = folder / "places"
+        places.write_text(
+            "".join(
+                f"{name} {offset}\n"
+                for name, found in offsets(classes, "Steps").items()
+                for offset in found
+            )
         )
-    )
-    output = subprocess.run(
-        ["java", "-cp", classes, "Debugger", "Steps", classes, places],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+        with (folder / "steps").open("w") as output:
+            subprocess.run(
+                ["java", "-cp", classes, "Debugger", "Steps", classes, places],
+                check=True,
+                stdout=output,
+            )
+
+    output = (once(shared / "debugger", debug) / "steps").read_text()
     lines = (line.rpartition(" ") for line in output.splitlines())
     return [(name, int(offset)) for name, _, offset in lines]
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from flashpager.base.installed import pager_sources
 from flashpager.record.trace import Trace
 from flashpager.verify import mmu_machine as paged
 from flashpager_papers.swl import machine
-from tests.conftest import ROOT, fails, flashpager, need
+from tests.conftest import ROOT, fails, flashpager, need, once
 from tests.process.debian import debian_source
 
 #: Designs run; all of them with a larger ``FLASHPAGER_TEST_ROUNDS``.
@@ -105,45 +106,43 @@ _MATRIX = _matrix()
 class Programs:
     """Programs, built and recorded at their first use."""
 
+    #: The folder that all workers have in common.
     folder: Path
-    found: dict[tuple[str, str, bool], tuple[Path, Path]]
 
     def get(self, program: str, state: str = _ARM, *, reads: bool = False) -> tuple[Path, Path]:
         """Return trace and file of a program."""
-        key = (program, state, reads)
-        if key not in self.found:
-            folder = self.folder / f"{program}-{state}"
-            name = "card-firmware.elf" if program == "firmware" else f"{program}.elf"
+        name = "card-firmware.elf" if program == "firmware" else f"{program}.elf"
+
+        def build(folder: Path) -> None:
             words = [f"STATE={state}", f"BUILD={folder}", "MACHINE=versatilepb"]
             if program == "bzip2":
                 words.append(f"PACKAGES={debian_source('bzip2')}")
             command = ["make", "-C", str(ROOT / "examples" / program), *words, f"{folder}/{name}"]
             subprocess.run(command, check=True, capture_output=True)
-            trace = folder / ("reads.trace" if reads else "code.trace")
+
+        def record(folder: Path) -> None:
             flags = ("--with-reads",) if reads else ()
-            flashpager("record", *flags, "--system", _MACHINE, "-o", trace, folder / name)
-            self.found[key] = (trace, folder / name)
-        return self.found[key]
+            flashpager("record", *flags, "--system", _MACHINE, "-o", folder / "it.trace", file)
+
+        file = once(self.folder / f"{program}-{state}", build) / name
+        recorded = "reads" if reads else "code"
+        return once(self.folder / f"{program}-{state}-{recorded}", record) / "it.trace", file
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+def programs(shared: Path) -> Programs:
     """Return all programs."""
     need(*_TOOLS)
-    return Programs(tmp_path_factory.mktemp("paged"), {})
+    return Programs(shared / "paged")
 
 
-def _record(tmp_path_factory: pytest.TempPathFactory, machine: str) -> dict[str, tuple[Path, Path]]:
-    found = {}
+def _record(machine: str, files: dict[str, str], folder: Path) -> None:
     system = f"qemu-system-arm -M {machine} -cpu arm926 -nographic -semihosting"
-    for name, file in (("firmware", "card-firmware.elf"), ("newlib", "newlib.elf")):
-        folder = tmp_path_factory.mktemp(name)
+    for name, file in files.items():
         command = ["make", "-C", str(ROOT / "examples" / name), f"MACHINE={machine}"]
-        subprocess.run([*command, f"BUILD={folder}"], check=True, capture_output=True)
+        subprocess.run([*command, f"BUILD={folder / name}"], check=True, capture_output=True)
         trace = folder / f"{name}.trace"
-        flashpager("record", "--system", system, "-o", trace, folder / file)
-        found[name] = (trace, folder / file)
-    return found
+        flashpager("record", "--system", system, "-o", trace, folder / name / file)
 
 
 @pytest.fixture(scope="module")
@@ -760,10 +759,12 @@ _N800_MATRIX = _n800_matrix()
 
 
 @pytest.fixture(scope="module")
-def on_n800(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
-    """Build and record both programs for an N800."""
+def on_n800(shared: Path) -> dict[str, tuple[Path, Path]]:
+    """Build and record both programs for an N800, once for all workers."""
     need(*_TOOLS, "n800")
-    return _record(tmp_path_factory, "n800")
+    files = {"firmware": "card-firmware.elf", "newlib": "newlib.elf"}
+    folder = once(shared / "n800", partial(_record, "n800", files))
+    return {name: (folder / f"{name}.trace", folder / name / file) for name, file in files.items()}
 
 
 @pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["code", "reads"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flashpager.record.trace import Trace
-from tests.conftest import COMMAND, ROOT, Finished, fails, flashpager, need
+from tests.conftest import COMMAND, ROOT, Finished, fails, flashpager, need, once
 from tests.docs.test_documents import blocks
 from tests.process.debian import fetched
 
@@ -62,20 +62,24 @@ def _record(folder: Path) -> Finished:
 
 
 @pytest.fixture(scope="session")
-def built(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """Build all but the devices, play the session and record it."""
-    folder = tmp_path_factory.mktemp("zmachine")
-    made = Built(folder, packages, folder / "library.trace", b"")
-    made.make("all", "original")
-    played = subprocess.run(
-        ["original/jzip", "library.z5"],
-        cwd=folder,
-        input=_SESSION,
-        capture_output=True,
-        check=True,
-    )
-    assert _record(folder).out.encode() == played.stdout
-    return Built(folder, packages, made.trace, played.stdout)
+def built(packages: Path, shared: Path) -> Built:
+    """Build all but the devices, play the session and record it, once for all workers."""
+
+    def make(folder: Path) -> None:
+        Built(folder, packages, folder / "library.trace", b"").make("all", "original")
+        played = subprocess.run(
+            ["original/jzip", "library.z5"],
+            cwd=folder,
+            input=_SESSION,
+            capture_output=True,
+            check=True,
+        )
+        assert _record(folder).out.encode() == played.stdout
+        (folder / "transcript").write_bytes(played.stdout)
+
+    folder = once(shared / "zmachine", make)
+    transcript = (folder / "transcript").read_bytes()
+    return Built(folder, packages, folder / "library.trace", transcript)
 
 
 def test_the_story(built: Built) -> None:

@@ -9,8 +9,10 @@ use flashpager_replay::{CacheDesign, Tags, replay};
 use flashpager_trace::{MemoryTrace, Run, TraceFile};
 use proptest::prelude::*;
 
-/// Runs taken of a shipped trace: enough to reach all parts of a program.
-const RUNS: usize = 100_000;
+/// Runs taken of a shipped trace: far more than fill a cache.
+const RUNS: usize = 20_000;
+/// Runs that a soak takes of it: enough to reach all parts of a program.
+const SOAK_RUNS: usize = 100_000;
 /// Random programs by default.
 const CASES: u32 = 64;
 
@@ -138,7 +140,7 @@ fn shipped_traces() {
     for path in paths {
         let trace = MemoryTrace::load(&TraceFile::open(&path).unwrap()).unwrap();
         let runs = flashpager_trace::Trace::in_memory(&trace).unwrap();
-        let runs = &runs[..runs.len().min(RUNS)];
+        let runs = &runs[..runs.len().min(if is_soak() { SOAK_RUNS } else { RUNS })];
         let image_bytes = flashpager_trace::Trace::image_bytes(&trace);
         let trace = MemoryTrace::with_image(runs.to_vec(), image_bytes);
         for variant in &VARIANTS {
