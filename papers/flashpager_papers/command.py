@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.markup import escape
@@ -20,6 +21,8 @@ from flashpager_papers.mtdcompr import board
 from flashpager_papers.mtdcompr import claims as mtdcompr
 from flashpager_papers.swl import claims as swl
 from flashpager_papers.swl import machine
+
+_Results = TypeVar("_Results")
 
 #: Papers that are replayed, with the folder of their traces, and papers that are computed, too fast
 #: for a progress bar.
@@ -92,30 +95,16 @@ def reproduce(
     if paper not in _PAPERS:
         message = f"unknown paper '{paper}' (known: {', '.join(_PAPERS)})"
         raise _engine.FlashpagerError(message)
-    if pages is not None and paper != _OF_PAGES:
-        message = f"{paper} compresses no pages: leave --pages out"
-        raise _engine.FlashpagerError(message)
+    _refuse_unused(paper, traces=traces, plots=plots, pages=pages)
     if paper == _OF_PAGES:
-        if traces is not None:
-            message = f"{paper} replays no traces: leave --traces out"
-            raise _engine.FlashpagerError(message)
-        _reproduce_mtdcompr(
-            pages or example("pages", "give --pages DIR"), plots, markdown, json=json
-        )
+        folder = pages or example("pages", "give --pages DIR")
+        _reproduce_mtdcompr(folder, plots, markdown, json=json)
         return
     if paper in _OF_TRACES:
         folder = traces or example(_OF_TRACES[paper], "give --traces DIR")
-        (_reproduce_swl if paper == "swl" else _reproduce_cardis)(
-            folder, plots, markdown, json=json
-        )
+        reproduce_traces = _reproduce_swl if paper == "swl" else _reproduce_cardis
+        reproduce_traces(folder, plots, markdown, json=json)
         return
-    for given, option, missing in (
-        (plots, "--plots", "has no pictures here"),
-        (traces, "--traces", "replays no traces"),
-    ):
-        if given is not None:
-            message = f"{paper} {missing}: leave {option} out"
-            raise _engine.FlashpagerError(message)
     claims = _OF_PARTS[paper]()
     figures = _FIGURES.get(paper, ("paper", "ours"))
     if markdown is not None:
@@ -127,119 +116,144 @@ def reproduce(
     _sum_up(claims, _SUMMARIES.get(paper, summary))
 
 
-def _reproduce_cardis(
-    traces: Path, plots: Path | None, markdown: Path | None, *, json: bool
+def _refuse_unused(
+    paper: str, *, traces: Path | None, plots: Path | None, pages: Path | None
 ) -> None:
+    """Refuse folders that a paper does not use.
+
+    Raises:
+        FlashpagerError: if one is given.
+
+    """
+    unused = []
+    if paper != _OF_PAGES:
+        unused.append((pages, "--pages", "compresses no pages"))
+    if paper in _OF_PARTS:
+        unused.append((plots, "--plots", "has no pictures here"))
+    if paper not in _OF_TRACES:
+        unused.append((traces, "--traces", "replays no traces"))
+    for folder, option, reason in unused:
+        if folder is not None:
+            message = f"{paper} {reason}: leave {option} out"
+            raise _engine.FlashpagerError(message)
+
+
+def _reproduced(
+    paper: str,
+    counted: str,
+    check: Callable[[Path, Callable[[int, int], None]], _Results],
+    folder: Path,
+    plots: Path | None,
+) -> _Results:
+    """Check the claims of a paper, and draw its figures.
+
+    Args:
+        paper: the paper's package, which has a module ``plots``.
+        counted: what the progress counts, in the plural.
+        check: checks the claims.
+        folder: the traces or pages that are replayed.
+        plots: the folder of the figures; None to draw none.
+
+    """
     if plots is not None:
         # Altair is slow to import, and most runs do not need it.
         from flashpager.plots import picture  # noqa: PLC0415
-        from flashpager_papers.cardis.plots import pictures  # noqa: PLC0415
 
+        pictures = import_module(f"flashpager_papers.{paper}.plots").pictures
         picture.make_folder(plots)
-    with counting("programs") as progress:
-        found = cardis.reproduce(traces, progress)
+    with counting(counted) as progress:
+        results = check(folder, progress)
     if plots is not None:
-        written = picture.write_all(pictures(found.programs), plots)
+        written = picture.write_all(pictures(results), plots)
         note(f"{plots}: {', '.join(path.name for path in written)}")
+    return results
+
+
+def _reproduce_cardis(
+    traces: Path, plots: Path | None, markdown: Path | None, *, json: bool
+) -> None:
+    results = _reproduced("cardis", "programs", cardis.reproduce, traces, plots)
     if markdown is not None:
-        page.write(markdown, found.claims, [_table(found.claims, "paper", "ours", with_why=True)])
+        page.write(
+            markdown, results.claims, [_table(results.claims, "paper", "ours", with_why=True)]
+        )
     if json:
-        every = found.programs.every
+        every = results.programs.every
         print_json(
             {
                 "version": _engine.version(),
-                "claims": [claim.as_dict() for claim in found.claims],
+                "claims": [claim.as_dict() for claim in results.claims],
                 "programs": [program.description() for program in every],
                 "replays": [row for program in every for row in program.table()],
                 "distances": [row for program in every for row in program.spectrum()],
             }
         )
         return
-    _show(found.claims, "paper", "ours")
-    _sum_up(found.claims)
+    _show(results.claims, "paper", "ours")
+    _sum_up(results.claims)
 
 
 def _reproduce_swl(traces: Path, plots: Path | None, markdown: Path | None, *, json: bool) -> None:
-    if plots is not None:
-        # Altair is slow to import, and most runs do not need it.
-        from flashpager.plots import picture  # noqa: PLC0415
-        from flashpager_papers.swl.plots import pictures  # noqa: PLC0415
-
-        picture.make_folder(plots)
-    with counting("programs") as progress:
-        found = swl.reproduce(traces, progress)
-    if plots is not None:
-        written = picture.write_all(pictures(found), plots)
-        note(f"{plots}: {', '.join(path.name for path in written)}")
+    results = _reproduced("swl", "programs", swl.reproduce, traces, plots)
     if markdown is not None:
-        tables = [_table(found.claims, "paper", "ours", with_why=True), _beyond(found.beyond)]
-        page.write(markdown, found.claims, tables)
+        tables = [_table(results.claims, "paper", "ours", with_why=True), _beyond(results.beyond)]
+        page.write(markdown, results.claims, tables)
     if json:
-        replays = [row for program in found.programs for row in program.table()]
+        replays = [row for program in results.programs for row in program.table()]
         print_json(
             {
                 "version": _engine.version(),
-                "claims": [claim.as_dict() for claim in found.claims],
+                "claims": [claim.as_dict() for claim in results.claims],
                 "replays": replays,
-                "beyond": [asdict(row) for row in found.beyond],
+                "beyond": [asdict(row) for row in results.beyond],
             }
         )
         return
-    _show(found.claims, "paper", "ours")
+    _show(results.claims, "paper", "ours")
     out.print()
-    print_whole(_beyond(found.beyond))
+    print_whole(_beyond(results.beyond))
     out.print()
-    for line in machine.about(found.handler.machine):
+    for line in machine.about(results.handler.machine):
         out.print(escape(line))
-    _sum_up(found.claims)
+    _sum_up(results.claims)
 
 
 def _reproduce_mtdcompr(
     pages: Path, plots: Path | None, markdown: Path | None, *, json: bool
 ) -> None:
-    if plots is not None:
-        # Altair is slow to import, and most runs do not need it.
-        from flashpager.plots import picture  # noqa: PLC0415
-        from flashpager_papers.mtdcompr.plots import pictures  # noqa: PLC0415
-
-        picture.make_folder(plots)
-    with counting("runs") as progress:
-        found = mtdcompr.reproduce(pages, progress)
-    if plots is not None:
-        written = picture.write_all(pictures(found), plots)
-        note(f"{plots}: {', '.join(path.name for path in written)}")
+    results = _reproduced("mtdcompr", "runs", mtdcompr.reproduce, pages, plots)
     if markdown is not None:
         tables = [
-            _table(found.claims, "paper", "ours", with_why=True),
+            _table(results.claims, "paper", "ours", with_why=True),
             _assumed(),
-            _in_kernel(found),
+            _in_kernel(results),
         ]
-        page.write(markdown, found.claims, tables)
+        page.write(markdown, results.claims, tables)
     if json:
         print_json(
             {
                 "version": _engine.version(),
-                "claims": [claim.as_dict() for claim in found.claims],
+                "claims": [claim.as_dict() for claim in results.claims],
                 "assumed": [{"what": what, "why": why} for what, why in board.ASSUMED],
-                "programs": [asdict(program) for program in found.programs],
-                "repeats": found.repeats,
+                "programs": [asdict(program) for program in results.programs],
+                "repeats": results.repeats,
                 "kernel": {
-                    "command": found.command,
-                    "rows": [asdict(row) for row in found.in_kernel],
+                    "command": results.command,
+                    "rows": [asdict(row) for row in results.in_kernel],
                 },
                 "runs": {
                     name: {reading: run.as_dict() for reading, run in runs.items()}
-                    for name, runs in found.runs.items()
+                    for name, runs in results.runs.items()
                 },
             }
         )
         return
-    _show(found.claims, "paper", "ours")
+    _show(results.claims, "paper", "ours")
     out.print()
     out.print(_assumed())
     out.print()
-    _show_in_kernel(found)
-    _sum_up(found.claims)
+    _show_in_kernel(results)
+    _sum_up(results.claims)
 
 
 def _assumed() -> Table:
@@ -252,22 +266,22 @@ def _assumed() -> Table:
     return table
 
 
-def _in_kernel(found: mtdcompr.MtdcomprResults) -> Table:
+def _in_kernel(results: mtdcompr.MtdcomprResults) -> Table:
     """Return the table of ratios of the program in a Linux kernel and on the simulated board."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("in one run", max_width=40)
     for title in ("paper", "simulated", "in a kernel"):
         table.add_column(title, justify="right")
     table.add_column("of both, the kernel first", max_width=60)
-    for row in found.in_kernel:
+    for row in results.in_kernel:
         table.add_row(*map(escape, (row.what, row.paper, row.simulated, row.measured, row.why)))
     return table
 
 
-def _show_in_kernel(found: mtdcompr.MtdcomprResults) -> None:
+def _show_in_kernel(results: mtdcompr.MtdcomprResults) -> None:
     """Print the ratios in a Linux kernel, and the command that measured them."""
-    print_whole(_in_kernel(found))
-    machine = f"Linux {found.measured.kernel} in QEMU, measured by: {found.command}"
+    print_whole(_in_kernel(results))
+    machine = f"Linux {results.measured.kernel} in QEMU, measured by: {results.command}"
     out.print(f"[dim]{escape(machine)}[/dim]")
 
 

@@ -351,7 +351,7 @@ def test_without_java(programs: Path, tmp_path: Path) -> None:
     assert verdicts["Fig. 4"] is Verdict.HOLDS
     (mad,) = [claim for claim in found.claims if claim.where.endswith("Fig. 7")]
     assert (mad.verdict, "madplay.trace" in mad.why) == (Verdict.OPEN, True)
-    assert list(pictures(found.programs)) == ["figure-4"]
+    assert list(pictures(found)) == ["figure-4"]
 
 
 def test_with_java_alone(programs: Path, tmp_path: Path) -> None:

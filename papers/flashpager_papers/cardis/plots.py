@@ -8,6 +8,7 @@ import polars as pl
 
 from flashpager.base.quantities import format_size
 from flashpager.plots import style
+from flashpager_papers.cardis.claims import CardisResults
 from flashpager_papers.cardis.java import as_fast, worst_and_best
 from flashpager_papers.cardis.java_requests import nearest_page, shares
 from flashpager_papers.cardis.judging import (
@@ -53,8 +54,9 @@ _PANEL = 330
 _REACH = CONVENTIONAL[LARGE] // PAPER_PAGE - 1
 
 
-def pictures(programs: CardPrograms) -> dict[str, style.Drawing]:
+def pictures(results: CardisResults) -> dict[str, style.Drawing]:
     """Draw the figures for which there are programs, by the name of their file."""
+    programs = results.programs
     drawn: dict[str, style.Drawing] = {}
     for program in programs.named(TYPESETTER, programs.native):
         drawn["figure-4"] = _figure_4(program)

@@ -142,16 +142,8 @@ def front_sentence(frame: pl.DataFrame, own: int) -> str:
     )
 
 
-def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
-    """Bandwidth by cache size and cache page, one cell for each design.
-
-    Args:
-        frame: designs with ``id`` that differ in ``cache_bytes`` and ``cache_page_bytes`` alone.
-        own: the number of the report's own design.
-
-    """
-    pages = style.values(frame, "cache_page_bytes")
-    caches = style.values(frame, "cache_bytes")
+def _heat_map_cells(frame: pl.DataFrame) -> pl.DataFrame:
+    """Label the designs by cache and page, and mark the best page of each cache."""
     bandwidth = pl.col("bandwidth_mib_s")
     cells = frame.select(
         "id",
@@ -167,7 +159,48 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     )
     # One of several equally good pages is enough.
     first_best = pl.col("best") & (pl.col("best").cum_sum().over("cache_bytes") == 1)
-    cells = cells.sort("cache_bytes", "cache_page_bytes").with_columns(best=first_best)
+    return cells.sort("cache_bytes", "cache_page_bytes").with_columns(best=first_best)
+
+
+def _heat_map_colour(low: float, high: float) -> alt.Color:
+    """Colours of a heat map from the lowest to the highest bandwidth, in MB/s."""
+    return alt.Color(
+        "bandwidth_mib_s:Q",
+        scale=alt.Scale(scheme="viridis", domain=[low, high], nice=False),
+        legend=alt.Legend(
+            title=style.BANDWIDTH,
+            orient="top",
+            direction="horizontal",
+            titleFontWeight="normal",
+            gradientLength=200,
+            gradientThickness=10,
+        ),
+    )
+
+
+def _outlines(base: alt.Chart, own: int) -> list[alt.Chart]:
+    """Outlines of the report's own design and of the chosen one."""
+    is_own = base.transform_filter(f"datum.id == {own}")
+    is_chosen = base.transform_filter(f"datum.id == chosen && chosen != {own}")
+    return [
+        # Two strokes: on any colour, at least one is visible.
+        is_own.mark_rect(filled=False, stroke="white", strokeWidth=6),
+        is_own.mark_rect(filled=False, stroke="black", strokeWidth=3),
+        is_chosen.mark_rect(filled=False, stroke=style.CHOSEN, strokeWidth=4),
+    ]
+
+
+def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
+    """Bandwidth by cache size and cache page, one cell for each design.
+
+    Args:
+        frame: designs with ``id`` that differ in ``cache_bytes`` and ``cache_page_bytes`` alone.
+        own: the number of the report's own design.
+
+    """
+    pages = style.values(frame, "cache_page_bytes")
+    caches = style.values(frame, "cache_bytes")
+    cells = _heat_map_cells(frame)
     low, high = float(cells["bandwidth_mib_s"].min() or 0), float(cells["bandwidth_mib_s"].max())  # type: ignore[arg-type]
     base = alt.Chart(cells).encode(
         x=alt.X(
@@ -192,18 +225,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     size = f"width / {len(pages)} / 3"
     layers = [
         base.mark_rect(stroke=style.PAPER, strokeWidth=1, cursor="pointer").encode(
-            color=alt.Color(
-                "bandwidth_mib_s:Q",
-                scale=alt.Scale(scheme="viridis", domain=[low, high], nice=False),
-                legend=alt.Legend(
-                    title=style.BANDWIDTH,
-                    orient="top",
-                    direction="horizontal",
-                    titleFontWeight="normal",
-                    gradientLength=200,
-                    gradientThickness=10,
-                ),
-            ),
+            color=_heat_map_colour(low, high),
             tooltip=[
                 alt.Tooltip("cache_bytes:Q", title="cache", format=","),
                 alt.Tooltip("cache_page_bytes:Q", title="cache page", format=","),
@@ -218,16 +240,7 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         written.transform_filter("datum.best").mark_text(
             text="best", dy=14, fontSize=alt.expr(f"min(11, {size})"), cursor="pointer"
         ),
-        # Two strokes: on any colour, at least one is visible.
-        base.transform_filter(f"datum.id == {own}").mark_rect(
-            filled=False, stroke="white", strokeWidth=6
-        ),
-        base.transform_filter(f"datum.id == {own}").mark_rect(
-            filled=False, stroke="black", strokeWidth=3
-        ),
-        base.transform_filter(f"datum.id == chosen && chosen != {own}").mark_rect(
-            filled=False, stroke=style.CHOSEN, strokeWidth=4
-        ),
+        *_outlines(base, own),
     ]
     chart = style.finish(
         layers,
@@ -242,6 +255,61 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
 
 #: Most bars that a reader can compare.
 MOST_PARTS = 14
+
+
+def _part_bars(frame: pl.DataFrame, shown: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
+    """Time per byte of each step and part. A step has a name, a column and a colour."""
+    return pl.concat(
+        [
+            frame.select(
+                "part",
+                "about",
+                "cache_page_bytes",
+                "bandwidth_mib_s",
+                pl.lit(name).alias("step"),
+                pl.lit(index).alias("order"),
+                (pl.col(column) / pl.col("bytes_read")).alias("ns"),
+                (pl.col(column) / pl.col("time_ns")).alias("share"),
+            )
+            for index, (name, column, _) in enumerate(shown)
+        ]
+    )
+
+
+def _bar_ends(frame: pl.DataFrame) -> pl.DataFrame:
+    """Where each part's bar ends, and the words behind it."""
+    return frame.select(
+        "part",
+        ((pl.col("time_ns") + pl.col("hidden_ns").clip(0)) / pl.col("bytes_read")).alias("ns"),
+        pl.concat_str(
+            pl.col("bandwidth_mib_s").map_elements(lambda v: f"{v:.3g}", return_dtype=pl.String),
+            pl.lit(" MB/s"),
+            pl.when("ecc_unchecked").then(pl.lit(" !")).otherwise(pl.lit("")),
+        ).alias("says"),
+    )
+
+
+def _part_axis(frame: pl.DataFrame, names: list[str], own: str) -> alt.Y:
+    """The parts, each with a few words on it; the report's own is bold."""
+    about = {row["part"]: row["about"] for row in frame.iter_rows(named=True)}
+    return alt.Y(
+        "part:N",
+        sort=names,
+        title=None,
+        scale=alt.Scale(paddingInner=0.3, paddingOuter=0.1),
+        axis=alt.Axis(
+            domain=False,
+            ticks=False,
+            labelLimit=0,
+            labelPadding=8,
+            labelExpr=f"[datum.value, {json.dumps(about)}[datum.value]]",
+            labelFontSize=style.FONT_SIZE - 2,
+            labelLineHeight=14,
+            labelFontWeight=alt.when(f"datum.value == {json.dumps(own)}")
+            .then(alt.value("bold"))
+            .otherwise(alt.value("normal")),
+        ),
+    )
 
 
 def bandwidth_by_part(
@@ -260,30 +328,7 @@ def bandwidth_by_part(
     frame = frame.sort("bandwidth_mib_s", descending=True)
     names: list[str] = frame["part"].to_list()
     shown = style.shown_steps(frame)
-    bars = pl.concat(
-        [
-            frame.select(
-                "part",
-                "about",
-                "cache_page_bytes",
-                "bandwidth_mib_s",
-                pl.lit(name).alias("step"),
-                pl.lit(index).alias("order"),
-                (pl.col(column) / pl.col("bytes_read")).alias("ns"),
-                (pl.col(column) / pl.col("time_ns")).alias("share"),
-            )
-            for index, (name, column, _) in enumerate(shown)
-        ]
-    )
-    ends = frame.select(
-        "part",
-        ((pl.col("time_ns") + pl.col("hidden_ns").clip(0)) / pl.col("bytes_read")).alias("ns"),
-        pl.concat_str(
-            pl.col("bandwidth_mib_s").map_elements(lambda v: f"{v:.3g}", return_dtype=pl.String),
-            pl.lit(" MB/s"),
-            pl.when("ecc_unchecked").then(pl.lit(" !")).otherwise(pl.lit("")),
-        ).alias("says"),
-    )
+    bars, ends = _part_bars(frame, shown), _bar_ends(frame)
     longest = max(ends["ns"].to_list())
     x = alt.X(
         "ns:Q",
@@ -292,25 +337,7 @@ def bandwidth_by_part(
         scale=alt.Scale(domain=[0, 1.5 * longest], nice=False),
         axis=alt.Axis(tickCount=4, grid=False, labelOverlap="greedy"),
     )
-    about = {row["part"]: row["about"] for row in frame.iter_rows(named=True)}
-    y = alt.Y(
-        "part:N",
-        sort=names,
-        title=None,
-        scale=alt.Scale(paddingInner=0.3, paddingOuter=0.1),
-        axis=alt.Axis(
-            domain=False,
-            ticks=False,
-            labelLimit=0,
-            labelPadding=8,
-            labelExpr=f"[datum.value, {json.dumps(about)}[datum.value]]",
-            labelFontSize=style.FONT_SIZE - 2,
-            labelLineHeight=14,
-            labelFontWeight=alt.when(f"datum.value == {json.dumps(own)}")
-            .then(alt.value("bold"))
-            .otherwise(alt.value("normal")),
-        ),
-    )
+    y = _part_axis(frame, names, own)
     layers = [
         alt.Chart(bars)
         .mark_bar(stroke=style.PAPER, strokeWidth=0.5)
@@ -352,6 +379,6 @@ def bandwidth_by_part(
         setting=f"{row['policy']}, {style.size_text(row['cache_bytes'])} of cache",
         more="Parts that come to the same share a bar. Bold: this design's. "
         + (unchecked if frame["ecc_unchecked"].any() else "")
-        + "".join(f"{said}. " for said in alike)
+        + "".join(f"{words}. " for words in alike)
         + (f"{slower} slower parts are not shown." if slower else ""),
     )

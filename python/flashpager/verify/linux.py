@@ -108,21 +108,23 @@ class LinuxPageDesign:
                 f"take {_LEAST_PAGES} to {MOST_FRAMES:,}"
             )
             raise FlashpagerError(message)
-        what = POLICIES[name]
-        if matched[2] and (not what or (matched[3] and what != "valid")):
-            message = f"--policy {text}: write {name}" + (f"({what.upper()})" if what else "")
+        parameter_name = POLICIES[name]
+        if matched[2] and (not parameter_name or (matched[3] and parameter_name != "valid")):
+            message = f"--policy {text}: write {name}" + (
+                f"({parameter_name.upper()})" if parameter_name else ""
+            )
             raise FlashpagerError(message)
         parameter = int(matched[2] or 0)
-        if what == "budget" and not 0 < parameter < 1 << 32:
+        if parameter_name == "budget" and not 0 < parameter < 1 << 32:
             message = (
                 f"--policy {text}: no flash chip says its budget here: write how many frames it "
                 f"looks at, as {name}(8)"
             )
             raise FlashpagerError(message)
-        if what == "seed" and not 0 < parameter < 1 << 32:
+        if parameter_name == "seed" and not 0 < parameter < 1 << 32:
             message = f"--policy {text}: write its seed, below 2^32, as {name}(7)"
             raise FlashpagerError(message)
-        if what == "valid":
+        if parameter_name == "valid":
             if not matched[2] or matched[3]:
                 # Rounded as the model rounds a share.
                 parameter = max(1, frames * (parameter if matched[2] else 50) // 100)
@@ -237,7 +239,7 @@ class LinuxProgram:
 def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
     """Return the start of a program's executable segment, and its sections of code."""
     start, length = _segment_of(data)
-    found = []
+    segments = []
     for name, type_, flags, address, offset, size in _sections_of(data):
         if type_ == _SHT_PREINIT_ARRAY and size:
             message = "runs code before the pager can begin, by its .preinit_array"
@@ -256,15 +258,15 @@ def _code_of(data: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
                 "-z separate-code"
             )
             raise ValueError(message)
-        found.append((address, name, size))
-    found.sort()
-    if not found or start % PAGE_BYTES or found[0][0] != start:
+        segments.append((address, name, size))
+    segments.sort()
+    if not segments or start % PAGE_BYTES or segments[0][0] != start:
         message = (
             "has code that does not begin where a page does: link it with GNU ld and "
             "-z separate-code"
         )
         raise ValueError(message)
-    return start, tuple((name, address, size) for address, name, size in found)
+    return start, tuple((name, address, size) for address, name, size in segments)
 
 
 def _segment_of(data: bytes) -> tuple[int, int]:
@@ -300,15 +302,15 @@ def _sections_of(data: bytes) -> list[tuple[str, int, int, int, int, int]]:
         message = "has no sections, which say what of it is code: take it as it was linked"
         raise ValueError(message)
     raw = [struct.unpack_from("<IIQQQQ", data, at + size * i) for i in range(count)]
-    found = []
+    sections = []
     for name, *rest in raw:
         begin = raw[names][4] + name
         text, zero, _ = data[begin : begin + _MOST_NAME_BYTES].partition(b"\0")
         if not zero:
             message = "is a damaged ELF file"
             raise ValueError(message)
-        found.append((text.decode("utf-8", "replace"), *rest))
-    return found
+        sections.append((text.decode("utf-8", "replace"), *rest))
+    return sections
 
 
 def _has_ifunc(relocations: bytes) -> bool:
@@ -361,6 +363,26 @@ class PagedRun:
         return [ComparedCount(name, getattr(counts, name), self.counts[name]) for name in COUNTS]
 
 
+def _check_machine() -> None:
+    """Check that this machine can page programs.
+
+    Raises:
+        FlashpagerError: if it has another architecture or system, or the pager is not installed
+            where the loader finds it.
+
+    """
+    if platform.machine() != "x86_64" or platform.system() != "Linux":
+        message = "page runs programs of x86-64 on such a Linux machine alone"
+        raise FlashpagerError(message)
+    if not LIBRARY.exists():
+        raise FlashpagerError(installed.absence("the pager of Linux programs", LIBRARY))
+    if any(character in str(LIBRARY) for character in ": "):
+        message = (
+            f"{LIBRARY}: the loader preloads no path with a space or a colon: install elsewhere"
+        )
+        raise FlashpagerError(message)
+
+
 def page(
     program: LinuxProgram, command: list[str], design: LinuxPageDesign, *, quiet: bool
 ) -> PagedRun:
@@ -377,16 +399,7 @@ def page(
             pager cannot follow, such as starting a thread.
 
     """
-    if platform.machine() != "x86_64" or platform.system() != "Linux":
-        message = "page runs programs of x86-64 on such a Linux machine alone"
-        raise FlashpagerError(message)
-    if not LIBRARY.exists():
-        raise FlashpagerError(installed.absence("the pager of Linux programs", LIBRARY))
-    if any(character in str(LIBRARY) for character in ": "):
-        message = (
-            f"{LIBRARY}: the loader preloads no path with a space or a colon: install elsewhere"
-        )
-        raise FlashpagerError(message)
+    _check_machine()
     shared = os.memfd_create("flashpager-page", 0)
     ours, theirs = socket.socketpair()
     kept: list[int] = []
