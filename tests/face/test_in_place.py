@@ -13,7 +13,7 @@ from flashpager import Design, Space, Trace, _engine, explore, simulate
 from flashpager import answer as find_answer
 from flashpager.base.quantities import parse_duration
 from flashpager.choose import pin as pins
-from flashpager.choose.hardware_changes import NOTABLE, bites, changes
+from flashpager.choose.hardware_changes import NOTABLE, changes, helpful_changes
 from flashpager.judge.losses import Losses
 from flashpager.plots.hardware_cache import CacheLoss, cache_sizes, lines
 from flashpager.plots.style import NOTABLE as NOTABLE_RATIO
@@ -76,7 +76,7 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
     # Only a recorded trace has the number of its instructions.
     trace = Trace.open(FIRMWARE if own.processor else drawn(dice, tmp_path / "drawn"))
     before = simulate(trace, own)
-    told = bites([trace], own)
+    told = helpful_changes([trace], own)
     assert [one.gain for one in told] == sorted((one.gain for one in told), reverse=True)
     message = {one.what for one in told}
     assert len(message) == len(told)

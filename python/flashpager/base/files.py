@@ -34,8 +34,8 @@ def standard_input() -> Path:
     """
     # A process may be started without one.
     if sys.stdin is None or sys.stdin.isatty():
-        what = "closed" if sys.stdin is None else "a terminal"
-        message = f"-: standard input is {what}; give a trace there, as in 'simulate - < TRACE'"
+        state = "closed" if sys.stdin is None else "a terminal"
+        message = f"-: standard input is {state}; give a trace there, as in 'simulate - < TRACE'"
         raise FlashpagerError(message)
     folder = Path(tempfile.mkdtemp(prefix="flashpager-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -136,7 +136,7 @@ def read_toml(path: Path) -> dict[str, object]:
     return _engine.read_toml(path)
 
 
-def refuse_unknown(given: Iterable[str], known: Sequence[str], place: str) -> None:
+def refuse_unknown(given: Iterable[str], known: Sequence[str], where_read: str) -> None:
     """Refuse unknown names.
 
     Raises:
@@ -145,5 +145,5 @@ def refuse_unknown(given: Iterable[str], known: Sequence[str], place: str) -> No
     """
     unknown = sorted(set(given) - set(known))
     if unknown:
-        message = f"{place}: unknown field '{unknown[0]}' (known: {', '.join(known)})"
+        message = f"{where_read}: unknown field '{unknown[0]}' (known: {', '.join(known)})"
         raise FlashpagerError(message)

@@ -52,14 +52,14 @@ def pager_sources() -> Path:
     return runtime_sources() / "pager"
 
 
-def absence(what: str, path: Path, needs: str = "") -> str:
+def absence(name: str, path: Path, needs: str = "") -> str:
     """Return the message for a missing file, with the remedy; in a checkout, to build it.
 
     ``needs`` is the tool needed to build it, in addition to those for the engine.
     """
     if _CHECKOUT.is_dir():
-        return f"{what} is not built ({path}): {needs and f'{needs}, and '}run 'make'"
-    return f"{what} is not in this installation of flashpager ({path}): install flashpager again"
+        return f"{name} is not built ({path}): {needs and f'{needs}, and '}run 'make'"
+    return f"{name} is not in this installation of flashpager ({path}): install flashpager again"
 
 
 def how_to_add(extra: str) -> str:

@@ -102,8 +102,8 @@ _TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 def parse_bandwidth(text: str) -> float:
     """Read a bandwidth such as ``3MB/s``, in MiB per second; K, M and G are powers of 1024."""
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMG]?)(?:i?B(?:/s)?)?\s*", text, re.IGNORECASE)
-    mib_s = float(found[1]) * _RATES[found[2].upper()] if found else 0.0
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMG]?)(?:i?B(?:/s)?)?\s*", text, re.IGNORECASE)
+    mib_s = float(match[1]) * _RATES[match[2].upper()] if match else 0.0
     if not 0 < mib_s < math.inf:
         message = f"'{text}' is no bandwidth: write it as 3MB/s or 800KB/s"
         raise FlashpagerError(message)
@@ -112,8 +112,8 @@ def parse_bandwidth(text: str) -> float:
 
 def parse_duration(text: str) -> float:
     """Read a time such as ``200us``, in nanoseconds."""
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ns|us|µs|μs|ms|s)\s*", text)
-    ns = float(found[1]) * _TIMES_NS[found[2].replace("μ", "µ")] if found else 0.0
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ns|us|µs|μs|ms|s)\s*", text)
+    ns = float(match[1]) * _TIMES_NS[match[2].replace("μ", "µ")] if match else 0.0
     if not 0 < ns < math.inf:
         message = f"'{text}' is no time: write it with its unit, as 200us (ns, us, ms, s)"
         raise FlashpagerError(message)
@@ -122,20 +122,20 @@ def parse_duration(text: str) -> float:
 
 def parse_share(text: str) -> float:
     """Read a share such as ``2%``, which is 0.02. It may be 0."""
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", text)
-    if not found or not math.isfinite(float(found[1])):
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", text)
+    if not match or not math.isfinite(float(match[1])):
         message = f"'{text}' is no share: write it as 2%"
         raise FlashpagerError(message)
-    return float(found[1]) / 100
+    return float(match[1]) / 100
 
 
 def parse_clock(text: str) -> float:
     """Read a clock such as ``40MHz``, in megahertz."""
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
-    if not found or not 0 < float(found[1]) < math.inf:
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(?:MHz)?\s*", text, re.IGNORECASE)
+    if not match or not 0 < float(match[1]) < math.inf:
         message = f"'{text}' is no clock: write it as 40MHz"
         raise FlashpagerError(message)
-    return float(found[1])
+    return float(match[1])
 
 
 def parse_factor(text: str) -> float:
@@ -145,11 +145,11 @@ def parse_factor(text: str) -> float:
     2.5
 
     """
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*[x×]?\s*", text)
-    if not found or not 1 <= float(found[1]) < math.inf:
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*[x×]?\s*", text)
+    if not match or not 1 <= float(match[1]) < math.inf:
         message = f"'{text}' is no factor: write it as 2.5, at least 1"
         raise FlashpagerError(message)
-    return float(found[1])
+    return float(match[1])
 
 
 def si(value: float, unit: str = "") -> str:

@@ -21,7 +21,7 @@ from flashpager.replay.table import flatten
 #: Smallest gain for which a limit is reported.
 NOTABLE = 1.005
 #: The sentence if no change helps.
-NO_BITE = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
+NO_CHANGE_HELPS = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
 NO_MISS = "nothing bites: it does not miss"
 _BUS = re.compile(r"(?P<clock>[0-9.]+)MHz(?:/(?P<divider>\d+))?-x(?P<lines>\d+)(?P<rest>.*)")
 _LINES = (2, 4, 8, 16)
@@ -47,8 +47,8 @@ class DesignChange:
     @classmethod
     def of(
         cls,
-        what: str,
-        said: str,
+        parameter: str,
+        words: str,
         gain: float,
         rows: Sequence[Mapping[str, Any]],
         design: Design | None = None,
@@ -58,7 +58,7 @@ class DesignChange:
         slowdown = None
         if None not in alone:
             slowdown = sum(row["run_ms"] for row in rows) / sum(alone)
-        return cls(what, said, gain, slowdown, sum(row["misses"] for row in rows), design)
+        return cls(parameter, words, gain, slowdown, sum(row["misses"] for row in rows), design)
 
     @property
     def sentence(self) -> str:
@@ -95,10 +95,12 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
     """
     tried: list[tuple[str, str, Design]] = []
 
-    def first(what: str, candidates: Sequence[Design], said: Callable[[Design], str]) -> None:
-        found = next(_possible(candidates), None)
-        if found is not None:
-            tried.append((what, said(found), found))
+    def first(
+        parameter: str, candidates: Sequence[Design], words_of: Callable[[Design], str]
+    ) -> None:
+        changed = next(_possible(candidates), None)
+        if changed is not None:
+            tried.append((parameter, words_of(changed), changed))
 
     bus = _BUS.fullmatch(design.bus)
     if bus is not None:
@@ -154,13 +156,13 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
 
 
 def _mhz(bus: str) -> float:
-    found = _BUS.fullmatch(bus)
-    return float(found["clock"]) / int(found["divider"] or 1) if found else 0.0
+    match = _BUS.fullmatch(bus)
+    return float(match["clock"]) / int(match["divider"] or 1) if match else 0.0
 
 
 def _lines(bus: str) -> int:
-    found = _BUS.fullmatch(bus)
-    return int(found["lines"]) if found else 0
+    match = _BUS.fullmatch(bus)
+    return int(match["lines"]) if match else 0
 
 
 def _cost(rows: Sequence[Mapping[str, Any]], weights: Mapping[str, float] | None) -> float:
@@ -183,7 +185,7 @@ def _gain(before: float, after: float) -> float:
     return math.inf if before else 1.0
 
 
-def bites(
+def helpful_changes(
     traces: Sequence[Trace],
     design: Design,
     weights: Mapping[str, float] | None = None,
@@ -204,19 +206,19 @@ def bites(
     designs = [design.resolved(), *(one for *_, one in tried)]
     frame = explore_designs(traces, designs, progress=progress)
     # The traces of each design, in turn.
-    per_design = [frame[place :: len(designs)].to_dicts() for place in range(len(designs))]
+    per_design = [frame[index :: len(designs)].to_dicts() for index in range(len(designs))]
     before = _cost(per_design[0], weights)
     best: dict[str, DesignChange] = {}
-    for (what, said, changed), rows in zip(tried, per_design[1:], strict=True):
+    for (parameter, words, changed), rows in zip(tried, per_design[1:], strict=True):
         gain = _gain(before, _cost(rows, weights))
-        if what not in best or gain > best[what].gain:
-            best[what] = DesignChange.of(what, said, gain, rows, changed)
+        if parameter not in best or gain > best[parameter].gain:
+            best[parameter] = DesignChange.of(parameter, words, gain, rows, changed)
     return by_gain([one for one in best.values() if one.gain >= NOTABLE])
 
 
-def by_gain(found: Sequence[DesignChange]) -> list[DesignChange]:
+def by_gain(changes_made: Sequence[DesignChange]) -> list[DesignChange]:
     """Return the greatest gain first."""
-    return sorted(found, key=lambda one: (-one.gain, one.what))
+    return sorted(changes_made, key=lambda one: (-one.gain, one.what))
 
 
 def pinning(
@@ -234,16 +236,16 @@ def pinning(
 
     """
     of_traces = [(weights or {}).get(trace.name, 1.0) for trace in traces]
-    found = pins.pin(traces, design, ram_bytes, weights=of_traces, seconds=pins.SECONDS)
+    pinned = pins.pin(traces, design, ram_bytes, weights=of_traces, seconds=pins.SECONDS)
     before, after = (
         [flatten(row, trace.name) for row, trace in zip(rows, traces, strict=True)]
-        for rows in (found.before, found.after)
+        for rows in (pinned.before, pinned.after)
     )
     gain = _gain(_cost(before, weights), _cost(after, weights))
     if gain < NOTABLE:
         return []
-    functions = counted(len(found.pinned), "function")
-    said = f"{functions} pinned in {counted(found.ram_bytes, 'byte')} of RAM"
-    if not found.is_finished:
-        said += " (search ended early)"
-    return [DesignChange.of("pinned", said, gain, after)]
+    functions = counted(len(pinned.pinned), "function")
+    words = f"{functions} pinned in {counted(pinned.ram_bytes, 'byte')} of RAM"
+    if not pinned.is_finished:
+        words += " (search ended early)"
+    return [DesignChange.of("pinned", words, gain, after)]

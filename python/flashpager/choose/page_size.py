@@ -81,13 +81,13 @@ class PageChoice:
         design = self.design
         if self.best_bytes is None or design is None:
             return predicted
-        found = (
+        candidates = (
             f"{self.best_bytes} found ({format_size(design.cache_bytes)} cache, "
             f"{design.policy}, {design.part}, {design.bus}, {design.register})"
         )
         lost = self.lost or 0.0
         slower = f"; the former is {percent(lost, 1)} slower" if lost >= _NOTABLE_LOSS else ""
-        return f"{predicted}, {found}{slower}{self._sampled()}"
+        return f"{predicted}, {candidates}{slower}{self._sampled()}"
 
     def _sampled(self) -> str:
         if self.errors is None:

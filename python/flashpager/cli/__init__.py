@@ -226,8 +226,8 @@ def main() -> None:
         _give_up_output()
         sys.exit(0)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        complain(f"{place}{error.strerror or error}")
+        file = f"{error.filename}: " if error.filename else ""
+        complain(f"{file}{error.strerror or error}")
         _give_up_output()
         sys.exit(EXIT_WRONG)
     except (KeyboardInterrupt, typer.Abort):

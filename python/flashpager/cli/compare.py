@@ -77,23 +77,23 @@ def compare(
     if output is not None:
         refuse_overwriting(output, a, b)
         table.check_output(output)
-    found = comparison.compare(comparison.ResultTable.read(a), comparison.ResultTable.read(b))
+    differences = comparison.compare(comparison.ResultTable.read(a), comparison.ResultTable.read(b))
     if output is not None:
         about = {
             "version": _engine.version(),
-            "a": _source_fields(found.a),
-            "b": _source_fields(found.b),
+            "a": _source_fields(differences.a),
+            "b": _source_fields(differences.b),
         }
-        table.write_any(found.joined, output, about)
-        note(f"{counted(len(found.joined), 'row')} written to {output}")
-    worse = [] if allowed is None else found.worse(allowed)
+        table.write_any(differences.joined, output, about)
+        note(f"{counted(len(differences.joined), 'row')} written to {output}")
+    worse = [] if allowed is None else differences.worse(allowed)
     with held_to(_worst(worse)):
         if json:
             gate = {"fail_above": allowed, "unmet": [asdict(row) for row in worse]}
-            print_json({**_fields(found, limit), **gate})
+            print_json({**_fields(differences, limit), **gate})
         else:
-            _show(found, limit)
-        _warn(found)
+            _show(differences, limit)
+        _warn(differences)
 
 
 def _worst(worse: "Sequence[WorseRow]") -> list[str]:
@@ -107,64 +107,66 @@ def _source_fields(results: "ResultTable") -> dict[str, Any]:
     return {"file": results.name, "version": results.version, "traces": dict(results.traces)}
 
 
-def _fields(found: "Comparison", limit: int) -> dict[str, Any]:
-    changes = found.changes()
+def _fields(differences: "Comparison", limit: int) -> dict[str, Any]:
+    changes = differences.changes()
     return {
         "version": _engine.version(),
         "a": {
-            **_source_fields(found.a),
-            "rows": len(found.a.frame),
-            "best": found.a.best().columns,
+            **_source_fields(differences.a),
+            "rows": len(differences.a.frame),
+            "best": differences.a.best().columns,
         },
         "b": {
-            **_source_fields(found.b),
-            "rows": len(found.b.frame),
-            "best": found.b.best().columns,
+            **_source_fields(differences.b),
+            "rows": len(differences.b.frame),
+            "best": differences.b.best().columns,
         },
-        "across": {each.column: [each.a, each.b] for each in found.across},
-        "versions_differ": found.versions_differ,
-        "changed_traces": found.changed_traces,
-        "matched": len(found.joined),
-        "only_a": found.only_a,
-        "only_b": found.only_b,
-        "time_ratio": asdict(found.time),
-        "bandwidth_ratio": asdict(found.bandwidth),
-        "different_counts": found.different_counts,
-        "different_rows": found.different_rows,
-        "inexplicable": found.inexplicable,
+        "across": {each.column: [each.a, each.b] for each in differences.across},
+        "versions_differ": differences.versions_differ,
+        "changed_traces": differences.changed_traces,
+        "matched": len(differences.joined),
+        "only_a": differences.only_a,
+        "only_b": differences.only_b,
+        "time_ratio": asdict(differences.time),
+        "bandwidth_ratio": asdict(differences.bandwidth),
+        "different_counts": differences.different_counts,
+        "different_rows": differences.different_rows,
+        "inexplicable": differences.inexplicable,
         "changes": (changes if limit == 0 else changes.head(limit)).to_dicts(),
     }
 
 
-def _show(found: "Comparison", limit: int) -> None:
-    for letter, results in (("A", found.a), ("B", found.b)):
+def _show(differences: "Comparison", limit: int) -> None:
+    for letter, results in (("A", differences.a), ("B", differences.b)):
         version = f"flashpager {results.version}" if results.version else "version not known"
         traces = results.frame["trace"].unique(maintain_order=True).to_list()
         out.print(f"{letter}: {escape(results.name)} ({version}), {escape(', '.join(traces))}")
-    for difference in found.across:
+    for difference in differences.across:
         column = difference.column
         # The software times that follow from a processor are only in --json.
-        if column.endswith("_ns") and difference not in found.causes:
+        if column.endswith("_ns") and difference not in differences.causes:
             continue
         change = f"{_value(column, difference.a)} → {_value(column, difference.b)}"
         out.print(f"compared across {_TITLES.get(column, column)}: {escape(change)}")
     out.print(
-        f"{counted(len(found.joined), 'row')} in both, {found.only_a:,} only in A,"
-        f" {found.only_b:,} only in B   (a row is a design and a trace)"
+        f"{counted(len(differences.joined), 'row')} in both, {differences.only_a:,} only in A,"
+        f" {differences.only_b:,} only in B   (a row is a design and a trace)"
     )
-    out.print(f"B's bandwidth is {_ratio(found.bandwidth)}")
-    out.print(f"B's time is {_ratio(found.time)}")
-    if found.different_rows:
-        out.print(f"counts differ in {counted(found.different_rows, 'row')}: {_counts(found)}")
-    for letter, results in (("A", found.a), ("B", found.b)):
+    out.print(f"B's bandwidth is {_ratio(differences.bandwidth)}")
+    out.print(f"B's time is {_ratio(differences.time)}")
+    if differences.different_rows:
+        out.print(
+            f"counts differ in {counted(differences.different_rows, 'row')}: {_counts(differences)}"
+        )
+    for letter, results in (("A", differences.a), ("B", differences.b)):
         out.print(f"best in {letter}: {escape(_design(results.best()))}")
-    changes = found.changes()
+    changes = differences.changes()
     if changes.is_empty():
         out.print("no row in both has changed")
         return
     shown = changes if limit == 0 else changes.head(limit)
     out.print("\n[bold]largest changes[/bold]")
-    _show_changes(found, shown.to_dicts())
+    _show_changes(differences, shown.to_dicts())
     if len(changes) > len(shown):
         more = counted(len(changes) - len(shown), "more changed row")
         note(f"{more}; --limit 0 shows all, -o keeps them")
@@ -177,8 +179,8 @@ def _ratio(ratio: "ColumnRatio") -> str:
     )
 
 
-def _counts(found: "Comparison") -> str:
-    names = list(found.different_counts)
+def _counts(differences: "Comparison") -> str:
+    names = list(differences.different_counts)
     more = f" and {len(names) - _SHOWN_COUNTS} more" if len(names) > _SHOWN_COUNTS else ""
     return ", ".join(names[:_SHOWN_COUNTS]) + more
 
@@ -200,9 +202,11 @@ def _design(best: "BestDesign") -> str:
     )
 
 
-def _show_changes(found: "Comparison", rows: list[dict[str, Any]]) -> None:
+def _show_changes(differences: "Comparison", rows: list[dict[str, Any]]) -> None:
     varying = [
-        name for name in _TITLES if name in found.joined and found.joined[name].n_unique() > 1
+        name
+        for name in _TITLES
+        if name in differences.joined and differences.joined[name].n_unique() > 1
     ]
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for name in varying:
@@ -224,16 +228,16 @@ def _show_changes(found: "Comparison", rows: list[dict[str, Any]]) -> None:
     print_whole(shown)
 
 
-def _warn(found: "Comparison") -> None:
-    if found.versions_differ:
-        note(f"note: versions differ: {found.a.version} and {found.b.version}")
-    for name, fields in found.changed_traces.items():
+def _warn(differences: "Comparison") -> None:
+    if differences.versions_differ:
+        note(f"note: versions differ: {differences.a.version} and {differences.b.version}")
+    for name, fields in differences.changed_traces.items():
         note(f"note: {name} is not the same trace in both ({', '.join(fields)} differ)")
-    if found.inexplicable:
-        silent = [each.name for each in (found.a, found.b) if each.version is None]
+    if differences.inexplicable:
+        silent = [each.name for each in (differences.a, differences.b) if each.version is None]
         err.print(
             f"WARNING: counts of the same designs and traces differ in"
-            f" {counted(found.different_rows, 'row')} ({_counts(found)}).",
+            f" {counted(differences.different_rows, 'row')} ({_counts(differences)}).",
             markup=False,
             style="bold red" if err.is_terminal else "",
         )

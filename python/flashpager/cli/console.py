@@ -47,10 +47,10 @@ err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 class NotMetError(Exception):
     """A result was printed, but a design does not meet a need."""
 
-    def __init__(self, said: Sequence[str]) -> None:
+    def __init__(self, reasons: Sequence[str]) -> None:
         """Store a line for each need that is not met."""
-        super().__init__("; ".join(said))
-        self.said = said
+        super().__init__("; ".join(reasons))
+        self.said = reasons
 
 
 @contextmanager
@@ -100,14 +100,14 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float, int], None]]:
+def counting(counted: str, designs: int | None = None) -> Iterator[Callable[[float, int], None]]:
     """Show progress while the block runs: a bar with the remaining time.
 
     The block receives a callback for (finished, all). If ``designs``, the number of all designs, is
     given, the bar shows the rate, too. Without a terminal, a line is printed now and then.
     """
     if not err.is_terminal:
-        yield _lines(what)
+        yield _lines(counted)
         return
     # Imported late, as most commands show no progress.
     from rich.progress import (  # noqa: PLC0415
@@ -119,13 +119,13 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
     )
 
     columns = [
-        TextColumn(what),
+        TextColumn(counted),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
     ]
     with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as progress:
-        task = progress.add_task(what, total=None, rate="")
+        task = progress.add_task(counted, total=None, rate="")
         start = time.monotonic()
         done_before: float | None = None
 
@@ -141,7 +141,7 @@ def counting(what: str, designs: int | None = None) -> Iterator[Callable[[float,
         yield report
 
 
-def _lines(what: str) -> Callable[[float, int], None]:
+def _lines(counted: str) -> Callable[[float, int], None]:
     """Return a callback that prints a line of progress after some seconds, then twice as many."""
     start = time.monotonic()
     wait = QUIET_SECONDS
@@ -156,7 +156,7 @@ def _lines(what: str) -> Callable[[float, int], None]:
         wait = 2 * passed
         done = finished - done_before
         left = f", about {duration(1e9 * passed * (total - finished) / done)} left" if done else ""
-        note(f"{what}: {100 * finished / total:.0f} % after {duration(1e9 * passed)}{left}")
+        note(f"{counted}: {100 * finished / total:.0f} % after {duration(1e9 * passed)}{left}")
 
     return report
 

@@ -70,15 +70,14 @@ def deploy(
     opened = Trace.open(trace, "none")
     info = opened.info
     with counting("replays") as progress:
-        found = _engine.simulate(trace, [design], progress)[0]
-    pager = PagerDesign.of(found, info.image_bytes, lookup)
+        simulated = _engine.simulate(trace, [design], progress)[0]
+    pager = PagerDesign.of(simulated, info.image_bytes, lookup)
     secret = authentication(pager.tag_bytes, mac, key, image_version)
     data = read_image(image, info) if image else None
     sizes = _TargetSizes.of(pager)
     _refuse_over(_ram_of_chip(chip_ram, flags.board), pager, sizes)
-    said = (
-        f"{found.design.part}, {found.design.policy}, for {Path(info.program).name or opened.name}"
-    )
+    resolved, program = simulated.design, Path(info.program).name or opened.name
+    sentence = f"{resolved.part}, {resolved.policy}, for {program}"
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -86,7 +85,7 @@ def deploy(
         raise FlashpagerError(message) from None
     header = output / "fp_pager_design.h"
     with appearing_whole(header) as path:
-        path.write_text(pager.header(said, image_version), encoding="utf-8")
+        path.write_text(pager.header(sentence, image_version), encoding="utf-8")
     note(f"{header}: compile {pager_sources() / 'pager.c'} with -I{output}")
     if data is not None:
         flash = output / "flash.bin"
@@ -95,7 +94,7 @@ def deploy(
         pages = counted(pager.flash_pages, "flash page")
         spare = f", and {pager.spare_bytes} bytes spare each" if secret else ""
         note(f"{flash}: {pages} of {format_size(pager.flash_page_bytes)}{spare}")
-    explored = f"design: {row}: {found.design.part}, {pager}"
+    explored = f"design: {row}: {simulated.design.part}, {pager}"
     _say(pager, sizes, flags.origins(design) if row is None else explored)
     if data is None:
         _say_image(info)
@@ -139,10 +138,10 @@ class _TargetSizes:
     @classmethod
     def of(cls, pager: PagerDesign) -> "_TargetSizes":
         """Compile both."""
-        found = sizes_of(pager)
-        fitting = {each.target for each in found}
+        sizes = sizes_of(pager)
+        fitting = {each.target for each in sizes}
         too_small = [target for target in targets() if target not in fitting]
-        return cls(found, mac_sizes_of(pager) if pager.tag_bytes else [], too_small)
+        return cls(sizes, mac_sizes_of(pager) if pager.tag_bytes else [], too_small)
 
     def least_ram(self, pager: PagerDesign) -> int:
         """Return the least RAM of pager and MAC, on the target that needs the least."""

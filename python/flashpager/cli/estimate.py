@@ -34,8 +34,8 @@ def estimate(*, flags: EstimateFlags, json: options.Json = False) -> None:
     if flags.plot is not None:
         _plot(estimates[0], flags.plot)
     if json:
-        found = [one.as_dict() for one in estimates]
-        print_json({"version": _engine.version(), "estimates": found})
+        fields = [one.as_dict() for one in estimates]
+        print_json({"version": _engine.version(), "estimates": fields})
         return
     for number, one in enumerate(estimates):
         if number:
@@ -44,12 +44,12 @@ def estimate(*, flags: EstimateFlags, json: options.Json = False) -> None:
     show_notes(estimates)
 
 
-def _plot(found: Estimate, path: Path) -> None:
+def _plot(estimate: Estimate, path: Path) -> None:
     from flashpager.plots import picture, waterfall  # noqa: PLC0415  (Altair starts slowly)
 
-    names = [stage_title(stage, found) for stage in found.stages]
-    picture.write(waterfall.chart(found, names), path)
-    note(f"{path}: {found.name}, {found.operation_kind}")
+    names = [stage_title(stage, estimate) for stage in estimate.stages]
+    picture.write(waterfall.chart(estimate, names), path)
+    note(f"{path}: {estimate.name}, {estimate.operation_kind}")
 
 
 def _sweep(

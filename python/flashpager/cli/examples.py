@@ -27,14 +27,14 @@ def examples(
     whole = folder.absolute()
     try:
         # The folder appears whole, or not at all.
-        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
+        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as temporary:
             files = [
-                _copy(source, Path(place, "whole", source.relative_to(top.parent)))
+                _copy(source, Path(temporary, "whole", source.relative_to(top.parent)))
                 for name in EXAMPLES
                 for top in [example(name, "install flashpager again")]
                 for source in _files(top)
             ]
-            Path(place, "whole").rename(whole)
+            Path(temporary, "whole").rename(whole)
     except OSError as error:
         message = f"{folder}: {error.strerror or error}"
         raise FlashpagerError(message) from None

@@ -13,7 +13,7 @@ from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
 from flashpager.base.axes import DERIVED_FIELDS
 from flashpager.base.quantities import counted, parse_size
-from flashpager.choose.hardware_changes import bites, by_gain, pinning
+from flashpager.choose.hardware_changes import by_gain, helpful_changes, pinning
 from flashpager.cli import options
 from flashpager.cli.console import counting, held_to, note, print_json
 from flashpager.cli.explore_query import (
@@ -142,8 +142,8 @@ def _hardware_cache(
             if not design.is_executed
         ]
     losses = Losses.of(frame[place :: len(query.designs)].to_dicts(), stalls)
-    with counting("passes for what bites") as progress:
-        changes = bites(query.traces, design, query.weights, progress)
+    with counting("passes for changes") as progress:
+        changes = helpful_changes(query.traces, design, query.weights, progress)
     if ram is not None:
         changes = by_gain([*changes, *pinning(query.traces, design, ram, query.weights)])
     return HardwareCache(design, losses, changes)

@@ -11,7 +11,7 @@ from rich.table import Table
 from flashpager._engine import Design
 from flashpager.base.axes import AXES, SHOWN
 from flashpager.base.quantities import counted, duration, format_size, percent, si, significant
-from flashpager.choose.hardware_changes import NO_BITE, NO_MISS, DesignChange
+from flashpager.choose.hardware_changes import NO_CHANGE_HELPS, NO_MISS, DesignChange
 from flashpager.cli import options
 from flashpager.cli.console import natural_width, note, out, print_whole
 from flashpager.cli.explore_query import ExploreQuery
@@ -36,9 +36,9 @@ class HardwareCache:
     changes: list[DesignChange]
 
 
-def show_hardware_cache(found: Answer, hardware: HardwareCache | None) -> None:
+def show_hardware_cache(chosen: Answer, hardware: HardwareCache | None) -> None:
     """Print the losses of the best design to misses, and the changes that reduce them most."""
-    best = found.best
+    best = chosen.best
     if best is None or hardware is None:
         return
     losses = hardware.losses
@@ -54,7 +54,7 @@ def show_hardware_cache(found: Answer, hardware: HardwareCache | None) -> None:
     for line in losses.lines():
         out.print(line)
     if not hardware.changes:
-        out.print(NO_BITE if losses.misses else NO_MISS)
+        out.print(NO_CHANGE_HELPS if losses.misses else NO_MISS)
         out.print()
         return
     out.print(f"[bold]bites most[/bold]: {hardware.changes[0].sentence}")
@@ -97,7 +97,7 @@ def show_all(frame: pl.DataFrame, query: ExploreQuery, limit: int, column: str) 
 
 def show_answer(
     query: ExploreQuery,
-    found: Answer,
+    chosen: Answer,
     design: Design | None,
     hardware: HardwareCache | None,
     limit: int,
@@ -107,41 +107,43 @@ def show_answer(
 
     Args:
         query: the query.
-        found: the answer.
+        chosen: the answer.
         design: the best design, as requested.
         hardware: the losses of a hardware cache; None for other designs.
         limit: rows of each table; 0 for all.
         column: the column to sort by.
 
     """
-    total = counted(len(found.designs), "design")
-    if found.best is None:
+    total = counted(len(chosen.designs), "design")
+    if chosen.best is None:
         out.print(f"[bold]none of {total} does all that is asked[/bold]")
-        for line in found.bites:
+        for line in chosen.bites:
             out.print(line)
         return
     if hardware is not None:
-        show_hardware_cache(found, hardware)
-        out.print(f"{len(found.fitting):,} of {total} fit")
+        show_hardware_cache(chosen, hardware)
+        out.print(f"{len(chosen.fitting):,} of {total} fit")
     else:
-        _show_best(found, several=query.is_of_several)
+        _show_best(chosen, several=query.is_of_several)
     several = query.is_of_several
-    out.print(f"why: {found.why}")
-    for line in found.bites or (["no constraint costs speed"] if found.needs.conditions() else []):
+    out.print(f"why: {chosen.why}")
+    for line in chosen.bites or (
+        ["no constraint costs speed"] if chosen.needs.conditions() else []
+    ):
         out.print(line)
     if hardware is None:
-        _show_uncounted(found.best.columns, query.traces, design)
+        _show_uncounted(chosen.best.columns, query.traces, design)
     unverified = options.unverified(design, energy=False) if design else None
     if unverified:
         note(unverified)
     out.print("\n[bold]RAM against time[/bold]: no other fitting design has less of both")
-    shown = _thinned(found.front, limit)
-    show(shown, _varying(found.fitting), several=several)
-    if len(shown) < len(found.front):
-        note(f"{len(found.front) - len(shown)} more lie between these; --limit 0 shows all")
-    what = "fastest" if column in ("bandwidth_mib_s", "ns_per_byte") else f"best by {column}"
-    out.print(f"\n[bold]{what}[/bold]")
-    fitting = found.fitting
+    shown = _thinned(chosen.front, limit)
+    show(shown, _varying(chosen.fitting), several=several)
+    if len(shown) < len(chosen.front):
+        note(f"{len(chosen.front) - len(shown)} more lie between these; --limit 0 shows all")
+    superlative = "fastest" if column in ("bandwidth_mib_s", "ns_per_byte") else f"best by {column}"
+    out.print(f"\n[bold]{superlative}[/bold]")
+    fitting = chosen.fitting
     if column in fitting.columns:
         fitting = table.sort(fitting, column)
     show(fitting if limit == 0 else fitting.head(limit), _varying(fitting), several=several)
@@ -170,23 +172,23 @@ def _phrases(best: Mapping[str, Any]) -> str:
     )
 
 
-def _show_best(found: Answer, *, several: bool) -> None:
+def _show_best(chosen: Answer, *, several: bool) -> None:
     """Print the best design and its results."""
-    if found.best is None:
+    if chosen.best is None:
         return
-    best, total = found.best.columns, counted(len(found.designs), "design")
+    best, total = chosen.best.columns, counted(len(chosen.designs), "design")
     slower = ""
     if best["slowdown"]:
         slower = f", {significant(best['slowdown'], 3)} times slower than out of RAM"
     least = f" ({best['least_bandwidth_mib_s']:.2f} on the slowest trace)" if several else ""
     out.print(
         f"[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold]{slower}{least}"
-        f" with {best['part']}{_alike(found.ties)} on {best['bus']},"
+        f" with {best['part']}{_alike(chosen.ties)} on {best['bus']},"
         f" {best['policy']}, {counted(best['frames'], 'page')} of"
         f" {format_size(best['cache_page_bytes'])}{_phrases(best)}"
         f": {counted(best['ram_bytes'], 'byte')} of RAM,"
         f" worst fault {duration(best['worst_fault_ns'])}"
-        f"   ({len(found.fitting):,} of {total} fit; MB/s of 2^20 bytes)"
+        f"   ({len(chosen.fitting):,} of {total} fit; MB/s of 2^20 bytes)"
     )
 
 

@@ -97,30 +97,30 @@ def handler(
 
         refuse_overwriting(plot, *([chosen] if chosen else []))
         picture.check_output(plot)
-    found = design.fault_times(walks, downgrades)
+    times = design.fault_times(walks, downgrades)
     if plot is not None:
-        _plot(chosen, design, found, names, plot)
+        _plot(chosen, design, times, names, plot)
     if json:
-        said = {"said": flags.sources(design)}
+        origins = {"said": flags.sources(design)}
         assumed = [*(one.as_dict() for one in design.assumed), *flags.unsaid_cache(design)]
-        print_json(_as_json(design, found, names) | said | {"assumed": assumed})
-    elif len(found) == 1:
-        _show_one(design, found[0], names)
+        print_json(_as_json(design, times, names) | origins | {"assumed": assumed})
+    elif len(times) == 1:
+        _show_one(design, times[0], names)
     else:
-        _show_walks(design, found, names)
+        _show_walks(design, times, names)
     if not json:
         unasked = "the default " if by_default else ""
         out.print(escape(unasked + flags.origins(design)))
-    for text in _notes(design, found, flags):
+    for text in _notes(design, times, flags):
         note(f"note: {text}")
 
 
-def _as_json(design: Design, found: list[FaultTimes], names: list[str]) -> dict[str, Any]:
+def _as_json(design: Design, fault_times: list[FaultTimes], names: list[str]) -> dict[str, Any]:
     times = design.handler
     shown = [
         fault.as_dict()
         | {"schedules": [handling.scheduled(fault, name).as_dict() for name in names]}
-        for fault in found
+        for fault in fault_times
     ]
     return {
         "version": _engine.version(),
@@ -134,17 +134,17 @@ def _as_json(design: Design, found: list[FaultTimes], names: list[str]) -> dict[
 
 
 def _plot(
-    board: Path | None, design: Design, found: list[FaultTimes], names: list[str], path: Path
+    board: Path | None, design: Design, times: list[FaultTimes], names: list[str], path: Path
 ) -> None:
     from flashpager.plots import picture, timeline  # noqa: PLC0415  (Altair starts slowly)
 
     setting = f"{board.stem}: {_setting(design)}" if board else _setting(design)
-    if len(found) == 1:
-        picture.write(timeline.chart(found[0], names, setting), path)
+    if len(times) == 1:
+        picture.write(timeline.chart(times[0], names, setting), path)
         note(f"{path}: {', '.join(names)}")
     else:
-        picture.write(timeline.walks_chart(design, found, names, setting), path)
-        note(f"{path}: walks of {found[0].walk} to {found[-1].walk}, {', '.join(names)}")
+        picture.write(timeline.walks_chart(design, times, names, setting), path)
+        note(f"{path}: walks of {times[0].walk} to {times[-1].walk}, {', '.join(names)}")
 
 
 def _setting(design: Design) -> str:
@@ -201,8 +201,8 @@ def _place(span: JobSpan) -> str:
     return f"{_microseconds(span.start_ns)} – {_microseconds(span.end_ns)}"
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _composed(job: str, design: Design, fault: FaultTimes) -> str:
@@ -224,12 +224,12 @@ def _composed(job: str, design: Design, fault: FaultTimes) -> str:
 
 
 def _search(times: Handler, fault: FaultTimes) -> str:
-    said = f"{duration(times.get_freeframe_ns)} + {_counted(fault.walk, 'step')} of "
-    said += duration(times.walk_step_ns)
+    words = f"{duration(times.get_freeframe_ns)} + {_counted(fault.walk, 'step')} of "
+    words += duration(times.walk_step_ns)
     if fault.downgrades:
-        said += f" + {_counted(fault.downgrades, 'downgrade')} of "
-        said += duration(times.downgrade_ns)
-    return said
+        words += f" + {_counted(fault.downgrades, 'downgrade')} of "
+        words += duration(times.downgrade_ns)
+    return words
 
 
 def _first_bytes(design: Design) -> int:
@@ -266,9 +266,9 @@ def _show_false_fault(design: Design) -> None:
         out.print(line + f"{duration(alone)} if not")
 
 
-def _show_walks(design: Design, found: list[FaultTimes], names: list[str]) -> None:
+def _show_walks(design: Design, times: list[FaultTimes], names: list[str]) -> None:
     out.print(f"{escape(_setting(design))}: faults by their walk")
-    out.print(f"{handling.verdict_on_walks(design, found, names)}.", style="bold")
+    out.print(f"{handling.verdict_on_walks(design, times, names)}.", style="bold")
     out.print()
     table = Table(box=None, pad_edge=False, header_style="dim")
     at_once = [name for name in names if _engine.overlaps(name)]
@@ -276,10 +276,10 @@ def _show_walks(design: Design, found: list[FaultTimes], names: list[str]) -> No
     for name in names:
         table.add_column(f"{name} (µs)", justify="right")
     for name in at_once:
-        of = "" if len(at_once) == 1 else f"{name}: "
+        prefix = "" if len(at_once) == 1 else f"{name}: "
         for title in ("hidden (µs)", "gain"):
-            table.add_column(f"{of}{title}", justify="right")
-    for fault in found:
+            table.add_column(f"{prefix}{title}", justify="right")
+    for fault in times:
         cells = [_microseconds(handling.scheduled(fault, name).latency_ns) for name in names]
         for name in at_once:
             one = handling.scheduled(fault, name)
@@ -289,10 +289,10 @@ def _show_walks(design: Design, found: list[FaultTimes], names: list[str]) -> No
     _show_false_fault(design)
 
 
-def _notes(design: Design, found: list[FaultTimes], flags: options.DesignFlags) -> list[str]:
+def _notes(design: Design, fault_times: list[FaultTimes], flags: options.DesignFlags) -> list[str]:
     """Return notes on the assumptions that a reader could overlook."""
     of_board = not {"part", "cache_page_bytes"} & set(flags.axes)
-    times, longest = design.handler, found[-1].walk
+    times, longest = design.handler, fault_times[-1].walk
     notes = []
     if not any((times.fixed_fault_ns, times.walk_step_ns, times.downgrade_ns)):
         whose = (

@@ -43,8 +43,8 @@ def note_named(linked: Linked, order: LinkOrder, path: Path) -> None:
     """Note names in a file that are not in the trace, and units that the file does not name."""
     if order.unknown:
         unused = counted(len(order.unknown), "line")
-        what = _some(order.unknown)
-        note(f"note: of no use in {path}: {unused} that no input section has ({what})")
+        names = _some(order.unknown)
+        note(f"note: of no use in {path}: {unused} that no input section has ({names})")
     if order.repeated:
         again = counted(len(order.repeated), "line")
         note(

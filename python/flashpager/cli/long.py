@@ -24,17 +24,17 @@ def blocks_of(trace: Path, info: TraceInfo) -> BlockStatistics:
 
     A note is printed if that takes long.
     """
-    found = _engine.recorded_blocks(trace)
-    if found is not None:
-        return found
+    recorded = _engine.recorded_blocks(trace)
+    if recorded is not None:
+        return recorded
     with counting("runs read") as progress:
-        found = _engine.block_statistics(trace, progress)
+        recorded = _engine.block_statistics(trace, progress)
     if info.runs > _SHORT_RUNS:
         note(
             f"note: {trace} does not hold its basic blocks: all its runs were read for them; "
             "'flashpager trace check -o' writes a trace that does"
         )
-    return found
+    return recorded
 
 
 def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None:

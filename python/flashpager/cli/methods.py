@@ -92,10 +92,12 @@ def note_further(further: list[RecordedTrace], noun: str) -> None:
     """Note the traces of further threads and processes, with their sizes."""
     for trace in further:
         info = trace.info
-        of = f"thread {info.thread}" if info.thread else " ".join([info.program, *info.arguments])
+        owner = (
+            f"thread {info.thread}" if info.thread else " ".join([info.program, *info.arguments])
+        )
         count = counted_si(info.instructions or 0, noun)
         ending = "" if info.ending.name == "complete" else f", {info.ending}"
-        note(f"{trace.path}: {of}, {count}{ending if info.process else ''}")
+        note(f"{trace.path}: {owner}, {count}{ending if info.process else ''}")
 
 
 def note_not_arranged(*, arranged: bool) -> None:
@@ -125,9 +127,9 @@ def in_doubt_text(blocks: int) -> str:
 def note_left_out(*infos: TraceInfo) -> None:
     """Note the executed code that was not recorded."""
     # Threads have it from their process.
-    left_out = list(dict.fromkeys(what for info in infos for what in info.left_out))
-    for what in left_out[:_SHOWN]:
-        note(f"note: not recorded: {what}")
+    left_out = list(dict.fromkeys(reason for info in infos for reason in info.left_out))
+    for reason in left_out[:_SHOWN]:
+        note(f"note: not recorded: {reason}")
     if len(left_out) > _SHOWN:
         more = len(left_out) - _SHOWN
         note(f"note: not recorded: {more} more ('flashpager trace info' lists them)")

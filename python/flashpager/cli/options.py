@@ -226,9 +226,9 @@ class DesignFlags:
                 continue
             source = "given" if where.startswith("--") else where
             by.setdefault(source, []).append(_title(name))
-        said = [f"{source}: {', '.join(names)}" for source, names in by.items()]
+        sentences = [f"{source}: {', '.join(names)}" for source, names in by.items()]
         unsaid = [each for each in self.unsaid_cache(design) if each["field"] not in chosen]
-        return "; ".join(filter(None, (*said, assumptions([design], unsaid))))
+        return "; ".join(filter(None, (*sentences, assumptions([design], unsaid))))
 
     def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
         """Return assumed fields of a design's cache, as :meth:`Assumption.as_dict` would."""
@@ -246,9 +246,9 @@ def _title(name: str) -> str:
 _CACHE = ("cache_bytes", "cache_page_bytes", "policy")
 
 
-def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
+def unsaid_cache(design: Design, given: Container[str]) -> list[dict[str, str]]:
     """Return the fields of the cache that the user left open, each with its value."""
-    values = {name: getattr(design, name) for name in _CACHE if name not in said}
+    values = {name: getattr(design, name) for name in _CACHE if name not in given}
     return [
         {
             "field": name,
@@ -259,9 +259,9 @@ def unsaid_cache(design: Design, said: Container[str]) -> list[dict[str, str]]:
     ]
 
 
-def unpublished_policy(board: str | None, said: Container[str]) -> list[dict[str, str]]:
+def unpublished_policy(board: str | None, given: Container[str]) -> list[dict[str, str]]:
     """Return the policy assumed for a board without a published one, unless the user gives one."""
-    policies = _engine.Board.read(Path(board)).policies if board and "policy" not in said else []
+    policies = _engine.Board.read(Path(board)).policies if board and "policy" not in given else []
     if not policies:
         return []
     others = ", ".join(policies[1:])
@@ -277,12 +277,12 @@ def assumptions(designs: Sequence[Design], cache: Sequence[Mapping[str, str]] = 
         cache: assumed fields of their cache, as :func:`unsaid_cache` returns them.
 
     """
-    found: dict[str, dict[Assumption, None]] = {}
+    by_sentence: dict[str, dict[Assumption, None]] = {}
     for design in designs:
         for one in design.assumed:
-            found.setdefault(one.field, {})[one] = None
+            by_sentence.setdefault(one.field, {})[one] = None
     texts = []
-    for name, several in found.items():
+    for name, several in by_sentence.items():
         first, *more = several
         if more and len({one.value for one in several}) > 1:
             texts.append(f"{_title(name)} by part, as {first.value} ({first.reason})")

@@ -133,12 +133,12 @@ def _times(bench: MachineBench, design: Design) -> list[ComparedTimes]:
             "versatilepb, or measure it with --fit FILE, which writes such a board"
         )
         raise FlashpagerError(message)
-    found = []
+    compared = []
     for schedule in dict.fromkeys((*SCHEDULES, design.schedule)):
         row = bench.time(design.replace(schedule=schedule))
         row.demand_equal()
-        found.append(row.compared)
-    return found
+        compared.append(row.compared)
+    return compared
 
 
 def _note_other_prices(board: str | None, design: Design, fit: Path | None) -> None:

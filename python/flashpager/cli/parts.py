@@ -129,14 +129,14 @@ def check_parts(
     json: options.Json = False,
 ) -> None:
     """Print all errors in part files; exit code 2 if there are any."""
-    found = [_check(file) for file in files]
+    reports = [_check(file) for file in files]
     if json:
-        print_json({"files": [asdict(report) for report in found]})
-    for report in found:
+        print_json({"files": [asdict(report) for report in reports]})
+    for report in reports:
         for complaint in report.complaints:
             # The message of an unreadable file names its place itself.
-            place = "" if complaint.line is None else f"{report.file}, line {complaint.line}: "
-            complain(f"{place}{complaint.what}")
+            position = "" if complaint.line is None else f"{report.file}, line {complaint.line}: "
+            complain(f"{position}{complaint.what}")
         if not report.complaints and not json:
             numbers, doubtful = report.numbers, len(report.unverified)
             out.print(Text(f"{report.name}: in order, {numbers} numbers, {doubtful} unverified"))
@@ -144,7 +144,7 @@ def check_parts(
                 out.print(Text(f"  operations: {', '.join(report.operations) or 'none'}"))
             for operation, reason in report.missing.items():
                 out.print(Text(f"  {operation} is missing: {reason}"))
-    if any(report.complaints for report in found):
+    if any(report.complaints for report in reports):
         raise typer.Exit(2)
 
 
@@ -210,11 +210,11 @@ def _cycle(part: Part) -> str:
     """Write the pace of words of a bus; in cycles if there is no clock."""
     if part.pace is None:
         return "as stated for a bus"
-    found = [
+    texts = [
         f"mode {value:g}" if field == "timing_mode" else _readable(field, value)
         for field, value in part.pace
     ]
-    return ", ".join(found) or "–"
+    return ", ".join(texts) or "–"
 
 
 @dataclass(frozen=True)

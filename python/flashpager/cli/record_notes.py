@@ -118,11 +118,13 @@ def _note_outside(infos: list[TraceInfo]) -> None:
         for path, count in files.most_common(_SHOWN)
         if path not in own and str(short(Path(path))) not in own
     ]
-    what = f"{si(total - placed)} of {counted_si(total, 'instruction')} ran outside the placed code"
+    share = (
+        f"{si(total - placed)} of {counted_si(total, 'instruction')} ran outside the placed code"
+    )
     if named:
-        what += f", most in {', '.join(named)}"
+        share += f", most in {', '.join(named)}"
     note(
-        f"note: {what}: --with-libraries places libraries, too, --image FILES one of them alone, "
+        f"note: {share}: --with-libraries places libraries, too, --image FILES one of them alone, "
         "--section other sections"
     )
 

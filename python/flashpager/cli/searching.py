@@ -14,11 +14,11 @@ from flashpager.base.quantities import counted, percent, split_list
 from flashpager.cli.console import err, out
 
 
-def some(option: str, text: str, what: str) -> list[str]:
+def some(option: str, text: str, noun: str) -> list[str]:
     """Return the items of a list that has some."""
     items = split_list(text)
     if not items:
-        message = f"{option}: '{text}' names nothing; name {what}, or leave {option} out"
+        message = f"{option}: '{text}' names nothing; name {noun}, or leave {option} out"
         raise FlashpagerError(message)
     return items
 
@@ -42,13 +42,13 @@ def seconds_to_search(seconds: float | None, evaluations: int | None, default: f
     return default if seconds is None else seconds
 
 
-def names_or_file(option: str, text: str | None, what: str) -> list[str]:
+def names_or_file(option: str, text: str | None, noun: str) -> list[str]:
     """Return names out of a list, or out of a file if there is one of that name."""
     if text is None:
         return []
     if not text.strip() or not _is_file(text):
         # Names of methods have commas between their parameters: they are in parentheses.
-        return some(option, text, what)
+        return some(option, text, noun)
     lines = [line.partition("#")[0].strip() for line in read_text(Path(text)).splitlines()]
     if names := [line for line in lines if line]:
         return names

@@ -264,17 +264,17 @@ def bench(*, flags: BenchFlags, json: options.Json = False) -> None:
     readings = swap_vm.parse_readings(flags.reads, _engine.swap_readings())
     flags.check_files()
     with counting("bytes allocated") as progress:
-        found = benchmark.bench(spec, readings, progress, live=flags.live)
+        benchmark_result = benchmark.bench(spec, readings, progress, live=flags.live)
     if flags.plot is not None:
         from flashpager.plots import picture, swap  # noqa: PLC0415  (Altair starts slowly)
 
-        picture.write(swap.bench_chart(found), flags.plot)
+        picture.write(swap.bench_chart(benchmark_result), flags.plot)
         note(f"{flags.plot}: {', '.join(readings)}")
     if json:
-        runs = {reading: run.as_dict() for reading, run in found.runs.items()}
+        runs = {reading: run.as_dict() for reading, run in benchmark_result.runs.items()}
         print_json({"version": _engine.version(), "live": flags.live, "runs": runs})
         return
-    _show_bench(found)
+    _show_bench(benchmark_result)
 
 
 def _ns_per_byte(speed: str) -> float:
@@ -285,13 +285,13 @@ def _layout(name: str) -> str | None:
     return None if name == "auto" else name
 
 
-def _show_bench(found: benchmark.SwapBenchmark) -> None:
-    _show_answer(words.answer(found))
-    print_whole(_by_memory(found))
+def _show_bench(result: benchmark.SwapBenchmark) -> None:
+    _show_answer(words.answer(result))
+    print_whole(_by_memory(result))
     out.print()
-    _show_configuration(words.configuration(found.first, live=found.live))
-    _tell_assumed(found.first.system)
-    for text in found.notes:
+    _show_configuration(words.configuration(result.first, live=result.live))
+    _tell_assumed(result.first.system)
+    for text in result.notes:
         note(f"note: {text}")
 
 
@@ -311,16 +311,18 @@ def _show_configuration(values: Sequence[tuple[str, str]]) -> None:
         out.print(f"[dim]{name:<12}[/dim]  {escape(value)}")
 
 
-def _by_memory(found: benchmark.SwapBenchmark) -> Table:
+def _by_memory(result: benchmark.SwapBenchmark) -> Table:
     """Make the chart as a table: one row for each amount of memory."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("allocated", justify="right")
-    for reading in found.runs:
+    for reading in result.runs:
         for title in (f"{reading}: MB/s", "of RAM", "swapped in"):
             table.add_column(title, justify="right")
-    charts = [{point.allocated_bytes: point for point in run.points} for run in found.runs.values()]
-    for size in benchmark.some_sizes(found, _ROWS):
-        cells = [words.point_cells(chart.get(size), found.spec.page_bytes) for chart in charts]
+    charts = [
+        {point.allocated_bytes: point for point in run.points} for run in result.runs.values()
+    ]
+    for size in benchmark.some_sizes(result, _ROWS):
+        cells = [words.point_cells(chart.get(size), result.spec.page_bytes) for chart in charts]
         table.add_row(words.megabytes(size), *(cell for three in cells for cell in three))
     return table
 
@@ -373,10 +375,10 @@ def churn(
         message = f"--turnovers: {turnovers} is no number of times"
         raise FlashpagerError(message)
     with counting("bytes written") as progress:
-        found = _engine.swap_churn(spec, progress)
+        result = _engine.swap_churn(spec, progress)
     if json:
-        print_json({"version": _engine.version(), **found.as_dict()})
+        print_json({"version": _engine.version(), **result.as_dict()})
         return
-    _show_answer(words.churn_answer(found))
-    _show_configuration(words.configuration(found))
-    _tell_assumed(found.system)
+    _show_answer(words.churn_answer(result))
+    _show_configuration(words.configuration(result))
+    _tell_assumed(result.system)

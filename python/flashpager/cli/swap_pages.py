@@ -59,9 +59,9 @@ def show_info(
 ) -> None:
     """Describe a file of pages: whose they are, and what compressors and stores make of them."""
     info = _engine.pages_info(pages)
-    found = _engine.pages_ratios(pages)
+    programs = _engine.pages_ratios(pages)
     if json:
-        ratios = [of.as_dict() for of in found]
+        ratios = [program.as_dict() for program in programs]
         print_json({**info.as_dict(), "ratios": ratios, "file_bytes": pages.stat().st_size})
         return
     size = info.page_bytes
@@ -70,29 +70,29 @@ def show_info(
         f"({format_size(info.pages * size)})",
         style="bold",
     )
-    best = benchmark.ratio_of(found, "deflate")
+    best = benchmark.ratio_of(programs, "deflate")
     out.print(
         f"deflate leaves {percent(best.compression_ratio, 1)} of those that are not filled with "
         f"one word, {percent(best.compression_ratio_of_all, 1)} of all"
     )
     out.print()
-    _show_programs(info, found)
+    _show_programs(info, programs)
 
 
-def _show_programs(info: PagesInfo, found: Sequence[CompressorRatios]) -> None:
+def _show_programs(info: PagesInfo, programs: Sequence[CompressorRatios]) -> None:
     """Print one row for each program, and one for all."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("program")
     for title in ("pages", "same-filled"):
         table.add_column(title, justify="right")
-    for of in found:
-        table.add_column(of.compressor, justify="right")
+    for ratios in programs:
+        table.add_column(ratios.compressor, justify="right")
         table.add_column("stored", justify="right")
     rows = [
-        (process.program, [of.processes[number] for of in found])
+        (process.program, [ratios.processes[number] for ratios in programs])
         for number, process in enumerate(info.processes)
     ]
-    every = ("all", [of.all for of in found])
+    every = ("all", [ratios.all for ratios in programs])
     for program, per in [*rows, every] if len(rows) > 1 else rows:
         cells = [f"{per[0].pages:,}", share(per[0].same_pages, per[0].pages)]
         for one in per:

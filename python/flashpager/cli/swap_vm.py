@@ -163,21 +163,21 @@ def vm(*, flags: VmFlags, json: options.Json = False) -> None:
     machines.sources()
     kernel = machines.kernel(given=flags.kernel)
     with counting("machines") as progress:
-        found = kernels.measure(kernel, setup, names, progress)
-    for name, why in found.left_out.items():
+        measured = kernels.measure(kernel, setup, names, progress)
+    for name, why in measured.left_out.items():
         note(f"{name} is left out: {why}")
     if flags.output is not None:
-        found.write(flags.output, shlex.join(["flashpager", *sys.argv[1:]]))
+        measured.write(flags.output, shlex.join(["flashpager", *sys.argv[1:]]))
     if flags.plot is not None:
         from flashpager.plots import picture, swap  # noqa: PLC0415  (Altair starts slowly)
 
-        picture.write(swap.kernel_chart(found), flags.plot)
-        note(f"{flags.plot}: {found.charted()} reads")
+        picture.write(swap.kernel_chart(measured), flags.plot)
+        note(f"{flags.plot}: {measured.charted()} reads")
     if json:
-        print_json({"version": _engine.version(), **found.as_dict()})
+        print_json({"version": _engine.version(), **measured.as_dict()})
     else:
-        show(found)
-    if found.left_out:
+        show(measured)
+    if measured.left_out:
         raise typer.Exit(EXIT_UNMET)
 
 
@@ -193,24 +193,24 @@ def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def show(found: KernelMeasurements) -> None:
+def show(measured: KernelMeasurements) -> None:
     """Print the measurements, one row for each system."""
-    setup = found.setup
-    without = found.without_swap()
+    setup = measured.setup
+    without = measured.without_swap()
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("swap")
     titles = ["memory", "× no swap", *(f"{reading}: MB/s" for reading in setup.readings)]
     for title in [*titles, "churn: MB/s", "pages in", "out", "ends"]:
         table.add_column(title, justify="right")
-    for name, runs in found.curves.items():
-        cells = [megabytes(found.end(name))]
-        cells.append("–" if without is None else f"{found.end(name) / without:.2f}")
+    for name, runs in measured.curves.items():
+        cells = [megabytes(measured.end(name))]
+        cells.append("–" if without is None else f"{measured.end(name) / without:.2f}")
         for reading in setup.readings:
             run = runs.get(reading)
-            start = run and swap_starts(found, run.points[0].allocated_bytes)
+            start = run and swap_starts(measured, run.points[0].allocated_bytes)
             cells.append(_speed(run.rate(start) if run and start else None))
         cells += [
-            _speed(found.churn[name].mib_s if name in found.churn else None),
+            _speed(measured.churn[name].mib_s if name in measured.churn else None),
             f"{sum(run.pages_in for run in runs.values()):,}",
             f"{sum(run.pages_out for run in runs.values()):,}",
             ", ".join(dict.fromkeys(run.ended for run in runs.values())),
@@ -218,14 +218,14 @@ def show(found: KernelMeasurements) -> None:
         table.add_row(escape(SYSTEMS[name].title), *cells)
     print_whole(table)
     out.print()
-    for line in comparison(found):
+    for line in comparison(measured):
         out.print(line, style="bold")
     out.print()
-    for name, words in _configuration(setup, found):
+    for name, words in _configuration(setup, measured):
         out.print(f"[dim]{name:<8}[/dim] {escape(words)}")
 
 
-def _configuration(setup: KernelSetup, found: KernelMeasurements) -> list[tuple[str, str]]:
+def _configuration(setup: KernelSetup, measured: KernelMeasurements) -> list[tuple[str, str]]:
     """Return the machine and its program, as pairs of name and text."""
     return [
         (
@@ -234,13 +234,16 @@ def _configuration(setup: KernelSetup, found: KernelMeasurements) -> list[tuple[
         ),
         (
             "kernel",
-            f"Linux {found.kernel}, QEMU {found.qemu}; {kernels.INSTRUCTION_NS} ns an instruction",
+            (
+                f"Linux {measured.kernel}, QEMU {measured.qemu}; "
+                f"{kernels.INSTRUCTION_NS} ns an instruction"
+            ),
         ),
         (
             "store",
             f"{setup.compressor}; "
             + ", ".join(
-                f"{of} takes the time of {chip.part}" for of, chip in kernels.CHIPS.items()
+                f"{name} takes the time of {chip.part}" for name, chip in kernels.CHIPS.items()
             ),
         ),
         (
@@ -265,39 +268,38 @@ def _speed(mib_s: float | None) -> str:
     return "–" if mib_s is None else significant(mib_s, 3)
 
 
-def swap_starts(found: KernelMeasurements, chunk: int) -> int:
+def swap_starts(measured: KernelMeasurements, chunk: int) -> int:
     """Return the bytes at which swapping starts: the memory without swap, or else a chunk."""
-    return found.without_swap() or chunk
+    return measured.without_swap() or chunk
 
 
-def comparison(found: KernelMeasurements) -> list[str]:
+def comparison(measured: KernelMeasurements) -> list[str]:
     """Compare ours with zram, and the log against the rewriter."""
     lines = []
-    zram_runs, our_runs = found.curves.get("zram"), found.curves.get("ram")
+    zram_runs, our_runs = measured.curves.get("zram"), measured.curves.get("ram")
     # Ends differ by the kind of reads; means over other reads cannot be compared.
     if zram_runs and our_runs and zram_runs.keys() == our_runs.keys():
-        lines.append(
-            f"memory goes {100 * found.end('ram') / found.end('zram'):.0f} % as far as with zram"
-        )
-    if found.idle:
-        ours, zram = found.idle["ram"], found.idle["zram"]
+        share = 100 * measured.end("ram") / measured.end("zram")
+        lines.append(f"memory goes {share:.0f} % as far as with zram")
+    if measured.idle:
+        ours, zram = measured.idle["ram"], measured.idle["zram"]
         lines.append(
             f"a page out takes {duration(ours.out_ns)}, with zram {duration(zram.out_ns)}: "
             f"× {ours.out_ns / zram.out_ns:.2f}; in {duration(ours.in_ns)}, with zram "
             f"{duration(zram.in_ns)}: × {ours.in_ns / zram.in_ns:.2f}"
         )
-    if all("random" in found.curves.get(name, {}) for name in ("log", "rewrite")):
+    if all("random" in measured.curves.get(name, {}) for name in ("log", "rewrite")):
         rates = []
         for name in ("log", "rewrite"):
-            run = found.curves[name]["random"]
-            rates.append(run.rate(swap_starts(found, run.points[0].allocated_bytes)))
+            run = measured.curves[name]["random"]
+            rates.append(run.rate(swap_starts(measured, run.points[0].allocated_bytes)))
         if rates[0] and rates[1]:
             lines.append(
                 f"random reads with the log are {rates[0] / rates[1]:.2f} times as fast as with "
                 "the rewriter"
             )
-    if {"log", "rewrite"} <= set(found.churn):
-        log, rewrite = found.churn["log"], found.churn["rewrite"]
+    if {"log", "rewrite"} <= set(measured.churn):
+        log, rewrite = measured.churn["log"], measured.churn["rewrite"]
         lines.append(
             f"pages are changed at random {log.mib_s / rewrite.mib_s:.1f} times as fast with the "
             f"log as with the rewriter, which programs {rewrite.programs / rewrite.pages_out:.1f} "

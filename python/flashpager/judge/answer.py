@@ -108,8 +108,8 @@ class Answer:
         """The needs that no design meets; empty if a design fits or there are no needs."""
         if len(self.fitting) or self.needs == Needs():
             return []
-        said = f"none of {counted(len(self.designs), 'design')} does all that is asked"
-        return [UnmetNeed("all", asked=True, found=None, said=said)]
+        sentence = f"none of {counted(len(self.designs), 'design')} does all that is asked"
+        return [UnmetNeed("all", asked=True, found=None, said=sentence)]
 
     def __repr__(self) -> str:
         """Describe the answer without its tables."""
@@ -237,7 +237,7 @@ def answer(
     designs = combine(frame, weights)
     fitting = needs.met_by(designs).sort("ns_per_byte", "ram_bytes", maintain_order=True)
     why = _why(designs, fitting, block_bytes) if len(fitting) else ""
-    bites, ties = _bites(designs, fitting, needs), _ties(fitting)
+    bites, ties = _binding_needs(designs, fitting, needs), _ties(fitting)
     return Answer(needs, designs, fitting, pareto(fitting), bites, why, ties)
 
 
@@ -257,8 +257,8 @@ def _ties(fitting: pl.DataFrame) -> list[str]:
     return list(alike["part"].unique(maintain_order=True))
 
 
-def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
-    said = []
+def _binding_needs(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[str]:
+    sentences = []
     if len(designs) and designs["metadata_bytes"].is_null().all():
         policies = ", ".join(designs["policy"].unique(maintain_order=True))
         return [f"no device can run {policies}: it would have to know what comes"]
@@ -269,20 +269,24 @@ def _bites(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -> list[s
         free = without.row(0, named=True)
         if fitting.is_empty():
             nearest = _nearest(without, test)
-            said.append(f"{name}: no design of {len(designs)} meets it with the rest; {nearest}")
+            sentences.append(
+                f"{name}: no design of {len(designs)} meets it with the rest; {nearest}"
+            )
             continue
         gain = fitting["ns_per_byte"][0] / free["ns_per_byte"]
         if gain >= _NOTABLE:
             instead = "without it"
             if test.meta.root_names() == ["ram_bytes"]:
                 instead = f"with {counted(free['ram_bytes'], 'byte')}"
-            said.append(
+            sentences.append(
                 f"{name} bites: {instead} {free['bandwidth_mib_s']:.2f} MB/s,"
                 f" {percent(gain - 1)} more ({_short(free)})"
             )
-    if fitting.is_empty() and not said and needs.conditions():
-        said.append("no design meets even all but one of these: " + ", ".join(needs.conditions()))
-    return said
+    if fitting.is_empty() and not sentences and needs.conditions():
+        sentences.append(
+            "no design meets even all but one of these: " + ", ".join(needs.conditions())
+        )
+    return sentences
 
 
 def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
@@ -328,17 +332,17 @@ def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None
     """Explain in one sentence why the fastest design is the fastest."""
     best = fitting.row(0, named=True)
     unit = "lines" if best["ways"] is not None else "pages"
-    said = f"{unit} of {format_size(best['cache_page_bytes'])}"
+    sentence = f"{unit} of {format_size(best['cache_page_bytes'])}"
     if block_bytes:
-        said += f" against executed basic blocks of {block_bytes:.0f} bytes on average"
+        sentence += f" against executed basic blocks of {block_bytes:.0f} bytes on average"
     fetched, misses = _ratio(best["fetch_ratio"]), percent(best["miss_ratio"])
-    said += f": each byte executed costs {fetched} bytes fetched"
+    sentence += f": each byte executed costs {fetched} bytes fetched"
     if best["reload_share"]:
         reloads = percent(best["reload_share"], 0)
-        said += f", {misses} of page references miss and {reloads} of the loads reload the page"
-        said += " that the register held"
+        sentence += f", {misses} of page references miss and {reloads} of the loads reload the page"
+        sentence += " that the register held"
     else:
-        said += f" and {misses} of {unit[:-1]} references miss"
+        sentence += f" and {misses} of {unit[:-1]} references miss"
     whole = designs.filter(
         pl.col("cache_page_bytes") == pl.col("flash_page_bytes"),
         *(pl.col(name).eq_missing(pl.lit(best[name])) for name in ("part", "bus", "policy")),
@@ -347,8 +351,8 @@ def _why(designs: pl.DataFrame, fitting: pl.DataFrame, block_bytes: float | None
     if len(whole) and best["cache_page_bytes"] < best["flash_page_bytes"]:
         other = whole.row(0, named=True)
         fetched = _ratio(other["fetch_ratio"])
-        said += (
+        sentence += (
             f"; whole flash pages in the same RAM would fetch {fetched} and reach"
             f" {other['bandwidth_mib_s']:.2f} MB/s"
         )
-    return said + "."
+    return sentence + "."

@@ -227,25 +227,25 @@ class Comparison:
         names = [loss.meta.output_name() for loss in losses]
         lost = self.joined.with_columns(losses).with_columns(_lost=pl.max_horizontal(names))
         worse = lost.filter(pl.col("_lost") > allowed + _ROUNDING)
-        found = []
+        worse_rows = []
         for row in worse.sort("_lost", descending=True, maintain_order=True).iter_rows(named=True):
             how = max(names, key=row.__getitem__)
             much = apart(row[how], ">", allowed, _share)
-            found.append(self._worse_row(allowed, row[how], f"{how} {much}", row))
+            worse_rows.append(self._worse_row(allowed, row[how], f"{how} {much}", row))
         keys = [name for name in KEYS if name not in {each.column for each in self.across}]
         missing = self.a.frame.join(self.joined, on=keys, how="anti", nulls_equal=True)
         rows = missing.iter_rows(named=True)
-        return found + [self._worse_row(allowed, None, "in A alone", row) for row in rows]
+        return worse_rows + [self._worse_row(allowed, None, "in A alone", row) for row in rows]
 
     def _worse_row(
-        self, allowed: float, found: float | None, how: str, row: Mapping[str, Any]
+        self, allowed: float, value: float | None, how: str, row: Mapping[str, Any]
     ) -> WorseRow:
         frame = self.a.frame
         keys = {name: row[name] for name in KEYS if name in row}
         shown = [name for name in (*SHOWN, *KEYS) if name in keys and frame[name].n_unique() > 1]
         named = [row.get("trace"), *(_named(name, row[name]) for name in dict.fromkeys(shown))]
         which = ", ".join(str(name) for name in dict.fromkeys(named) if name is not None)
-        return WorseRow("fail_above", allowed, found, f"{which}: {how}", keys)
+        return WorseRow("fail_above", allowed, value, f"{which}: {how}", keys)
 
 
 def compare(a: ResultTable, b: ResultTable) -> Comparison:
@@ -312,8 +312,8 @@ def _join(a: pl.DataFrame, b: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame
 
 def _across(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
     """Return the one setting that tables differ in, if there is one, with its consequences."""
-    found = _constants_that_differ(a, b)
-    return found if len(_causes(found)) == 1 else []
+    constants = _constants_that_differ(a, b)
+    return constants if len(_causes(constants)) == 1 else []
 
 
 def _causes(across: Sequence[TableDiff]) -> list[TableDiff]:
@@ -324,20 +324,20 @@ def _causes(across: Sequence[TableDiff]) -> list[TableDiff]:
 
 
 def _constants_that_differ(a: pl.DataFrame, b: pl.DataFrame) -> list[TableDiff]:
-    found = []
+    constants = []
     for name in KEYS:
         in_a, in_b = a[name].unique(), b[name].unique()
         if len(in_a) == len(in_b) == 1 and in_a[0] != in_b[0]:
-            found.append(TableDiff(name, in_a[0], in_b[0]))
-    return found
+            constants.append(TableDiff(name, in_a[0], in_b[0]))
+    return constants
 
 
 def _nothing_in_common(a: ResultTable, b: ResultTable) -> str:
     message = f"{a.name} and {b.name} have no design and trace in common"
-    found = _causes(_constants_that_differ(a.frame, b.frame))
-    if len(found) > 1:
-        said = ", ".join(f"{each.column} ({each.a} → {each.b})" for each in found)
-        return f"{message}: they differ in {said}; only one such thing can be compared across"
+    causes = _causes(_constants_that_differ(a.frame, b.frame))
+    if len(causes) > 1:
+        texts = ", ".join(f"{each.column} ({each.a} → {each.b})" for each in causes)
+        return f"{message}: they differ in {texts}; only one such thing can be compared across"
     apart = [
         name
         for name in KEYS
@@ -398,8 +398,8 @@ def _refuse_holes(frame: pl.DataFrame, name: str) -> None:
         if column != "trace":
             bad = bad | ~(values > 0) | values.cast(pl.Float64).is_infinite()
         if bad.any():
-            place = bad.arg_true()[0]
-            message = f"{name}: row {place + 1} has {column} = {values[place]}, not a replay's"
+            row = bad.arg_true()[0]
+            message = f"{name}: row {row + 1} has {column} = {values[row]}, not a replay's"
             raise FlashpagerError(message)
 
 
@@ -407,6 +407,6 @@ def _refuse_doubles(results: ResultTable, keys: Sequence[str]) -> None:
     doubled = results.frame.filter(pl.struct(keys).is_duplicated())
     if len(doubled):
         row = doubled.row(0, named=True)
-        said = ", ".join(f"{row[name]}" for name in keys if row[name] is not None)
-        message = f"{results.name}: different rows of the same design and trace ({said})"
+        values = ", ".join(f"{row[name]}" for name in keys if row[name] is not None)
+        message = f"{results.name}: different rows of the same design and trace ({values})"
         raise FlashpagerError(message)

@@ -57,8 +57,8 @@ def parse_schedules(text: str) -> list[str]:
     names = split_list(text)
     unknown = [name for name in names if name not in (*known, "all")]
     if unknown or not names:
-        what = f"unknown schedule '{unknown[0]}'" if unknown else "--schedule: name at least one"
-        message = f"{what} (known: {', '.join(known)}, all)"
+        reason = f"unknown schedule '{unknown[0]}'" if unknown else "--schedule: name at least one"
+        message = f"{reason} (known: {', '.join(known)}, all)"
         raise FlashpagerError(message)
     return [name for name in known if name in names or "all" in names]
 
@@ -91,27 +91,27 @@ def verdict(fault: FaultTimes, names: Sequence[str]) -> str:
     if rest_ns:
         doing += f", and leaving {brief(rest_ns)} of its transfer for later,"
     if not one.hidden_ns:
-        what = (
+        kind = (
             "the host has nothing to do then" if not one.meanwhile_ns else "the load takes no time"
         )
-        return f"{doing} saves nothing: {what}"
-    said = f"{doing} saves {brief(one.hidden_ns)} of {brief(fault.sum_ns)}"
-    said += f" ({percent(one.gain, 1)})"
+        return f"{doing} saves nothing: {kind}"
+    sentence = f"{doing} saves {brief(one.hidden_ns)} of {brief(fault.sum_ns)}"
+    sentence += f" ({percent(one.gain, 1)})"
     if one.outlasting_ns:
-        said += f"; {brief(one.outlasting_ns)} of it outlast the load"
-    return said
+        sentence += f"; {brief(one.outlasting_ns)} of it outlast the load"
+    return sentence
 
 
-def verdict_on_walks(design: Design, found: Sequence[FaultTimes], names: Sequence[str]) -> str:
+def verdict_on_walks(design: Design, times: Sequence[FaultTimes], names: Sequence[str]) -> str:
     """Describe in a sentence the latency over the walk."""
     name = next((name for name in names if _engine.overlaps(name)), None)
     each = f"each frame looked at costs {brief(design.handler.walk_step_ns)}"
     if name is None:
         return each
-    first, last = (scheduled(found[at], name).latency_ns for at in (0, -1))
-    longest = longest_hidden_walk(found[-1], name)
-    if longest is None or longest < found[0].walk:
-        load = brief(found[0].jobs.load_stopover_ns)
+    first, last = (scheduled(times[at], name).latency_ns for at in (0, -1))
+    longest = longest_hidden_walk(times[-1], name)
+    if longest is None or longest < times[0].walk:
+        load = brief(times[0].jobs.load_stopover_ns)
         return f"the {name} handler hides {load} of every search, which takes longer; {each}"
     flat = f"the {name} handler takes {brief(first)}"
     if math.isinf(longest) or first == last:

@@ -39,8 +39,8 @@ def cache_sizes(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) 
         is_share: True if losses are shares of the run time, False if they are ns.
 
     """
-    what = " of the time" if is_share else ""
-    text = f"{style.size_text(own.cache_bytes)} lose {own.text(is_share=is_share)}{what}"
+    unit = " of the time" if is_share else ""
+    text = f"{style.size_text(own.cache_bytes)} lose {own.text(is_share=is_share)}{unit}"
     larger = sorted(
         (one for one in others if one.cache_bytes > own.cache_bytes),
         key=lambda one: one.cache_bytes,
@@ -75,15 +75,15 @@ def lines(own: CacheLoss, others: Sequence[CacheLoss], *, is_share: bool) -> str
     """
     best = min([own, *others], key=lambda one: one.lost)
     if best.lost * style.NOTABLE >= own.lost:
-        said = own.text(is_share=is_share)
-        return f"No line loses notably less than the {own.line_bytes} bytes here: {said}"
+        words = own.text(is_share=is_share)
+        return f"No line loses notably less than the {own.line_bytes} bytes here: {words}"
     return (
         f"Lines of {best.line_bytes} bytes lose least, {best.text(is_share=is_share)}; those of "
         f"{own.line_bytes} here {own.text(is_share=is_share)}"
     )
 
 
-def what_bites(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
+def helpful_changes(changes: Sequence[DesignChange], setting: str) -> alt.LayerChart:
     """Draw the saving of each change by itself, of the run time or of the losses."""
     has_slowdown = changes[0].slowdown is not None
     saved = [1 - 1 / one.gain for one in changes]

@@ -247,16 +247,16 @@ def parts(best: Mapping[str, DesignPoint], own: str, tried: str) -> str:
 def parted(speed: float, room: float) -> str:
     """Compare a chosen design with this one: bandwidths, and RAM, as ratios."""
     if max(speed, 1 / speed) < style.NOTABLE:
-        said = f"as fast as {style.THIS}"
+        words = f"as fast as {style.THIS}"
     elif speed > 1:
-        said = style.faster(speed, style.THIS)
+        words = style.faster(speed, style.THIS)
     else:
-        said = f"{percent(1 - speed)} slower than {style.THIS}"
+        words = f"{percent(1 - speed)} slower than {style.THIS}"
     if max(room, 1 / room) < _SAME_RAM:
-        return f"{said} in the same RAM"
+        return f"{words} in the same RAM"
     if room >= _TIMES:
-        return f"{said} in {room:.1f} times its RAM"
-    return f"{said} in {percent(abs(room - 1))} {'more' if room > 1 else 'less'} RAM"
+        return f"{words} in {room:.1f} times its RAM"
+    return f"{words} in {percent(abs(room - 1))} {'more' if room > 1 else 'less'} RAM"
 
 
 @dataclass(frozen=True)
@@ -290,8 +290,8 @@ def owners(
     shown = shares[:few]
     named = [share for share in shown if share.is_named]
     images = dict.fromkeys(share.image for share in shown if not share.is_named)
-    of = f"of {' and '.join(filter(None, images))} " if any(images) else ""
-    nameless = f"code {of}that no symbol names" if images else ""
+    of_images = f"of {' and '.join(filter(None, images))} " if any(images) else ""
+    nameless = f"code {of_images}that no symbol names" if images else ""
     time = f"{percent(sum_of_few)} of the {duration(total_ns)} of fault time"
     if len(named) == 1 and not nameless:
         which = f"1 of {executed:,} {many} executed" if executed > 1 else f"the only {one}"

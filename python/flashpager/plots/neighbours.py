@@ -47,13 +47,13 @@ def bandwidth_over_page(
         {"bytes": [block_bytes], "label": [f"mean executed block {block_bytes:.3g} B"]}
     )
     # Above the plot, where no line runs.
-    place = (math.log2(block_bytes) - math.log2(low)) / (math.log2(high) - math.log2(low))
+    position = (math.log2(block_bytes) - math.log2(low)) / (math.log2(high) - math.log2(low))
     third = 1 / 3
     rule = alt.Chart(block).encode(x=alt.X("bytes:Q"))
     layers = [
         rule.mark_rule(color=style.GREY, strokeDash=[2, 3], strokeWidth=1.5),
         rule.mark_text(
-            align="left" if place < third else "right" if place > 1 - third else "center",
+            align="left" if position < third else "right" if position > 1 - third else "center",
             dy=-10,
             color=style.GREY,
             fontSize=style.FONT_SIZE - 1,

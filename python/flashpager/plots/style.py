@@ -353,11 +353,13 @@ def tooltip(frame: pl.DataFrame) -> list[alt.Tooltip]:
     return tips
 
 
-def nor_line(value: float | None, said: str) -> list[alt.Chart]:
+def nor_line(value: float | None, words: str) -> list[alt.Chart]:
     """Draw the NOR line and label it at its right end."""
     if value is None:
         return []
-    base = alt.Chart(pl.DataFrame({"value": [value], "label": [f"NOR {said}"]})).encode(y="value:Q")
+    base = alt.Chart(pl.DataFrame({"value": [value], "label": [f"NOR {words}"]})).encode(
+        y="value:Q"
+    )
     return [
         base.mark_rule(color=BLACK, strokeWidth=1.5),
         base.mark_text(align="left", dx=8, color=BLACK, fontSize=FONT_SIZE).encode(

@@ -50,39 +50,39 @@ class PublishedLevel:
     says: str
 
 
-def bench_chart(found: benchmark.SwapBenchmark) -> alt.LayerChart:
+def bench_chart(result: benchmark.SwapBenchmark) -> alt.LayerChart:
     """Draw a benchmark: a curve for each kind of reads, and that of a machine without swap."""
-    first = found.first
+    first = result.first
     lines = {
-        reading: SpeedCurve(READINGS[reading], points(run)) for reading, run in found.runs.items()
+        reading: SpeedCurve(READINGS[reading], points(run)) for reading, run in result.runs.items()
     }
-    spec, ram_bytes = found.spec, first.system.ram_bytes
-    without = (ram_bytes / MIB - spec.reserved_bytes / MIB, found.ram_mib_s)
-    lines[WITHOUT] = SpeedCurve(style.BLACK, [(0, found.ram_mib_s), without], dashed=True)
+    spec, ram_bytes = result.spec, first.system.ram_bytes
+    without = (ram_bytes / MIB - spec.reserved_bytes / MIB, result.ram_mib_s)
+    lines[WITHOUT] = SpeedCurve(style.BLACK, [(0, result.ram_mib_s), without], dashed=True)
     reserved = " less what is reserved" if spec.reserved_bytes else ""
     rules = [(without[0], f"RAM{reserved}, {without[0]:.4g} MB: out of memory without swap")]
-    most = words.megabytes(found.allocated_bytes)
-    if found.out_of_memory:
-        rules.append((found.allocated_bytes / MIB, f"out of memory at {most}"))
+    most = words.megabytes(result.allocated_bytes)
+    if result.out_of_memory:
+        rules.append((result.allocated_bytes / MIB, f"out of memory at {most}"))
     title = f"{most} of memory with {words.megabytes(ram_bytes)} of RAM"
-    beyond = {reading: benchmark.beyond_ram_speed(run) for reading, run in found.runs.items()}
-    said = [
+    beyond = {reading: benchmark.beyond_ram_speed(run) for reading, run in result.runs.items()}
+    sentences = [
         f"{reading} reads at {100 * share:.3g} %"
         for reading, share in beyond.items()
         if share is not None
     ]
-    if said:
-        title += f"; beyond RAM {', '.join(said)} of its speed"
-    machine = "this machine, live" if found.live else f"{spec.clock_mhz:g} MHz"
+    if sentences:
+        title += f"; beyond RAM {', '.join(sentences)} of its speed"
+    machine = "this machine, live" if result.live else f"{spec.clock_mhz:g} MHz"
     subtitle = f"{words.system(first.system)}, {machine}; pages {spec.pages}; MB = 2^20 bytes"
     subtitle += "; title: means; dashed: without swap"
     return chart(lines, rules, title, subtitle)
 
 
-def kernel_chart(found: KernelMeasurements) -> alt.LayerChart:
+def kernel_chart(measured: KernelMeasurements) -> alt.LayerChart:
     """Draw the speeds of a kernel's swap systems, one curve each, for the first kind of reads."""
-    reading = found.charted()
-    drawn = {name: runs[reading] for name, runs in found.curves.items() if reading in runs}
+    reading = measured.charted()
+    drawn = {name: runs[reading] for name, runs in measured.curves.items() if reading in runs}
     lines = {}
     for name, run in drawn.items():
         curve = [(point.allocated_bytes / MIB, run.mib_s(point)) for point in run.points]
@@ -95,9 +95,9 @@ def kernel_chart(found: KernelMeasurements) -> alt.LayerChart:
     if without is not None and best != "none":
         rules.append((without / MIB, "out of memory without swap"))
         title += f", {words.megabytes(without)} without swap"
-    setup = found.setup
+    setup = measured.setup
     subtitle = (
-        f"{reading} reads; Linux {found.kernel} in a machine of "
+        f"{reading} reads; Linux {measured.kernel} in a machine of "
         f"{words.megabytes(setup.memory_bytes)}, {setup.compressor}; "
         f"chips with their time; {INSTRUCTION_NS} ns an instruction; MB = 2^20 bytes"
     )

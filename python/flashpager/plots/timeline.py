@@ -101,20 +101,20 @@ def _of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> alt.Chart:
 
 def _below(fault: FaultTimes, names: Sequence[str], setting: str) -> str:
     moved = fault.downgrades
-    said = f"{setting}; "
+    prefix = f"{setting}; "
     if moved:
-        said += f"{moved} page{'s' if moved > 1 else ''} moved down, "
-    said += f"walk {fault.walk:,}"
+        prefix += f"{moved} page{'s' if moved > 1 else ''} moved down, "
+    prefix += f"walk {fault.walk:,}"
     longest = {
         name: handling.longest_hidden_walk(fault, name) for name in names if _engine.overlaps(name)
     }
     if not longest:
-        return said
+        return prefix
     ends = [
         _up_to(walk) if len(longest) == 1 else f"{name} {_up_to(walk)}"
         for name, walk in longest.items()
     ]
-    return f"{said} (hidden: {', '.join(ends)})"
+    return f"{prefix} (hidden: {', '.join(ends)})"
 
 
 def _up_to(longest: float | None) -> str:
@@ -128,10 +128,10 @@ def _place(
 ) -> float:
     """Put a schedule's lanes below ``top``; return their lower end."""
     saved_us = one.hidden_ns / 1e3
-    said = f"{one.schedule}: {brief(one.latency_ns)}"
+    words = f"{one.schedule}: {brief(one.latency_ns)}"
     if saved_us:
-        said += f", {brief(one.hidden_ns)} saved ({100 * one.gain:.1f} %)"
-    rows.headings.append({"top": top + _HEADING / 2, "text": said})
+        words += f", {brief(one.hidden_ns)} saved ({100 * one.gain:.1f} %)"
+    rows.headings.append({"top": top + _HEADING / 2, "text": words})
     top += _HEADING
     used = [lane for lane in _LANES if any(s.executor == lane for s in one.spans)]
     first = top
@@ -288,13 +288,13 @@ _DASHES = {"parallel-mmu": [7, 5], _BOUNDED: [3, 3]}
 
 
 def walks_chart(
-    design: Design, found: Sequence[FaultTimes], names: Sequence[str], setting: str
+    design: Design, times: Sequence[FaultTimes], names: Sequence[str], setting: str
 ) -> alt.LayerChart:
     """Draw the latency over the walk for each schedule, and the walks that the load hides."""
-    wanted_walks = [fault.walk for fault in found]
-    downgrades = found[0].downgrades
+    wanted_walks = [fault.walk for fault in times]
+    downgrades = times[0].downgrades
     first, last = wanted_walks[0], wanted_walks[-1]
-    hidden = _hidden(design, found[-1], names, first, last)
+    hidden = _hidden(design, times[-1], names, first, last)
     step = max(1, (last - first) // _SAMPLES)
     between = {*range(first, last, step), *wanted_walks, *hidden, *(walk + 1 for walk in hidden)}
     dense = design.fault_times(sorted(walk for walk in between if walk <= last), downgrades)
@@ -333,10 +333,10 @@ def walks_chart(
     if len(wanted_walks) <= _MAX_POINTS:
         tips = [alt.Tooltip("schedule:N"), alt.Tooltip("walk:Q", format=",")]
         tips.append(alt.Tooltip("latency:Q", title="latency (µs)", format=",.2f"))
-        points = alt.Chart(_latencies(found, series)).mark_point(filled=True, size=55, opacity=1)
+        points = alt.Chart(_latencies(times, series)).mark_point(filled=True, size=55, opacity=1)
         layers.append(points.encode(x=x, y=y, color=colour, tooltip=tips))
     layers += style.end_labels(ends, colours, top, None)
-    title = handling.verdict_on_walks(design, found, names)
+    title = handling.verdict_on_walks(design, times, names)
     moved = f"; {downgrades} page{'s' if downgrades > 1 else ''} moved down" if downgrades else ""
     return style.finish(layers, _capital(title), f"{setting}{moved}")
 
@@ -349,13 +349,13 @@ def _hidden(
     last: int,
 ) -> dict[int, tuple[str, float]]:
     """Return the longest walks that are hidden, with the schedule and its latency there."""
-    found = {}
+    hidden = {}
     for name in names:
         longest = handling.longest_hidden_walk(fault, name)
         if longest is not None and first <= longest < last:
             at = design.fault_times([int(longest)], fault.downgrades)[0]
-            found[int(longest)] = (name, handling.scheduled(at, name).latency_ns / 1e3)
-    return found
+            hidden[int(longest)] = (name, handling.scheduled(at, name).latency_ns / 1e3)
+    return hidden
 
 
 def _series(dense: Sequence[FaultTimes], names: Sequence[str]) -> dict[str, str]:
@@ -369,11 +369,11 @@ def _series(dense: Sequence[FaultTimes], names: Sequence[str]) -> dict[str, str]
     }
 
 
-def _latencies(found: Sequence[FaultTimes], series: Mapping[str, str]) -> pl.DataFrame:
+def _latencies(times: Sequence[FaultTimes], series: Mapping[str, str]) -> pl.DataFrame:
     rows = {
         (line, fault.walk): handling.scheduled(fault, name).latency_ns / 1e3
         for name, line in series.items()
-        for fault in found
+        for fault in times
     }
     return pl.DataFrame(
         [(line, walk, latency) for (line, walk), latency in rows.items()],
@@ -393,8 +393,8 @@ def _budget_rules(hidden: Mapping[int, tuple[str, float]], x: alt.X, top: float)
     layers = []
     for number, (walk, (name, _)) in enumerate(sorted(hidden.items())):
         until = top * (1 - number * style.LABEL_PITCH / style.HEIGHT)
-        said = f"{name} hides walks up to {walk:,}"
-        at = pl.DataFrame({"walk": [walk], "latency": [until], "zero": [0.0], "said": [said]})
+        sentence = f"{name} hides walks up to {walk:,}"
+        at = pl.DataFrame({"walk": [walk], "latency": [until], "zero": [0.0], "said": [sentence]})
         base = alt.Chart(at).encode(x=x, y="latency:Q")
         rule = base.mark_rule(color="#888888", strokeDash=[3, 3]).encode(y2="zero:Q")
         words = base.mark_text(

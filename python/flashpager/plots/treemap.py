@@ -54,24 +54,24 @@ WIDE = Rectangle(0, 0, 720, 460)
 SLIM = Rectangle(0, 0, 350, 480)
 
 
-def squarified(areas: Sequence[float], place: Rectangle) -> list[Rectangle]:
+def squarified(areas: Sequence[float], free: Rectangle) -> list[Rectangle]:
     """Divide a place among areas, each as near to a square as it goes.
 
     Args:
         areas: greater than 0, the greatest first; only their proportions matter.
-        place: the area that they fill together.
+        free: the area that they fill together.
 
     """
-    scale = place.width * place.height / math.fsum(areas) if areas else 0
+    scale = free.width * free.height / math.fsum(areas) if areas else 0
     left = [area * scale for area in areas]
     done: list[Rectangle] = []
     while left:
-        side = min(place.width, place.height)
+        side = min(free.width, free.height)
         count = 1
         while count < len(left) and _worst(left[: count + 1], side) <= _worst(left[:count], side):
             count += 1
         row, left = left[:count], left[count:]
-        strips, place = _row(row, place, fills=not left)
+        strips, free = _row(row, free, fills=not left)
         done += strips
     return done
 
@@ -83,24 +83,24 @@ def _worst(row: Sequence[float], side: float) -> float:
 
 
 def _row(
-    row: Sequence[float], place: Rectangle, *, fills: bool
+    row: Sequence[float], free: Rectangle, *, fills: bool
 ) -> tuple[list[Rectangle], Rectangle]:
     """Lay a row along the shorter side; return its rectangles and the place that is left."""
-    upright = place.width >= place.height
-    side, across = (place.height, place.width) if upright else (place.width, place.height)
+    upright = free.width >= free.height
+    side, across = (free.height, free.width) if upright else (free.width, free.height)
     depth = across if fills else min(across, sum(row) / side if side else 0)
     rectangles, at, total = [], 0.0, sum(row)
     for area in row:
         length = side * area / total
         rectangles.append(
-            Rectangle(place.x, place.y + at, depth, length)
+            Rectangle(free.x, free.y + at, depth, length)
             if upright
-            else Rectangle(place.x + at, place.y, length, depth)
+            else Rectangle(free.x + at, free.y, length, depth)
         )
         at += length
     if upright:
-        return rectangles, Rectangle(place.x + depth, place.y, across - depth, side)
-    return rectangles, Rectangle(place.x, place.y + depth, side, across - depth)
+        return rectangles, Rectangle(free.x + depth, free.y, across - depth, side)
+    return rectangles, Rectangle(free.x, free.y + depth, side, across - depth)
 
 
 def chart(
@@ -206,19 +206,19 @@ def _cells(rows: pl.DataFrame, by: str, whole: Rectangle) -> tuple[pl.DataFrame,
     )
     cells, headers = [], []
     grouped = len(images) > 1
-    for (image, image_ns), place in zip(
+    for (image, image_ns), free in zip(
         images.iter_rows(), squarified(images["fault_ns"].to_list(), whole), strict=True
     ):
-        inside = place
-        text = _fitting(Path(image).name, place.width, bold=True)
-        if grouped and text and place.height > 2 * _HEADER:
-            headers.append({"x": place.x + _MARGIN, "y": place.y + _HEADER / 2, "text": text})
-            inside = Rectangle(place.x, place.y + _HEADER, place.width, place.height - _HEADER)
+        inside = free
+        text = _fitting(Path(image).name, free.width, bold=True)
+        if grouped and text and free.height > 2 * _HEADER:
+            headers.append({"x": free.x + _MARGIN, "y": free.y + _HEADER / 2, "text": text})
+            inside = Rectangle(free.x, free.y + _HEADER, free.width, free.height - _HEADER)
         mine = rows if by == "image" else rows.filter(pl.col("image") == image)
         smallest = _SMALLEST_AREA / (inside.width * inside.height) * image_ns
         mine = _gathered(mine, smallest)
         names = [
-            name if is_named or inside is place else "(no symbols)"
+            name if is_named or inside is free else "(no symbols)"
             for name, is_named in mine.select("name", "is_named").iter_rows()
         ]
         for row, rectangle, name in zip(
@@ -249,29 +249,29 @@ def _gathered(rows: pl.DataFrame, smallest: float) -> pl.DataFrame:
 
 
 def _cell(
-    row: dict[str, object], place: Rectangle, total: float, name: str, names: Sequence[str]
+    row: dict[str, object], rectangle: Rectangle, total: float, name: str, names: Sequence[str]
 ) -> dict[str, object]:
     ns, misses, loads = (float(str(row[key])) for key in ("fault_ns", "misses", "loads"))
     # A small font serves names that are not whole in the usual one.
-    size = _FONT_SIZE if _fitting(name, place.width) == name else _SMALL_FONT_SIZE
-    label = _telling(name, names, place.width, size) if place.height >= _LINE + 1 else ""
+    size = _FONT_SIZE if _fitting(name, rectangle.width) == name else _SMALL_FONT_SIZE
+    label = _telling(name, names, rectangle.width, size) if rectangle.height >= _LINE + 1 else ""
     second = f"{100 * ns / total:.1f} %, {duration(ns)}"
-    has_second = label and place.height >= 2 * _LINE + _MARGIN
-    if _fitting(second, place.width) != second:
+    has_second = label and rectangle.height >= 2 * _LINE + _MARGIN
+    if _fitting(second, rectangle.width) != second:
         second = f"{100 * ns / total:.1f} %"
     return {
         **{key: row[key] for key in ("name", "image", "misses", "loads", "backward")},
-        "x": place.x,
-        "y": place.y,
-        "x2": place.x + place.width,
-        "y2": place.y + place.height,
+        "x": rectangle.x,
+        "y": rectangle.y,
+        "x2": rectangle.x + rectangle.width,
+        "y2": rectangle.y + rectangle.height,
         "loads_per_fault": loads / misses if misses else 0.0,
         "share": ns / total,
         "time": duration(ns),
         "fetched": si(float(str(row["bytes_fetched"])), "B"),
         "label": label,
         "font": size,
-        "second": second if has_second and _fitting(second, place.width) == second else "",
+        "second": second if has_second and _fitting(second, rectangle.width) == second else "",
     }
 
 
@@ -294,7 +294,7 @@ def _telling(name: str, names: Sequence[str], width: float, size: int) -> str:
         return name
     plain = _plain(name)
     plains = [_plain(other) for other in names]
-    starts = [0, *(found.end() for found in re.finditer(r"\.|::", plain))]
+    starts = [0, *(match.end() for match in re.finditer(r"\.|::", plain))]
     starts += range(1, len(plain) - _FEWEST_CHARACTERS + 1)
     for start in starts:
         tail = plain[start:]

@@ -30,44 +30,44 @@ _VISIBLE = 0.002
 _READABLE = 0.06
 
 
-def chart(found: Estimate, names: Sequence[str]) -> alt.VConcatChart:
+def chart(estimate: Estimate, names: Sequence[str]) -> alt.VConcatChart:
     """Draw the stages of an estimate, called ``names``, and below them what takes the likely time.
 
     Raises:
         FlashpagerError: if the operation moves no bytes.
 
     """
-    if not found.bytes:
-        message = f"{found.operation_kind} moves no bytes: there is no rate to draw"
+    if not estimate.bytes:
+        message = f"{estimate.operation_kind} moves no bytes: there is no rate to draw"
         raise FlashpagerError(message)
-    likely = ", as is likely" if found.range.assumed else ""
-    title = f"{found.name}, {found.operation_kind}{likely}: {found.verdict}"
-    subtitle = f"{found.bytes:,} bytes at a time; {_MEGABYTES}"
-    if found.range.assumed:
+    likely = ", as is likely" if estimate.range.assumed else ""
+    title = f"{estimate.name}, {estimate.operation_kind}{likely}: {estimate.verdict}"
+    subtitle = f"{estimate.bytes:,} bytes at a time; {_MEGABYTES}"
+    if estimate.range.assumed:
         subtitle += "; the line is the range of hosts that were measured"
     both: alt.VConcatChart = alt.VConcatChart(
-        vconcat=[_stages(found, names), _takers(found)], spacing=28
+        vconcat=[_stages(estimate, names), _takers(estimate)], spacing=28
     ).resolve_scale(color="independent")
     return style.styled(both, title, subtitle, width=_WIDTH)
 
 
-def _bars(found: Estimate, names: Sequence[str]) -> pl.DataFrame:
+def _bars(estimate: Estimate, names: Sequence[str]) -> pl.DataFrame:
     """Return a row for each bar: the stages, and the likely rate if something is assumed."""
     rows: list[tuple[str, float, float, float | None, float | None, str, str]] = []
-    before = found.stages[0].bytes_per_s / 1e6
-    for name, stage in zip(names, found.stages, strict=True):
+    before = estimate.stages[0].bytes_per_s / 1e6
+    for name, stage in zip(names, estimate.stages, strict=True):
         rate = stage.bytes_per_s / 1e6
         kind = "measured" if stage.measured else "composed"
         slower = "" if rate == before else f", {before / rate:.2f}x slower"
         rows.append((name, rate, before, None, None, kind, f"{_rate_text(rate)}{slower}"))
         before = rate
-    if found.range.assumed:
+    if estimate.range.assumed:
         low, likely, high = (
             rate / 1e6
             for rate in (
-                found.range.low_bytes_per_s,
-                found.range.likely_bytes_per_s,
-                found.range.high_bytes_per_s,
+                estimate.range.low_bytes_per_s,
+                estimate.range.likely_bytes_per_s,
+                estimate.range.high_bytes_per_s,
             )
         )
         says = f"{_rate_text(likely)}, from {_rate_text(low)} to {_rate_text(high)}"
@@ -84,8 +84,8 @@ def _rate_text(rate: float) -> str:
     return f"{significant(rate, 3)} MB/s"
 
 
-def _stages(found: Estimate, names: Sequence[str]) -> alt.LayerChart:
-    frame = _bars(found, names)
+def _stages(estimate: Estimate, names: Sequence[str]) -> alt.LayerChart:
+    frame = _bars(estimate, names)
     base = alt.Chart(frame).encode(
         y=alt.Y(
             "stage:N",
@@ -123,9 +123,9 @@ def _stages(found: Estimate, names: Sequence[str]) -> alt.LayerChart:
     )
 
 
-def _takers(found: Estimate) -> alt.LayerChart:
+def _takers(estimate: Estimate) -> alt.LayerChart:
     """Draw the shares of the likely time, of which the verdict above the picture speaks."""
-    shares = dict(found.likely_shares)
+    shares = dict(estimate.likely_shares)
     whole = sum(shares.values())
     rows, start = [], 0.0
     for key, name, colour in _TAKERS:
@@ -141,11 +141,11 @@ def _takers(found: Estimate) -> alt.LayerChart:
     )
     colours = {name: colour for name, colour, *_ in rows}
     base = alt.Chart(frame)
-    time = ("likely " if found.range.assumed else "") + duration(1e3 * start)
+    time = ("likely " if estimate.range.assumed else "") + duration(1e3 * start)
     bars = base.mark_bar(size=_BAR).encode(
         x=alt.X(
             "start:Q",
-            title=f"what takes the {time} of a {found.operation_kind} (µs)",
+            title=f"what takes the {time} of a {estimate.operation_kind} (µs)",
             scale=alt.Scale(domain=[0, start], nice=False),
             axis=alt.Axis(grid=False, tickCount=6),
         ),
@@ -184,8 +184,8 @@ def sweep_chart(points: Sequence[SweepPoint], axes: Sequence[str]) -> alt.LayerC
     best = max(points, key=lambda point: point.estimate.through_host.bytes_per_s)
     rate = best.estimate.through_host.bytes_per_s / 1e6
     where = ", ".join(_said(axis, best.at[axis]) for axis in axes)
-    what = f"{best.estimate.name}, {best.estimate.operation_kind}"
-    title = f"{what}: {rate:.3g} MB/s at {where}, the most of those tried"
+    operation = f"{best.estimate.name}, {best.estimate.operation_kind}"
+    title = f"{operation}: {rate:.3g} MB/s at {where}, the most of those tried"
     names = list(dict.fromkeys(frame["line"]))
     palette = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY)
     colours = {name: palette[index % len(palette)] for index, name in enumerate(names)}

@@ -70,20 +70,20 @@ def target(request: RecordRequest) -> RecordTarget:
 def _runtime(name: str, launcher: str) -> str:
     """Return the version of a virtual machine, which must be able to load the agent."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [launcher, "-version"], capture_output=True, text=True, errors="replace", check=False
         ).stderr
     except OSError as error:
         message = f"{name}: {error.strerror or error}"
         raise FlashpagerError(message) from None
-    found = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
-    if found is None:
+    match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', output)
+    if match is None:
         message = f"{name}: is no Java launcher ('{name} -version' tells no version)"
         raise FlashpagerError(message)
-    if int(found[2]) < OLDEST_RELEASE:
-        message = f"{name}: is Java {found[1]}; the recorder needs {OLDEST_RELEASE} or newer"
+    if int(match[2]) < OLDEST_RELEASE:
+        message = f"{name}: is Java {match[1]}; the recorder needs {OLDEST_RELEASE} or newer"
         raise FlashpagerError(message)
-    return found[1]
+    return match[1]
 
 
 def _program(arguments: list[str]) -> tuple[str, list[str]]:

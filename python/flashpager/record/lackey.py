@@ -59,10 +59,10 @@ class Lackey:
 
     def version(self) -> str:
         """Return Valgrind's version."""
-        said = subprocess.run(
+        output = subprocess.run(
             [self.valgrind, "--version"], capture_output=True, text=True, check=False
         ).stdout
-        return said.strip()
+        return output.strip()
 
     @contextmanager
     def started(self) -> Iterator[subprocess.Popen[bytes]]:

@@ -58,19 +58,19 @@ def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
         FlashpagerError: if it is missing or is a script.
 
     """
-    found = name if is_firmware else shutil.which(name)
-    if found is None and Path(name).is_file():
+    location = name if is_firmware else shutil.which(name)
+    if location is None and Path(name).is_file():
         message = f"{name}: is not executable (chmod +x)"
         raise FlashpagerError(message)
-    if found is None:
+    if location is None:
         message = f"{name}: no such program"
         raise FlashpagerError(message)
-    path = Path(found).resolve()
+    path = Path(location).resolve()
     if path.is_file() and path.read_bytes()[:2] == b"#!":
         message = f"{name}: is a script; record the program that interprets it"
         raise FlashpagerError(message)
     # Links are not resolved, as a program may look at its own name.
-    return Path(found).absolute(), short(path)
+    return Path(location).absolute(), short(path)
 
 
 def _recorder(
@@ -108,24 +108,24 @@ def _recorder(
 
 
 def _asked(
-    asked: type[MachineRecorder],
+    recorder: type[MachineRecorder],
     request: RecordRequest,
     architecture: str,
     say: Callable[[str], None],
 ) -> type[MachineRecorder]:
     """Return the requested recorder, if it can record the program."""
-    if request.system is not None and not asked.runs_firmware:
-        message = f"{asked.name} cannot run firmware; leave --recorder out"
+    if request.system is not None and not recorder.runs_firmware:
+        message = f"{recorder.name} cannot run firmware; leave --recorder out"
         raise FlashpagerError(message)
-    if request.with_reads and not asked.tells_reads:
-        message = f"--recorder {asked.name}: tells no data reads; leave --with-reads out"
+    if request.with_reads and not recorder.tells_reads:
+        message = f"--recorder {recorder.name}: tells no data reads; leave --with-reads out"
         raise FlashpagerError(message)
-    obstacle = asked.obstacle(request, architecture)
+    obstacle = recorder.obstacle(request, architecture)
     if obstacle is not None:
         raise FlashpagerError(obstacle.remedy)
-    if asked.is_native:
-        say(f"note: recording with {asked.description}")
-    return asked
+    if recorder.is_native:
+        say(f"note: recording with {recorder.description}")
+    return recorder
 
 
 def _following(
@@ -136,13 +136,13 @@ def _following(
     name = request.recorder or next(
         name for name, recorder in RECORDERS.items() if recorder.follows_children
     )
-    found = RECORDERS[name]
-    if not found.follows_children:
+    chosen = RECORDERS[name]
+    if not chosen.follows_children:
         message = f"--recorder {name}: records one process; leave it out, or {remedy}"
         raise FlashpagerError(message)
-    obstacle = found.obstacle(request, architecture)
+    obstacle = chosen.obstacle(request, architecture)
     if obstacle is not None:
         message = f"--children: {obstacle.why}; {remedy}"
         raise FlashpagerError(message)
     say("note: all processes are recorded with the built-in stepper, which is slow")
-    return found
+    return chosen

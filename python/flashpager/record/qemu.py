@@ -75,11 +75,11 @@ class Qemu:
 
     def version(self) -> str:
         """Return our version and QEMU's."""
-        said = subprocess.run(
+        output = subprocess.run(
             [self.emulator[0], "--version"], capture_output=True, text=True, check=False
         ).stdout
-        found = re.search(r"version (\S+)", said)
-        return f"{_engine.version()}, QEMU {found[1] if found else 'of unknown version'}"
+        match = re.search(r"version (\S+)", output)
+        return f"{_engine.version()}, QEMU {match[1] if match else 'of unknown version'}"
 
     def started(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
         """Start the program; return QEMU's process."""

@@ -61,13 +61,13 @@ class Rp2040js:
         if node is None:
             why = "Node.js is not installed"
             return Obstacle(why, f"{why} (Debian: apt install nodejs npm; npm install rp2040js)")
-        asked = _version(node)
-        if asked.returncode == _NO_PACKAGE:
+        answer = _version(node)
+        if answer.returncode == _NO_PACKAGE:
             why = "the npm package rp2040js is not installed, here or globally"
             return Obstacle(why, f"{why} (npm install rp2040js)")
-        if asked.returncode != 0:
-            *_, said = asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"]
-            why = f"Node.js cannot run rp2040js: {said}"
+        if answer.returncode != 0:
+            *_, reason = answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"]
+            why = f"Node.js cannot run rp2040js: {reason}"
             return Obstacle(why, why)
         return None
 
@@ -142,8 +142,8 @@ def _checked(options: list[str]) -> list[str]:
             raise FlashpagerError(message)
         file = next(given, None)
         if file is None or not Path(file).is_file():
-            what = "say which file" if file is None else f"{file}: no such file"
-            message = f"--system: rp2040js {option}: {what}"
+            reason = "say which file" if file is None else f"{file}: no such file"
+            message = f"--system: rp2040js {option}: {reason}"
             raise FlashpagerError(message)
     return options
 

@@ -31,7 +31,7 @@ class Cell:
 def cells_of(trace: Trace, designs: Sequence[Design]) -> list[Cell]:
     """Group designs that are replayed together."""
     cells = _engine.cells(designs)
-    return [Cell(trace, [designs[place] for place in places], places) for places in cells]
+    return [Cell(trace, [designs[index] for index in places], places) for places in cells]
 
 
 def run_cell(trace: Path, name: str, warm_up: WarmUp, designs: Sequence[Design]) -> pl.DataFrame:

@@ -81,7 +81,7 @@ class CellOutcome:
     problem: str = ""
 
 
-def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> None:
+def run_on_cluster(address: str, cells: Sequence[Cell], take_rows: CellRowsFn) -> None:
     """Replay cells on a cluster, each as one task.
 
     The cells of a worker that dies are replayed by others.
@@ -89,7 +89,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> No
     Args:
         address: ``local``, or a Dask scheduler's, such as ``tcp://host:8786``.
         cells: the cells to replay.
-        found: given each cell with its rows as it is finished, in no order.
+        take_rows: given each cell with its rows as it is finished, in no order.
 
     Raises:
         FlashpagerError: if Dask is not installed, the cluster cannot be reached or does not have
@@ -103,7 +103,7 @@ def run_on_cluster(address: str, cells: Sequence[Cell], found: CellRowsFn) -> No
         raise FlashpagerError(message) from None
     with _quiet(), _connected(address, len(cells)) as client:
         _check_versions(client, address)
-        _run(client, address, cells, found)
+        _run(client, address, cells, take_rows)
 
 
 def replay(trace: bytes, work: CellTask) -> CellOutcome:
@@ -156,7 +156,7 @@ def _laid_down(path: Path, content: bytes) -> Path:
     return path
 
 
-def _run(client: "Client", address: str, cells: Sequence[Cell], found: CellRowsFn) -> None:
+def _run(client: "Client", address: str, cells: Sequence[Cell], take_rows: CellRowsFn) -> None:
     from distributed import CancelledError, KilledWorker, as_completed  # noqa: PLC0415
 
     # Traces are results of tasks and no scattered data: when the last worker that has one dies,
@@ -192,24 +192,26 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], found: CellRowsF
     del futures
     for future in finished:
         cell = cell_of[future.key]
-        place = (
+        cell_name = (
             f"{cell.trace.path}, cache page {cell.designs[0].cache_page_bytes},"
             f" {cell.designs[0].policy}"
         )
         try:
             outcome: CellOutcome = future.result()
         except KilledWorker:
-            message = f"{address}: all workers that tried {place} died; have they enough memory?"
+            message = (
+                f"{address}: all workers that tried {cell_name} died; have they enough memory?"
+            )
             raise FlashpagerError(message) from None
         except CancelledError:
             message = f"{address}: the connection to the scheduler is lost"
             raise FlashpagerError(message) from None
         except Exception as error:
-            message = f"{address}: {place}: a worker failed: {type(error).__name__}: {error}"
+            message = f"{address}: {cell_name}: a worker failed: {type(error).__name__}: {error}"
             raise FlashpagerError(message) from error
         if outcome.problem:
             raise FlashpagerError(outcome.problem)
-        found(cell, pl.read_ipc(io.BytesIO(outcome.rows)))
+        take_rows(cell, pl.read_ipc(io.BytesIO(outcome.rows)))
 
 
 def _sent(client: "Client", trace: Path) -> tuple[str, "Future"]:
@@ -366,15 +368,15 @@ def _check_versions(client: "Client", address: str) -> None:
     Workers look up their code by name, and so does the scheduler that passes it on.
     """
     # The check uses the standard library only, so that every worker can run it.
-    asked = "flashpager:__version__"
+    variable = "flashpager:__version__"
     with suppress(OSError):
         # A worker that dies during the check need not answer.
-        answers: dict[str, Any] = client.run(pkgutil.resolve_name, asked, on_error="return")
+        answers: dict[str, Any] = client.run(pkgutil.resolve_name, variable, on_error="return")
         for worker, answer in answers.items():
             if not isinstance(answer, OSError):
                 _check_version(f"the worker {worker}", answer)
     try:
-        answer = client.run_on_scheduler(pkgutil.resolve_name, asked)
+        answer = client.run_on_scheduler(pkgutil.resolve_name, variable)
     except Exception as error:  # noqa: BLE001  (whatever the import came to there)
         answer = error
     _check_version(f"the scheduler {address}", answer)

@@ -93,8 +93,8 @@ def _built(
     frame = frame.with_columns(
         pl.Series("label", [choice.label(row.design) for row in own_part]),
         *(
-            pl.Series(name, [_error(row, of) for row in own_part], pl.Float64)
-            for name, of in _ERRORS.items()
+            pl.Series(name, [_error(row, column) for row in own_part], pl.Float64)
+            for name, column in _ERRORS.items()
         ),
         selectable=pl.col("on_front") | (mine & doubled),
     )
@@ -159,15 +159,15 @@ def function_charts(
     if is_in_place(design.part):
         # A result has the line size there, and parts that are read in place have no pages.
         design = design.replace(flash_page_bytes=None)
-    found = _engine.attribute(trace, design, "symbol", [], sample)
-    owners = attribution.to_frame(found)
+    by_symbol = _engine.attribute(trace, design, "symbol", [], sample)
+    owners = attribution.to_frame(by_symbol)
     cache = f"{style.size_text(design.cache_bytes)} in pages of {design.cache_page_bytes} bytes"
     setting = f"{design.part}, {cache}, {design.policy}"
-    if sample is not None and found.fault_ns <= 0:
+    if sample is not None and by_symbol.fault_ns <= 0:
         # All that a window executes stays in the cache.
         return {}, {}, ""
-    if sample is not None and found.owners:
-        first = found.owners[0]
+    if sample is not None and by_symbol.owners:
+        first = by_symbol.owners[0]
         setting += f"; sampled: {first.name} {within(first.fault_error)}"
     if int((owners["fault_ns"] > 0).sum()) == 1:
         # A sentence is enough in place of a chart with one area.
@@ -180,9 +180,9 @@ def function_charts(
     )
 
 
-def _error(row: Row, of: str) -> float | None:
+def _error(row: Row, column: str) -> float | None:
     """Return the error bound of a figure of a result; None if it is unknown."""
-    error: float | None = 0.0 if row.errors is None else getattr(row.errors, of)
+    error: float | None = 0.0 if row.errors is None else getattr(row.errors, column)
     return error
 
 

@@ -57,8 +57,8 @@ def render(report: PagingReport) -> str:
     own = report.own
     figures = report.figures()
     if report.sample is not None:
-        said = _sampled(report)
-        figures = {name: replace(one, more=one.more + said) for name, one in figures.items()}
+        words = _sampled(report)
+        figures = {name: replace(one, more=one.more + words) for name, one in figures.items()}
     return report.fill(
         "page.html",
         headline=_headline(report),
@@ -121,10 +121,12 @@ def _listed(report: PagingReport) -> pl.DataFrame:
 def _sampled(report: PagingReport) -> str:
     """Describe the error bounds of the figures of a chart."""
     error = report.frame["error"]
-    said = f" Sampled: the times behind this are known to ± {_percent(error.max())} or better"
+    words = f" Sampled: the times behind this are known to ± {_percent(error.max())} or better"
     if error.null_count():
-        said += f", but for {error.null_count()} of {len(error)} designs, which nothing is known of"
-    return f"{said}."
+        words += (
+            f", but for {error.null_count()} of {len(error)} designs, which nothing is known of"
+        )
+    return f"{words}."
 
 
 def _percent(share: object) -> str:
@@ -139,18 +141,18 @@ def _within(errors: SampleErrors | None, error: float | None) -> str:
 def _headline(report: PagingReport) -> str:
     own, design, nor = report.own, report.own.design, report.own.nor
     errors = own.errors
-    said = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)} from {design.part}"
+    words = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)} from {design.part}"
     if nor:
-        said += (
+        words += (
             f", {100 * nor.nor_ratio:.0f} % of the {nor.nor_bandwidth_mib_s:.3g} MB/s of"
             f" {design.nor}"
         )
     pages = "1 page" if own.frames == 1 else f"{own.frames:,} pages"
-    said += (
+    words += (
         f", with {style.size_text(design.cache_bytes)} of cache as {pages} of"
         f" {design.cache_page_bytes:,} bytes under {design.policy}"
     )
-    return f"{said}. {space.front_sentence(report.frame, own=0)}."
+    return f"{words}. {space.front_sentence(report.frame, own=0)}."
 
 
 def _numbers(own: Row) -> list[tuple[str, str, str]]:

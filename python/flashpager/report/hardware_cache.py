@@ -6,7 +6,12 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, Design, FlashpagerError, Row
 from flashpager.base.quantities import counted, duration, format_size, percent, si, significant
-from flashpager.choose.hardware_changes import NO_BITE, NO_MISS, DesignChange, bites
+from flashpager.choose.hardware_changes import (
+    NO_CHANGE_HELPS,
+    NO_MISS,
+    DesignChange,
+    helpful_changes,
+)
 from flashpager.judge.losses import Losses, clock_mhz
 from flashpager.plots import hardware_cache as plots
 from flashpager.plots import style
@@ -93,7 +98,7 @@ def build(
         rows = _engine.simulate(trace, around(design), progress)
         own = rows[0]
         stall = None if own.is_executed else _engine.worst_stall(trace, design)
-        changes = bites([opened], design)
+        changes = helpful_changes([opened], design)
         functions, slim, one_function = function_charts(trace, own, None)
         charts = {**_charts(rows, changes), **functions}
         return HardwareCacheReport(
@@ -125,7 +130,7 @@ def _charts(rows: list[Row], changes: list[DesignChange]) -> dict[str, style.Dra
     setting = f"{design.part}, {design.bus}, {design.policy}"
     charts: dict[str, style.Drawing] = {}
     if changes:
-        charts["what-bites"] = plots.what_bites(changes, setting)
+        charts["what-bites"] = plots.helpful_changes(changes, setting)
     of_size = [one for one in losses if one.line_bytes == own.line_bytes]
     of_line = [one for one in losses if (one.cache_bytes, one.ways) == (own.cache_bytes, own.ways)]
     charts["lost-over-cache-size"] = plots.lost_over_cache(of_size, own, setting, is_share=is_share)
@@ -145,7 +150,7 @@ def headline(losses: Losses, design: Design, changes: list[DesignChange]) -> str
         loss += f"{share} of its cycles are lost {cause}"
     if not losses.misses:
         return f"{loss}. {capitalised(NO_MISS)}."
-    return f"{loss}. {capitalised(changes[0].sentence if changes else NO_BITE)}."
+    return f"{loss}. {capitalised(changes[0].sentence if changes else NO_CHANGE_HELPS)}."
 
 
 def capitalised(sentence: str) -> str:
@@ -245,9 +250,9 @@ def _render(report: HardwareCacheReport) -> str:
         setting=report.setting,
         numbers=_numbers(report),
         notices=_notices(report),
-        bites=figures.get("what-bites"),
+        changes_chart=figures.get("what-bites"),
         changes=[capitalised(change.sentence) for change in report.changes],
-        no_bite=f"{capitalised(NO_BITE if report.losses.misses else NO_MISS)}.",
+        no_change_helps=f"{capitalised(NO_CHANGE_HELPS if report.losses.misses else NO_MISS)}.",
         sections=[(title, [figures[name] for name in names]) for title, names in sections if names],
         titles=[*_TITLES, *(("cycles", "slower") if own.run is not None else ())],
         rows=[(row is own, _cells(row)) for row in order],

@@ -46,8 +46,8 @@ class Neighbourhood:
         """
         reasons: dict[str, list[str]] = {}
         for part, reason in {**self.left_out, **others}.items():
-            said = f"{bus} cannot carry them" if cannot_carry(reason) else _nameless(reason, part)
-            reasons.setdefault(said, []).append(part)
+            words = f"{bus} cannot carry them" if cannot_carry(reason) else _nameless(reason, part)
+            reasons.setdefault(words, []).append(part)
         return reasons
 
 
@@ -97,24 +97,24 @@ def around(design: Design, image_bytes: int) -> Neighbourhood:
     if reasons[0] is not None:
         raise FlashpagerError(reasons[0])
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
-    found = Neighbourhood(possible, caches=caches, reduced=reduced, flash_page=flash_page)
+    neighbourhood = Neighbourhood(possible, caches=caches, reduced=reduced, flash_page=flash_page)
     for other in _engine.catalog():
         if other.kind == "nand" and other.name != part.name:
-            _try_part(found, design, other)
-    return found
+            _try_part(neighbourhood, design, other)
+    return neighbourhood
 
 
-def _try_part(found: Neighbourhood, design: Design, part: Part) -> None:
+def _try_part(neighbourhood: Neighbourhood, design: Design, part: Part) -> None:
     pages = sorted({design.cache_page_bytes, *cache_pages_up_to(part.flash_page_bytes)})
     other = design.on_part(part.name).replace(flash_page_bytes=None)
     designs = [other.replace(cache_page_bytes=page) for page in pages]
     reasons = [design.refusal() for design in designs]
     possible = [one for one, reason in zip(designs, reasons, strict=True) if reason is None]
     if possible:
-        found.parts[part.name] = possible
+        neighbourhood.parts[part.name] = possible
     else:
         own = pages.index(design.cache_page_bytes)
-        found.left_out[part.name] = reasons[own] or ""
+        neighbourhood.left_out[part.name] = reasons[own] or ""
 
 
 def with_front(frame: pl.DataFrame) -> pl.DataFrame:

@@ -227,8 +227,12 @@ def as_toml(design: Design) -> str:
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
     tables = {name: table for name, table in fields.items() if isinstance(table, dict)}
     for name, table in tables.items():
-        said = {key: value for key, value in table.items() if value is not None}
-        lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in said.items())]
+        given = {key: value for key, value in table.items() if value is not None}
+        lines += [
+            "",
+            f"[{name}]",
+            *(f"{key} = {json.dumps(value)}" for key, value in given.items()),
+        ]
     return "\n".join(lines)
 
 

@@ -42,8 +42,10 @@ class SpaceFile:
             values: list[Any] = one_or_more if isinstance(one_or_more, list) else [one_or_more]
             kinds = str | int if axis.is_size else str
             if not all(isinstance(v, kinds) and not isinstance(v, bool) for v in values):
-                what = "a size or a list of sizes" if axis.is_size else "text or a list of texts"
-                message = f"{path}: {name} must be {what}"
+                expected = (
+                    "a size or a list of sizes" if axis.is_size else "text or a list of texts"
+                )
+                message = f"{path}: {name} must be {expected}"
                 raise FlashpagerError(message)
             axes[name] = values if isinstance(one_or_more, list) else values[0]
         board = given.get("board")

@@ -37,7 +37,7 @@ class UnmetNeed:
 _Write = Callable[[float, int], str]
 
 
-def apart(found: float, sign: str, asked: float, write: _Write) -> str:
+def apart(value: float, sign: str, limit: float, write: _Write) -> str:
     """Compare two numbers as ``write(number, digits)``, with enough digits to distinguish them.
 
     >>> apart(200_010, ">", 200_000, duration)
@@ -45,7 +45,7 @@ def apart(found: float, sign: str, asked: float, write: _Write) -> str:
 
     """
     for digits in (4, 8, 17):
-        pair = write(found, digits), write(asked, digits)
+        pair = write(value, digits), write(limit, digits)
         if pair[0] != pair[1]:
             break
     return f"{pair[0]} {sign} {pair[1]}"
@@ -104,25 +104,28 @@ class Needs:
         """Return the needs by name, each with the needs without it, and its test."""
         import polars as pl  # noqa: PLC0415  (Polars starts slowly)
 
-        asked: dict[str, tuple[Needs, pl.Expr]] = {}
+        conditions: dict[str, tuple[Needs, pl.Expr]] = {}
         if isinstance(self.ram_bytes, int):
             test = pl.col("ram_bytes") <= self.ram_bytes
-            asked[f"RAM of {format_size(self.ram_bytes)}"] = (replace(self, ram_bytes=None), test)
+            conditions[f"RAM of {format_size(self.ram_bytes)}"] = (
+                replace(self, ram_bytes=None),
+                test,
+            )
         if isinstance(self.min_bandwidth_mib_s, int | float):
             test = pl.col("least_bandwidth_mib_s") >= self.min_bandwidth_mib_s
             name = f"at least {self.min_bandwidth_mib_s:g} MB/s"
-            asked[name] = (replace(self, min_bandwidth_mib_s=None), test)
+            conditions[name] = (replace(self, min_bandwidth_mib_s=None), test)
         if isinstance(self.max_fault_ns, int | float):
             test = pl.col("worst_fault_ns") <= self.max_fault_ns
             name = f"faults of at most {duration(self.max_fault_ns)}"
-            asked[name] = (replace(self, max_fault_ns=None), test)
+            conditions[name] = (replace(self, max_fault_ns=None), test)
         if self.max_slowdown is not None:
             test = pl.col("slowdown") <= self.max_slowdown
             name = f"at most {self.max_slowdown:g} times slower"
-            asked[name] = (replace(self, max_slowdown=None), test)
+            conditions[name] = (replace(self, max_slowdown=None), test)
         if self.checked_ecc:
-            asked["checked ECC"] = (replace(self, checked_ecc=False), ~pl.col("ecc_unchecked"))
-        return asked
+            conditions["checked ECC"] = (replace(self, checked_ecc=False), ~pl.col("ecc_unchecked"))
+        return conditions
 
     def met_by(self, designs: "pl.DataFrame") -> "pl.DataFrame":
         """Return the designs of :func:`combine` that meet all needs and can be built."""
@@ -140,11 +143,11 @@ class Needs:
         """
         unmet: list[UnmetNeed] = []
 
-        def hold(need: str, what: str, found: float, sign: str, write: _Write) -> None:
-            asked = getattr(self, need)
-            if asked is not None and (found > asked if sign == ">" else found < asked):
-                said = f"{what} {apart(found, sign, asked, write)}"
-                unmet.append(UnmetNeed(need, asked, found, said))
+        def hold(need: str, quantity: str, value: float, sign: str, write: _Write) -> None:
+            limit = getattr(self, need)
+            if limit is not None and (value > limit if sign == ">" else value < limit):
+                sentence = f"{quantity} {apart(value, sign, limit, write)}"
+                unmet.append(UnmetNeed(need, limit, value, sentence))
 
         hold("ram_bytes", "RAM", row.ram_bytes, ">", _ram)
         hold("min_bandwidth_mib_s", "bandwidth", row.time.bandwidth_mib_s, "<", _bandwidth)
@@ -152,14 +155,14 @@ class Needs:
         if row.run is not None:
             hold("max_slowdown", "slowdown", row.run.slowdown, ">", _times)
         elif self.max_slowdown is not None:
-            said = "slowdown: no processor says how long the program takes"
-            unmet.append(UnmetNeed("max_slowdown", self.max_slowdown, None, said))
+            sentence = "slowdown: no processor says how long the program takes"
+            unmet.append(UnmetNeed("max_slowdown", self.max_slowdown, None, sentence))
         if self.checked_ecc and row.ecc_unchecked:
-            said = "checked ECC: it fetches less than a codeword, which nobody can check"
-            unmet.append(UnmetNeed("checked_ecc", asked=True, found=None, said=said))
+            sentence = "checked ECC: it fetches less than a codeword, which nobody can check"
+            unmet.append(UnmetNeed("checked_ecc", asked=True, found=None, said=sentence))
         if self != Needs() and row.metadata_bytes is None:
-            said = f"no device can run {row.design.policy}: it would have to know what comes"
-            unmet.append(UnmetNeed("policy", asked=True, found=None, said=said))
+            sentence = f"no device can run {row.design.policy}: it would have to know what comes"
+            unmet.append(UnmetNeed("policy", asked=True, found=None, said=sentence))
         return unmet
 
 

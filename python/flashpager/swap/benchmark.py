@@ -97,8 +97,10 @@ def bench(
 
         one = spec.replace(reading=reading)
         runs[reading] = _engine.swap_live(one, report) if live else _engine.swap_bench(one, report)
-    told = (run.notes for run in runs.values() if isinstance(run, SwapLive))
-    return SwapBenchmark(runs, live, list(dict.fromkeys(note for notes in told for note in notes)))
+    live_notes = (run.notes for run in runs.values() if isinstance(run, SwapLive))
+    return SwapBenchmark(
+        runs, live, list(dict.fromkeys(note for notes in live_notes for note in notes))
+    )
 
 
 def allocated(run: Run) -> int:
@@ -138,22 +140,22 @@ def read_times(points: Iterable[Point]) -> list[SwapTime]:
 
 def steps(time: SwapTime) -> dict[str, float]:
     """Return the parts of a time, in ns by readable name, longest first."""
-    return _most_first({name: of(time) for name, of in _STEPS.items()})
+    return _most_first({name: time_of(time) for name, time_of in _STEPS.items()})
 
 
 def sum_of_times(times: Sequence[SwapTime]) -> dict[str, float]:
     """Add the parts of several times, longest first."""
-    return _most_first({name: sum(map(of, times), 0.0) for name, of in _STEPS.items()})
+    return _most_first({name: sum(map(time_of, times), 0.0) for name, time_of in _STEPS.items()})
 
 
 def _most_first(times: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(times.items(), key=lambda item: -item[1]))
 
 
-def some_sizes(found: SwapBenchmark, rows: int) -> list[int]:
+def some_sizes(result: SwapBenchmark, rows: int) -> list[int]:
     """Choose amounts of memory to show: the last before RAM is full, and evenly from there on."""
-    sizes = sorted({point.allocated_bytes for run in found.runs.values() for point in run.points})
-    start = swap_starts(found.first)
+    sizes = sorted({point.allocated_bytes for run in result.runs.values() for point in run.points})
+    start = swap_starts(result.first)
     before = [size for size in sizes if size <= start][-1:]
     after = [size for size in sizes if size > start]
     step = max(1, -(-len(after) // (rows - len(before))))
@@ -161,7 +163,7 @@ def some_sizes(found: SwapBenchmark, rows: int) -> list[int]:
     return [*before, *reversed(after[::-1][::step])]
 
 
-def ratio_of(found: Sequence[CompressorRatios], compressor: str) -> PagesRatio:
+def ratio_of(programs: Sequence[CompressorRatios], compressor: str) -> PagesRatio:
     """Return the ratios of a compressor over all pages of a file."""
-    (one,) = (ratios.all for ratios in found if ratios.compressor == compressor)
+    (one,) = (ratios.all for ratios in programs if ratios.compressor == compressor)
     return one

@@ -307,7 +307,7 @@ class KernelMeasurements:
         path.write_text(text.replace('"points":', '\n"points":') + "\n", encoding="utf-8")
 
     @staticmethod
-    def from_dict(found: Mapping[str, Any]) -> "KernelMeasurements":
+    def from_dict(fields: Mapping[str, Any]) -> "KernelMeasurements":
         """Create from the result of `as_dict`."""
         curves = {
             name: {
@@ -316,13 +316,13 @@ class KernelMeasurements:
                 )
                 for reading, curve in runs.items()
             }
-            for name, runs in found["curves"].items()
+            for name, runs in fields["curves"].items()
         }
-        idle = {name: IdlePageTimes(**one) for name, one in found["idle"].items()}
-        churned = {name: KernelChurn(**one) for name, one in found["churn"].items()}
-        setup = KernelSetup(**found["setup"])
+        idle = {name: IdlePageTimes(**one) for name, one in fields["idle"].items()}
+        churned = {name: KernelChurn(**one) for name, one in fields["churn"].items()}
+        setup = KernelSetup(**fields["setup"])
         return KernelMeasurements(
-            found["kernel"], found["qemu"], setup, curves, churned, idle, found["left_out"]
+            fields["kernel"], fields["qemu"], setup, curves, churned, idle, fields["left_out"]
         )
 
 
@@ -371,15 +371,15 @@ def measure(
         progress(0, most)
         # Side by side: a machine's time is its own.
         with ThreadPoolExecutor(at_once(setup, systems, _free_bytes())) as pool:
-            for done, ((name, reading), found) in enumerate(
+            for done, ((name, reading), result) in enumerate(
                 zip(wanted, pool.map(run, wanted), strict=True), 1
             ):
-                if isinstance(found, FlashpagerError):
-                    left_out[f"{name}, {reading}"] = str(found)
-                elif isinstance(found, KernelChurn):
-                    churned[name] = found
-                elif found is not None:
-                    runs.setdefault(name, {})[reading] = found
+                if isinstance(result, FlashpagerError):
+                    left_out[f"{name}, {reading}"] = str(result)
+                elif isinstance(result, KernelChurn):
+                    churned[name] = result
+                elif result is not None:
+                    runs.setdefault(name, {})[reading] = result
                 progress(done, most)
         if not runs:
             raise FlashpagerError(next(iter(left_out.values())))
@@ -414,19 +414,19 @@ def at_once(setup: KernelSetup, systems: Sequence[str], free_bytes: int) -> int:
 def _free_bytes() -> int:
     """Return the host's available memory, or all of it if the host does not report that."""
     try:
-        said = Path("/proc/meminfo").read_text(encoding="ascii")
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
-        said = ""
-    found = re.search(r"^MemAvailable: *(\d+) kB$", said, re.MULTILINE)
-    if found:
-        return int(found[1]) * 1024
+        text = ""
+    match = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+    if match:
+        return int(match[1]) * 1024
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _qemu() -> str:
     command = [vm.PC.emulator, "--version"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return said.split("\n", 1)[0].removeprefix("QEMU emulator version ").split(" ")[0]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return output.split("\n", 1)[0].removeprefix("QEMU emulator version ").split(" ")[0]
 
 
 def _variables(setup: KernelSetup, system: SwapSystem) -> dict[str, str]:
@@ -459,8 +459,8 @@ def bench(machine: vm.VirtualMachine, setup: KernelSetup, name: str, reading: st
         "REFUSALS": str(_REFUSALS),
         "PATIENCE": str(_PATIENCE_S),
     }
-    said = _run(machine, setup, name, variables)
-    return curve(f"{name}, {reading}", reading, setup, said)
+    output = _run(machine, setup, name, variables)
+    return curve(f"{name}, {reading}", reading, setup, output)
 
 
 def churn(machine: vm.VirtualMachine, setup: KernelSetup, name: str) -> KernelChurn | None:
@@ -472,13 +472,13 @@ def churn(machine: vm.VirtualMachine, setup: KernelSetup, name: str) -> KernelCh
     """
     work = setup.churn_bytes // MIB
     variables = {"READING": CHURN, "WORK": str(work), "PAGES": str(setup.churn_pages)}
-    said = _run(machine, setup, name, variables)
-    check(f"{name}, {CHURN}", said)
-    found = re.search(rf"^churn{_NUMBER * 7}$", said, re.MULTILINE)
-    if found is None and not re.search(r"^Killed$", said, re.MULTILINE):
-        message = f"{name}: nothing was changed; the machine said: {said[-300:]}"
+    output = _run(machine, setup, name, variables)
+    check(f"{name}, {CHURN}", output)
+    match = re.search(rf"^churn{_NUMBER * 7}$", output, re.MULTILINE)
+    if match is None and not re.search(r"^Killed$", output, re.MULTILINE):
+        message = f"{name}: nothing was changed; the machine said: {output[-300:]}"
         raise FlashpagerError(message)
-    return None if found is None else KernelChurn(*map(int, found.groups()))
+    return None if match is None else KernelChurn(*map(int, match.groups()))
 
 
 def _run(
@@ -502,18 +502,18 @@ def _memory_mib(setup: KernelSetup, system: SwapSystem) -> int:
     return memory + (-(-chip * _NAND_WHOLE_PAGE // _NAND_PAGE) if has_spare else chip)
 
 
-def curve(name: str, reading: str, setup: KernelSetup, said: str) -> SpeedCurve:
+def curve(name: str, reading: str, setup: KernelSetup, output: str) -> SpeedCurve:
     """Read the output of a machine for a system.
 
     Raises:
         FlashpagerError: if the run did not end, or failed.
 
     """
-    check(name, said)
-    points = re.findall(rf"^point {reading}{_NUMBER * 8}$", said, re.MULTILINE)
-    end = re.search(rf"^end {reading} (\d+) (\w+){_NUMBER * 5}$", said, re.MULTILINE)
+    check(name, output)
+    points = re.findall(rf"^point {reading}{_NUMBER * 8}$", output, re.MULTILINE)
+    end = re.search(rf"^end {reading} (\d+) (\w+){_NUMBER * 5}$", output, re.MULTILINE)
     if end is None or end[2] not in ("killed", "stuck") or not points:
-        message = f"{name}: the program did not reach the end of memory: {said[-300:]}"
+        message = f"{name}: the program did not reach the end of memory: {output[-300:]}"
         raise FlashpagerError(message)
     pages_in, pages_out, loads, programs, erasures = map(int, end.groups()[2:])
     return SpeedCurve(
@@ -529,17 +529,17 @@ def curve(name: str, reading: str, setup: KernelSetup, said: str) -> SpeedCurve:
     )
 
 
-def check(name: str, said: str) -> None:
+def check(name: str, output: str) -> None:
     """Refuse a run that went wrong.
 
     Raises:
         FlashpagerError: if a page, a read or the store was wrong.
 
     """
-    checks = re.findall(r"^check (.*)$", said, re.MULTILINE)
-    failed = re.findall(r"^failed +(\d+)", said, re.MULTILINE)
-    if "\nbenched" not in said or any(one != "ok" for one in checks) or any(map(int, failed)):
-        message = f"{name}: the machine failed; it said: {said[-500:]}"
+    checks = re.findall(r"^check (.*)$", output, re.MULTILINE)
+    failed = re.findall(r"^failed +(\d+)", output, re.MULTILINE)
+    if "\nbenched" not in output or any(one != "ok" for one in checks) or any(map(int, failed)):
+        message = f"{name}: the machine failed; it said: {output[-500:]}"
         raise FlashpagerError(message)
 
 
@@ -557,21 +557,21 @@ def idle(machine: vm.VirtualMachine, setup: KernelSetup) -> dict[str, IdlePageTi
         "DISK": str(4 * _IDLE_MIB),
         "WORK": str(_IDLE_MIB),
     }
-    said = machine.run(variables, _IDLE_MEMORY_MIB, _HUNG_S, _COUNTED)
-    check("zram and ours", said)
-    return {name: _times(said, SYSTEMS[name].driver) for name in ("zram", "ram")}
+    output = machine.run(variables, _IDLE_MEMORY_MIB, _HUNG_S, _COUNTED)
+    check("zram and ours", output)
+    return {name: _times(output, SYSTEMS[name].driver) for name in ("zram", "ram")}
 
 
-def _times(said: str, driver: str) -> IdlePageTimes:
+def _times(output: str, driver: str) -> IdlePageTimes:
     """Return the medians of a driver's turns, a page."""
-    turns = [turn for turn in said.split("\nturn ")[1:] if turn.startswith(driver)]
+    turns = [turn for turn in output.split("\nturn ")[1:] if turn.startswith(driver)]
     rounds = [
         tuple(map(int, one))
         for turn in turns
         for one in re.findall(r"^idle (\d+) (\d+) (\d+)$", turn, re.MULTILINE)
     ]
     if not rounds:
-        message = f"{driver}: no page was timed; the machine said: {said[-300:]}"
+        message = f"{driver}: no page was timed; the machine said: {output[-300:]}"
         raise FlashpagerError(message)
     return IdlePageTimes(
         statistics.median(out / pages for pages, out, _ in rounds),

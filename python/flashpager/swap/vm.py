@@ -85,11 +85,11 @@ class UnpackedKernel:
             FlashpagerError: if it is not there.
 
         """
-        found = sorted(self.directory.glob(pattern))
-        if not found:
+        files = sorted(self.directory.glob(pattern))
+        if not files:
             message = f"{self.directory}: no {pattern}: runtime/linux/vm/packages unpacks a kernel"
             raise FlashpagerError(message)
-        return found[-1]
+        return files[-1]
 
     def release(self) -> str:
         """Return the kernel's name, as `uname -r` prints it."""
@@ -107,20 +107,20 @@ class UnpackedKernel:
     def modules(self, wanted: Sequence[str]) -> list[Path]:
         """Find modules and their dependencies, without those built into the kernel."""
         known = {path.stem: path for path in self.directory.glob("lib/modules/*/kernel/**/*.ko")}
-        found: list[Path] = []
+        modules: list[Path] = []
         waiting = [known[name] for name in wanted if name in known]
         while waiting:
             path = waiting.pop()
-            if path not in found:
-                found.append(path)
+            if path not in modules:
+                modules.append(path)
                 waiting += [known[name] for name in depends(path)]
-        return found
+        return modules
 
 
 def depends(module: Path) -> list[str]:
     """Read the names of the modules that a module depends on."""
-    found = re.search(rb"\0depends=([^\0]*)\0", module.read_bytes())
-    return [name for name in found[1].decode().split(",") if name] if found else []
+    match = re.search(rb"\0depends=([^\0]*)\0", module.read_bytes())
+    return [name for name in match[1].decode().split(",") if name] if match else []
 
 
 def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
@@ -163,9 +163,9 @@ def kernel(target: KernelTarget = PC, given: Path | None = None) -> UnpackedKern
         command = f"runtime/linux/vm/packages DIRECTORY{architecture}"
         message = f"{variable} not set: {command} unpacks a kernel"
         raise FlashpagerError(message)
-    found = UnpackedKernel(given.resolve(), target)
-    found.one(f"boot/vmlinuz-*-{target.flavour}")
-    return found
+    unpacked = UnpackedKernel(given.resolve(), target)
+    unpacked.one(f"boot/vmlinuz-*-{target.flavour}")
+    return unpacked
 
 
 def build(kernel: UnpackedKernel, here: Path, runtime: Path, flags: str = "") -> list[Path]:
@@ -186,8 +186,8 @@ def build(kernel: UnpackedKernel, here: Path, runtime: Path, flags: str = "") ->
     headers = kernel.one(f"usr/src/linux-headers-*-{target.flavour}")
     folders = (copy / "linux", copy / "linux/vm")
     for folder in folders:
-        asked = (f"ARCH={target.architecture}", f"M={folder}", f"KCFLAGS={flags}", "modules")
-        command = ["make", "-s", "-f", str(makefile), *tools, *asked]
+        arguments = (f"ARCH={target.architecture}", f"M={folder}", f"KCFLAGS={flags}", "modules")
+        command = ["make", "-s", "-f", str(makefile), *tools, *arguments]
         ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
         if ran.returncode != 0 or "warning" in ran.stderr:
             message = f"the modules in {folder} do not build: {ran.stdout}{ran.stderr}"
@@ -251,8 +251,8 @@ class VirtualMachine:
         try:
             ran = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired as late:
-            said = (late.stdout or b"").decode(errors="replace")[-500:]
-            message = f"the machine did not end within {timeout_s:g} s; it said: {said}"
+            output = (late.stdout or b"").decode(errors="replace")[-500:]
+            message = f"the machine did not end within {timeout_s:g} s; it said: {output}"
             raise FlashpagerError(message) from late
         if ran.returncode != 0:
             message = f"QEMU failed: {ran.stderr.decode(errors='replace').strip()}"

@@ -29,21 +29,21 @@ def eaters(times: Mapping[str, float]) -> str:
     )
 
 
-def answer(found: SwapBenchmark) -> list[str]:
+def answer(result: SwapBenchmark) -> list[str]:
     """Summarize a benchmark in a few lines, the most important first."""
-    first, most = found.first, found.allocated_bytes
+    first, most = result.first, result.allocated_bytes
     lines = [
         (
             f"{megabytes(most)} usable with {megabytes(first.system.ram_bytes)} of RAM: "
-            f"{found.gain():.2f} times   ({system(first.system)})"
+            f"{result.gain():.2f} times   ({system(first.system)})"
         ),
         f"out of memory at {megabytes(most)}: the medium is full"
-        if found.out_of_memory
+        if result.out_of_memory
         else f"not out of memory up to {megabytes(most)}: allocate more with --up-to",
     ]
-    measured = [run for run in found.runs.values() if run.points]
+    measured = [run for run in result.runs.values() if run.points]
     if measured:
-        lines.append(_speeds(found))
+        lines.append(_speeds(result))
         slowest = min(measured, key=last_speed)
         times = read_times(after_ram(slowest))
         if times:
@@ -53,22 +53,22 @@ def answer(found: SwapBenchmark) -> list[str]:
     return lines
 
 
-def _speeds(found: SwapBenchmark) -> str:
+def _speeds(result: SwapBenchmark) -> str:
     texts = []
-    for reading, run in found.runs.items():
+    for reading, run in result.runs.items():
         if not run.points:
             continue
         beyond = beyond_ram_speed(run)
         mean = "" if beyond is None else f" (beyond RAM, mean {significant(100 * beyond, 3)})"
         # Caches make RAM faster for some reads than for others.
-        own = f" of {run.system.ram_mib_s:,.0f} MB/s" if found.live else ""
+        own = f" of {run.system.ram_mib_s:,.0f} MB/s" if result.live else ""
         texts.append(f"{reading} {_share(last_speed(run))}{own}{mean}")
-    of = (
+    base = (
         "its speed while all was in RAM"
-        if found.live
-        else f"RAM's {significant(found.ram_mib_s, 4)} MB/s"
+        if result.live
+        else f"RAM's {significant(result.ram_mib_s, 4)} MB/s"
     )
-    return f"read at the end, of {of}: {', '.join(texts)}"
+    return f"read at the end, of {base}: {', '.join(texts)}"
 
 
 def point_cells(point: Point | None, page_bytes: int) -> list[str]:
@@ -84,9 +84,9 @@ def point_cells(point: Point | None, page_bytes: int) -> list[str]:
     ]
 
 
-def system(of: SwapSystem) -> str:
+def system(swap_system: SwapSystem) -> str:
     """Name a system."""
-    spec = of.spec
+    spec = swap_system.spec
     return f"{spec.medium}, {spec.compressor}, {spec.layout}, {spec.policy}"
 
 
@@ -112,29 +112,32 @@ def configuration(run: Run | SwapChurn, *, live: bool = False) -> list[tuple[str
 
     A live run has the processor and the memory of this machine, and no other's times.
     """
-    of = run.system
-    of_ram = live and of.part is None
+    swap_system = run.system
+    of_ram = live and swap_system.part is None
     if isinstance(run, SwapChurn):
-        machine = [("store", _store_of(of)), ("program", _overwriting(of))]
+        machine = [("store", _store_of(swap_system)), ("program", _overwriting(swap_system))]
     else:
-        machine = [("RAM", _ram(of, live=live)), ("program", _program(of, live=live))]
+        machine = [
+            ("RAM", _ram(swap_system, live=live)),
+            ("program", _program(swap_system, live=live)),
+        ]
     return [
-        ("system", system(of)),
+        ("system", system(swap_system)),
         *machine,
-        ("processor", "this machine's" if live else _processor(of)),
-        ("medium", "RAM of this machine" if of_ram else _medium(of)),
+        ("processor", "this machine's" if live else _processor(swap_system)),
+        ("medium", "RAM of this machine" if of_ram else _medium(swap_system)),
     ]
 
 
-def _ram(of: SwapSystem, *, live: bool) -> str:
-    spec = of.spec
+def _ram(swap_system: SwapSystem, *, live: bool) -> str:
+    spec = swap_system.spec
     parts = [
         (
-            f"{counted(of.ram_bytes, 'byte')}: "
-            f"{counted(of.frames, 'frame')} of {spec.page_bytes:,}, "
-            f"{counted(of.store_memory_bytes, 'byte')} for the store"
+            f"{counted(swap_system.ram_bytes, 'byte')}: "
+            f"{counted(swap_system.frames, 'frame')} of {spec.page_bytes:,}, "
+            f"{counted(swap_system.store_memory_bytes, 'byte')} for the store"
         ),
-        *([f"{of.medium_bytes:,} for its medium"] if of.part is None else []),
+        *([f"{swap_system.medium_bytes:,} for its medium"] if swap_system.part is None else []),
         *([f"{spec.reserved_bytes:,} reserved"] if spec.reserved_bytes else []),
     ]
     if not live:
@@ -142,8 +145,8 @@ def _ram(of: SwapSystem, *, live: bool) -> str:
     return ", ".join(parts)
 
 
-def _program(of: SwapSystem, *, live: bool) -> str:
-    spec = of.spec
+def _program(swap_system: SwapSystem, *, live: bool) -> str:
+    spec = swap_system.spec
     parts = [
         f"chunks of {spec.chunk_bytes:,} bytes of {spec.pages}",
         f"{counted(spec.random_pages, 'page')} of random reads",
@@ -154,19 +157,19 @@ def _program(of: SwapSystem, *, live: bool) -> str:
     return ", ".join(parts)
 
 
-def _store_of(of: SwapSystem) -> str:
-    kept = of.reserve_blocks
+def _store_of(swap_system: SwapSystem) -> str:
+    kept = swap_system.reserve_blocks
     free = f", {counted(kept, 'block')} left free" if kept else ""
-    checked = ", each compressed page checked" if of.spec.verify else ""
-    return f"{counted(of.store_memory_bytes, 'byte')} of RAM{free}{checked}"
+    checked = ", each compressed page checked" if swap_system.spec.verify else ""
+    return f"{counted(swap_system.store_memory_bytes, 'byte')} of RAM{free}{checked}"
 
 
-def _overwriting(of: SwapSystem) -> str:
-    return f"overwrites pages of {of.spec.pages} at random, seed {of.spec.seed}"
+def _overwriting(swap_system: SwapSystem) -> str:
+    return f"overwrites pages of {swap_system.spec.pages} at random, seed {swap_system.spec.seed}"
 
 
-def _processor(of: SwapSystem) -> str:
-    spec, prices = of.spec, of.prices
+def _processor(swap_system: SwapSystem) -> str:
+    spec, prices = swap_system.spec, swap_system.prices
     parts = [
         f"{spec.clock_mhz:g} MHz",
         f"{spec.cycles_per_instruction:g} cycles an instruction",
@@ -180,8 +183,8 @@ def _processor(of: SwapSystem) -> str:
     return ", ".join(parts)
 
 
-def _medium(of: SwapSystem) -> str:
-    prices = of.prices.medium
+def _medium(swap_system: SwapSystem) -> str:
+    prices = swap_system.prices.medium
     priced = (
         ("a read", prices.read_ns),
         ("a load", prices.load_ns),
@@ -193,32 +196,36 @@ def _medium(of: SwapSystem) -> str:
         ("an erasure", prices.erase_ns),
     )
     texts = ", ".join(f"{title} {duration(ns)}" for title, ns in priced if ns)
-    return (f"{of.part}: " if of.part else "") + texts + _unverified(of.unverified)
+    return (
+        (f"{swap_system.part}: " if swap_system.part else "")
+        + texts
+        + _unverified(swap_system.unverified)
+    )
 
 
 def _unverified(fields: Sequence[str]) -> str:
     return f" (unverified: {', '.join(fields)})" if fields else ""
 
 
-def churn_answer(found: SwapChurn) -> list[str]:
+def churn_answer(result: SwapChurn) -> list[str]:
     """Summarize the results of overwriting in a few lines."""
-    store = found.store
+    store = result.store
     wear = store.wear
     lines = [
         (
-            f"{found.write_amplification:.2f} bytes programmed a compressed byte written, "
-            f"{duration(found.page_ns)} a page   ({system(found.system)})"
+            f"{result.write_amplification:.2f} bytes programmed a compressed byte written, "
+            f"{duration(result.page_ns)} a page   ({system(result.system)})"
         ),
         (
-            f"{counted(found.filled_slots, 'page')} fill {percent(found.filled_share, 0)} of it; "
-            f"{found.pages_written:,} written over them: {found.turnovers:.1f} turnovers"
+            f"{counted(result.filled_slots, 'page')} fill {percent(result.filled_share, 0)} of it; "
+            f"{result.pages_written:,} written over them: {result.turnovers:.1f} turnovers"
         ),
-        f"of the time take: {eaters(steps(found.overwriting.time))}",
+        f"of the time take: {eaters(steps(result.overwriting.time))}",
     ]
     if store.wear_max_over_mean is not None:
-        what = "erased" if found.system.prices.medium.erase_ns else "rewritten"
+        participle = "erased" if result.system.prices.medium.erase_ns else "rewritten"
         lines.append(
-            f"blocks {what} {wear.min:,} to {wear.max:,} times, {wear.mean:,.1f} on "
+            f"blocks {participle} {wear.min:,} to {wear.max:,} times, {wear.mean:,.1f} on "
             f"average: most over mean {store.wear_max_over_mean:.2f}"
         )
     lines.append(f"on the medium: {stored(store)}")
@@ -228,12 +235,12 @@ def churn_answer(found: SwapChurn) -> list[str]:
 def taken(process: PagesProcess) -> str:
     """Write the number of pages captured of a process."""
     captured, every, kind = process.pages, process.anonymous_pages, "anonymous page"
-    said = (
+    words = (
         f"all {counted(every, kind)}"
         if captured == every
         else f"{captured:,} of {counted(every, kind)}"
     )
-    return f"{said}, {process.zero_pages:,} full of zeros"
+    return f"{words}, {process.zero_pages:,} full of zeros"
 
 
 def _share(share: float) -> str:

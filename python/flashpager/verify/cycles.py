@@ -96,8 +96,8 @@ def parts_of(lines: Iterable[str]) -> list[MeasuredPart]:
     for line in lines:
         words = line.split()
         if words[:1] == ["faults"]:
-            part, *of = map(int, words[1:])
-            loads, changes, skipped, fetched, walk, count, *cycles = of
+            part, *figures = map(int, words[1:])
+            loads, changes, skipped, fetched, walk, count, *cycles = figures
             done = EqualFaults(loads, changes, skipped, fetched, walk, count, JobCycles(*cycles))
             faults.setdefault(part, []).append(done)
         elif words and words[-1].isdecimal():
@@ -193,12 +193,12 @@ def fit(
     a_fetch = part.cycles.fetch / fetched
     bus_byte, a_skip = round(a_fetch), 0.0
     if skipping:
-        told = [
+        skipped_faults = [
             (each.bytes_skipped, each.cycles.skip, each.count)
             for each in skipping.faults
             if each.bytes_skipped
         ]
-        a_skip, slope = _line(told)
+        a_skip, slope = _line(skipped_faults)
         bus_byte = round(slope)
     skips = sum(each.count for each in part.faults if each.bytes_skipped)
     return JobPrices(

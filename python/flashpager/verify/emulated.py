@@ -138,8 +138,8 @@ class EmulatedDevice:
         for tool, package in self.packages.items():
             if shutil.which(tool) is None:
                 raise FlashpagerError(_missing(tool, package))
-        with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-            folder = Path(place)
+        with tempfile.TemporaryDirectory(prefix="flashpager-") as directory:
+            folder = Path(directory)
             secret = deployed.secret if deployed else None
             header = design.header("verify", secret.image_version if secret else None)
             header += deployed.header(design) if deployed else ""
@@ -280,8 +280,8 @@ def _refusal(lines: Sequence[str], design: PagerDesign) -> str | None:
         return "the device refused the image: it is older than the rollback counter allows"
     if _FORGED not in lines:
         return None
-    told = _numbers(lines)
-    page, taken = _of(told, "refused_page"), _of(told, "taken_bytes")
+    numbers = _numbers(lines)
+    page, taken = _of(numbers, "refused_page"), _of(numbers, "taken_bytes")
     return (
         f"the device refused page {page}, at {page * design.page_bytes:#x} of the image, after "
         f"{said(taken, 'byte')} of the trace: its tag is wrong; it was altered or moved, or is "

@@ -17,8 +17,8 @@ _DIGITS = 2
 def compiler_version() -> str:
     """Return the version line of the compiler that makes the firmware."""
     command = [AVR_COMPILER[0], "-dumpfullversion", "-dumpversion"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    return f"{AVR_COMPILER[0]} {said[0]}" if said else AVR_COMPILER[0]
+    words = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return f"{AVR_COMPILER[0]} {words[0]}" if words else AVR_COMPILER[0]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FittedBoard:
         design, prices = self.design, self.prices
         compiler = " ".join([compiler_version(), *AVR_COMPILER[1:]])
         clock = f"{self.clock_hz / 1e6:g} MHz"
-        said = (
+        sentences = (
             f"An ATmega1284P at {clock} with the NAND {design.part} on its pins, as nand_pins.h of "
             "runtime/pager/verify has them. Its prices are those of the pager in C, in cycles that "
             "simavr told. They were fitted by flashpager verify --fit to the first "
@@ -55,7 +55,7 @@ class FittedBoard:
         )
         lines = [
             'description = """',
-            *textwrap.wrap(said, 98),
+            *textwrap.wrap(sentences, 98),
             '"""',
             f"part = {json.dumps(design.part)}",
             'nor = "none" # an AVR with these pins has none',
@@ -85,13 +85,13 @@ class FittedBoard:
         if prices.column_change is not None:
             beside = (self.column_bus_ns or 0.0) * self.clock_hz / 1e9
             own = max(0.0, prices.column_change - beside)
-            what = f"fp_flash_column(): {prices.column_change:.1f} less {beside:.1f} of its bus"
-            lines.append(self._time("column_command_ns", own, what))
+            source = f"fp_flash_column(): {prices.column_change:.1f} less {beside:.1f} of its bus"
+            lines.append(self._time("column_command_ns", own, source))
         if prices.tag_check is not None and prices.mac_block is not None:
             lines.append(self._time("tag_check_ns", prices.tag_check, "a tag, but for its MAC"))
             lines.append(self._time("mac_block_ns", prices.mac_block, "AES-CMAC, each 16 bytes"))
         return "\n".join(lines) + "\n"
 
-    def _time(self, name: str, cycles: float, what: str) -> str:
+    def _time(self, name: str, cycles: float, source: str) -> str:
         ns = round(cycles * 1e9 / self.clock_hz, _DIGITS)
-        return f"{name} = {ns:g} # {cycles:.1f} cycles: {what}"
+        return f"{name} = {ns:g} # {cycles:.1f} cycles: {source}"

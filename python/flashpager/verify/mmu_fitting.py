@@ -90,7 +90,7 @@ class MachineBench:
     def board(self, design: Design, handler: Handler) -> str:
         """Return the file of a board with fitted prices, a TOML text."""
         mhz = 1e3 / self.instruction_ns
-        said = (
+        sentences = (
             f"An ARM926EJ-S that runs its program from {design.part} by page faults: the "
             "Versatile PB that QEMU emulates, on which 'flashpager verify' runs the handler. It "
             "has no caches and no TLB that would keep references from the pager, and no reference "
@@ -105,7 +105,7 @@ class MachineBench:
         ]
         lines = [
             'description = """',
-            *textwrap.wrap(said, 98),
+            *textwrap.wrap(sentences, 98),
             '"""',
             f'part = "{design.part}"',
             'nor = "none"',
@@ -157,21 +157,21 @@ class TimedDesign:
 
 def _untimed(design: Design, trace: Trace) -> list[str]:
     """Return the reasons against comparing the machine's times of a design with the model's."""
-    found = []
+    reasons = []
     if trace.info.reads:
-        found.append(
+        reasons.append(
             f"{trace.path}: holds reads, and the fault of a read goes through the data abort, "
             "which decodes the instruction first: no price is of that; record it without "
             "--with-reads to compare times"
         )
     if design.codeword_bytes:
-        found.append("the machine fetches codewords, but computes no ECC: leave --codeword away")
+        reasons.append("the machine fetches codewords, but computes no ECC: leave --codeword away")
     if design.count_commands:
-        found.append("count_commands counts what the machine has in load_command_ns")
-    return found
+        reasons.append("count_commands counts what the machine has in load_command_ns")
+    return reasons
 
 
 def _compiler() -> str:
     command = ["arm-none-eabi-gcc", "-dumpfullversion", "-dumpversion"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-    return f"arm-none-eabi-gcc {said[0] if said else ''} -O2".replace("  ", " ")
+    words = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return f"arm-none-eabi-gcc {words[0] if words else ''} -O2".replace("  ", " ")

@@ -230,12 +230,12 @@ def verify(
     _demand_tools()
     _demand_machine(design.machine)
     _entry_of(program, info)
-    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
         command = [*design.machine.qemu, "-kernel", str(program.resolve())]
-        alone = _run(command, Path(place), _seconds(info, counts), "alone")
-    said = _paged(design, program, info, counts)
-    compared = _compared(said, counts, design.machine)
-    compared.append(ComparedCount("CRC-32 of the output", _crc(alone), _crc(said.written)))
+        alone = _run(command, Path(folder), _seconds(info, counts), "alone")
+    output = _paged(design, program, info, counts)
+    compared = _compared(output, counts, design.machine)
+    compared.append(ComparedCount("CRC-32 of the output", _crc(alone), _crc(output.written)))
     return compared
 
 
@@ -249,9 +249,9 @@ def time(
 
     """
     _demand_tools()
-    said = _paged(design, program, info, counts, pace)
-    differ = [each for each in _compared(said, counts, design.machine) if not each.is_equal]
-    return TimedRun.told(said.lines, design.schedule, pace), differ
+    output = _paged(design, program, info, counts, pace)
+    differ = [each for each in _compared(output, counts, design.machine) if not each.is_equal]
+    return TimedRun.told(output.lines, design.schedule, pace), differ
 
 
 @dataclass(frozen=True)
@@ -291,8 +291,8 @@ def _paged(
 ) -> _MachineOutput:
     """Run a program paged."""
     entry = _entry_of(program, info)
-    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as directory:
+        folder = Path(directory)
         (folder / "fp_pager_design.h").write_text(design.header(entry, pace), encoding="ascii")
         _compile(folder, pager_sources() / "verify", design.machine)
         # QEMU reads a comma as the end of a value.
@@ -329,16 +329,16 @@ def _seconds(info: TraceInfo, counts: Counts) -> float:
     return 60 + info.bytes / 4e6 + (counts.misses + counts.false_faults) / 100
 
 
-def _compared(said: _MachineOutput, counts: Counts, machine: MmuMachine) -> list[ComparedCount]:
-    numbers = _numbers(said.lines)
+def _compared(output: _MachineOutput, counts: Counts, machine: MmuMachine) -> list[ComparedCount]:
+    numbers = _numbers(output.lines)
     compared = [ComparedCount(name, getattr(counts, name), _of(numbers, name)) for name in _COUNTS]
     return compared + [
         ComparedCount(
-            f"{' and '.join(of)}, by the chip",
-            sum(getattr(counts, each) for each in of),
+            f"{' and '.join(count_names)}, by the chip",
+            sum(getattr(counts, each) for each in count_names),
             _of(numbers, f"chip_{name}"),
         )
-        for name, of in machine.of_chip
+        for name, count_names in machine.of_chip
     ]
 
 
@@ -529,8 +529,8 @@ def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str
         message = f"the emulated machine did not end within {seconds:.0f} s, the program {how}"
         raise FlashpagerError(message) from None
     # Semihosting writes to either stream, depending on QEMU's version.
-    said = done.stdout.splitlines() + done.stderr.splitlines()
-    lines = [line for line in said if not _is_noise(line)]
+    output = done.stdout.splitlines() + done.stderr.splitlines()
+    lines = [line for line in output if not _is_noise(line)]
     refused = [line for line in lines if line.startswith("qemu-system-arm: ")]
     if refused and done.returncode:
         raise FlashpagerError(refused[-1])

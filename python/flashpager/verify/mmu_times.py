@@ -131,7 +131,7 @@ class TimedRun:
             FlashpagerError: if the output has no times.
 
         """
-        found = []
+        faults = []
         for line in lines:
             words = line.split()
             if len(words) != _FIELDS or words[0] != "times":
@@ -139,7 +139,7 @@ class TimedRun:
             kind, search, count, *ticks = (int(word) for word in words[1:])
             job_ticks = dict(zip(_TIMED, zip(ticks[::2], ticks[1::2], strict=True), strict=True))
             own = _own_ns(_KINDS[kind], job_ticks["get_freeframe"][0] / count, schedule, pace)
-            found.append(
+            faults.append(
                 TimedFaults(
                     _KINDS[kind],
                     search,
@@ -151,10 +151,10 @@ class TimedRun:
                     {job: most * TICK_NS - own[job] for job, (_, most) in job_ticks.items()},
                 )
             )
-        if not found:
+        if not faults:
             message = "the emulated machine did not say its times"
             raise FlashpagerError(message)
-        return cls(schedule, pace, tuple(found))
+        return cls(schedule, pace, tuple(faults))
 
     @property
     def true_faults(self) -> tuple[TimedFaults, ...]:

@@ -25,13 +25,13 @@ def compare(path: Path, counts: Counts) -> list[ComparedCount]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        what = error.strerror if isinstance(error, OSError) else "is no text"
-        message = f"{path}: {what}"
+        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        message = f"{path}: {reason}"
         raise FlashpagerError(message) from None
     known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS)}
     of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP)
     known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in of_chip}
-    found: dict[str, ComparedCount] = {}
+    compared: dict[str, ComparedCount] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -43,11 +43,11 @@ def compare(path: Path, counts: Counts) -> list[ComparedCount]:
             )
             raise FlashpagerError(message)
         title, name = known[matched["name"]]
-        if title in found:
+        if title in compared:
             message = f"{path}, line {number}: {matched['name']} stands there twice"
             raise FlashpagerError(message)
-        found[title] = ComparedCount(title, getattr(counts, name), int(matched["value"]))
-    if not found:
+        compared[title] = ComparedCount(title, getattr(counts, name), int(matched["value"]))
+    if not compared:
         message = f"{path}: has no counts; a line is a name and a value, as 'misses 870'"
         raise FlashpagerError(message)
-    return list(found.values())
+    return list(compared.values())
