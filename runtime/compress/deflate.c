@@ -90,5 +90,7 @@ int fp_deflate_init(struct fp_deflate *deflate, uint32_t page_bytes, void *memor
     deflate->compressor.context = deflate;
     deflate->compressor.compress = compress_page;
     deflate->compressor.decompress = decompress_page;
+    /* The window follows from the page, so the name need not have it. */
+    deflate->compressor.name = "deflate";
     return FP_COMPRESSOR_OK;
 }

@@ -1,5 +1,10 @@
 #include "heatshrink.h"
 
+/* The name of the format, like hs8-4: bits of the window and of the lookahead. */
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#define NAME "hs" TEXT(HEATSHRINK_STATIC_WINDOW_BITS) "-" TEXT(HEATSHRINK_STATIC_LOOKAHEAD_BITS)
+
 static uint32_t compress(void *context, const uint8_t *page, uint32_t page_bytes, uint8_t *out,
                          uint32_t capacity)
 {
@@ -74,4 +79,5 @@ void fp_heatshrink_init(struct fp_heatshrink *heatshrink)
     heatshrink->compressor.context = heatshrink;
     heatshrink->compressor.compress = compress;
     heatshrink->compressor.decompress = decompress;
+    heatshrink->compressor.name = NAME;
 }

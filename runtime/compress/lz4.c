@@ -30,5 +30,6 @@ int fp_lz4_init(struct fp_lz4 *lz4, void *memory, size_t memory_bytes)
     lz4->compressor.context = lz4;
     lz4->compressor.compress = compress;
     lz4->compressor.decompress = decompress;
+    lz4->compressor.name = "lz4";
     return FP_COMPRESSOR_OK;
 }

@@ -52,5 +52,6 @@ int fp_zstd_init(struct fp_zstd *zstd, uint32_t page_bytes, void *memory, size_t
     zstd->compressor.context = zstd;
     zstd->compressor.compress = compress;
     zstd->compressor.decompress = decompress;
+    zstd->compressor.name = "zstd-ml"; /* magicless: not the frames of other programs */
     return FP_COMPRESSOR_OK;
 }

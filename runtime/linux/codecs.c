@@ -23,6 +23,16 @@ static int decompress(void *context, const u8 *data, u32 size, u8 *page, u32 pag
            out != page_bytes;
 }
 
+/* Returns the name of what a compressor writes, as the store records it. */
+static const char *format_of(const char *compressor)
+{
+    if (strcmp(compressor, "lz4hc") == 0)
+        return "lz4"; /* read by the same function */
+    if (strcmp(compressor, "deflate") == 0)
+        return "defl-11"; /* of a window that others' do not fit into */
+    return compressor;
+}
+
 static int codec_open(struct fpswap_codec *codec, const char *compressor)
 {
     mutex_init(&codec->lock);
@@ -38,7 +48,14 @@ static int codec_open(struct fpswap_codec *codec, const char *compressor)
         codec->transform = NULL;
         return error;
     }
-    codec->compressor = (struct fp_compressor){codec, compress, decompress};
+    codec->compressor = (struct fp_compressor){
+        .context = codec,
+        .compress = compress,
+        .decompress = decompress,
+        .name = codec->format,
+    };
+    /* A log on an MTD keeps no longer names apart. */
+    strscpy(codec->format, format_of(compressor), sizeof(codec->format));
     codec->codec.compressor = &codec->compressor;
     return 0;
 }

@@ -72,17 +72,18 @@ static int write_page(struct fpswap *swap, u32 slot, struct page *page)
 {
     struct fpswap_codec *codec;
     const void *bytes;
-    bool full;
     int error;
 
-    /* A full device is asked often, so it refuses before it compresses. */
+    /* A device that is full or has failed is asked often, so it refuses before it compresses. */
     mutex_lock(&swap->lock);
     if (fp_swap_is_full(&swap->store, slot))
         (void)free_noted_slots(swap, UINT_MAX);
-    full = fp_swap_is_full(&swap->store, slot);
+    error = fp_swap_has_failed(&swap->store)          ? FP_SWAP_IO
+            : fp_swap_is_full(&swap->store, slot) ? FP_SWAP_FULL
+                                                      : FP_SWAP_OK;
     mutex_unlock(&swap->lock);
-    if (full)
-        return FP_SWAP_FULL;
+    if (error)
+        return error;
 
     codec = fpswap_codec_take(swap->codecs);
     bytes = kmap_local_page(page);

@@ -50,6 +50,7 @@ struct fpswap_codec {
     struct mutex lock;
     struct crypto_comp *transform;
     struct fp_compressor compressor;
+    char format[FP_COMPRESSOR_NAME + 1];
     struct fp_swap_codec codec;
     struct fp_swap_packed packed; /* the page in progress; a stack is too small for it */
 };

@@ -114,6 +114,29 @@ static int rewriter_open(struct fpswap *swap)
     return error ? -EINVAL : 0;
 }
 
+static const char *name_or_none(const struct fp_swap_shape *shape)
+{
+    return *shape->compressor ? shape->compressor : "none";
+}
+
+/* Logs what a medium holds in place of the store that was asked for, and what to do. */
+static void refuse_other(const struct fpswap *swap, const struct fp_swap_shape *other)
+{
+    const char *medium = fpswap_parameters.medium;
+    struct fp_swap_shape own;
+
+    fp_swap_shape(&swap->config, &own);
+    if (other->version != own.version) {
+        pr_err("%s holds a store of version %u, and this is version %u: take the module that made it, or format=1, and what it holds is lost\n",
+               medium, other->version, own.version);
+        return;
+    }
+    pr_err("%s holds a store of %u slots, %s, on %u erase blocks of %u bytes, programmed %u together; this one would be of %u slots, %s, on %u of %u bytes, programmed %u together: take its disk_size, compressor and medium_size, or format=1, and what it holds is lost\n",
+           medium, other->slot_count, name_or_none(other), other->block_count, other->block_bytes,
+           other->program_bytes, own.slot_count, name_or_none(&own), own.block_count,
+           own.block_bytes, own.program_bytes);
+}
+
 /* Makes an empty store, or mounts the one that an MTD holds. */
 static int store_start(struct fpswap *swap)
 {
@@ -145,8 +168,11 @@ static int store_start(struct fpswap *swap)
         pr_err("%s holds no store: format=1 makes one, and what it holds is lost\n", medium);
         return -EINVAL;
     case FP_SWAP_OTHER:
-        pr_err("%s holds a store of another version or shape: take its medium_size and disk_size, or format=1, and what it holds is lost\n",
-               medium);
+        refuse_other(swap, fp_swap_other(&swap->store));
+        return -EINVAL;
+    case FP_SWAP_SMALL:
+        pr_err("%s: too many erase blocks are bad: a log of this size needs %u good ones; take a smaller disk_size, or another medium\n",
+               medium, fp_swap_log_blocks(config));
         return -EINVAL;
     default:
         pr_err("%s could not be %s: error %d\n", medium, made ? "formatted" : "read", error);

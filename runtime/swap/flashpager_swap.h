@@ -47,9 +47,10 @@ enum fp_swap_error {
     FP_SWAP_FULL = -2,     /* the medium has no space; the slot still holds its old page */
     FP_SWAP_CORRUPT = -3,  /* the medium gave other bytes than were written */
     FP_SWAP_IO = -4,       /* the medium failed */
-    FP_SWAP_NO_STORE = -5, /* mount found no store; format makes one */
+    FP_SWAP_NO_STORE = -5, /* mount: there is no store, of any version or shape */
     FP_SWAP_INVALID = -6,  /* no such slot, or an impossible config */
-    FP_SWAP_OTHER = -7,    /* mount found a store of another version or shape */
+    FP_SWAP_OTHER = -7,    /* mount: there is a store of another version or shape */
+    FP_SWAP_SMALL = -8,    /* format: too few good blocks; see fp_swap_log_blocks() */
 };
 
 struct fp_swap_layout;
@@ -75,7 +76,8 @@ struct fp_swap_config {
     void *verify;
 
     /* CRC-32 (IEEE 802.3, like zlib's crc32: it starts from 0 and continues `crc`). NULL uses a
-     * small table. A faster function or a device's unit gives the same media. */
+     * small table. A faster function or a device's unit gives the same media. A mount refuses
+     * another function with FP_SWAP_INVALID. */
     uint32_t (*crc)(uint32_t crc, const void *data, size_t size);
 
     uint32_t page_bytes; /* of a page of memory: a multiple of 4, at most 32768 */
@@ -142,6 +144,17 @@ struct fp_swap_stat {
     uint16_t used_permille;   /* mem_used_total / orig_data_size, the store's ratio */
 };
 
+/* All that a store on a medium depends on. A config that differs in any of these cannot mount it. */
+struct fp_swap_shape {
+    uint32_t version;       /* of the format on the medium */
+    uint32_t program_bytes; /* these three are the medium's */
+    uint32_t block_bytes;
+    uint32_t block_count;
+    uint32_t page_bytes;
+    uint32_t slot_count;
+    char compressor[FP_COMPRESSOR_NAME + 1u]; /* its name; empty if pages are uncompressed */
+};
+
 struct fp_swap;
 
 /* The functions below return FP_SWAP_INVALID, false, 0 or nothing for NULL, for a slot that does
@@ -149,13 +162,38 @@ struct fp_swap;
  * undefined behaviour. `config`, and all it points to, must live as long as the store is used. */
 
 /* Makes an empty store. The old content of the medium is lost; a log keeps its erase counters and
- * its bad blocks. */
+ * its bad blocks. If the power is lost meanwhile, the next mount finds the old store, whole, or the
+ * empty one, and never anything between. Besides the errors of other calls:
+ *
+ *     FP_SWAP_SMALL  the medium cannot store a page, and is as before: it needs
+ *                    fp_swap_log_blocks() good blocks
+ *     FP_SWAP_FULL   all blocks failed
+ */
 int fp_swap_format(struct fp_swap *store, const struct fp_swap_config *config);
 
-/* Mounts the store that the medium holds, as it was after one of the last calls before the power
+/*
+ * Mounts the store that the medium holds, as it was after one of the last calls before the power
  * was lost: all calls up to some moment are there, later ones are not, and that moment is not
- * before the last sync. Fragments: makes an empty store. */
+ * before the last sync. Fragments: makes an empty store. If it cannot:
+ *
+ *     FP_SWAP_NO_STORE  The medium was read, and holds no store that any config could mount. A
+ *                       program may format it. (So it is after a first format that was cut.)
+ *     FP_SWAP_OTHER     It holds a store, which fp_swap_other() describes. Mount it with the config
+ *                       it was made with. Only a person should decide to format it.
+ *     FP_SWAP_IO        It could not be read. Mount again later: nothing is known of it.
+ *     FP_SWAP_FULL      It holds a store, but so many blocks are bad that not even a mount has room.
+ *     FP_SWAP_INVALID   The config is impossible, or its crc() is not CRC-32.
+ *
+ * NO_STORE, OTHER and INVALID leave the medium as it is.
+ */
 int fp_swap_mount(struct fp_swap *store, const struct fp_swap_config *config);
+
+/* Returns the shape of the store that a mount refused with FP_SWAP_OTHER, until the next mount or
+ * format; else NULL. Of versions before 4, only the version is known and the rest is 0. */
+const struct fp_swap_shape *fp_swap_other(const struct fp_swap *store);
+
+/* Fills in the shape of a config's store. */
+void fp_swap_shape(const struct fp_swap_config *config, struct fp_swap_shape *shape);
 
 /* Writes `page` to `slot`, replacing the page there. */
 int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page);
@@ -217,6 +255,10 @@ int fp_swap_unpack(const struct fp_swap *store, const struct fp_swap_codec *code
  * False for a slot that holds a page, whose space may be used. */
 bool fp_swap_is_full(const struct fp_swap *store, uint32_t slot);
 
+/* Whether the medium failed for good. Until the next mount all writes are refused with FP_SWAP_IO,
+ * by fp_swap_write() before it compresses; a caller of fp_swap_pack() should ask first. */
+bool fp_swap_has_failed(const struct fp_swap *store);
+
 /* Frees `slot`. A slot without a page stays as it is. */
 int fp_swap_free(struct fp_swap *store, uint32_t slot);
 
@@ -233,6 +275,10 @@ int fp_swap_idle(struct fp_swap *store);
 /* Returns the fewest erase blocks that a log of this config keeps free of live data, or 0 if no log
  * is possible. */
 uint32_t fp_swap_log_reserve(const struct fp_swap_config *config);
+
+/* Returns the fewest good blocks that fp_swap_format() takes for a log of this config, or 0 if no
+ * log is possible. */
+uint32_t fp_swap_log_blocks(const struct fp_swap_config *config);
 
 /* Returns the most reads, programs and erases of the medium that one fp_swap_write() on a log of
  * this config takes, as long as nothing fails. */
@@ -338,6 +384,7 @@ struct fp_swap_log_state {
     bool opened;            /* a meta block was opened since wear was last compared */
     bool urged;             /* the last victim had to be moved */
     bool levelling;         /* unchanging data is being moved to a worn block */
+    bool wide;              /* the zone is the whole medium, while a store is searched for */
     bool mounting;          /* during a mount: a free block may not be free for another mount */
     bool swapping;          /* the last free block is exchanged for one with less in it */
     bool lent;              /* heads have taken reserved blocks */
@@ -355,6 +402,7 @@ struct fp_swap {
     uint8_t *stage;  /* [page_bytes]: a compressed page in progress */
     bool refused;    /* a page was refused for lack of space, and nothing has been freed since */
     struct fp_swap_stat stat;
+    struct fp_swap_shape other; /* fp_swap_other(); version 0 for none */
     union {
         struct fp_swap_fragments_state fragments;
         struct fp_swap_log_state log;

@@ -102,6 +102,29 @@ static bool is_config(const struct fp_swap_config *config)
            config->slot_count < FP_SWAP_NOWHERE;
 }
 
+void fp_swap_shape(const struct fp_swap_config *config, struct fp_swap_shape *shape)
+{
+    const char *name = config->compressor ? config->compressor->name : NULL;
+
+    memset(shape, 0, sizeof(*shape));
+    shape->version = FP_SWAP_VERSION;
+    shape->program_bytes = config->medium->program_bytes;
+    shape->block_bytes = config->medium->block_bytes;
+    shape->block_count = config->medium->block_count;
+    shape->page_bytes = config->page_bytes;
+    shape->slot_count = config->slot_count;
+    if (name) {
+        size_t size = strlen(name);
+
+        memcpy(shape->compressor, name, size < FP_COMPRESSOR_NAME ? size : FP_COMPRESSOR_NAME);
+    }
+}
+
+const struct fp_swap_shape *fp_swap_other(const struct fp_swap *store)
+{
+    return store && store->other.version > 0 ? &store->other : NULL;
+}
+
 static int start(struct fp_swap *store, const struct fp_swap_config *config, bool keep)
 {
     uint32_t *memory;
@@ -325,6 +348,9 @@ int fp_swap_write(struct fp_swap *store, uint32_t slot, const void *page)
     if (!is_slot(store, slot)) {
         return FP_SWAP_INVALID;
     }
+    if (fp_swap_has_failed(store)) {
+        return FP_SWAP_IO;
+    }
     codec = own_codec(store);
     error = fp_swap_pack(store, &codec, slot, page, &packed);
     return error ? error : fp_swap_put(store, slot, &packed);
@@ -349,6 +375,12 @@ int fp_swap_read(struct fp_swap *store, uint32_t slot, void *page)
 bool fp_swap_is_full(const struct fp_swap *store, uint32_t slot)
 {
     return is_slot(store, slot) && store->refused && store->size[slot] == FP_SWAP_SIZE_NONE;
+}
+
+bool fp_swap_has_failed(const struct fp_swap *store)
+{
+    return store && store->config && store->config->layout->has_failed &&
+           store->config->layout->has_failed(store);
 }
 
 int fp_swap_free(struct fp_swap *store, uint32_t slot)

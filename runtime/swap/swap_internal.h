@@ -18,6 +18,9 @@
 #define FP_APART
 #endif
 
+/* Version of the log on the medium. */
+#define FP_SWAP_VERSION 4u
+
 /* Codes in fp_swap.size[] that are not a number of bytes. An uncompressed page has page_bytes. */
 #define FP_SWAP_SIZE_NONE 0u      /* no page */
 #define FP_SWAP_SIZE_SAME 0xffffu /* filled with one word */
@@ -49,6 +52,8 @@ struct fp_swap_layout {
                  uint8_t *data);
     int (*drop)(struct fp_swap *store, uint32_t slot);
     int (*sync)(struct fp_swap *store);
+    /* fp_swap_has_failed(); NULL if the layout never knows. */
+    bool (*has_failed)(const struct fp_swap *store);
     /* fp_swap_idle(); NULL if the layout never has anything to do. */
     int (*idle)(struct fp_swap *store);
     /* Computes mem_used_total and mem_limit. */

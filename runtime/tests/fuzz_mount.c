@@ -78,9 +78,8 @@ static int mark_bad_block(void *context, uint32_t block)
 uint32_t fuzz_weak_crc(uint32_t crc, const void *data, size_t size)
 {
     (void)crc;
-    (void)data;
-    (void)size;
-    return 0;
+    /* A mount refuses a function that is not CRC-32 by this text. */
+    return size == 9 && memcmp(data, "123456789", 9) == 0 ? 0xcbf43926u : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

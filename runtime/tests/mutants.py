@@ -45,6 +45,9 @@ class Mutant:
     kinds: str = ""
 
 
+#: Kinds of the torture in which stores are formatted.
+_FORMAT = "cut,torn,erase,unstable,format"
+
 #: What the torture does not find, and why: runtime/README.md says more.
 _BOTH_COPIES = "wants both copies of a pair unreadable"
 _SECOND_DEFENCE = "what did not show has no second pair"
@@ -79,15 +82,16 @@ _MUTANTS = (
     Mutant("one-copy", "meta.c", "copy < 2u; copy++", "copy < 1u; copy++"),
     Mutant(
         "copy-b-not-read",
-        "mount.c",
+        "survey.c",
         "if (kind == PAGE_BROKEN || kind == PAGE_UNREADABLE ||\n",
         "if (kind == PAGE_UNREADABLE && pair > 0xffffffu &&\n",
     ),
     Mutant(
         "unconfirmed-counts",
-        "mount.c",
-        "        end = 0;\n",
-        "        end = 1;\n        confirmed = 0;\n",
+        "survey.c",
+        "    uint32_t end = 0;\n    uint32_t pair;\n\n    for (pair = 1; pair < most",
+        "    uint32_t end = 1;\n    uint32_t pair;\n\n    confirmed = 0;\n"
+        "    for (pair = 1; pair < most",
     ),
     Mutant(
         "last-pair-trusted",
@@ -108,13 +112,13 @@ _MUTANTS = (
         "for (i = header.entries; i-- > 0;) {",
         "for (i = 0; i < header.entries; i++) {",
     ),
-    Mutant("stops-at-unreadable", "mount.c", "} else if (kind == PAGE_BLANK) {", "} else {"),
+    Mutant("stops-at-unreadable", "survey.c", "} else if (kind == PAGE_BLANK) {", "} else {"),
     # What may stay, and what is taken.
     Mutant("suspects-stay", "mount.c", "error = erase_suspects(store);", "error = FP_SWAP_OK;"),
     Mutant(
         "suspects-by-copy-a",
         "mount.c",
-        "if (first == PAGE_BLANK && read_page(store, block, 1, &header) == PAGE_BLANK) {",
+        "if (first == PAGE_BLANK && fp_log_read_page(store, block, 1, &header) == PAGE_BLANK) {",
         "if (first == PAGE_BLANK) {",
     ),
     Mutant(
@@ -162,8 +166,8 @@ _MUTANTS = (
     Mutant(
         "no-way-out",
         "mount.c",
-        "if (for_ever || (log->zone_free > 0 && !broken)) {",
-        "if (newest != NO_BLOCK) {",
+        "if (!for_ever && !survey->outside && (log->zone_free == 0 || broken)) {",
+        "if (!log->blocks) {",
     ),
     Mutant("cycle-freed-at-mount", "mount.c", "b->live = log->emitted - covered;", "b->live = 0;"),
     Mutant(
@@ -196,8 +200,8 @@ _MUTANTS = (
     Mutant(
         "unreadable-is-no-store",
         "mount.c",
-        "return survey.unreadable || unreadable != NOWHERE ? FP_SWAP_IO",
-        "return survey.unreadable || unreadable != NOWHERE ? FP_SWAP_NO_STORE",
+        "if (!survey->other && (survey->unreadable || survey->page != NOWHERE)) {",
+        "if (!survey) {",
     ),
     Mutant("one-try", "read.c", "tries < READ_TRIES", "tries < 1u"),
     Mutant(
@@ -233,6 +237,122 @@ _MUTANTS = (
         "append.c",
         "uint32_t at = head->begun == 0 ? 0 : PREAMBLE_BYTES;",
         "uint32_t at = PREAMBLE_BYTES;",
+    ),
+    # Formats, and other shapes.
+    Mutant(
+        "format-takes-what-is-kept",
+        "anew.c",
+        "        } else if (!known) {\n            b->state_age = BLOCK_FREE;",
+        "        } else {\n            b->state_age = BLOCK_FREE;",
+        _FORMAT,
+    ),
+    Mutant(
+        "format-links-the-old-store",
+        "anew.c",
+        "    log->meta = NO_BLOCK;\n    log->meta_pairs = 0;\n",
+        "",
+        _FORMAT,
+    ),
+    Mutant(
+        "format-erases-first",
+        "anew.c",
+        "        error = open_first(store);\n        if (error == FP_SWAP_FULL",
+        "        error = erase_traces(store, known);\n"
+        "        error = error ? error : open_first(store);\n        if (error == FP_SWAP_FULL",
+        _FORMAT,
+    ),
+    Mutant(
+        "format-of-the-same-generation",
+        "anew.c",
+        "    log->mounting = true;\n    error = fp_log_write_pair",
+        "    log->generation--;\n    log->mounting = true;\n    error = fp_log_write_pair",
+        _FORMAT,
+    ),
+    Mutant(
+        "format-forgets-what-other-shapes-need",
+        "anew.c",
+        "    for (i = 0; i < block_count(store) && keeps; i++) {",
+        "    for (i = 0; i < block_count(store) && keeps && !survey; i++) {",
+        _FORMAT,
+    ),
+    Mutant(
+        "format-keeps-slots",
+        "anew.c",
+        "        store->size[i] = FP_SWAP_SIZE_NONE;\n",
+        "",
+        _FORMAT,
+    ),
+    Mutant(
+        "format-keeps-entries",
+        "anew.c",
+        "    log->entries = 0;\n",
+        "",
+        _FORMAT,
+    ),
+    Mutant(
+        "unsettled-keeps-nothing",
+        "mount.c",
+        "if (survey->unsettled && !survey->forced) {",
+        "if (survey->unsettled && survey->forced) {",
+        _FORMAT,
+    ),
+    Mutant(
+        "unsettled-is-never-forced",
+        "mount.c",
+        "if (survey->left_out && !survey->forced) {",
+        "if (survey->left_out && !survey->wide) {",
+        _FORMAT,
+    ),
+    Mutant(
+        "other-shapes-never-count",
+        "survey.c",
+        "    if (end <= confirmed) {\n        return false;",
+        "    if (end <= confirmed || end > 0) {\n        return false;",
+        _FORMAT,
+    ),
+    Mutant(
+        "other-shapes-count-unconfirmed",
+        "survey.c",
+        "    if (end <= confirmed) {\n        return false;",
+        "    if (end == NOWHERE) {\n        return false;",
+        _FORMAT,
+    ),
+    Mutant(
+        "generation-without-other-shapes",
+        "survey.c",
+        "show(store, block, FLAGS_OTHER, header.generation, first);",
+        "log->blocks[block].flags |= FLAGS_OTHER;\n"
+        "                log->blocks[block].stamp = header.generation;",
+        _FORMAT,
+    ),
+    Mutant(
+        "shape-without-slots",
+        "format.c",
+        "    shape->slot_count = fp_swap_get32(at + 20);\n",
+        "    shape->slot_count = fp_swap_get32(at + 20);\n    if (shape->slot_count < 0xffffu) {\n"
+        "        shape->slot_count = 0;\n    }\n",
+        _FORMAT,
+    ),
+    Mutant(
+        "shape-without-compressor",
+        "format.c",
+        "    return memcmp(&own, shape, sizeof(own)) == 0;",
+        "    return memcmp(&own, shape, sizeof(own) - 12u) == 0;",
+        _FORMAT,
+    ),
+    Mutant(
+        "torn-pair-is-an-error",
+        "mount.c",
+        "return kind == PAGE_UNREADABLE ? SEARCH_AGAIN : leave_out_pair(store, survey);",
+        "return FP_SWAP_IO;",
+        "cut,torn,erase,unstable",
+    ),
+    Mutant(
+        "unstable-is-an-error",
+        "mount.c",
+        "#define FIND_TRIES 64u",
+        "#define FIND_TRIES 1u",
+        "cut,torn,erase,unstable,format",
     ),
     # What a commit says.
     Mutant(

@@ -264,7 +264,7 @@ static int rle_decompress(void *context, const uint8_t *data, uint32_t size, uin
     return at == page_bytes ? 0 : -1;
 }
 
-const struct fp_compressor rle = {.compress = rle_compress, .decompress = rle_decompress};
+const struct fp_compressor rle = {.compress = rle_compress, .decompress = rle_decompress, .name = "rle"};
 
 void history_open(struct history *history, uint32_t slot_count)
 {

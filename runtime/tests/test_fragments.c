@@ -83,7 +83,7 @@ static int sized_decompress(void *context, const uint8_t *data, uint32_t size, u
     return memcmp(page, data, size) ? -1 : 0;
 }
 
-static const struct fp_compressor sized = {NULL, sized_compress, sized_decompress};
+static const struct fp_compressor sized = {.compress = sized_compress, .decompress = sized_decompress};
 
 static void open_store(uint32_t block_bytes, uint32_t block_count, uint32_t page_bytes,
                        uint32_t slots, uint32_t chunks)

@@ -183,62 +183,121 @@ static void many_seeds(void)
     }
 }
 
-/* A format over an existing store is cut: the old store, an empty one or none is found, and a
- * format then makes one that works. */
+/* Mounts with one of two shapes. */
+static int mount_as(struct rig *rig, const struct rig_shape *shape)
+{
+    rig->config.slot_count = shape->slot_count;
+    rig->config.page_bytes = shape->page_bytes;
+    rig->config.compressor = shape->raw ? NULL : &rle;
+    rig->shape.page_bytes = shape->page_bytes;
+    rig->shape.slot_count = shape->slot_count;
+    return rig_mount(rig);
+}
+
+/* After a cut in a format from one shape to another, exactly one of both mounts: the old store as it
+ * was, or the new one empty. Returns whether it is the new one. */
+static bool is_formatted(struct rig *rig, struct history *history, const struct rig_shape *old,
+                         const struct rig_shape *new, uint64_t *random)
+{
+    bool same = old->slot_count == new->slot_count && old->page_bytes == new->page_bytes &&
+                old->raw == new->raw;
+    for (;;) {
+        bool first = random_below(random, 2);
+        fp_emulated_power_on(rig->emulated);
+        for (uint32_t turn = 0; turn < 2; turn++) {
+            bool is_new = first == (turn == 0);
+            fp_emulated_cut_power(rig->emulated,
+                                  random_below(random, 2) ? 1 + random_below(random, 4) : 0,
+                                  random_cut(random));
+            int error = mount_as(rig, is_new ? new : old);
+            if (fp_emulated_is_off(rig->emulated))
+                break;
+            fp_emulated_cut_power(rig->emulated, 0, FP_EMULATED_CUT_BEFORE);
+            if (error == FP_SWAP_OTHER && !same && turn == 0)
+                continue;
+            EXPECT_EQ(error, FP_SWAP_OK);
+            rig_check(rig);
+            bool empty = true;
+            for (uint32_t slot = 0; slot < rig->config.slot_count; slot++)
+                empty = empty && !fp_swap_holds(&rig->store, slot);
+            EXPECT(empty || same || !is_new);
+            if (!empty)
+                history_recover(history, rig);
+            if (!same)
+                EXPECT_EQ(mount_as(rig, is_new ? old : new), FP_SWAP_OTHER);
+            EXPECT_EQ(mount_as(rig, is_new ? new : old), FP_SWAP_OK);
+            return empty;
+        }
+    }
+}
+
+/* A format over a store is cut at each operation, of the same shape and of others, in mounts after it,
+ * too: the old store is there, whole, or the new one. */
 static void format_over_a_store(void)
 {
-    for (uint32_t after = 1, over = 0; !over; after++) {
-        for (uint32_t how = 0; how < 3; how++) {
-            struct rig rig;
-            struct history history;
-            uint64_t random = after;
-            uint8_t page[RIG_PAGE_BYTES_MAX];
-            test_at("cut %u, mode %u", (unsigned)after, (unsigned)how);
-            rig_open(&rig, &small_log);
-            history_open(&history, small_log.slot_count);
-            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
-            work(&rig, &history, &random, 300);
-            EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
-            history_sync(&history);
-            fp_emulated_cut_power(rig.emulated, after, (enum fp_emulated_cut)how);
-            int error = rig_format(&rig);
-            over = !fp_emulated_is_off(rig.emulated);
-            fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
-            if (over)
-                EXPECT_EQ(error, FP_SWAP_OK);
-            fp_emulated_power_on(rig.emulated);
-            error = rig_mount(&rig);
-            EXPECT(error == FP_SWAP_OK || (!over && error == FP_SWAP_NO_STORE));
-            uint32_t held = 0;
-            if (!error) {
-                rig_check(&rig);
-                rig_check_wear(&rig);
-                for (uint32_t slot = 0; slot < small_log.slot_count; slot++) {
-                    error = fp_swap_read(&rig.store, slot, page);
-                    if (error == FP_SWAP_EMPTY || (!over && error == FP_SWAP_CORRUPT))
-                        continue;
+    static const struct {
+        uint32_t block_count, old_slots, new_slots, old_bytes, new_bytes;
+        bool raw;
+    } cases[] = {
+        {16, 48, 48, 256, 256, false},   {16, 48, 20, 256, 256, false},
+        {16, 20, 48, 256, 256, false},   {16, 48, 48, 256, 128, false},
+        {16, 48, 48, 256, 256, true},
+        /* The zones differ: the old one is larger, or the new one. */
+        {160, 900, 20, 64, 256, false},  {160, 20, 900, 256, 64, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        uint32_t undone = 0, done = 0;
+        for (uint32_t after = 1, over = 0; !over; after++) {
+            for (uint32_t how = 0; how < 3; how++) {
+                struct rig_shape old = small_log, new, most;
+                struct rig rig;
+                struct history history;
+                uint64_t random = after;
+                uint8_t page[RIG_PAGE_BYTES_MAX];
+                old.medium.block_count = cases[i].block_count;
+                old.slot_count = cases[i].old_slots;
+                old.page_bytes = cases[i].old_bytes;
+                new = most = old;
+                new.slot_count = cases[i].new_slots;
+                new.page_bytes = cases[i].new_bytes;
+                new.raw = cases[i].raw;
+                most.slot_count = old.slot_count > new.slot_count ? old.slot_count
+                                                                  : new.slot_count;
+                most.page_bytes = old.page_bytes > new.page_bytes ? old.page_bytes
+                                                                  : new.page_bytes;
+                test_at("case %u, cut %u, mode %u", (unsigned)i, (unsigned)after, (unsigned)how);
+                rig_open(&rig, &most);
+                rig.config.slot_count = rig.shape.slot_count = old.slot_count;
+                rig.config.page_bytes = rig.shape.page_bytes = old.page_bytes;
+                history_open(&history, old.slot_count);
+                EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+                work(&rig, &history, &random, 300);
+                EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+                history_sync(&history);
+                fp_emulated_cut_power(rig.emulated, after, (enum fp_emulated_cut)how);
+                rig.config.slot_count = new.slot_count;
+                rig.config.page_bytes = new.page_bytes;
+                rig.config.compressor = new.raw ? NULL : &rle;
+                int error = rig_format(&rig);
+                over = !fp_emulated_is_off(rig.emulated);
+                fp_emulated_cut_power(rig.emulated, 0, FP_EMULATED_CUT_BEFORE);
+                if (over)
                     EXPECT_EQ(error, FP_SWAP_OK);
-                    EXPECT(page_is(page, small_log.page_bytes, slot,
-                                   history_now(&history, slot)));
-                    held++;
+                bool formatted = is_formatted(&rig, &history, &old, &new, &random);
+                EXPECT(formatted || !over);
+                done += formatted;
+                undone += !formatted;
+                for (uint32_t slot = 0; slot < rig.config.slot_count; slot++) {
+                    page_fill(page, rig.config.page_bytes, slot, 7);
+                    error = fp_swap_write(&rig.store, slot, page);
+                    EXPECT(error == FP_SWAP_OK || error == FP_SWAP_FULL);
                 }
+                rig_check(&rig);
+                history_close(&history);
+                rig_close(&rig);
             }
-            if (over)
-                EXPECT_EQ(held, 0);
-            history_close(&history);
-            history_open(&history, small_log.slot_count);
-            EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
-            rig_check_wear(&rig);
-            work(&rig, &history, &random, 300);
-            rig_check(&rig);
-            EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
-            history_sync(&history);
-            EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
-            rig_check_wear(&rig);
-            history_recover(&history, &rig);
-            history_close(&history);
-            rig_close(&rig);
         }
+        EXPECT(done > 3 && undone > 3);
     }
 }
 

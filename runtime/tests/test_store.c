@@ -101,24 +101,266 @@ static void no_store(void)
     EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_INVALID);
     EXPECT(fp_swap_check(&rig.store) != NULL);
 
-    /* A store of another shape is refused, too. */
-    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    rig_close(&rig);
+}
+
+/* Opens a store with a page in each slot but the last. */
+static void open_filled(struct rig *rig)
+{
+    rig_open(rig, &shapes[0]);
+    EXPECT_EQ(rig_format(rig), FP_SWAP_OK);
     for (uint32_t slot = 0; slot < 60; slot++)
-        write_version(&rig, slot, slot + 1);
-    EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
+        write_version(rig, slot, slot + 1);
+    EXPECT_EQ(fp_swap_sync(&rig->store), FP_SWAP_OK);
+    EXPECT_EQ(rig_mount(rig), FP_SWAP_OK);
+    EXPECT(!fp_swap_other(&rig->store));
+}
+
+static uint32_t no_crc32(uint32_t crc, const void *data, size_t size)
+{
+    return ~fp_swap_crc32(crc, data, size);
+}
+
+/* The bytes of the rig's medium through a driver with another geometry. They end with blank ones. */
+struct view {
+    const uint8_t *bytes;
+    size_t size;
+    const struct fp_medium *medium;
+};
+
+static int view_read(void *context, uint32_t block, uint32_t offset, void *data, uint32_t size)
+{
+    const struct view *view = context;
+    size_t at = (size_t)block * view->medium->block_bytes + offset;
+    for (uint32_t i = 0; i < size; i++)
+        ((uint8_t *)data)[i] = at + i < view->size ? view->bytes[at + i] : 0xff;
+    return FP_MEDIUM_OK;
+}
+
+static int view_program(void *context, uint32_t block, uint32_t offset, const void *data,
+                        uint32_t size)
+{
+    (void)context;
+    (void)data;
+    FAIL("program of block %u, offset %u, %u bytes", block, offset, size);
+}
+
+static int view_erase(void *context, uint32_t block)
+{
+    (void)context;
+    FAIL("erase or mark of block %u", block);
+}
+
+static bool view_is_bad(void *context, uint32_t block)
+{
+    (void)context;
+    (void)block;
+    return false;
+}
+
+/* A config that differs in any parameter that a mount depends on is refused, with the shapes of
+ * both, and leaves the store as it was. */
+static void every_parameter(void)
+{
+    static const struct {
+        uint32_t program_bytes, block_bytes, block_count, page_bytes, slot_count;
+        const char *compressor; /* NULL for none */
+    } others[] = {
+        {512, 4096, 16, 256, 61, "rle"},  {260, 4160, 16, 256, 61, "rle"},
+        {256, 2048, 32, 256, 61, "rle"},  {256, 2048, 16, 256, 61, "rle"},
+        {256, 8192, 16, 256, 61, "rle"},  {512, 16384, 16, 256, 61, "rle"},
+        {256, 4096, 17, 256, 61, "rle"},  {256, 4096, 15, 256, 61, "rle"},
+        {256, 4096, 16, 252, 61, "rle"},  {256, 4096, 16, 512, 61, "rle"},
+        {256, 4096, 16, 256, 60, "rle"},  {256, 4096, 16, 256, 62, "rle"},
+        {256, 4096, 16, 256, 61, "rlf"},  {256, 4096, 16, 256, 61, "r"},
+        {256, 4096, 16, 256, 61, "rle-long"}, {256, 4096, 16, 256, 61, NULL},
+    };
+    struct rig rig;
+    open_filled(&rig);
+    static uint32_t more[FP_SWAP_LOG_WORDS(64, 64, 1024, 1024)];
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        struct fp_swap_config config = rig.config;
+        struct view view = {fp_emulated_bytes(rig.emulated), 16 * 4096, NULL};
+        struct fp_medium medium = {.context = &view,
+                                   .read = view_read,
+                                   .program = view_program,
+                                   .erase = view_erase,
+                                   .is_bad = view_is_bad,
+                                   .mark_bad = view_erase};
+        struct fp_compressor compressor = rle;
+        const struct fp_swap_shape *other;
+        struct fp_swap_shape own;
+        test_at("shape %u", (unsigned)i);
+        medium.program_bytes = others[i].program_bytes;
+        medium.block_bytes = others[i].block_bytes;
+        medium.block_count = others[i].block_count;
+        compressor.name = others[i].compressor;
+        view.medium = config.medium = &medium;
+        config.compressor = others[i].compressor ? &compressor : NULL;
+        config.page_bytes = others[i].page_bytes;
+        config.slot_count = others[i].slot_count;
+        config.memory = more;
+        config.memory_bytes = sizeof(more);
+        EXPECT_EQ(fp_swap_mount(&rig.store, &config), FP_SWAP_OTHER);
+        other = fp_swap_other(&rig.store);
+        EXPECT(other != NULL);
+        EXPECT(other->version == 4 && other->program_bytes == 256 && other->block_bytes == 4096 &&
+               other->block_count == 16 && other->page_bytes == 256 && other->slot_count == 61 &&
+               strcmp(other->compressor, "rle") == 0);
+        fp_swap_shape(&config, &own);
+        EXPECT(memcmp(&own, other, sizeof(own)) != 0);
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        EXPECT(!fp_swap_other(&rig.store));
+    }
+    rig.config.crc = no_crc32;
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_INVALID);
+    rig.config.crc = fp_swap_crc32;
     EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
-    rig.config.page_bytes = 252;
-    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OTHER);
-    rig.config.page_bytes = 256;
-    rig.medium.block_bytes = 2048;
-    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OTHER);
-    rig.medium.block_bytes = 4096;
-    rig.config.slot_count = 60;
-    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OTHER);
-    rig.config.slot_count = 61;
+    /* How many blocks are kept free is a matter of use. */
+    rig.config.reserve_blocks = fp_swap_log_reserve(&rig.config) + 1;
     EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
     for (uint32_t slot = 0; slot < 60; slot++)
         expect_version(&rig, slot, slot + 1);
+    rig_close(&rig);
+}
+
+/* A compressor whose name is missing or too long cannot be recorded. */
+static void compressors_without_names(void)
+{
+    static const char *const names[] = {NULL, "", "nine-char"};
+    for (size_t i = 0; i < 3; i++) {
+        struct fp_compressor compressor = rle;
+        struct rig rig;
+        test_at("name %u", (unsigned)i);
+        rig_open(&rig, &shapes[0]);
+        compressor.name = names[i];
+        rig.config.compressor = &compressor;
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_INVALID);
+        EXPECT_EQ(fp_swap_log_reserve(&rig.config), 0);
+        rig_close(&rig);
+    }
+}
+
+/* Stores of VERSION 1 to 3, and of a later one. */
+static void other_versions(void)
+{
+    static const struct {
+        uint32_t magic;
+        uint32_t version;
+    } old[] = {{0x57535046u, 2}, {0xf1a54b06u, 3}};
+    struct rig rig;
+    for (size_t i = 0; i < 2; i++) {
+        rig_open(&rig, &shapes[0]);
+        memcpy(fp_emulated_bytes(rig.emulated) + 4096 * (3 + 10 * i), &old[i].magic, 4);
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OTHER);
+        EXPECT(fp_swap_other(&rig.store)->version == old[i].version);
+        /* A program of that version would take what is left of its store for it. */
+        EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+        EXPECT(memcmp(fp_emulated_bytes(rig.emulated) + 4096 * (3 + 10 * i), &old[i].magic, 4));
+        EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        rig_close(&rig);
+    }
+    open_filled(&rig);
+    uint8_t *bytes = fp_emulated_bytes(rig.emulated);
+    for (uint32_t block = 0; block < 16; block++) {
+        for (uint32_t page = 0; page < 16; page++) {
+            uint8_t *at = bytes + 4096 * block + 256 * page;
+            uint32_t crc;
+            if (at[0] != 0x07 || at[3] != 0xf1)
+                continue;
+            at[8] = 5;
+            crc = fp_swap_crc32(0, at + 8, 24);
+            memcpy(at + 4, &crc, 4);
+        }
+    }
+    EXPECT_EQ(rig_mount(&rig), FP_SWAP_OTHER);
+    EXPECT(fp_swap_other(&rig.store)->version == 5);
+    EXPECT(fp_swap_other(&rig.store)->slot_count == 61);
+    rig_close(&rig);
+}
+
+/* A format refuses a medium with too few good blocks and leaves it; with one more it stores a page. */
+static void too_few_good_blocks(void)
+{
+    for (uint32_t good = 1; good < 40; good++) {
+        struct rig_shape shape = shapes[0];
+        struct rig rig;
+        test_at("%u good blocks", (unsigned)good);
+        shape.medium.block_count = 60;
+        shape.medium.factory_bad = 60 - good;
+        rig_open(&rig, &shape);
+        uint32_t least = fp_swap_log_blocks(&rig.config);
+        struct fp_emulated_counters before, after;
+        fp_emulated_counters(rig.emulated, &before);
+        int error = rig_format(&rig);
+        fp_emulated_counters(rig.emulated, &after);
+        EXPECT(least > 5 && least < 30);
+        EXPECT_EQ(error, good < least ? FP_SWAP_SMALL : FP_SWAP_OK);
+        if (error) {
+            EXPECT_EQ(before.programs + before.erases, after.programs + after.erases);
+            EXPECT_EQ(rig_mount(&rig), FP_SWAP_NO_STORE);
+        } else {
+            write_version(&rig, 0, 1);
+            EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
+        }
+        rig_close(&rig);
+    }
+}
+
+static uint32_t compressed_pages;
+
+static uint32_t count_and_compress(void *context, const uint8_t *page, uint32_t page_bytes,
+                                   uint8_t *out, uint32_t capacity)
+{
+    compressed_pages++;
+    return rle.compress(context, page, page_bytes, out, capacity);
+}
+
+static int fail_to_mark(void *context, uint32_t block)
+{
+    (void)context;
+    (void)block;
+    return FP_MEDIUM_IO;
+}
+
+static int fail_to_program(void *context, uint32_t block, uint32_t offset, const void *data,
+                           uint32_t size)
+{
+    (void)context;
+    (void)block;
+    (void)offset;
+    (void)data;
+    (void)size;
+    return FP_MEDIUM_IO;
+}
+
+/* A medium that failed for good costs no compression of what it refuses. */
+static void failed_for_good(void)
+{
+    struct fp_compressor compressor = rle;
+    uint8_t page[256];
+    struct rig rig;
+    int error = FP_SWAP_OK;
+    compressor.compress = count_and_compress;
+    rig_open(&rig, &shapes[0]);
+    rig.config.compressor = &compressor;
+    EXPECT_EQ(rig_format(&rig), FP_SWAP_OK);
+    EXPECT(!fp_swap_has_failed(&rig.store));
+    rig.medium.program = fail_to_program;
+    rig.medium.erase = rig.medium.mark_bad = fail_to_mark;
+    for (uint32_t slot = 0; slot < 60 && !error; slot++) {
+        page_fill(page, 256, slot, slot + 1);
+        error = fp_swap_write(&rig.store, slot, page);
+    }
+    for (uint32_t turn = 0; turn < 100 && !fp_swap_has_failed(&rig.store); turn++)
+        (void)fp_swap_sync(&rig.store);
+    EXPECT(fp_swap_has_failed(&rig.store));
+    compressed_pages = 0;
+    for (uint32_t slot = 0; slot < 60; slot++) {
+        page_fill(page, 256, slot, slot + 2);
+        EXPECT_EQ(fp_swap_write(&rig.store, slot, page), FP_SWAP_IO);
+    }
+    EXPECT_EQ(compressed_pages, 0);
     rig_close(&rig);
 }
 
@@ -346,7 +588,8 @@ static void compressors_that_lie(void)
     for (enum lie lie = TOO_LONG; lie <= ZERO; lie++) {
         for (size_t i = 0; i < SHAPES; i++) {
             const struct fp_compressor liar = {
-                .context = &lie, .compress = liar_compress, .decompress = liar_decompress};
+                .context = &lie, .compress = liar_compress, .decompress = liar_decompress,
+                .name = "liar"};
             struct rig rig;
             uint8_t page[256];
             test_at("lie %d, shape %u", (int)lie, (unsigned)i);
@@ -377,7 +620,8 @@ static void compressors_that_lie_are_found(void)
     for (enum lie lie = TOO_LONG; lie <= ZERO; lie++) {
         for (size_t i = 0; i < SHAPES; i++) {
             const struct fp_compressor liar = {
-                .context = &lie, .compress = liar_compress, .decompress = liar_decompress};
+                .context = &lie, .compress = liar_compress, .decompress = liar_decompress,
+                .name = "liar"};
             struct rig rig;
             struct fp_swap_stat stat;
             uint8_t verify[256 + 1];
@@ -586,6 +830,11 @@ static const struct test tests[] = {
     {"store_keeps_pages", keeps_pages},
     {"store_slots_that_are_none", slots_that_are_none},
     {"store_no_store", no_store},
+    {"store_refuses_every_other_parameter", every_parameter},
+    {"store_compressors_without_names", compressors_without_names},
+    {"store_other_versions", other_versions},
+    {"store_too_few_good_blocks", too_few_good_blocks},
+    {"store_failed_for_good", failed_for_good},
     {"store_invalid_configs", invalid_configs},
     {"store_memory", memory},
     {"store_statistics", statistics},

@@ -33,6 +33,7 @@ pub struct FpCompressor {
     pub context: *mut c_void,
     pub compress: Option<CompressFn>,
     pub decompress: Option<DecompressFn>,
+    pub name: *const c_char,
 }
 
 /// `struct fp_swap_layout`, opaque to the binding.
@@ -99,6 +100,7 @@ pub const CORRUPT: c_int = -3;
 pub const IO: c_int = -4;
 pub const NO_STORE: c_int = -5;
 pub const OTHER: c_int = -7;
+pub const SMALL: c_int = -8;
 
 unsafe extern "C" {
     pub static fp_swap_fragments: FpSwapLayout;

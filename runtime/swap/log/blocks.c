@@ -98,6 +98,9 @@ void fp_log_find_zone(struct fp_swap *store)
     uint32_t wanted = pages / 512u < least ? least : (uint32_t)(pages / 512u);
     uint32_t block;
 
+    if (log->wide) {
+        wanted = NOWHERE;
+    }
     log->zone_free = 0;
     log->zone_freed = 0;
     for (block = 0; block < block_count(store) && wanted > 0; block++) {

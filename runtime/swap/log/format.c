@@ -3,22 +3,31 @@
  * Numbers are little-endian.
  *
  *     meta page   0  magic                     record      0  slot
- *                 4  CRC                                   4  fp_swap_record_crc()
- *                 8  shape                                 8  size
- *                12  generation of the block              10  check of these
- *                16  that of the block before             12  the page, compressed; to a multiple
- *                20  key of the chunk's first item            of 4
- *                24  items of the chunk
- *                26  entries                   data block  0  slot of the record that goes on here
- *                28  the block before                      4  where it begins
- *                30  how many of its pairs count           8  bytes of it
- *                32  the pair that confirms it            12  those, then records
- *                34  three blocks, one of which is next
- *                40  entries: key 4, value 4, extra 2
+ *                 4  CRC of bytes 8 to 31                  4  fp_swap_record_crc()
+ *                 8  version                               8  size
+ *                10  bytes of a flash page                10  check of these
+ *                12  bytes of a block                     12  the page, compressed; to a multiple
+ *                16  blocks                                   of 4
+ *                18  bytes of a page of memory
+ *                20  slots                     data block  0  slot of the record that goes on here
+ *                24  name of the compressor                4  where it begins
+ *                32  CRC of the page                       8  bytes of it
+ *                36  generation of the block              12  those, then records
+ *                40  that of the block before
+ *                44  key of the chunk's first item
+ *                48  items of the chunk
+ *                50  entries
+ *                52  the block before
+ *                54  how many of its pairs count
+ *                56  the pair that confirms it
+ *                58  three blocks, one of which is next
+ *                64  entries: key 4, value 4, extra 2
  *                    chunk: value 4, extra 2
  *
- * The CRC goes over all of the page but itself, from the place of the page on the medium: a copy
- * elsewhere is no meta page. Of a slot, value is `where` (or the word that it is filled with) and
+ * The first 32 bytes are the prefix: any config can read it, so that a store of another shape, or of
+ * a later version, is known as one. Its CRC is always fp_swap_crc32(). The CRC of the page goes over
+ * the place of the page on the medium and all of the page but itself: a copy elsewhere is no meta
+ * page. Of a slot, value is `where` (or the word that it is filled with) and
  * extra its size. Of a block, value is its erasures and, in the upper bits, whether it is bad or
  * retired; extra is the block in which its last record goes on.
  */
@@ -27,27 +36,13 @@
 #include <string.h>
 
 /* no slot has this number, so a data page is never taken for a meta page */
-#define MAGIC 0xf1a54b06u
-#define OLD_MAGIC 0x57535046u /* of VERSION 1 and 2 */
-#define VERSION 3u
+#define MAGIC 0xf1a54b07u
+#define MAGIC_3 0xf1a54b06u /* of VERSION 3 */
+#define MAGIC_2 0x57535046u /* of VERSION 1 and 2 */
 
 #define ITEM_BAD 0x80000000u
 #define ITEM_RETIRED 0x40000000u
 #define ITEM_ERASES 0x3fffffffu
-
-static uint32_t shape_of(const struct fp_swap *store)
-{
-    const struct fp_swap_config *config = store->config;
-    uint8_t bytes[24];
-
-    fp_swap_put32(bytes, VERSION);
-    fp_swap_put32(bytes + 4, config->medium->program_bytes);
-    fp_swap_put32(bytes + 8, config->medium->block_bytes);
-    fp_swap_put32(bytes + 12, config->medium->block_count);
-    fp_swap_put32(bytes + 16, config->page_bytes);
-    fp_swap_put32(bytes + 20, config->slot_count);
-    return fp_swap_crc(store, 0, bytes, sizeof(bytes));
-}
 
 struct entry fp_log_get_item(const struct fp_swap *store, uint32_t key)
 {
@@ -115,71 +110,133 @@ struct entry fp_log_parse_entry(const uint8_t *at)
     return fp_log_parse_item(at + 4, fp_swap_get32(at));
 }
 
-static uint32_t page_crc(const struct fp_swap *store, const uint8_t *page, uint32_t block,
+static void encode_prefix(uint8_t *at, const struct fp_swap_shape *shape)
+{
+    fp_swap_put32(at, MAGIC);
+    fp_swap_put16(at + 8, (uint16_t)shape->version);
+    fp_swap_put16(at + 10, (uint16_t)shape->program_bytes);
+    fp_swap_put32(at + 12, shape->block_bytes);
+    fp_swap_put16(at + 16, (uint16_t)shape->block_count);
+    fp_swap_put16(at + 18, (uint16_t)shape->page_bytes);
+    fp_swap_put32(at + 20, shape->slot_count);
+    memcpy(at + 24, shape->compressor, FP_COMPRESSOR_NAME);
+    fp_swap_put32(at + 4, fp_swap_crc32(0, at + 8, META_PREFIX - 8u));
+}
+
+bool fp_log_parse_prefix(const uint8_t *at, struct fp_swap_shape *shape)
+{
+    uint32_t magic = fp_swap_get32(at);
+
+    memset(shape, 0, sizeof(*shape));
+    if (magic == MAGIC_3 || magic == MAGIC_2) {
+        shape->version = magic == MAGIC_3 ? 3u : 2u;
+        return true;
+    }
+    if (magic != MAGIC || fp_swap_get32(at + 4) != fp_swap_crc32(0, at + 8, META_PREFIX - 8u)) {
+        return false;
+    }
+    shape->version = fp_swap_get16(at + 8);
+    shape->program_bytes = fp_swap_get16(at + 10);
+    shape->block_bytes = fp_swap_get32(at + 12);
+    shape->block_count = fp_swap_get16(at + 16);
+    shape->page_bytes = fp_swap_get16(at + 18);
+    shape->slot_count = fp_swap_get32(at + 20);
+    memcpy(shape->compressor, at + 24, FP_COMPRESSOR_NAME);
+    return true;
+}
+
+bool fp_log_is_own(const struct fp_swap *store, const struct fp_swap_shape *shape)
+{
+    struct fp_swap_shape own;
+
+    fp_swap_shape(store->config, &own);
+    return memcmp(&own, shape, sizeof(own)) == 0;
+}
+
+uint32_t fp_log_page_crc(const struct fp_swap *store, const uint8_t *head, uint32_t block,
                          uint32_t index)
 {
     uint8_t place[8];
+    uint32_t crc;
 
     fp_swap_put32(place, block);
     fp_swap_put32(place + 4, index);
-    return fp_swap_crc(store, fp_swap_crc(store, 0, place, sizeof(place)), page + 8,
-                       program_bytes(store) - 8u);
+    crc = fp_swap_crc(store, 0, place, sizeof(place));
+    crc = fp_swap_crc(store, crc, head, META_PREFIX);
+    return fp_swap_crc(store, crc, head + META_PREFIX + 4u, META_HEADER - META_PREFIX - 4u);
+}
+
+static uint32_t page_crc(const struct fp_swap *store, const uint8_t *page, uint32_t block,
+                         uint32_t index)
+{
+    return fp_swap_crc(store, fp_log_page_crc(store, page, block, index), page + META_HEADER,
+                       meta_room(store));
 }
 
 void fp_log_seal_page(const struct fp_swap *store, uint8_t *page, const struct meta_header *header,
                       uint32_t block, uint32_t index)
 {
+    struct fp_swap_shape shape;
     uint32_t i;
 
-    fp_swap_put32(page, MAGIC);
-    fp_swap_put32(page + 8, shape_of(store));
-    fp_swap_put32(page + 12, header->generation);
-    fp_swap_put32(page + 16, header->link_generation);
-    fp_swap_put32(page + 20, header->first);
-    fp_swap_put16(page + 24, header->items);
-    fp_swap_put16(page + 26, header->entries);
-    fp_swap_put16(page + 28, header->link_block);
-    fp_swap_put16(page + 30, header->link_pairs);
-    fp_swap_put16(page + 32, header->confirmed);
+    fp_swap_shape(store->config, &shape);
+    encode_prefix(page, &shape);
+    fp_swap_put32(page + 36, header->generation);
+    fp_swap_put32(page + 40, header->link_generation);
+    fp_swap_put32(page + 44, header->first);
+    fp_swap_put16(page + 48, header->items);
+    fp_swap_put16(page + 50, header->entries);
+    fp_swap_put16(page + 52, header->link_block);
+    fp_swap_put16(page + 54, header->link_pairs);
+    fp_swap_put16(page + 56, header->confirmed);
     for (i = 0; i < FP_SWAP_LOG_RESERVED; i++) {
-        fp_swap_put16(page + 34 + 2u * i, header->reserved[i]);
+        fp_swap_put16(page + 58 + 2u * i, header->reserved[i]);
     }
-    fp_swap_put32(page + 4, page_crc(store, page, block, index));
+    fp_swap_put32(page + META_PREFIX, page_crc(store, page, block, index));
+}
+
+void fp_log_parse_header(const struct fp_swap *store, const uint8_t *page,
+                         struct meta_header *header)
+{
+    uint32_t i;
+
+    header->generation = fp_swap_get32(page + 36);
+    header->link_generation = fp_swap_get32(page + 40);
+    header->first = fp_swap_get32(page + 44);
+    header->items = fp_swap_get16(page + 48);
+    header->entries = fp_swap_get16(page + 50);
+    header->link_block = fp_swap_get16(page + 52);
+    header->link_pairs = fp_swap_get16(page + 54);
+    header->confirmed = fp_swap_get16(page + 56);
+    for (i = 0; i < FP_SWAP_LOG_RESERVED; i++) {
+        header->reserved[i] = fp_swap_get16(page + 58 + 2u * i);
+        if (header->reserved[i] >= block_count(store)) {
+            header->reserved[i] = NO_BLOCK;
+        }
+    }
 }
 
 enum page_kind fp_log_parse_page(const struct fp_swap *store, const uint8_t *page, uint32_t block,
                                  uint32_t index, struct meta_header *header)
 {
+    struct fp_swap_shape shape;
     uint32_t i = 0;
 
-    if (fp_swap_get32(page) != MAGIC) {
+    if (!fp_log_parse_prefix(page, &shape) || (shape.version < FP_SWAP_VERSION && index > 0)) {
         while (i < program_bytes(store) && page[i] == 0xff) {
             i++;
         }
-        return i == program_bytes(store)                          ? PAGE_BLANK
-               : index == 0 && fp_swap_get32(page) == OLD_MAGIC ? PAGE_OTHER
-                                                                  : PAGE_NOT_META;
+        return i == program_bytes(store)          ? PAGE_BLANK
+               : fp_swap_get32(page) == MAGIC ? PAGE_BROKEN
+                                                  : PAGE_NOT_META;
     }
-    if (fp_swap_get32(page + 4) != page_crc(store, page, block, index)) {
-        return PAGE_BROKEN;
-    }
-    if (fp_swap_get32(page + 8) != shape_of(store)) {
+    if (!fp_log_is_own(store, &shape)) {
         return PAGE_OTHER;
     }
-    header->generation = fp_swap_get32(page + 12);
-    header->link_generation = fp_swap_get32(page + 16);
-    header->first = fp_swap_get32(page + 20);
-    header->items = fp_swap_get16(page + 24);
-    header->entries = fp_swap_get16(page + 26);
-    header->link_block = fp_swap_get16(page + 28);
-    header->link_pairs = fp_swap_get16(page + 30);
-    header->confirmed = fp_swap_get16(page + 32);
-    for (i = 0; i < FP_SWAP_LOG_RESERVED; i++) {
-        header->reserved[i] = fp_swap_get16(page + 34 + 2u * i);
-        if (header->reserved[i] >= block_count(store)) {
-            header->reserved[i] = NO_BLOCK;
-        }
+    if (fp_swap_get32(page + META_PREFIX) != page_crc(store, page, block, index)) {
+        return PAGE_BROKEN;
     }
+    fp_log_parse_header(store, page, header);
     /* A CRC that fits does not prove sane numbers. */
     return (uint64_t)header->entries * ENTRY_BYTES + (uint64_t)header->items * ITEM_BYTES <=
                        meta_room(store) &&

@@ -10,6 +10,17 @@ typedef char
 #define LEAST_PAGES 6u
 #define LEAST_PROGRAM_BYTES 256u
 
+/* Whether a compressor's name fits into the shape. */
+static bool is_name(const char *name)
+{
+    size_t size = 0;
+
+    while (name && size <= FP_COMPRESSOR_NAME && name[size] != '\0') {
+        size++;
+    }
+    return size > 0 && size <= FP_COMPRESSOR_NAME;
+}
+
 static bool is_geometry(const struct fp_swap_config *config)
 {
     const struct fp_medium *medium = config->medium;
@@ -21,7 +32,8 @@ static bool is_geometry(const struct fp_swap_config *config)
            medium->block_bytes / medium->program_bytes <= 0xfffeu &&
            medium->block_count < NO_BLOCK && config->slot_count < KEY_SLOT - NO_BLOCK &&
            (uint64_t)medium->block_count * (medium->block_bytes / 4u) < NOWHERE &&
-           config->page_bytes + RECORD_HEADER + PREAMBLE_BYTES <= medium->block_bytes;
+           config->page_bytes + RECORD_HEADER + PREAMBLE_BYTES <= medium->block_bytes &&
+           (!config->compressor || is_name(config->compressor->name));
 }
 
 /* Returns the least reserve of a config whose geometry is possible. */
@@ -49,6 +61,16 @@ uint32_t fp_swap_log_reserve(const struct fp_swap_config *config)
     return config && config->medium && config->medium->program_bytes > 0 && is_geometry(config)
                ? least_reserve(config)
                : 0;
+}
+
+uint32_t fp_swap_log_blocks(const struct fp_swap_config *config)
+{
+    uint32_t least = fp_swap_log_reserve(config);
+
+    if (least == 0) {
+        return 0;
+    }
+    return (config->reserve_blocks > least ? config->reserve_blocks : least) + 1u;
 }
 
 uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config)
@@ -187,6 +209,17 @@ static uint64_t memory_words(const struct fp_swap_config *config)
                (((uint64_t)medium->program_bytes + 3u) / 4u);
 }
 
+/* Whether the config's function is CRC-32, by its value for the usual text. */
+static bool is_crc32(const struct fp_swap *store)
+{
+    return fp_swap_crc(store, 0, "123456789", 9) == 0xcbf43926u;
+}
+
+static bool has_failed(const struct fp_swap *store)
+{
+    return store->of.log.failed;
+}
+
 static int start_log(struct fp_swap *store, uint32_t *memory, bool keep)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -203,6 +236,9 @@ static int start_log(struct fp_swap *store, uint32_t *memory, bool keep)
     }
     log->journal = (uint8_t *)memory;
     log->page = (uint8_t *)(memory + page_words);
+    if (keep && !is_crc32(store)) {
+        return FP_SWAP_INVALID;
+    }
     return keep ? fp_log_mount(store) : fp_log_format(store);
 }
 
@@ -214,6 +250,7 @@ const struct fp_swap_layout fp_swap_log = {
     .fetch = fp_log_fetch,
     .drop = drop_slot,
     .sync = fp_log_sync,
+    .has_failed = has_failed,
     .idle = fp_log_idle,
     .space = count_space,
     .erase_count = erase_count,

@@ -8,7 +8,9 @@
  *     append.c   records go to a head, full pages to the medium; a page that could not be programmed
  *     meta.c     the meta stream: entries, commits, opening its blocks
  *     collect.c  garbage collection and wear levelling
- *     mount.c    mount and format
+ *     survey.c   which blocks begin with a meta page, of any shape, and the newest that counts
+ *     mount.c    mount
+ *     anew.c     format
  *     check.c    fp_swap_check()
  *     log.c      the calls of the front
  *
@@ -29,7 +31,8 @@
 /* Sizes on the medium. README.md describes their contents. */
 #define RECORD_HEADER ((uint32_t)12)
 #define PREAMBLE_BYTES ((uint32_t)12) /* of a data block */
-#define META_HEADER ((uint32_t)40) /* of which 6 bytes name blocks */
+#define META_PREFIX ((uint32_t)32) /* of a meta page: it is the same for all shapes */
+#define META_HEADER ((uint32_t)64)
 #define ENTRY_BYTES ((uint32_t)10)
 #define ITEM_BYTES ((uint32_t)6)
 
@@ -63,6 +66,9 @@ enum {
     FLAG_DONE = 32,   /* during a mount: it was examined */
     FLAG_KEPT = 64,   /* during a mount: another mount may find something live in it */
     FLAG_UNREADABLE = 128, /* during a mount: its first pair could not be read */
+    /* during a mount: it begins with a valid meta page of another shape. No block both shows and is
+     * unreadable. */
+    FLAGS_OTHER = FLAG_SHOWS | FLAG_UNREADABLE,
 };
 
 struct fp_swap_block {
@@ -237,6 +243,21 @@ enum page_kind {
     PAGE_META,
     PAGE_UNREADABLE,
 };
+
+/* Reads the shape from a prefix. Returns false if it is none. Of an old version, whose pages have
+ * none, it takes the magic number alone. */
+bool fp_log_parse_prefix(const uint8_t *at, struct fp_swap_shape *shape);
+
+/* Whether a shape is that of the store's config. */
+bool fp_log_is_own(const struct fp_swap *store, const struct fp_swap_shape *shape);
+
+/* Returns the CRC of a page, of any shape, up to the end of its header. */
+uint32_t fp_log_page_crc(const struct fp_swap *store, const uint8_t *head, uint32_t block,
+                         uint32_t index);
+
+/* Reads a header; its numbers may be anything, except those of reserved blocks. */
+void fp_log_parse_header(const struct fp_swap *store, const uint8_t *page,
+                         struct meta_header *header);
 enum page_kind fp_log_parse_page(const struct fp_swap *store, const uint8_t *page, uint32_t block,
                                  uint32_t index, struct meta_header *header);
 
@@ -387,10 +408,56 @@ int fp_log_idle(struct fp_swap *store);
  * there may be no time for it. */
 int fp_log_restock_zone(struct fp_swap *store);
 
+/* survey.c */
+
+/* Reads a meta page into log->page. */
+enum page_kind fp_log_read_page(struct fp_swap *store, uint32_t block, uint32_t index,
+                                struct meta_header *header);
+
+/* Reads a pair: one of its copies, or the kind of the first. */
+enum page_kind fp_log_read_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
+                                struct meta_header *header);
+
+/* A search for the newest block of the meta stream. */
+struct survey {
+    bool unreadable;     /* both copies of some block's first page could not be read */
+    bool version;        /* something is there of another version, which is in store->other */
+    uint32_t page;       /* a pair that could not be read; NOWHERE */
+    uint16_t torn;       /* a block whose pairs from `whole` on are torn; NO_BLOCK */
+    uint16_t whole;
+    uint16_t pairs;      /* valid pairs of the newest block */
+    bool wide;           /* the whole medium was searched */
+    bool unsettled;      /* the newest block is a format's that another mount may not find */
+    bool left_out;       /* such a block was left out */
+    bool forced;         /* nothing else is there: such a block may take what is below it */
+    bool outside;        /* the newest block is outside the zone: a format goes on */
+    bool other;          /* the newest block is of another shape, which is in store->other */
+    /* the blocks that it reserves for the next one */
+    uint16_t reserved[FP_SWAP_LOG_RESERVED];
+};
+
+/* Reads the first pair of each block of the zone. */
+void fp_log_survey_zone(struct fp_swap *store, struct survey *survey);
+
+/* Returns the block of the highest generation that counts, or NO_BLOCK. */
+uint16_t fp_log_find_newest(struct fp_swap *store, struct survey *survey);
+
 /* mount.c */
 
 int fp_log_mount(struct fp_swap *store);
+
+/* Finds what the medium holds: the items, and the states of the blocks. */
+int fp_log_find_store(struct fp_swap *store, struct survey *survey);
+
+/* Finds the states of the blocks from the items. */
+void fp_log_find_states(struct fp_swap *store);
+
+/* anew.c */
+
 int fp_log_format(struct fp_swap *store);
+
+/* Makes an empty store where a search ended, `known` with FP_SWAP_OK. */
+int fp_log_begin_anew(struct fp_swap *store, struct survey *survey, bool known);
 
 /* check.c */
 

@@ -1,157 +1,8 @@
-/* Finds what the medium holds, and makes an empty store. README.md, "The log on the medium",
- * explains what a reader may conclude from what it reads, and why. */
+/* Finds what the medium holds. README.md, "The log on the medium", explains what a reader may
+ * conclude from what it reads, and why. */
 #include "log_internal.h"
 
 #include <string.h>
-
-/* Reads a meta page into log->page. */
-static enum page_kind read_page(struct fp_swap *store, uint32_t block, uint32_t index,
-                                struct meta_header *header)
-{
-    uint8_t *page = store->of.log.page;
-
-    if (fp_log_read_medium(store, block, index * program_bytes(store), page,
-                           program_bytes(store))) {
-        return PAGE_UNREADABLE;
-    }
-    return fp_log_parse_page(store, page, block, index, header);
-}
-
-/* Whether a page in memory begins like the first page of a data block. */
-static bool is_data(const struct fp_swap *store, const uint8_t *page)
-{
-    uint32_t slot = fp_swap_get32(page);
-    uint32_t where = fp_swap_get32(page + 4);
-    uint32_t bytes = fp_swap_get32(page + 8);
-
-    return slot == NOWHERE ? where == 0 && bytes == 0
-                           : slot < store->config->slot_count && bytes > 0 &&
-                                 bytes <= record_bytes((uint16_t)store->config->page_bytes);
-}
-
-/* Reads a pair: one of its copies, or the kind of the first. */
-static enum page_kind read_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
-                                struct meta_header *header)
-{
-    enum page_kind kind = read_page(store, block, 2u * pair, header);
-
-    /* The second copy is programmed after the first. */
-    if (kind == PAGE_BROKEN || kind == PAGE_UNREADABLE ||
-        (kind == PAGE_NOT_META && (pair > 0 || !is_data(store, store->of.log.page)))) {
-        struct meta_header other;
-        enum page_kind second = read_page(store, block, 2u * pair + 1u, &other);
-
-        if (second == PAGE_META) {
-            *header = other;
-            return second;
-        }
-        if (kind == PAGE_UNREADABLE && second != PAGE_UNREADABLE) {
-            return PAGE_BROKEN;
-        }
-    }
-    return kind;
-}
-
-/* Summary of the first pages of the zone's blocks. */
-struct survey {
-    bool unreadable; /* both copies of some block's first page could not be read */
-    bool other;      /* there is a store of another version or shape */
-};
-
-static void survey_zone(struct fp_swap *store, struct survey *survey)
-{
-    struct fp_swap_log_state *log = &store->of.log;
-    const struct fp_medium *medium = store->config->medium;
-    bool shows = false;
-    uint32_t block;
-
-    survey->unreadable = false;
-    survey->other = false;
-    for (block = 0; block < block_count(store); block++) {
-        struct fp_swap_block *b = &log->blocks[block];
-
-        memset(b, 0, sizeof(*b));
-        b->next = NO_BLOCK;
-        b->flags = FLAG_UNKNOWN;
-    }
-    /* The zone grows by its bad blocks. */
-    for (block = 0; fp_log_find_zone(store), block < log->zone_end; block++) {
-        struct fp_swap_block *b = &log->blocks[block];
-        struct meta_header header;
-
-        if (medium->is_bad(medium->context, block)) {
-            b->state_age = BLOCK_BAD;
-            continue;
-        }
-        switch (read_pair(store, block, 0, &header)) {
-        case PAGE_META:
-            b->flags |= FLAG_SHOWS;
-            b->stamp = header.generation;
-            if (!shows || (int32_t)(header.generation - log->generation) > 0) {
-                log->generation = header.generation;
-            }
-            shows = true;
-            break;
-        case PAGE_OTHER:
-            survey->other = true;
-            break;
-        case PAGE_UNREADABLE:
-            survey->unreadable = true;
-            b->flags |= FLAG_UNREADABLE;
-            break;
-        default:
-            break;
-        }
-    }
-}
-
-/* Returns the block of the highest generation that counts, and how many of its pairs are valid; or
- * NO_BLOCK. */
-static uint16_t find_newest(struct fp_swap *store, uint16_t *pairs, uint32_t *unreadable)
-{
-    struct fp_swap_log_state *log = &store->of.log;
-
-    for (;;) {
-        uint32_t best = NOWHERE;
-        struct meta_header header;
-        uint32_t block;
-        uint32_t pair;
-        uint32_t end;
-        uint32_t confirmed = pairs_per_block(store);
-
-        for (block = 0; block < log->zone_end; block++) {
-            const struct fp_swap_block *b = &log->blocks[block];
-
-            if ((b->flags & (FLAG_SHOWS | FLAG_DONE)) == FLAG_SHOWS &&
-                (best == NOWHERE || (int32_t)(b->stamp - log->blocks[best].stamp) > 0)) {
-                best = block;
-            }
-        }
-        if (best == NOWHERE) {
-            return NO_BLOCK;
-        }
-        log->blocks[best].flags |= FLAG_DONE;
-        end = 0;
-        for (pair = 1; pair < pairs_per_block(store); pair++) {
-            enum page_kind kind = read_pair(store, best, pair, &header);
-
-            if (kind == PAGE_META && header.generation == log->blocks[best].stamp) {
-                end = pair + 1u;
-                confirmed = header.confirmed;
-            } else if (kind == PAGE_UNREADABLE && *unreadable == NOWHERE) {
-                *unreadable = best * pairs_per_block(store) + pair;
-            } else if (kind == PAGE_BLANK) {
-                break;
-            }
-            /* There may be more after what cannot be read. */
-        }
-        if (end > confirmed) {
-            log->confirmed = (uint16_t)confirmed;
-            *pairs = (uint16_t)end;
-            return (uint16_t)best;
-        }
-    }
-}
 
 /* Keys of entries that another mount may not find. They are kept in the pages of the heads, which
  * are empty. */
@@ -242,13 +93,13 @@ static bool is_solid(struct fp_swap *store, uint32_t block, uint32_t generation)
     uint32_t index;
     uint32_t pair;
 
-    if (read_pair(store, block, 0, &header) != PAGE_META) {
+    if (fp_log_read_pair(store, block, 0, &header) != PAGE_META) {
         return false;
     }
     pair = header.confirmed;
     for (index = 2u * pair + 1u; index <= 2u * pair + 3u && index < pages_per_block(store);
          index++) {
-        if (read_page(store, block, index, &header) == PAGE_META &&
+        if (fp_log_read_page(store, block, index, &header) == PAGE_META &&
             header.generation == generation) {
             return true;
         }
@@ -256,18 +107,35 @@ static bool is_solid(struct fp_swap *store, uint32_t block, uint32_t generation)
     return false;
 }
 
+/* What a search does next, beside returning an error. */
+#define SEARCH_AGAIN 2 /* read all again: an error came and went */
+#define SEARCH_NEXT 3  /* find the newest of the blocks that are not done */
+
+/* Leaves out the last pair, which has just been valid and is not any more: a cut tore it. */
+static int leave_out_pair(struct fp_swap *store, struct survey *survey)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+
+    survey->torn = log->meta;
+    survey->whole = (uint16_t)(survey->pairs - 1u);
+    log->blocks[log->meta].flags &= (uint8_t)~FLAG_DONE;
+    return SEARCH_NEXT;
+}
+
 /* Reads the stream back from the last pair until all items are known, and as far as another mount
  * would have to if this block does not count any more by then. */
-static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bool *for_ever,
-                       bool *broken)
+static int read_stream(struct fp_swap *store, uint16_t block, struct survey *survey,
+                       bool *for_ever, bool *broken)
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t unknown = item_count(store);
     uint32_t covered = 0; /* items in chunks after this block */
     uint32_t behind = 0;  /* those of them in blocks that count for ever */
     uint32_t blocks = 0;
+    uint16_t pairs = survey->pairs;
     uint16_t last = block;
     uint16_t last_pairs = pairs;
+    bool settled = false; /* a block of the stream counts for ever */
     struct doubt doubtful = {log->heads[0].page, 0, head_count(store) * program_bytes(store) / 4u};
     bool lost = false;
 
@@ -282,25 +150,27 @@ static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bo
         bool solid = behind > 0 || is_solid(store, block, b->stamp);
 
         *for_ever = block == last ? solid : *for_ever;
+        settled = settled || solid;
         b->state_age = BLOCK_META;
         b->live = log->emitted - covered;
         header.link_block = NO_BLOCK;
         header.link_pairs = 0;
         header.link_generation = 0;
         while (pair-- > 0) {
-            enum page_kind kind = read_pair(store, block, pair, &header);
+            enum page_kind kind = fp_log_read_pair(store, block, pair, &header);
             uint32_t i;
 
             if (kind == PAGE_UNREADABLE) {
                 if (!fp_log_is_alive(store)) {
                     return FP_SWAP_IO;
                 }
-                kind = read_pair(store, block, pair, &header);
+                kind = fp_log_read_pair(store, block, pair, &header);
             }
             if (kind != PAGE_META || header.generation != b->stamp) {
-                /* Its content is unknown, and so is whether anything older still holds. */
+                /* Its content is unknown, and so is whether anything older still holds. The last
+                 * pair was valid a moment ago: it is torn, unless errors came and went. */
                 if (block == last && pair + 1u == last_pairs) {
-                    return FP_SWAP_IO;
+                    return kind == PAGE_UNREADABLE ? SEARCH_AGAIN : leave_out_pair(store, survey);
                 }
                 lost = true;
                 break;
@@ -339,10 +209,10 @@ static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bo
         }
         block = header.link_block;
         pairs = header.link_pairs;
-        if (block != NO_BLOCK && (!(log->blocks[block].flags & FLAG_SHOWS) ||
+        if (block != NO_BLOCK && ((log->blocks[block].flags & FLAGS_OTHER) != FLAG_SHOWS ||
                                   log->blocks[block].stamp != header.link_generation)) {
             if (block >= log->zone_end || state_of(&log->blocks[block]) == BLOCK_BAD ||
-                read_pair(store, block, 0, &header) == PAGE_META) {
+                fp_log_read_pair(store, block, 0, &header) == PAGE_META) {
                 lost = true;
                 break;
             }
@@ -350,12 +220,13 @@ static int read_stream(struct fp_swap *store, uint16_t block, uint16_t pairs, bo
         }
     }
     *broken = lost && unknown > 0;
+    survey->unsettled = block == NO_BLOCK && !settled;
     settle_unknown(store, lost);
     return FP_SWAP_OK;
 }
 
 /* Finds the states of the blocks from the items. */
-static void find_states(struct fp_swap *store)
+void fp_log_find_states(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t i;
@@ -444,11 +315,11 @@ static int erase_suspects(struct fp_swap *store)
             error = fp_log_make_bad(store, block);
             continue;
         }
-        first = read_page(store, block, 0, &header);
+        first = fp_log_read_page(store, block, 0, &header);
         if (first == PAGE_META && (int32_t)(header.generation - log->generation) < 0) {
             continue;
         }
-        if (first == PAGE_BLANK && read_page(store, block, 1, &header) == PAGE_BLANK) {
+        if (first == PAGE_BLANK && fp_log_read_page(store, block, 1, &header) == PAGE_BLANK) {
             continue;
         }
         error = fp_log_erase(store, block);
@@ -495,167 +366,174 @@ static void forget(struct fp_swap *store)
 }
 
 /* Whether the unreadable pages can be read now. Then nothing may be concluded from the failure. */
-static bool is_readable_now(struct fp_swap *store, uint32_t unreadable)
+static bool is_readable_now(struct fp_swap *store, const struct survey *survey)
 {
     const struct fp_swap_log_state *log = &store->of.log;
     struct meta_header header;
     uint32_t block;
 
     for (block = 0; block < log->zone_end; block++) {
-        if ((log->blocks[block].flags & FLAG_UNREADABLE) &&
-            read_pair(store, block, 0, &header) != PAGE_UNREADABLE) {
+        if ((log->blocks[block].flags & FLAGS_OTHER) == FLAG_UNREADABLE &&
+            fp_log_read_pair(store, block, 0, &header) != PAGE_UNREADABLE) {
             return true;
         }
     }
-    return unreadable != NOWHERE &&
-           read_pair(store, unreadable / pairs_per_block(store),
-                     unreadable % pairs_per_block(store), &header) != PAGE_UNREADABLE;
+    return survey->page != NOWHERE &&
+           fp_log_read_pair(store, survey->page / pairs_per_block(store),
+                            survey->page % pairs_per_block(store), &header) != PAGE_UNREADABLE;
 }
 
-/* Searches of a medium before a transient error counts as permanent. */
-#define FIND_TRIES 4u
+/* Searches of a medium before a transient error counts as permanent. A page that a cut left
+ * unstable may come and go as often. */
+#define FIND_TRIES 64u
 
-/* Finds what the medium holds. */
-static int find_store(struct fp_swap *store)
+/* Searches the whole medium: a store of another shape may have another zone, and blocks that decide
+ * about this one. */
+static int widen(struct fp_swap *store, struct survey *survey)
 {
-    const struct fp_swap_log_state *log = &store->of.log;
-    struct survey survey;
-    uint32_t tries = FIND_TRIES;
-    uint32_t unreadable = NOWHERE;
-    uint16_t newest;
-    uint16_t pairs = 0;
-    bool for_ever = false;
-    bool broken = false;
-    int error;
+    survey->wide = true;
+    store->of.log.wide = true;
+    return SEARCH_AGAIN;
+}
 
-    clear(store);
-    survey_zone(store, &survey);
-    for (;;) {
-        forget(store);
-        newest = find_newest(store, &pairs, &unreadable);
-        if (is_readable_now(store, unreadable)) {
-            if (--tries == 0) {
-                return FP_SWAP_IO;
-            }
-            survey_zone(store, &survey);
-            unreadable = NOWHERE;
-            continue;
-        }
-        if (newest == NO_BLOCK) {
-            return survey.unreadable || unreadable != NOWHERE ? FP_SWAP_IO
-                   : survey.other                             ? FP_SWAP_OTHER
-                                                              : FP_SWAP_NO_STORE;
-        }
-        error = read_stream(store, newest, pairs, &for_ever, &broken);
-        if (error) {
-            return error;
-        }
-        /* The medium can be read now. */
-        if (is_readable_now(store, unreadable)) {
-            if (--tries == 0) {
-                return FP_SWAP_IO;
-            }
-            survey_zone(store, &survey);
-            unreadable = NOWHERE;
-            continue;
-        }
-        find_states(store);
-        /* Nothing relies yet on a block that may count or not. It is left out if another mount,
-         * which did so, has erased what it is based on; and if no block is free, as each such block
-         * keeps what is before it. */
-        if (for_ever || (log->zone_free > 0 && !broken)) {
-            uint32_t i;
+/* Ends a search that met no block of the store. */
+static int end_search(struct fp_swap *store, struct survey *survey)
+{
+    if (!survey->wide) {
+        return widen(store, survey);
+    }
+    if (!survey->other && (survey->unreadable || survey->page != NOWHERE)) {
+        return FP_SWAP_IO;
+    }
+    if (survey->left_out && !survey->forced) {
+        survey->forced = true;
+        return SEARCH_AGAIN;
+    }
+    return survey->other || survey->version ? FP_SWAP_OTHER : FP_SWAP_NO_STORE;
+}
 
-            for (i = 0; i < log->zone_end && log->zone_free == 0; i++) {
-                /* A block that this mount does not need is better than none. */
-                if (state_of(&log->blocks[i]) == BLOCK_FREED) {
-                    fp_log_set_state(store, i, BLOCK_FREE);
-                }
-            }
-            return FP_SWAP_OK;
+/* Keeps all blocks but those that an unsettled format may take: what was there before it may still
+ * be the store. */
+static void keep_all(struct fp_swap *store)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    uint32_t block;
+
+    for (block = 0; block < block_count(store); block++) {
+        if (!is_reserved(store, block)) {
+            log->blocks[block].flags |= FLAG_KEPT;
         }
     }
+}
+
+/* Reads the store of the block that was found, and decides whether to take it. */
+static int try_block(struct fp_swap *store, struct survey *survey, uint16_t block)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    bool for_ever = false;
+    bool broken = false;
+    int error = read_stream(store, block, survey, &for_ever, &broken);
+    uint32_t i;
+
+    if (error) {
+        return error;
+    }
+    /* The medium can be read now. */
+    if (is_readable_now(store, survey)) {
+        return SEARCH_AGAIN;
+    }
+    if (survey->unsettled && !survey->wide) {
+        return widen(store, survey);
+    }
+    log->wide = false;
+    if (survey->unsettled && !survey->forced) {
+        keep_all(store);
+    }
+    fp_log_find_states(store);
+    survey->outside = block >= log->zone_end;
+    /* Nothing relies yet on a block that may count or not. It is left out if another mount, which
+     * did so, has erased what it is based on; and if no block is free, as each such block keeps
+     * what is before it. */
+    if (!for_ever && !survey->outside && (log->zone_free == 0 || broken)) {
+        survey->left_out = survey->left_out || survey->unsettled;
+        log->wide = survey->wide;
+        fp_log_find_zone(store);
+        return SEARCH_NEXT;
+    }
+    for (i = 0; i < log->zone_end && log->zone_free == 0; i++) {
+        /* A block that this mount does not need is better than none. */
+        if (state_of(&log->blocks[i]) == BLOCK_FREED) {
+            fp_log_set_state(store, i, BLOCK_FREE);
+        }
+    }
+    return FP_SWAP_OK;
+}
+
+int fp_log_find_store(struct fp_swap *store, struct survey *survey)
+{
+    uint32_t tries = FIND_TRIES;
+    int error = SEARCH_AGAIN;
+
+    clear(store);
+    memset(survey, 0, sizeof(*survey));
+    survey->torn = NO_BLOCK;
+    do {
+        uint16_t newest;
+
+        if (error == SEARCH_AGAIN) {
+            fp_log_survey_zone(store, survey);
+        }
+        forget(store);
+        newest = fp_log_find_newest(store, survey);
+        error = is_readable_now(store, survey)        ? SEARCH_AGAIN
+                : newest == NO_BLOCK || survey->other ? end_search(store, survey)
+                                                      : try_block(store, survey, newest);
+        if (error == SEARCH_AGAIN && --tries == 0) {
+            error = FP_SWAP_IO;
+        }
+    } while (error == SEARCH_AGAIN || error == SEARCH_NEXT);
+    if (error != FP_SWAP_OTHER) {
+        memset(&store->other, 0, sizeof(store->other));
+    }
+    return error;
+}
+
+/* Finds the store and writes the decision which states of it count. */
+static int decide(struct fp_swap *store, struct survey *survey)
+{
+    struct fp_swap_log_state *log = &store->of.log;
+    int error;
+
+    do {
+        error = fp_log_find_store(store, survey);
+        if (!error && !survey->outside) {
+            log->mounting = true;
+            error = fp_log_write_pair(store, PLACE_OPEN);
+            log->mounting = false;
+        }
+        /* All blocks that an unsettled format may take failed: it is searched for again without
+         * them. */
+    } while (error == FP_SWAP_FULL && survey->unsettled && !survey->forced);
+    return error;
 }
 
 int fp_log_mount(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    int error = find_store(store);
+    struct survey survey;
+    int error = decide(store, &survey);
 
     if (error) {
         return error;
     }
-    log->mounting = true;
-    error = fp_log_write_pair(store, PLACE_OPEN);
-    log->mounting = false;
-    if (!error) {
-        error = erase_suspects(store);
+    if (survey.outside) {
+        return fp_log_begin_anew(store, &survey, true);
     }
+    error = erase_suspects(store);
     /* From here on this is the only mount that happened: free blocks are free, and some are
      * reserved before heads may take them. */
     if (!error && log->reserved[1] == NO_BLOCK) {
         error = fp_log_write_pair(store, PLACE_NEXT);
     }
     return error ? error : fp_log_restock_zone(store);
-}
-
-int fp_log_format(struct fp_swap *store)
-{
-    const struct fp_medium *medium = store->config->medium;
-    struct fp_swap_log_state *log = &store->of.log;
-    uint32_t newest = NOWHERE;
-    uint32_t block;
-    int error = find_store(store);
-
-    /* Erase counters of the old store are kept if they could be found. */
-    if (error) {
-        settle_unknown(store, false);
-    }
-    log->entries = 0;
-    for (block = 0; block < store->config->slot_count; block++) {
-        store->where[block] = NOWHERE;
-        store->size[block] = FP_SWAP_SIZE_NONE;
-    }
-    for (block = 0; block < block_count(store); block++) {
-        struct fp_swap_block *b = &log->blocks[block];
-        bool bad = medium->is_bad(medium->context, block);
-
-        if ((b->flags & FLAG_SHOWS) &&
-            (newest == NOWHERE || (int32_t)(b->stamp - log->blocks[newest].stamp) > 0)) {
-            newest = block;
-        }
-        b->state_age = bad ? BLOCK_BAD : BLOCK_FREE;
-        b->next = NO_BLOCK;
-    }
-    memset(&store->stat, 0, sizeof(store->stat));
-    find_states(store);
-    log->meta = NO_BLOCK;
-    log->meta_pairs = 0;
-    memset(log->reserved, 0xff, sizeof(log->reserved));
-    /* The newest block goes last: until then there is a store, and afterwards there is none. */
-    for (block = 0; block < log->zone_end; block++) {
-        if (block != newest && state_of(&log->blocks[block]) == BLOCK_FREE) {
-            error = fp_log_erase(store, block);
-            if (error && error != PROGRAM_FAILED) {
-                return error;
-            }
-        }
-    }
-    if (newest != NOWHERE) {
-        error = fp_log_erase(store, newest);
-        if (error && error != PROGRAM_FAILED) {
-            return error;
-        }
-    }
-    for (block = 0; block < block_count(store); block++) {
-        log->blocks[block].flags &= FLAG_RETIRED;
-    }
-    log->unsaved = 0;
-    log->next_item = 0;
-    log->emitted = 0;
-    error = fp_log_write_pair(store, PLACE_WHOLE);
-    while (!error && log->emitted < item_count(store)) {
-        error = fp_log_write_pair(store, PLACE_NEXT);
-    }
-    return error;
 }

@@ -89,6 +89,8 @@ impl InstrumentedCompressor {
             context: tap.as_ptr().cast::<c_void>(),
             compress: Some(counted_compress),
             decompress: Some(counted_decompress),
+            // SAFETY: the compressor is in `memory`, and its name is a static string.
+            name: unsafe { (*inner).name },
         }));
         Ok(Some(Self { tap, interface, _memory: memory }))
     }

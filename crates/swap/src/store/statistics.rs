@@ -28,6 +28,9 @@ pub enum StoreError {
     /// The medium holds a store that this one cannot mount.
     #[error("the medium holds a store of another version or shape; format it, or take another one")]
     Other,
+    /// Too few blocks of the medium are good.
+    #[error("too few blocks of the medium are good")]
+    Small,
     /// No such slot, or a page of another size.
     #[error("no such slot, or a page of another size")]
     Invalid,
@@ -49,6 +52,7 @@ pub(super) fn result(code: c_int) -> std::result::Result<(), StoreError> {
         ffi::IO => Err(StoreError::Io),
         ffi::NO_STORE => Err(StoreError::NoStore),
         ffi::OTHER => Err(StoreError::Other),
+        ffi::SMALL => Err(StoreError::Small),
         _ => Err(StoreError::Invalid),
     }
 }

@@ -200,7 +200,8 @@ fn summary(counts: &TortureCounts, seconds: f64) -> String {
         out,
         "happened: {} torn programs, {} torn erasures, {} unstable pages and {} reads of them, {} \
          program failures, {} erase failures, {} corrected reads, {} transient errors, {} reads in \
-         the dark, {} pages lost; {} writes were FULL, {} mounts IO",
+         the dark, {} pages lost; {} writes were FULL; {} formats, {} of them cut and {} undone, \
+         {} undecided",
         fault_counts.torn_programs,
         fault_counts.torn_erases,
         fault_counts.flaky_pages,
@@ -212,7 +213,10 @@ fn summary(counts: &TortureCounts, seconds: f64) -> String {
         fault_counts.dark_reads,
         fault_counts.unreadable,
         counts.full,
-        counts.unreadable_mounts
+        counts.formats,
+        counts.cut_formats,
+        counts.undone_formats,
+        counts.undecided
     );
     out += &worst("worst write", &counts.worst_write);
     out += &worst("worst write, failures included", &counts.worst_write_failing);

@@ -15,9 +15,10 @@ pub const CORRECTED: FaultKinds = FaultKinds(128);
 pub const TRANSIENT: FaultKinds = FaultKinds(256);
 pub const BLACKOUT: FaultKinds = FaultKinds(512);
 pub const UNREADABLE: FaultKinds = FaultKinds(1024);
+pub const FORMAT: FaultKinds = FaultKinds(2048);
 
 /// Names of the kinds, in the order of their bits.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "cut",
     "torn",
     "erase",
@@ -29,6 +30,7 @@ pub const NAMES: [&str; 11] = [
     "transient",
     "blackout",
     "unreadable",
+    "format",
 ];
 
 impl FaultKinds {

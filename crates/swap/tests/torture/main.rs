@@ -4,8 +4,8 @@
 mod harness;
 
 use harness::kinds::{
-    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN,
-    TRANSIENT, UNSTABLE,
+    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FORMAT, FaultKinds,
+    PROGRAM_FAILURE, TORN, TRANSIENT, UNSTABLE,
 };
 use harness::{NAMES, ROUNDS, TortureOptions, torture};
 
@@ -15,7 +15,7 @@ const CUTS: u64 = 500_000;
 
 fn held(kinds: &[FaultKinds]) {
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
-    let cuts = [CUT, TORN, ERASE, UNSTABLE];
+    let cuts = [CUT, TORN, ERASE, UNSTABLE, FORMAT];
     let kinds = cuts.iter().chain(kinds).fold(FaultKinds(0), |all, &kind| all.with(kind));
     let report = torture(&TortureOptions {
         seed: 1,

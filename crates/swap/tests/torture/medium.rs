@@ -225,10 +225,6 @@ impl FaultyNand {
         self.burst = 0;
     }
 
-    pub fn has_flaky_pages(&self) -> bool {
-        self.flaky.iter().any(Option::is_some)
-    }
-
     /// Returns true if no more blocks may go bad.
     pub fn is_worn(&self) -> bool {
         self.grown >= self.rates.failures

@@ -1,8 +1,8 @@
 //! The random plan of one store: its shape, its medium, its use and its faults.
 
 use super::kinds::{
-    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FaultKinds, PROGRAM_FAILURE, TORN,
-    TRANSIENT, UNREADABLE, UNSTABLE,
+    BAD_BLOCKS, BLACKOUT, CORRECTED, CUT, ERASE, ERASE_FAILURE, FORMAT, FaultKinds,
+    PROGRAM_FAILURE, TORN, TRANSIENT, UNREADABLE, UNSTABLE,
 };
 use super::medium::{FaultRates, NandGeometry};
 use super::pages::{HALF, RANDOM, RUNS, SAME};
@@ -67,6 +67,7 @@ fn draw_kinds(random: &mut Random) -> FaultKinds {
                 (TRANSIENT, 30),
                 (BLACKOUT, 15),
                 (UNREADABLE, 10),
+                (FORMAT, 50),
             ];
             for (kind, per_cent) in chances {
                 if random.below(100) < per_cent {

@@ -3,20 +3,21 @@
 use std::collections::HashSet;
 
 use super::kinds::{
-    BAD_BLOCKS, BLACKOUT, CUT, ERASE, FaultKinds, TORN, TRANSIENT, UNREADABLE, UNSTABLE,
+    BAD_BLOCKS, BLACKOUT, CUT, ERASE, FORMAT, FaultKinds, TORN, TRANSIENT, UNREADABLE, UNSTABLE,
 };
 use super::medium::{FaultCounts, FaultyNand, Operations};
 use super::model::{EMPTY, LOST, Model, SlotContent, name};
 use super::pages;
 use super::plan::{SlotChoice, TorturePlan};
 use super::random::Random;
-use super::store::{CallResult, TorturedStore};
+use super::store::{CallResult, StoreShape, TorturedStore};
 
-/// The maximum number of consecutive mounts that may fail because a damaged page is unreadable.
-const MOUNTS: u32 = 20;
+/// The maximum number of consecutive power cycles in which a store of two shapes may be refused with
+/// both, as an unstable page reads differently for each.
+const CYCLES: u32 = 40;
 
 /// Kinds with which a write has nothing to retry and no block to move.
-const NOTHING_FAILS: u32 = CUT.0 | TORN.0 | ERASE.0 | UNSTABLE.0 | BAD_BLOCKS.0;
+const NOTHING_FAILS: u32 = CUT.0 | TORN.0 | ERASE.0 | UNSTABLE.0 | BAD_BLOCKS.0 | FORMAT.0;
 
 /// The maximum number of calls before a cut, if none of them changes the medium.
 const CALLS: u32 = 400;
@@ -71,8 +72,13 @@ pub struct TortureCounts {
     pub mounts: u64,
     /// Mounts after which all slots were read.
     pub served: u64,
-    /// Mounts that failed with FP_SWAP_IO, and may.
-    pub unreadable_mounts: u64,
+    /// Formats of a store that holds pages, those that were cut, and those after which the old store
+    /// was there.
+    pub formats: u64,
+    pub cut_formats: u64,
+    pub undone_formats: u64,
+    /// Power cycles in which neither shape was mounted.
+    pub undecided: u64,
     /// The costliest write of stores without failures.
     pub worst_write: CostliestCall,
     /// The costliest write of all stores.
@@ -93,7 +99,10 @@ impl TortureCounts {
         self.full += other.full;
         self.mounts += other.mounts;
         self.served += other.served;
-        self.unreadable_mounts += other.unreadable_mounts;
+        self.formats += other.formats;
+        self.cut_formats += other.cut_formats;
+        self.undone_formats += other.undone_formats;
+        self.undecided += other.undecided;
         self.worst_write.join(&other.worst_write);
         self.worst_write_failing.join(&other.worst_write_failing);
         self.worst_mount.join(&other.worst_mount);
@@ -118,6 +127,8 @@ struct BrokenPromise(&'static str, String);
 struct StoreRun {
     seed: u64,
     plan: TorturePlan,
+    /// The largest shape, for whose memory there is room.
+    home: StoreShape,
     store: TorturedStore,
     model: Model,
     random: Random,
@@ -150,6 +161,7 @@ pub fn run(
     let page_bytes = plan.shape.page_bytes as usize;
     let mut run = StoreRun {
         seed,
+        home: plan.shape,
         store: TorturedStore::new(plan.shape, medium),
         model: Model::new(plan.shape.slots),
         random: Random::new(seed ^ 0x0072_756e),
@@ -204,6 +216,10 @@ impl StoreRun {
         for _ in 0..self.plan.rounds {
             self.work()?;
             self.recover()?;
+            if self.plan.kinds.has(FORMAT) && self.random.one_in(6) && !self.reformat()? {
+                self.counts.worn = 1;
+                break;
+            }
             if self.plan.rates.failures > 0 && self.medium().is_worn() {
                 self.counts.worn = 1;
                 break;
@@ -552,7 +568,6 @@ impl StoreRun {
 
     /// Mounts the store until all slots were read.
     fn recover(&mut self) -> Result<(), BrokenPromise> {
-        let mut failed = 0;
         let mut was_cut = !self.medium().on;
         loop {
             self.medium().power_on();
@@ -594,12 +609,6 @@ impl StoreRun {
             let operations = self.medium().operations.since(before);
             match answer {
                 CallResult::Ok => {}
-                CallResult::Io if failed < MOUNTS && self.medium().has_flaky_pages() => {
-                    failed += 1;
-                    self.counts.unreadable_mounts += 1;
-                    self.medium().cut();
-                    continue;
-                }
                 CallResult::Io => {
                     return Err(BrokenPromise("a mount gives IO", "a mount gives IO".into()));
                 }
@@ -660,18 +669,7 @@ impl StoreRun {
                 ));
             }
         }
-        self.model.mounted(&self.seen).map_err(|message| {
-            let class = if message.contains("WRONG") {
-                "wrong bytes as right"
-            } else if message.contains("gives CORRUPT") {
-                "a page is lost in a mount"
-            } else if message.contains("all the time") {
-                "a mount brings back what was undone"
-            } else {
-                "a mount gives no state that there was"
-            };
-            BrokenPromise(class, message)
-        })?;
+        self.check_moment()?;
         if part {
             return Ok(false);
         }
@@ -684,5 +682,190 @@ impl StoreRun {
             self.check_rules()?;
         }
         Ok(true)
+    }
+
+    /// Checks that what was read is what the store held at a moment that a mount may restore.
+    fn check_moment(&mut self) -> Result<(), BrokenPromise> {
+        self.model.mounted(&self.seen).map_err(|message| {
+            let class = if message.contains("WRONG") {
+                "wrong bytes as right"
+            } else if message.contains("gives CORRUPT") {
+                "a page is lost in a mount"
+            } else if message.contains("all the time") {
+                "a mount brings back what was undone"
+            } else {
+                "a mount gives no state that there was"
+            };
+            BrokenPromise(class, message)
+        })
+    }
+
+    /// Takes a shape over: that of the store that is mounted now.
+    fn take_shape(&mut self, shape: StoreShape) {
+        self.plan.shape = shape;
+        self.store.reshape(shape);
+        self.page.resize(shape.page_bytes as usize, 0);
+        self.expected.resize(shape.page_bytes as usize, 0);
+        self.seen = vec![None; shape.slots as usize];
+        self.slot = 0;
+        self.filled = false;
+        self.bound = self.store.write_bound();
+    }
+
+    /// Draws the shape of a format: half of them are of the same one.
+    fn draw_shape(&mut self) -> StoreShape {
+        let mut shape = self.plan.shape;
+        if self.random.one_in(2) {
+            shape.slots = self.random.between(4, self.home.slots);
+            shape.compressed = self.random.one_in(2);
+            if self.random.one_in(2) {
+                shape.page_bytes = self.home.page_bytes / self.random.pick(&[1, 2]);
+            }
+        }
+        shape
+    }
+
+    /// Formats the store over its pages, and cuts that. Returns false if too many blocks are bad.
+    fn reformat(&mut self) -> Result<bool, BrokenPromise> {
+        for _ in 0..self.random.below(20) {
+            self.write()?;
+        }
+        if self.random.one_in(2) {
+            self.sync()?;
+        }
+        let old = self.plan.shape;
+        let new = self.draw_shape();
+        if self.plan.kinds.has(CUT) && !self.random.one_in(4) {
+            let pace = self.random.pick(&[3, 8, 20, 60]);
+            let after = 1 + u64::from(self.random.below(pace));
+            self.medium().cut_after(after);
+        }
+        self.note(|| {
+            format!(
+                "format with {} slots of {} bytes, compressed: {}",
+                new.slots, new.page_bytes, new.compressed
+            )
+        });
+        self.counts.formats += 1;
+        self.store.reshape(new);
+        let answer = self.store.format();
+        self.check_rules()?;
+        if self.medium().on {
+            self.medium().do_not_cut();
+            self.take_shape(new);
+            self.model = Model::new(new.slots);
+            return match answer {
+                CallResult::Ok => Ok(true),
+                CallResult::Small | CallResult::Full if self.plan.rates.failures > 0 => Ok(false),
+                other => Err(BrokenPromise("format fails", format!("format gives {other:?}"))),
+            };
+        }
+        self.counts.cuts += 1;
+        self.counts.cut_formats += 1;
+        self.recover_format(old, new)?;
+        Ok(true)
+    }
+
+    /// Mounts with one shape, after power was lost in a format from `old` to `new`. Returns whether
+    /// that store is there, or `None` after another cut.
+    fn mount_shape(&mut self, shape: StoreShape) -> Result<Option<bool>, BrokenPromise> {
+        if self.random.below(100) < self.plan.chain {
+            let pace = self.plan.chain_pace;
+            let after = 1 + u64::from(self.random.below(pace));
+            self.medium().cut_after(after);
+        }
+        self.store.reshape(shape);
+        self.note(|| format!("mount with {} slots of {} bytes", shape.slots, shape.page_bytes));
+        let answer = self.store.mount();
+        self.counts.mounts += 1;
+        self.check_rules()?;
+        if !self.medium().on {
+            self.counts.cuts += 1;
+            return Ok(None);
+        }
+        self.medium().do_not_cut();
+        self.note(|| format!("  {answer:?}"));
+        match answer {
+            CallResult::Ok => Ok(Some(true)),
+            CallResult::Other => Ok(Some(false)),
+            other => Err(BrokenPromise(
+                "a mount after a cut format fails",
+                format!("a mount after a cut format gives {other:?}"),
+            )),
+        }
+    }
+
+    /// Mounts after a cut in a format until one of both stores is there, and the other is not.
+    fn recover_format(&mut self, old: StoreShape, new: StoreShape) -> Result<(), BrokenPromise> {
+        let mut refused = 0;
+        loop {
+            self.medium().power_on();
+            let first = if self.random.one_in(2) { new } else { old };
+            let second = if first == new { old } else { new };
+            let mut mounted = None;
+            for shape in [first, second] {
+                match self.mount_shape(shape)? {
+                    Some(true) => mounted = Some(shape),
+                    Some(false) => continue,
+                    None => {}
+                }
+                break;
+            }
+            let Some(mounted) = mounted else {
+                refused += u32::from(self.medium().on);
+                self.counts.undecided += u64::from(self.medium().on);
+                if refused > CYCLES {
+                    return Err(BrokenPromise(
+                        "both shapes are refused after a cut format",
+                        format!("{refused} times"),
+                    ));
+                }
+                self.medium().cut();
+                continue;
+            };
+            self.take_shape(mounted);
+            for slot in 0..mounted.slots {
+                self.seen[slot as usize] = self.read_slot(slot)?;
+            }
+            let is_empty = self.seen.iter().all(|seen| *seen == Some(SlotContent::Empty));
+            if is_empty && mounted == new {
+                self.model = Model::new(new.slots);
+            } else if mounted == old {
+                self.counts.undone_formats += 1;
+                self.check_moment()?;
+            } else {
+                return Err(BrokenPromise(
+                    "a cut format gives pages",
+                    "the store of the new shape is not empty".into(),
+                ));
+            }
+            self.note(|| format!("  the {} store", if is_empty { "empty" } else { "old" }));
+            return self.refuse_other(if mounted == new { old } else { new });
+        }
+    }
+
+    /// The shape that was not mounted is refused, and changes nothing.
+    fn refuse_other(&mut self, other: StoreShape) -> Result<(), BrokenPromise> {
+        let here = self.plan.shape;
+        if here == other {
+            return Ok(());
+        }
+        self.store.reshape(other);
+        let before = self.medium().operations.changes();
+        let answer = self.store.mount();
+        let changes = self.medium().operations.changes() - before;
+        self.store.reshape(here);
+        if answer != CallResult::Other || changes > 0 {
+            return Err(BrokenPromise(
+                "another shape is not refused",
+                format!("a mount with the other shape gives {answer:?}, and {changes} changes"),
+            ));
+        }
+        let again = self.store.mount();
+        self.check_rules()?;
+        if again == CallResult::Ok {
+            return Ok(());
+        }
+        Err(BrokenPromise("a mount fails", format!("a second mount gives {again:?}")))
     }
 }

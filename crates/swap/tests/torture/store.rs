@@ -1,7 +1,7 @@
 //! The C store, as a device links it, on a [`FaultyNand`].
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 // The crate links the C library.
@@ -20,7 +20,11 @@ pub enum CallResult {
     Io,
     NoStore,
     Invalid,
-    Other(i32),
+    /// A store of another shape.
+    Other,
+    /// Too few good blocks for a format.
+    Small,
+    Unknown(i32),
 }
 
 impl CallResult {
@@ -33,7 +37,9 @@ impl CallResult {
             -4 => Self::Io,
             -5 => Self::NoStore,
             -6 => Self::Invalid,
-            other => Self::Other(other),
+            -7 => Self::Other,
+            -8 => Self::Small,
+            other => Self::Unknown(other),
         }
     }
 }
@@ -57,6 +63,7 @@ struct CCompressor {
     context: *mut c_void,
     compress: unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> u32,
     decompress: unsafe extern "C" fn(*mut c_void, *const u8, u32, *mut u8, u32) -> c_int,
+    name: *const c_char,
 }
 
 #[repr(C)]
@@ -207,7 +214,7 @@ unsafe extern "C" fn crc32(crc: u32, data: *const c_void, size: usize) -> u32 {
 }
 
 /// The shape of a store.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct StoreShape {
     pub page_bytes: u32,
     pub slots: u32,
@@ -244,8 +251,12 @@ impl TorturedStore {
             block_bytes: geometry.page_bytes * geometry.block_pages,
             block_count: geometry.blocks,
         }));
-        let compressor =
-            Box::into_raw(Box::new(CCompressor { context: null_mut(), compress, decompress }));
+        let compressor = Box::into_raw(Box::new(CCompressor {
+            context: null_mut(),
+            compress,
+            decompress,
+            name: c"rle".as_ptr(),
+        }));
         // SAFETY: functions of numbers.
         let (store_words, memory_words, same) = unsafe {
             (
@@ -300,6 +311,16 @@ impl TorturedStore {
 
     fn store(&self) -> *mut c_void {
         self.store.cast()
+    }
+
+    /// Sets the shape of the next mount or format. It needs no more memory than the first one.
+    pub fn reshape(&mut self, shape: StoreShape) {
+        // SAFETY: it is ours, and C uses it in calls alone, which need `self` too.
+        let config = unsafe { &mut *self.config };
+        config.compressor = if shape.compressed { self.compressor } else { null() };
+        config.page_bytes = shape.page_bytes;
+        config.slot_count = shape.slots;
+        self.page_bytes = shape.page_bytes as usize;
     }
 
     pub fn format(&mut self) -> CallResult {
