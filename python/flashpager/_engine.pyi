@@ -2052,6 +2052,95 @@ def swap_live(spec: SwapSpec, progress: Callable[[int, int], None] | None = None
     """
 
 @final
+class DesignLuck:
+    """The times of drawn links with a design."""
+
+    @property
+    def best_ns(self) -> float:
+        """The shortest drawn time in ns."""
+    @property
+    def better_than(self) -> float:
+        """Share of the drawn links that are slower than the recorded one; equal ones count half."""
+    @property
+    def drawn_ns(self) -> list[float]:
+        """Times of the drawn links in ns."""
+    @property
+    def p5(self) -> Quantile:
+        """The time below which 5 % of the drawn ones lie."""
+    @property
+    def p50(self) -> Quantile:
+        """The median."""
+    @property
+    def p95(self) -> Quantile:
+        """The time below which 95 % lie."""
+    @property
+    def rows(self) -> list[Row]:
+        """Results of the recorded link, by trace."""
+    @property
+    def time_ns(self) -> float:
+        """Time of the recorded link in ns, the sum over traces by their weights."""
+    @property
+    def worst_ns(self) -> float:
+        """The longest drawn time in ns."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Luck:
+    """The luck of a link."""
+
+    @property
+    def coverage(self) -> LayoutCoverage:
+        """The units found in the program."""
+    @property
+    def designs(self) -> list[DesignLuck]:
+        """Results by design."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class Quantile:
+    """A quantile of drawn times."""
+
+    @property
+    def error_ns(self) -> float:
+        """Its standard error in ns."""
+    @property
+    def time_ns(self) -> float:
+        """The time in ns."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def draw_kinds() -> list[str]:
+    """Return the names of the kinds of draw."""
+
+def link_luck(
+    traces: Sequence[tuple[str | os.PathLike[str], float]],
+    designs: Sequence[Design],
+    progress: Callable[[int], object],
+    *,
+    kind: str,
+    draws: int,
+    map: str | os.PathLike[str] | None = None,
+    seed: int = 1,
+) -> Luck:
+    """Draw links of a recorded program that execute the same code, and replay each.
+
+    Args:
+        traces: recorded executions of one image, each with its weight.
+        designs: the designs that run it.
+        progress: is called with the number of links replayed.
+        kind: ``edits``, ``orders`` or ``shifts``.
+        draws: the number of links.
+        map: the map of the link of the recorded program; without one the units are functions.
+        seed: of the random numbers.
+
+    Raises:
+        FlashpagerError: if a trace or the map cannot be read, nothing can move, or a design cannot
+            execute the program.
+    """
+
+@final
 class Complaint:
     """A fault in a part's file."""
 

@@ -10,6 +10,7 @@ mod host;
 mod layout;
 mod linked;
 mod live;
+mod luck;
 mod parts;
 mod pin;
 mod processor;
@@ -65,6 +66,8 @@ mod _engine {
         CompressorRatios, LiveCounts, LivePoint, LiveRead, LiveReadCounts, LiveStore, PagesInfo,
         PagesProcess, PagesRatio, SwapLive, capture_pages, pages_info, pages_ratios, swap_live,
     };
+    #[pymodule_export]
+    use super::luck::{DesignLuck, Luck, Quantile, draw_kinds, link_luck};
     #[pymodule_export]
     use super::parts::{
         Complaint, Ecc, Fact, Part, PartCheck, RawBandwidth, SourcedFloat, SourcedInt, catalog,

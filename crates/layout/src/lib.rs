@@ -7,6 +7,7 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod baseline;
+mod edit;
 mod order;
 mod place;
 pub mod profile;
@@ -17,6 +18,7 @@ mod stream;
 mod units;
 
 pub use baseline::Baseline;
+pub use edit::{AddedCode, LinkEdit};
 pub use order::Order;
 pub use place::{UnitPlacement, place};
 pub use profile::Profile;

@@ -33,15 +33,40 @@ pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
 }
 
+/// What is placed one behind another: a unit, or code that the recorded image has not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlacedPart {
+    /// Number of the unit.
+    pub unit: Option<u32>,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
 /// Places the units with these numbers one behind another. Returns the end of the image, and the
 /// number of bytes between units.
 pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
     let all = units.all();
+    let part = |number: &u32| {
+        let Unit { bytes, align, .. } = all[*number as usize];
+        PlacedPart { unit: Some(*number), bytes, align }
+    };
+    lay_out_parts(units, numbers.iter().map(part), offsets)
+}
+
+/// Places parts one behind another, around the units that stay. Writes the offsets of those that are
+/// units; returns the end of the image, and the number of bytes between parts.
+pub(crate) fn lay_out_parts(
+    units: &Units,
+    parts: impl Iterator<Item = PlacedPart>,
+    offsets: &mut [u32],
+) -> (u64, u64) {
+    let all = units.all();
     let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
     let (mut at, mut gaps) = (u64::from(units.start()), 0);
-    for number in numbers {
-        let unit = &all[*number as usize];
-        let (bytes, align) = (u64::from(unit.bytes), u64::from(unit.align));
+    for part in parts {
+        let (bytes, align) = (u64::from(part.bytes), u64::from(part.align));
         let mut free = at;
         let mut offset = at.next_multiple_of(align);
         while let Some(next) = fixed.peek().filter(|next| u64::from(next.offset) < offset + bytes) {
@@ -55,7 +80,9 @@ pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u
         }
         gaps += offset - free;
         at = offset + bytes;
-        offsets[*number as usize] = u32::try_from(offset).unwrap_or(u32::MAX);
+        if let Some(number) = part.unit {
+            offsets[number as usize] = u32::try_from(offset).unwrap_or(u32::MAX);
+        }
     }
     let last = units.fixed().last().map_or(0, |number| u64::from(all[*number as usize].end()));
     (at.max(last), gaps)

@@ -53,6 +53,7 @@ _COMMANDS = {
     "attribute": _CommandEntry("Tell which code causes a design's faults."),
     "explore": _CommandEntry("Find the best designs for one trace or several."),
     "layout": _CommandEntry("Order a program so that its pages hold what runs together."),
+    "luck": _CommandEntry("Tell what a link's time owes to where its code lies."),
     "pin": _CommandEntry("Choose which functions to move from flash to RAM."),
     "estimate": _CommandEntry("Tell how fast a flash medium is, and who eats the time."),
     "handler": _CommandEntry("Show a page fault's handler as a timeline."),

@@ -12,6 +12,7 @@ mod answer;
 mod budget;
 mod heat;
 mod judge;
+pub mod luck;
 pub mod pin;
 mod program;
 mod replays;

@@ -1,7 +1,7 @@
 //! Exact replays of traces in another order of the units, and their times.
 
 use flashpager_base::Result;
-use flashpager_layout::{Order, Units, place};
+use flashpager_layout::{Order, UnitPlacement, Units, place};
 use flashpager_replay::{Counts, replay};
 use flashpager_trace::{MemoryTrace, Trace, TraceInfo};
 use rayon::prelude::*;
@@ -35,7 +35,18 @@ pub(super) fn relocated<'t>(
     order: &Order,
     traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
 ) -> Result<Vec<RelocatedTrace<'t>>> {
-    let placement = place(units, order)?;
+    relocated_to(&place(units, order)?, units, traces)
+}
+
+/// Gives the traces that the same executions have with the units at the places of `placement`.
+///
+/// # Errors
+/// Code that belongs to no unit.
+pub(super) fn relocated_to<'t>(
+    placement: &UnitPlacement,
+    units: &Units,
+    traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
+) -> Result<Vec<RelocatedTrace<'t>>> {
     let bytes = |trace: &MemoryTrace| -> u64 {
         let runs = trace.in_memory().unwrap_or_default();
         runs.iter().map(|run| u64::from(run.length)).sum()

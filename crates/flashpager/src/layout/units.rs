@@ -51,6 +51,12 @@ impl ExecutedBytes {
         })
     }
 
+    /// Returns the number of bytes of `from..to` up to the last executed one.
+    pub(super) fn length_executed(&self, from: u32, to: u32) -> u32 {
+        let bytes = &self.0[from as usize..to as usize];
+        bytes.iter().rposition(|is_executed| *is_executed).map_or(0, |last| last as u32 + 1)
+    }
+
     /// Ranges of executed bytes in `from..to`.
     fn ranges(&self, from: u32, to: u32) -> Vec<(u32, u32)> {
         let mut found = Vec::new();

@@ -1,0 +1,87 @@
+"""The luck of a link: what its time owes to where the linker put its code."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import Design, DesignLuck, Luck
+from flashpager.base.quantities import percent
+from flashpager.choose.limits import weighted_traces
+from flashpager.record.trace import Trace, check_traces
+
+#: Links drawn by default.
+DRAWS = 200
+#: What is drawn, by name: the links of which the sentences speak.
+KINDS = {
+    "edits": ("links that one commit makes", "A commit"),
+    "orders": ("orders of its functions", "Another order"),
+    "shifts": ("shifts of all its code", "A shift"),
+}
+#: Nine of ten links that lie this close together owe nothing to luck.
+_NO_LUCK = 0.01
+
+
+def link_luck(
+    traces: Trace | Sequence[Trace],
+    designs: Sequence[Design],
+    *,
+    kind: str = "edits",
+    draws: int = DRAWS,
+    map_: Path | None = None,
+    weights: Sequence[float] = (),
+    seed: int = 1,
+    progress: Callable[[float, int], None] | None = None,
+) -> Luck:
+    """Draw links of a program that execute the same code, and replay each.
+
+    Args:
+        traces: traces of one program, recorded in one image.
+        designs: the designs that run it.
+        kind: ``edits``, ``orders`` or ``shifts``.
+        draws: the number of links.
+        map_: the linker map of the recorded program; without one, functions are the units.
+        weights: the weight of each trace; equal by default.
+        seed: seed of the random numbers.
+        progress: called with the number of links replayed, and of all.
+
+    Raises:
+        FlashpagerError: if a trace or the map cannot be read, nothing can move, or a design cannot
+            execute the program.
+
+    """
+    weighted = weighted_traces(check_traces(traces, "luck"), weights)
+
+    def replayed(count: int) -> None:
+        if progress is not None:
+            progress(count, draws)
+
+    return _engine.link_luck(
+        weighted, list(designs), replayed, kind=kind, draws=draws, map=map_, seed=seed
+    )
+
+
+def sentences(luck: DesignLuck, kind: str) -> list[str]:
+    """Describe the place of a link among the drawn ones, and what the next one may take."""
+    links, cause = KINDS[kind]
+    low, high = luck.p5.time_ns, luck.p95.time_ns
+    spread = high / low - 1
+    if spread < _NO_LUCK:
+        return [
+            (
+                f"There is little luck in this link: nine of ten {links} lie within "
+                f"{percent(spread, 2)} of one another."
+            )
+        ]
+    place = luck.better_than
+    first = (
+        f"This link is better than {percent(place)} of the {links}."
+        if place >= 1 / 2
+        else f"This link is worse than {percent(1 - place)} of the {links}."
+    )
+    return [
+        first,
+        (
+            f"{cause} takes the time to {percent(low / luck.time_ns, 1)} to "
+            f"{percent(high / luck.time_ns, 1)} of what it is here, nine times in ten."
+        ),
+    ]

@@ -1,0 +1,161 @@
+"""``flashpager luck``: what the time of a link owes to where the linker put its code."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager._engine import DesignLuck, Luck, Quantile
+from flashpager.base.axes import AXES
+from flashpager.base.quantities import counted, duration, percent
+from flashpager.choose import luck as lucks
+from flashpager.cli import linking, options
+from flashpager.cli.console import counting, note, out, print_json, print_whole
+from flashpager.cli.searching import numbers
+from flashpager.record.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class LuckFlags:
+    """Options of the command, as typed, except those of designs."""
+
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--of",
+            metavar="KIND",
+            help="What is drawn: edits, what a commit does; orders of the functions; or shifts of "
+            "all code.",
+        ),
+    ] = "edits"
+    draws: Annotated[
+        int, typer.Option("--draws", metavar="N", min=1, max=100_000, help="Links to draw.")
+    ] = lucks.DRAWS
+    map_: linking.Map = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
+    ] = None
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", metavar="N", min=0, max=2**64 - 1, help="Another one draws other links."
+        ),
+    ] = 1
+
+
+@options.takes(LuckFlags)
+@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
+def luck(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TRACE...",
+            help="Traces of one program; - for standard input.",
+            show_default=False,
+            callback=options.traces_given,
+        ),
+    ],
+    *,
+    design_flags: options.DesignFlags,
+    flags: LuckFlags,
+    json: options.Json = False,
+) -> None:
+    """Tell what a program's time owes to where the linker put its code.
+
+    Many links of the program are drawn that execute the same code, as the links after a commit.
+    Each is replayed to the last miss, and the recorded link is compared with them. Behind a cache
+    in hardware a single link says little: what a change seems to gain may be luck, and the next
+    commit takes it away.
+
+    One edit: each function grows or shrinks with a probability of 5 %, by 4 to 64 bytes at its end,
+    and one function is added. With several designs, as --policy lru,fifo, each has a line.
+    """
+    opened = [Trace.open(path, "none") for path in traces]
+    designs = design_flags.space().possible_designs().possible
+    with counting("links") as progress:
+        found = lucks.link_luck(
+            opened,
+            designs,
+            kind=flags.kind,
+            draws=flags.draws,
+            map_=flags.map_,
+            weights=numbers("--weights", flags.weights),
+            seed=flags.seed,
+            progress=progress,
+        )
+    if json:
+        print_json(
+            {
+                "version": _engine.version(),
+                "traces": [trace.described() for trace in opened],
+                "draws": flags.draws,
+                "seed": flags.seed,
+                **found.as_dict(),
+            }
+        )
+        return
+    info, coverage = opened[0].info, found.coverage
+    out.print(
+        f"{escape(info.program or opened[0].name)} ({info.architecture}): "
+        f"{counted(coverage.movable, 'unit')} that can move, "
+        f"{percent(coverage.executed_share, 1)} of the executed bytes"
+    )
+    out.print(escape(design_flags.origins(designs[0])))
+    out.print()
+    _print_table(found, flags)
+    for each in found.designs:
+        if len(found.designs) > 1:
+            out.print(f"\n{escape(_named(each))}:")
+        else:
+            out.print()
+        for sentence in lucks.sentences(each, flags.kind):
+            out.print(sentence, soft_wrap=True)
+    for text in coverage.notes:
+        note(f"note: {text}")
+
+
+def _named(luck: DesignLuck) -> str:
+    """Return the parameters that tell one design of a list from another."""
+    design = luck.rows[0].design
+    ways = f", {design.ways} ways" if design.ways else ""
+    return (
+        f"{design.part}, cache {design.cache_bytes:,} in {design.cache_page_bytes}s{ways}, "
+        f"{design.policy}"
+    )
+
+
+def _print_table(found: Luck, flags: LuckFlags) -> None:
+    """Print drawn times as shares of the recorded link's, with the errors of two."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    several = len(found.designs) > 1
+    if several:
+        table.add_column("design", no_wrap=True)
+    for title in ("this link", "better than", "best", "p5", "p50", "±", "p95", "±", "worst"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in found.designs:
+        cells = [
+            duration(each.time_ns),
+            percent(each.better_than),
+            _ratio(each.best_ns, each),
+            _ratio(each.p5.time_ns, each),
+            *_with_error(each.p50, each),
+            *_with_error(each.p95, each),
+            _ratio(each.worst_ns, each),
+        ]
+        table.add_row(*([_named(each)] if several else []), *cells)
+    print_whole(table)
+    links, _ = lucks.KINDS[flags.kind]
+    note(f"{flags.draws:,} {links}, as shares of the time of this one; ± is a standard error")
+
+
+def _ratio(time_ns: float, luck: DesignLuck) -> str:
+    return f"{time_ns / luck.time_ns:.3f}"
+
+
+def _with_error(quantile: Quantile, luck: DesignLuck) -> tuple[str, str]:
+    return _ratio(quantile.time_ns, luck), f"{quantile.error_ns / luck.time_ns:.3f}"

@@ -1,0 +1,115 @@
+"""Tests of luck, which tells what a link's time owes to where its code lies."""
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from flashpager._engine import draw_kinds
+from flashpager.choose import luck as lucks
+from tests.conftest import ROOT, fails, flashpager
+
+_CARD = ROOT / "examples/traces/card-firmware.trace"
+_SENSORS = ROOT / "examples/traces/java/sensors.trace"
+_BOARD = ("--board", "rp2040", "--cache", "2K")
+
+
+class _Quantile:
+    def __init__(self, time_ns: float) -> None:
+        self.time_ns = time_ns
+
+
+class _Drawn:
+    """A link and its draws, made by hand."""
+
+    def __init__(self, time_ns: float, drawn_ns: list[float]) -> None:
+        self.time_ns = time_ns
+        ordered = sorted(drawn_ns)
+        self.drawn_ns = drawn_ns
+        slower = sum(each > time_ns for each in drawn_ns)
+        equal = sum(each == time_ns for each in drawn_ns)
+        self.better_than = (slower + equal / 2) / len(drawn_ns)
+        self.p5 = _Quantile(ordered[len(ordered) // 20])
+        self.p95 = _Quantile(ordered[-1 - len(ordered) // 20])
+
+
+def test_sentences_are_true() -> None:
+    """What is said of a link is so among its draws."""
+    random = Random(11)  # noqa: S311
+    seen = set()
+    for _ in range(400):
+        width = random.choice((0.001, 0.1, 0.5))
+        drawn = _Drawn(
+            1e6 * random.uniform(1 - width, 1 + width),
+            [1e6 * random.uniform(1 - width, 1 + width) for _ in range(40)],
+        )
+        for kind, (links, cause) in lucks.KINDS.items():
+            text = " ".join(lucks.sentences(drawn, kind))  # type: ignore[arg-type]
+            within = re.search(r"nine of ten (.+) lie within ([\d.]+) % of one another", text)
+            if within:
+                assert within[1] == links
+                spread = drawn.p95.time_ns / drawn.p5.time_ns - 1
+                assert abs(float(within[2]) / 100 - spread) < 0.0051
+                seen.add("little")
+                continue
+            matched = re.search(r"(better|worse) than ([\d.]+) % of the (.+?)\.", text)
+            assert matched
+            assert matched[3] == links
+            share = float(matched[2]) / 100
+            counted = drawn.better_than if matched[1] == "better" else 1 - drawn.better_than
+            assert abs(share - counted) < 0.0051
+            assert counted >= 1 / 2
+            ends = re.search(r"to ([\d.]+) % to ([\d.]+) % of what it is here", text)
+            assert ends
+            assert text.count(cause) == 1
+            for end, quantile in zip(ends.groups(), (drawn.p5, drawn.p95), strict=True):
+                assert abs(float(end) / 100 - quantile.time_ns / drawn.time_ns) < 0.0051
+            seen.add(matched[1])
+    assert seen == {"little", "better", "worse"}
+
+
+def test_table_and_json_agree() -> None:
+    """The same draws each time; the link's time is that of simulate."""
+    command = ("luck", _CARD, *_BOARD, "--draws", "12")
+    done = flashpager(*command)
+    assert "102 units that can move" in done.out
+    assert done.out == flashpager(*command).out
+    answer = flashpager(*command, "--json").json
+    [design] = answer["designs"]
+    simulated = flashpager("simulate", _CARD, *_BOARD, "--json").json
+    assert design["time_ns"] == pytest.approx(simulated["time"]["time_ns"], rel=1e-12)
+    assert len(design["drawn_ns"]) == answer["draws"] == 12
+    assert min(design["drawn_ns"]) == design["best_ns"]
+    assert max(design["drawn_ns"]) == design["worst_ns"]
+    for name in ("p5", "p50", "p95"):
+        assert f"{design[name]['time_ns'] / design['time_ns']:.3f}" in done.out
+    other = flashpager(*command, "--seed", "2", "--json").json["designs"][0]
+    assert other["drawn_ns"] != design["drawn_ns"]
+
+
+@pytest.mark.parametrize("kind", sorted(lucks.KINDS))
+def test_kinds(kind: str) -> None:
+    """Each kind has its sentence, and the engine knows no other."""
+    assert sorted(draw_kinds()) == sorted(lucks.KINDS)
+    done = flashpager("luck", _SENSORS, "--board", "smartcard", "--of", kind, "--draws", "8")
+    assert lucks.KINDS[kind][0] in done.out + done.err
+
+
+def test_several_designs() -> None:
+    """Each policy has a line, as where a maker publishes none."""
+    done = flashpager("luck", _CARD, *_BOARD, "--policy", "lru,fifo", "--draws", "4")
+    assert len(
+        re.findall(r"^W25Q128JV, cache 2,048 in 8s, 2 ways, (?:lru|fifo):$", done.out, re.MULTILINE)
+    )
+
+
+def test_refused(tmp_path: Path) -> None:
+    """Kinds that are none, no draws, and programs without functions."""
+    assert "did you mean edits" in fails("luck", _CARD, *_BOARD, "--of", "edit")
+    assert "--draws" in fails("luck", _CARD, *_BOARD, "--draws", "0")
+    bare = tmp_path / "bare.csv"
+    bare.write_text("offset,length\n0,64\n64,32\n", encoding="utf-8")
+    trace = tmp_path / "bare.trace"
+    flashpager("trace", "import", bare, "-o", trace)
+    assert "names no functions or methods" in fails("luck", trace, *_BOARD)
