@@ -10,7 +10,7 @@ import pytest
 
 from checks import sound
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Handler, TraceInfo
+from flashpager._engine import Design, FlashpagerError, Handler, Ram, TraceInfo
 from flashpager_papers.cardis import claims as cardis
 from flashpager_papers.cardis import judging
 from flashpager_papers.cardis import replays as cardis_replays
@@ -119,6 +119,8 @@ def simulated(trace: Path, cell: CardDesign, lookup_ns: float = 0) -> dict[str, 
         cache_page_bytes=cell.page,
         policy=cell.policy,
         register=cell.register,
+        processor=None,
+        ram=Ram(*2 * [cardis_replays.RAM_NS[cell.bus]]),
         handler=Handler(lookup_ns=lookup_ns),
     )
     return _engine.simulate(trace, [design])[0].as_dict()

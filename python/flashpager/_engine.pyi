@@ -298,12 +298,12 @@ class Design:
         """
     @property
     def processor(self) -> str | None:
-        """The processor, as `cortex-m3@64MHz`; None for the times of the memories alone."""
+        """The processor, as `cortex-m3@64MHz`; `none` for the times of the memories alone. If
+        open, it follows from the architecture of the trace.
+        """
     @property
     def ram(self) -> Ram:
-        """Times of the RAM. If None, those of the processor that copies; without one, those
-        of the smart card.
-        """
+        """Times of the RAM. If None, those of the processor that copies; without one, 0."""
     @property
     def read_mode(self) -> str | None:
         """Lines of command, address and data with which a part is read in place, as `1-4-4`;
@@ -338,6 +338,10 @@ class Design:
     def fault_times(self, walks: Sequence[int], downgrades: int) -> list[FaultTimes]:
         """The times of faults by every schedule, one for each of `walks`, the number of frames looked
         at. Each fault loads its flash page and moves `downgrades` pages down.
+        """
+    def for_trace(self, info: TraceInfo) -> Design:
+        """The design for a trace: a processor that nobody named is the usual one of the trace's
+        architecture.
         """
     @staticmethod
     def from_board(board: str | os.PathLike[str]) -> Design:
@@ -465,9 +469,7 @@ class ICache:
 
 @final
 class Ram:
-    """Times of the RAM that holds the frames, on the processor's bus. The defaults are those of
-    the CARDIS smart card.
-    """
+    """Times of the RAM that holds the frames, on the processor's bus; 0 by default."""
 
     def __new__(cls, t_read_ns: float | None = None, t_write_ns: float | None = None) -> Ram: ...
     @property
@@ -502,8 +504,8 @@ class Tlb:
 def board_text(name: str) -> str:
     """The text of the file of a shipped board."""
 
-def boards() -> list[tuple[str, str]]:
-    """The shipped boards, as pairs of name and summary."""
+def boards() -> list[tuple[str, str, str]]:
+    """The shipped boards: name, summary and kind, which is `board`, `chip` or `model`."""
 
 def cells(designs: Sequence[Design]) -> list[list[int]]:
     """Group designs into cells, which are replayed together. Each cell is a list of indices."""

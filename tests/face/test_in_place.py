@@ -199,7 +199,7 @@ class TestExplore:
         answer = flashpager("explore", FIRMWARE, *self.FLAGS, "--json").json["answer"]
         best = answer["best"]
         message = " ".join(done.out.split())
-        assert f"{best['slowdown']:.3g} times the program out of RAM" in message
+        assert f"{best['slowdown']:.3g} times slower than from RAM" in message
         assert "cycles lost to misses" in message
         assert "an interrupt waits for the miss under way: 896 ns (112 cycles) at most" in message
         assert answer["changes"], "something bites a cache of 2 KB"

@@ -33,8 +33,17 @@ class TestRunTime:
         message = flashpager("simulate", CARD, "--processor", M3).out
         result = flashpager("simulate", CARD, "--processor", M3, "--json").json
         run = result["run"]
-        assert f"{run['slowdown']:.3g} times" in message
-        assert "192.3 ms out of RAM" in message
+        slower = f"{run['slowdown']:.3g} times slower than from RAM on {M3}: "
+        assert slower in message
+        assert "instead of 192.3 ms" in message
+        # Without a flag the processor follows from the trace, and is said.
+        usual = flashpager("simulate", CARD)
+        assert slower in usual.out
+        assert f"processor {M3} (usual for arm" in usual.out
+        for command in ("simulate", "explore", "attribute"):
+            assumed = flashpager(command, CARD, "--part", "W25N01GV", "--json").json["assumed"]
+            (one,) = (each for each in assumed if each["field"] == "processor")
+            assert one["value"] == M3
         assert run["instructions"] == result["trace"]["instructions"]
         assert run["alone_ns"] == pytest.approx(run["instructions"] * 1.4 * 1e3 / 64)
 
@@ -53,7 +62,10 @@ class TestRunTime:
     def test_is_held_against_a_nor_that_is_executed_from(self) -> None:
         """Executed from NOR, a program is no faster than its processor."""
         command = ("simulate", CARD, "--part", "W25N01GV", "--bus", "40MHz-x4", "--json")
-        memories, slow = (flashpager(*command, *more).json for more in ((), ("--processor", SLOW)))
+        memories, slow = (
+            flashpager(*command, *more).json
+            for more in (("--processor", "none"), ("--processor", SLOW))
+        )
         read_ns = memories["nor"]["nor_time_ns"]
         executed_ns = slow["time"]["read_ns"]
         assert slow["nor"]["nor_time_ns"] == pytest.approx(read_ns + executed_ns)
@@ -144,9 +156,11 @@ class TestFaultPath:
             "measured on atmega128"
             in flashpager("simulate", CARD, "--processor", "atmega128@16MHz").out
         )
-        assert "not counted: --processor" in flashpager("simulate", CARD).out
+        uncounted = "the execution of instructions and lookups and the fault handler (--processor"
+        assert uncounted in flashpager("simulate", CARD, "--processor", "none").out
+        assert uncounted not in flashpager("simulate", CARD).out
         free = flashpager("simulate", CARD, "--board", "smartcard", "--processor", M3).out
-        assert "free, as the design says" in free
+        assert "lookups and the fault handler (as the design says)" in free
 
     def test_what_a_board_leaves_out_is_said(self, tmp_path: Path) -> None:
         """The time of a step that the board leaves out is 0, not that of the core."""
@@ -179,7 +193,11 @@ class TestFaultPath:
             assert result["design"]["processor"] == M3
             assert result["run"]["instruction_ns"] == pytest.approx(1.4e3 / 64)
             flashpager("estimate", "--board", board, "--part", "W25N01GV")
-        board.write_text("[processor]\nclock_mhz = 64\n")
+        # A clock alone is that of a driver; the core follows from the trace.
+        board.write_text("[processor]\nclock_mhz = 80\n")
+        result = flashpager("simulate", CARD, "--board", board, "--json").json
+        assert result["design"]["processor"] == M3
+        board.write_text('[processor]\ncore = "none"\nclock_mhz = 80\n')
         assert "run" not in flashpager("simulate", CARD, "--board", board, "--json").json
 
     def test_none(self, tmp_path: Path) -> None:
@@ -203,7 +221,7 @@ class TestFaultPath:
                 None: True,
                 M3: False,
             }
-        assert Design(processor="none") == Design(processor=None) == Design()
+        assert Design(processor="none") == Design(processor=None) != Design()
         for values in ([None, M3], ["none", M3], f"none,{M3}"):
             designs = Space(processor=values).designs().possible
             assert [design.processor for design in designs] == [None, M3]
@@ -259,7 +277,8 @@ class TestExplore:
         for row in rows:
             assert row["run_ms"] == pytest.approx(row["alone_ms"] * row["slowdown"])
             assert row["slowdown"] > 1
-        assert "slower" not in flashpager("explore", CARD, "--cache", "1K,2K").out
+        none = ("--processor", "none", "--cache", "1K,2K")
+        assert "slower" not in flashpager("explore", CARD, *none).out
 
     def test_a_need(self) -> None:
         """The answer is slow enough by all that paging costs."""
@@ -274,7 +293,7 @@ class TestExplore:
         """A slowdown that is not held ends simulate with 1; the answer is given."""
         command = ("simulate", CARD, "--processor", M3, "--max-slowdown")
         failed = flashpager(*command, "2", code=1)
-        assert "out of RAM" in failed.out
+        assert "slower than from RAM" in failed.out
         assert "slowdown" in failed.err
         assert "times > 2 times" in failed.err
         flashpager(*command, "100")
@@ -297,23 +316,24 @@ class TestExplore:
     def test_a_need_that_nobody_can_tell_is_not_met(self) -> None:
         """A need for a slowdown is not met without a processor."""
         needs = Needs(max_slowdown=2)
-        (unmet,) = needs.unmet(simulate(CARD, [Design()])[0])
+        (unmet,) = needs.unmet(simulate(CARD, [Design(processor=None)])[0])
         assert (unmet.need, unmet.found) == ("max_slowdown", None)
         assert "no processor says" in unmet.said
         trace = Trace.open(CARD)
-        bare = explore(trace, Space(cache_bytes="2K"))
+        bare = explore(trace, Space(Design(processor=None), cache_bytes="2K"))
         found = answer(bare, needs)
         assert found.best is None
         assert "no processor says" in found.bites[0]
         slow = explore(trace, Space(cache_bytes="2K", processor=M3))
         mixed = answer(pl.concat([bare, slow]), needs)
         assert mixed.best is None
-        assert "times slower than out of RAM" in mixed.bites[0]
+        assert "times slower than from RAM" in mixed.bites[0]
 
     def test_a_need_without_a_processor_is_refused(self) -> None:
         """A slowdown needs a processor, as there is no other time to compare with."""
         for command in ("explore", "simulate"):
-            assert "needs --processor" in fails(command, CARD, "--max-slowdown", "2")
+            flags = ("--processor", "none", "--max-slowdown", "2")
+            assert "needs --processor" in fails(command, CARD, *flags)
         assert "is no factor" in fails("explore", CARD, "--processor", M3, "--max-slowdown", "0.5")
 
 

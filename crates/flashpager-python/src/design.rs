@@ -16,10 +16,10 @@ use pythonize::depythonize;
 
 use crate::faults::FaultTimes;
 use crate::seam::{Json, ToPyView, bad_argument, hash, raise, represented, to_python, view};
+use crate::trace::TraceInfo;
 
 view! {
-    /// Times of the RAM that holds the frames, on the processor's bus. The defaults are those of
-    /// the CARDIS smart card.
+    /// Times of the RAM that holds the frames, on the processor's bus; 0 by default.
     Ram = cost::Ram {
         /// Nanoseconds per byte to the processor.
         t_read_ns: f64,
@@ -263,7 +263,7 @@ impl Design {
         let spec = &self.spec;
         let is_given =
             [&spec.part, &spec.bus, &spec.register, &spec.nor].iter().all(|s| s.is_some());
-        if is_given {
+        if is_given && (spec.processor.is_some() || spec.architecture.is_none()) {
             return Ok(spec.clone());
         }
         spec.resolved().map(|(resolved, _)| resolved).map_err(raise)
@@ -380,6 +380,9 @@ macro_rules! property {
     ($design:ident, nor) => {
         Ok($design.resolved_spec()?.nor.filter(|nor| nor != spec::NO_NOR))
     };
+    ($design:ident, processor) => {
+        Ok($design.resolved_spec()?.processor.filter(|name| name != spec::NONE))
+    };
     ($design:ident, ram) => {
         Ok(Ram($design.spec.software_times().map_err(raise)?.1))
     };
@@ -450,6 +453,12 @@ macro_rules! design_methods {
                 property!(self, $field)
             }
             )*
+
+            /// The design for a trace: a processor that nobody named is the usual one of the trace's
+            /// architecture.
+            fn for_trace(&self, info: &TraceInfo) -> Self {
+                Self::view_of(&self.spec.for_trace(&info.0))
+            }
 
             /// The number of frames in the cache.
             #[getter]
@@ -533,6 +542,7 @@ macro_rules! design_methods {
                         "bus" => Some(spec.bus.is_some()),
                         "register" => Some(spec.register.is_some()),
                         "nor" => Some(spec.nor.is_some()),
+                        "processor" => Some(spec.processor.is_some()),
                         "ram" => Some(spec.ram.is_some()),
                         "handler" => Some(spec.handler.is_some()),
                         _ => None,
@@ -641,10 +651,12 @@ impl Board {
     }
 }
 
-/// The shipped boards, as pairs of name and summary.
+/// The shipped boards: name, summary and kind, which is `board`, `chip` or `model`.
 #[pyfunction]
-pub fn boards() -> PyResult<Vec<(&'static str, String)>> {
-    let about = |board: board::ShippedBoard| Ok((board.name, board.summary().map_err(raise)?));
+pub fn boards() -> PyResult<Vec<(&'static str, String, &'static str)>> {
+    let about = |board: board::ShippedBoard| {
+        Ok((board.name, board.summary().map_err(raise)?, board.kind().map_err(raise)?))
+    };
     board::shipped().into_iter().map(about).collect()
 }
 

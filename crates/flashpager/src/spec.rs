@@ -49,14 +49,17 @@ macro_rules! define_design {
             /// The board's port, which makes the clock of the bus. It is neither compared nor kept.
             #[serde(skip)]
             pub port: Option<Peripheral>,
+            /// The architecture of the traces that it executes, from which an open processor
+            /// follows; `None` before a trace is known.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub architecture: Option<String>,
         }
 
-        /// RAM, cache and policy are those of the smart card of CARDIS 2010: 2 KB of RAM in pages
-        /// of 64 bytes. The paper states no times of the RAM; it is taken to share the bus with
-        /// the NOR it is compared with.
+        /// Part, cache and policy are those of the smart card of CARDIS 2010: 2 KB of RAM in pages
+        /// of 64 bytes.
         impl Default for DesignSpec {
             fn default() -> Self {
-                Self { $($field: $default,)* port: None }
+                Self { $($field: $default,)* port: None, architecture: None }
             }
         }
 
@@ -124,17 +127,17 @@ pub const NONE: &str = "none";
 /// The word for no NOR to compare with. Tables have nothing there.
 pub const NO_NOR: &str = NONE;
 
-/// JSON and tables have null for [`NO_NOR`].
-mod nor {
+/// JSON and tables have null for [`NONE`].
+mod or_none {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[expect(clippy::ref_option, reason = "serde passes references")]
-    pub fn serialize<S: Serializer>(nor: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
-        nor.as_ref().filter(|name| *name != super::NO_NOR).serialize(to)
+    pub fn serialize<S: Serializer>(name: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+        name.as_ref().filter(|name| *name != super::NONE).serialize(to)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-        Ok(Option::deserialize(from)?.or_else(|| Some(super::NO_NOR.into())))
+        Ok(Option::deserialize(from)?.or_else(|| Some(super::NONE.into())))
     }
 }
 
@@ -179,6 +182,15 @@ impl DesignSpec {
         Ok(Some((design, prices)))
     }
 
+    /// The processor, looked up; `None` if it is open or there is none.
+    ///
+    /// # Errors
+    /// An unknown processor.
+    pub(crate) fn clocked_core(&self) -> Result<Option<ClockedCore>> {
+        let named = self.processor.as_deref().filter(|name| *name != NONE);
+        named.map(str::parse).transpose()
+    }
+
     /// Returns true if the reference bit is emulated.
     pub(crate) fn emulates_bit(&self) -> Result<bool> {
         emulates_bit(&self.reference_bit)
@@ -192,6 +204,7 @@ impl DesignSpec {
         match (name, value) {
             ("nor", Value::Nothing) => self.nor = Some(NO_NOR.into()),
             ("nor", value) => self.nor = Some(value.text()?),
+            ("processor", Value::Nothing) => self.processor = Some(NONE.into()),
             ("count_commands", Value::Flag(flag)) => self.count_commands = flag,
             ("clip_bus", Value::Flag(flag)) => self.clip_bus = flag,
             (name, value) => axis(name)?.set(self, value)?,

@@ -40,6 +40,12 @@ pub struct Core {
     pub architecture: Option<String>,
     /// Clocks of an instruction on average, from memory without wait states.
     pub cycles_per_instruction: Sourced<f64>,
+    /// Architectures whose traces this core is assumed to execute if no processor is named. An
+    /// architecture is in the list of one core at most.
+    #[serde(default)]
+    pub usual_for: Vec<String>,
+    /// The clock that is assumed with it; `None` if the core is never assumed.
+    pub usual_clock_mhz: Option<Sourced<f64>>,
     /// The core whose fault path supplies the jobs that were not measured on this one.
     pub fault_path_like: Option<String>,
     /// The software of a fault and of a lookup.
@@ -136,6 +142,11 @@ impl Core {
         };
         let cycles = self.cycles_per_instruction.value;
         within("cycles_per_instruction", cycles, MAX_CYCLES_PER_INSTRUCTION)?;
+        match &self.usual_clock_mhz {
+            Some(clock) => within("usual_clock_mhz", clock.value, MAX_CLOCK_MHZ)?,
+            None if self.usual_for.is_empty() => {}
+            None => return Err("usual_for needs usual_clock_mhz".into()),
+        }
         for (name, job) in self.fault_path.jobs() {
             let Some(job) = job else { continue };
             let ((Some(number), None) | (None, Some(number))) = (job.cycles, job.instructions)
@@ -240,6 +251,39 @@ pub fn find(name: &str) -> Result<Core> {
     )))
 }
 
+/// The core that is assumed for a trace of an architecture that no core is usual for.
+const STAND_IN: &str = "cortex-m3";
+
+/// A processor that is assumed for a trace if none is named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsualProcessor {
+    /// The processor.
+    pub processor: ClockedCore,
+    /// The rule that chose it, in a few words.
+    pub reason: String,
+}
+
+/// The processor that is assumed for a trace of `architecture`, which may be empty.
+///
+/// # Errors
+/// If a file of the catalog holds no core, which tests exclude.
+pub fn usual(architecture: &str) -> Result<UsualProcessor> {
+    let cores = catalog()?;
+    let own = cores.iter().find(|core| core.usual_for.iter().any(|usual| usual == architecture));
+    let reason = match (own, architecture) {
+        (Some(_), BYTECODES) => "an interpreter of bytecode: docs/processor.md".into(),
+        (Some(_), _) => format!("usual for {architecture}"),
+        (None, "") => "the trace names no architecture".into(),
+        (None, _) => format!("in place of a core of {architecture}, which cores/ lacks"),
+    };
+    let core = match own {
+        Some(core) => core.clone(),
+        None => find(STAND_IN)?,
+    };
+    let clock_mhz = core.usual_clock_mhz.as_ref().map_or(1.0, |clock| clock.value);
+    Ok(UsualProcessor { processor: ClockedCore::new(&core.name, clock_mhz, None)?, reason })
+}
+
 /// A core at a clock, written `cortex-m3@64MHz`, or `cortex-m3(1.25)@64MHz` with the clocks of an
 /// instruction if they are known better.
 #[derive(Clone, Debug, PartialEq)]
@@ -277,8 +321,11 @@ impl ClockedCore {
     /// Returns whether the core executes the instructions that a trace of `architecture` counts. An
     /// unknown architecture, of the trace or the core, is assumed to match.
     pub fn executes(&self, architecture: &str) -> bool {
-        let own = self.core.architecture.as_deref();
-        architecture.is_empty() || own.is_none_or(|own| own == architecture)
+        let Core { architecture: own, usual_for, .. } = &self.core;
+        let is_unknown = architecture.is_empty() || own.is_none();
+        is_unknown
+            || own.as_deref() == Some(architecture)
+            || usual_for.iter().any(|usual| usual == architecture)
     }
 
     /// Returns whether the clocks of an instruction suit a trace of `architecture`. For bytecodes
@@ -353,6 +400,27 @@ impl fmt::Display for ClockedCore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_architecture_has_one_usual_core() {
+        let mut all: Vec<&str> = Vec::new();
+        for core in catalog().unwrap() {
+            assert_eq!(core.usual_for.is_empty(), core.usual_clock_mhz.is_none(), "{}", core.name);
+            all.extend(core.usual_for.iter().map(String::as_str));
+        }
+        let named = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), named, "{all:?}");
+        for architecture in &all {
+            let usual = usual(architecture).unwrap();
+            assert!(usual.processor.executes(architecture), "{architecture}");
+            assert!(usual.processor.knows_cycles_of(architecture), "{architecture}");
+            let typed: ClockedCore = usual.processor.to_string().parse().unwrap();
+            assert_eq!(typed, usual.processor);
+        }
+        assert_eq!(usual("").unwrap().processor, usual("sparc").unwrap().processor);
+    }
 
     #[test]
     fn every_core_stands_under_its_file_name_and_has_a_fault_path() {

@@ -13,6 +13,7 @@ from flashpager._engine import (
     BlockStatistics,
     Design,
     FlashpagerError,
+    Handler,
     NorComparison,
     PageLayout,
     Ram,
@@ -83,7 +84,9 @@ def design(cell: CardDesign) -> Design:
         cache_page_bytes=cell.page,
         policy=cell.policy,
         register=cell.register,
+        processor=None,
         ram=Ram(RAM_NS[cell.bus], RAM_NS[cell.bus]),
+        handler=Handler(),
     )
 
 

@@ -1,7 +1,7 @@
 """``flashpager attribute``: which code causes the faults."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,7 +13,8 @@ from flashpager.base.axes import AXES
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted, duration, percent, si
 from flashpager.cli import console, options
-from flashpager.cli.console import note, out, print_json, print_whole, share
+from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted, share
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 from flashpager.space.setting import cache, executed, medium
 
@@ -62,7 +63,6 @@ def attribute(
     to be executed. Lines need the program as it was recorded, compiled with -g,
     or, with --elf, a file that has the same build id and was not stripped.
     """
-    design = flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
     from flashpager.judge import attribution  # noqa: PLC0415  (Polars starts slowly)
     from flashpager.replay import table  # noqa: PLC0415  (Polars starts slowly)
 
@@ -78,6 +78,8 @@ def attribute(
         picture.check_output(plot)
     opened = Trace.open(trace, warm_up)
     info = opened.info
+    flags = flags.executing(info)
+    design = flags.one_design("attribute takes one design; 'flashpager explore' takes lists")
     result = _engine.attribute(
         str(trace), design, by, [str(path) for path in elfs], warm_up=info.warm_up
     )
@@ -89,11 +91,16 @@ def attribute(
         picture.write(treemap.chart(frame, by=by, setting=_setting(result)), plot)
         note(f"{plot}: {len(frame)} {attribution.OWNERS[by][1]}")
     if json:
-        head = {"version": _engine.version(), "trace": opened.described(), "by": by}
-        head |= {"said": flags.sources(design)}
+        head: dict[str, Any] = {"version": _engine.version(), "trace": opened.described(), "by": by}
+        head |= {
+            "said": flags.sources(design),
+            "assumed": flags.assumed(design),
+            "not_counted": uncounted([info], result.design),
+        }
         print_json({**head, **result.as_dict(), "owners": frame.to_dicts()})
     else:
         _show(info, result, frame, by, limit, flags.origins(design))
+        say_uncounted(uncounted([info], result.design))
         _note_rest(frame, attribution.OWNERS[by], limit)
     for text in (*result.notes, *(f"warning: {text}" for text in result.warnings)):
         note(text)

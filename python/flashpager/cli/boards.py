@@ -8,14 +8,25 @@ from rich.text import Text
 
 from flashpager import _engine
 from flashpager.cli import options
+from flashpager.cli.catalog import CatalogGroup
 from flashpager.cli.console import out, print_json, print_whole
 
 app = typer.Typer(
-    help="The boards that --board takes by name.",
+    cls=CatalogGroup,
+    help="The boards that --board takes by name. 'flashpager boards NAME' shows one.",
     invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
 )
+
+
+#: The choice among the kinds of boards, in a line.
+_ADVICE = (
+    "Take the board you have; for hardware of your own, its chip with your --bus; the others "
+    "repeat papers and emulators."
+)
+#: Headings of the list, by kind.
+_KINDS = {"board": "boards:", "chip": "chips:", "model": "papers, emulators:"}
 
 
 @app.callback()
@@ -30,13 +41,20 @@ def list_boards(*, json: options.Json = False) -> None:
     """List the boards, a line each."""
     boards = _engine.boards()
     if json:
-        print_json({"boards": [{"name": name, "about": about} for name, about in boards]})
+        keys = ("name", "about", "kind")
+        print_json({"boards": [dict(zip(keys, board, strict=True)) for board in boards]})
         return
+    out.print(_ADVICE)
+    out.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("board", no_wrap=True)
     table.add_column("what it is")
-    for name, about in boards:
+    before = None
+    for name, about, kind in boards:
+        if kind != before:
+            table.add_row(Text(_KINDS.get(kind, kind), style="dim"), "")
         table.add_row(name, Text(about))
+        before = kind
     print_whole(table)
 
 

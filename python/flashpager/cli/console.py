@@ -93,6 +93,12 @@ def say_warm_up(info: TraceInfo, name: str | None = None) -> None:
         note(f"note: the first {runs:,} runs{owner}, {size}, warm the cache and are not counted")
 
 
+def say_uncounted(costs: Sequence[str]) -> None:
+    """Print the costs that an answer does not include, if there are any."""
+    if costs:
+        out.print(f"not counted: {'; '.join(costs)}")
+
+
 def print_json(value: object) -> None:
     """Print one JSON object."""
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)

@@ -15,7 +15,7 @@ from flashpager.base.axes import DERIVED_FIELDS
 from flashpager.base.quantities import counted, parse_size
 from flashpager.choose.hardware_changes import by_gain, helpful_changes, pinning
 from flashpager.cli import options
-from flashpager.cli.console import counting, held_to, note, print_json
+from flashpager.cli.console import counting, held_to, note, print_json, say_uncounted
 from flashpager.cli.explore_query import (
     ExploreFlags,
     ExploreQuery,
@@ -34,6 +34,7 @@ from flashpager.cli.explore_view import (
 )
 from flashpager.judge.answer import Answer, DesignRow, answer
 from flashpager.judge.losses import Losses
+from flashpager.judge.uncounted import uncounted
 from flashpager.replay import table
 from flashpager.replay.exploration import CellStoreError, explore_designs, forget
 from flashpager.replay.table import DESIGN_COLUMNS
@@ -64,10 +65,11 @@ def explore(
     """Replay traces through all combinations of the given values, on all cores.
 
     Options of the design take lists (--cache 1K,2K --policy lru,clock); --part takes patterns
-    (W25N*), --policy and --register take all. With --ram, --min-bandwidth, --max-fault or
-    --checked-ecc the best designs that do all that are shown; cache pages that are not given are
-    then tried, too, with --ram also cache sizes. Parts that a bus cannot carry are left out; a
-    pattern means NAND parts alone.
+    (W25N*), --policy and --register take all. If all of that is one design, what was not named is
+    tried: parts, cache pages, policies, and RAM up to the size of the code. With --ram,
+    --min-bandwidth, --max-fault, --max-slowdown or --checked-ecc the best designs that do all that
+    are shown; cache pages that are not given are then tried, too, with --ram also cache sizes.
+    Parts that a bus cannot carry are left out; a pattern means NAND parts alone.
 
     An exploration with -o that is interrupted goes on where it was when it is called again.
     --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
@@ -201,7 +203,9 @@ def _as_json(
         "answer": _answer_fields(found, hardware),
         "needs": asdict(query.needs),
         "unmet": [asdict(each) for each in found.unmet],
+        "not_counted": uncounted([trace.info for trace in query.traces], query.designs[0]),
         "assumed": [*(one.as_dict() for one in query.assumed), *query.unsaid],
+        "swept": query.swept,
         "parts_left_out": query.checked.parts_left_out,
         "left_out": query.without_warm_up,
     }
@@ -237,4 +241,5 @@ def _show(
     else:
         show_hardware_cache(found, hardware)
         show_all(found.designs if query.is_of_several else frame, query, flags.limit, column)
+        say_uncounted(uncounted([trace.info for trace in query.traces], query.designs[0]))
     show_assumptions(query, best)

@@ -26,6 +26,7 @@ from flashpager.space.space import (
     cache_pages_to_try,
     codewords_to_try,
 )
+from flashpager.space.sweep import sweep
 
 _MAX_WEIGHT = 1e12
 #: Smallest memory of all replays, in bytes, for which a note is printed.
@@ -89,11 +90,14 @@ class ExploreQuery:
     without_warm_up: list[str]
     #: Fields of the cache with assumed values, in the form of :meth:`Assumption.as_dict`.
     unsaid: list[dict[str, str]]
+    #: Values of parameters that nobody named and that are tried, by axis; empty if the query names
+    #: several designs, or needs.
+    swept: dict[str, Values]
 
     @property
     def has_needs(self) -> bool:
         """True if the user wants the best designs only."""
-        return self.needs != Needs()
+        return self.needs != Needs() or bool(self.swept)
 
     @property
     def is_of_several(self) -> bool:
@@ -137,7 +141,8 @@ def read_query(
     file = SpaceFile.read(space) if space else SpaceFile()
     file = file.overruled(design.board, design.axes)
     is_on_board = file.board != Design()
-    file = replace(file, board=design.over(file.board))
+    opened = [Trace.open(path, flags.warm_up) for path in traces]
+    file = replace(file, board=design.executing(opened[0].info).over(file.board))
     needs = options.needs(
         file.needs,
         flags.ram,
@@ -147,7 +152,6 @@ def read_query(
         checked_ecc=flags.checked_ecc,
     )
     sort_column(flags.sort, is_of_several=len(traces) > 1)
-    opened = [Trace.open(path, flags.warm_up) for path in traces]
     weights = _weights(opened, flags.weight)
     if flags.output is not None:
         refuse_overwriting(flags.output, *traces)
@@ -157,10 +161,15 @@ def read_query(
         checked = tried.possible_designs()
     except RamTooSmallError as error:
         raise NotMetError([str(error)]) from None
+    is_swept = needs == Needs() and len(checked.possible) + len(checked.impossible) == 1
+    swept: dict[str, Values] = {}
+    if is_swept and checked.possible[0].ways is None:
+        tried, swept = sweep(tried, [one.info for one in opened], is_on_board=is_on_board)
+        checked = tried.possible_designs()
     designs, without_warm_up = _with_warm_up(checked.possible, opened)
     has_processor = any(one.processor is not None for one in designs)
     options.check_slowdown(needs, has_processor=has_processor)
-    varied = {*tried.axes, *(["cache_bytes"] if needs.ram_bytes else [])}
+    varied = {*tried.axes, *(["cache_bytes"] if tried.ram_bytes else [])}
     unsaid = [
         *options.unpublished_policy(design.board, varied),
         *([] if is_on_board else options.unsaid_cache(designs[0], varied)),
@@ -175,6 +184,7 @@ def read_query(
         designs=designs,
         without_warm_up=without_warm_up,
         unsaid=unsaid,
+        swept=swept,
     )
 
 

@@ -9,19 +9,20 @@ import polars as pl
 from rich.table import Table
 
 from flashpager._engine import Design
-from flashpager.base.axes import AXES, SHOWN
+from flashpager.base.axes import AXES, SHOWN, flag_of
 from flashpager.base.quantities import counted, duration, format_size, percent, si, significant
 from flashpager.choose.hardware_changes import NO_CHANGE_HELPS, NO_MISS, DesignChange
 from flashpager.cli import options
-from flashpager.cli.console import natural_width, note, out, print_whole
+from flashpager.cli.console import natural_width, note, out, print_whole, say_uncounted
 from flashpager.cli.explore_query import ExploreQuery
 from flashpager.judge.answer import Answer, DesignRow
 from flashpager.judge.losses import Losses, clock_mhz
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 from flashpager.replay import table
 from flashpager.replay.table import DESIGN_COLUMNS
 from flashpager.space.setting import cache, has_hardware_cache, medium
-from flashpager.space.space import cannot_carry
+from flashpager.space.space import Values, cannot_carry
 
 _SHOWN_REASONS = 3
 _SHOWN_PARTS = 5
@@ -45,11 +46,11 @@ def show_hardware_cache(chosen: Answer, hardware: HardwareCache | None) -> None:
     if losses.slowdown is not None and best.run_ms is not None:
         times = significant(losses.slowdown, 3)
         out.print(
-            f"[bold]{times} times[/bold] the program out of RAM, {duration(best.run_ms * 1e6)}"
+            f"[bold]{times} times slower than from RAM[/bold] on {hardware.design.processor}: "
+            f"{duration(best.run_ms * 1e6)}"
         )
     else:
         out.print(f"[bold]{duration(losses.lost_ns)}[/bold] lost to misses")
-        note("note: --processor, as cortex-m0plus@125MHz, has the time of the instructions")
     out.print(f"{medium(hardware.design, 0)}; {cache(hardware.design, best.frames)}")
     for line in losses.lines():
         out.print(line)
@@ -65,6 +66,8 @@ def show_hardware_cache(chosen: Answer, hardware: HardwareCache | None) -> None:
 
 def show_assumptions(query: ExploreQuery, best: Design | None) -> None:
     """Note which parameters were assumed, and which parts were left out."""
+    if query.swept:
+        note(_swept(query.swept))
     checked = query.checked
     designs = [*([best] if best else []), *checked.possible]
     assumed = options.assumptions(designs, query.unsaid)
@@ -83,6 +86,25 @@ def show_assumptions(query: ExploreQuery, best: Design | None) -> None:
         more = f" and {others} more" if others > 0 else ""
         parts = "a part" if len(names) == 1 else f"{len(names)} parts"
         note(f"left out {parts} that the bus cannot carry: {shown}{more} ({reason})")
+
+
+def _swept(swept: Mapping[str, Values]) -> str:
+    """Name the values that were tried without being named."""
+    tried = []
+    for name, values in swept.items():
+        given = list(values) if isinstance(values, list) else [values]
+        axis = AXES[name]
+        if name == "cache_bytes":
+            tried.append(f"RAM up to twice the {int(str(given[0])):,} bytes of code")
+        elif name == "part":
+            tried.append(f"{counted(len(given), 'NAND part')}, each on its fastest bus")
+        elif axis.is_size:
+            sizes = [format_size(int(str(size))) for size in given]
+            tried.append(f"{axis.title}s of {', '.join(sizes)}")
+        else:
+            tried.append(f"{axis.title} {', '.join(map(str, given))}")
+    flags = ", ".join(flag_of(AXES[name]) for name in swept)
+    return f"tried, as nobody named them: {'; '.join(tried)}. {flags} or --ram narrow it"
 
 
 def show_all(frame: pl.DataFrame, query: ExploreQuery, limit: int, column: str) -> None:
@@ -131,8 +153,7 @@ def show_answer(
         ["no constraint costs speed"] if chosen.needs.conditions() else []
     ):
         out.print(line)
-    if hardware is None:
-        _show_uncounted(chosen.best.columns, query.traces, design)
+    _show_uncounted(chosen.best.columns, query.traces, design)
     unverified = options.unverified(design, energy=False) if design else None
     if unverified:
         note(unverified)
@@ -179,10 +200,13 @@ def _show_best(chosen: Answer, *, several: bool) -> None:
     best, total = chosen.best.columns, counted(len(chosen.designs), "design")
     slower = ""
     if best["slowdown"]:
-        slower = f", {significant(best['slowdown'], 3)} times slower than out of RAM"
+        on_worst = " on the slowest trace" if several else ""
+        slower = f"[bold]{significant(best['slowdown'], 3)} times slower than from RAM[/bold]"
+        slower += f"{on_worst} on {best['processor']}, "
     least = f" ({best['least_bandwidth_mib_s']:.2f} on the slowest trace)" if several else ""
+    of_nor = f", {percent(best['nor_ratio'], 1)} of NOR" if best["nor_ratio"] else ""
     out.print(
-        f"[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold]{slower}{least}"
+        f"{slower}[bold]{best['bandwidth_mib_s']:.2f} MB/s[/bold]{least}{of_nor}"
         f" with {best['part']}{_alike(chosen.ties)} on {best['bus']},"
         f" {best['policy']}, {counted(best['frames'], 'page')} of"
         f" {format_size(best['cache_page_bytes'])}{_phrases(best)}"
@@ -196,19 +220,16 @@ def _show_uncounted(
     best: Mapping[str, Any], traces: Sequence[Trace], design: Design | None
 ) -> None:
     """Print the costs that no figure includes."""
-    code = max(trace.info.image_bytes for trace in traces)
-    pages = -(-code // best["cache_page_bytes"])
-    commands = "" if design is None or _has_commands(design) else "the commands of a load, "
+    costs = []
     if not best["ways"]:
-        out.print(
-            f"not counted: {commands}the way from {counted(pages, 'page')} of code to "
-            f"{counted(best['frames'], 'frame')}"
-            + (
-                ""
-                if any(best[name] for name in table.HANDLER)
-                else ", and a handler of 0 ns (--processor or a board has its times)"
-            )
-        )
+        code = max(trace.info.image_bytes for trace in traces)
+        pages = -(-code // best["cache_page_bytes"])
+        if design is not None and not _has_commands(design):
+            costs.append("the commands of a load")
+        frames = counted(best["frames"], "frame")
+        costs.append(f"the way from {counted(pages, 'page')} of code to {frames}")
+    costs += uncounted([trace.info for trace in traces], table.design_of(best))
+    say_uncounted(costs)
 
 
 def _alike(parts: Sequence[str]) -> str:
@@ -277,9 +298,9 @@ def _are_in_hardware(frame: pl.DataFrame) -> bool:
 #: Columns behind those that vary, and which of them a narrow terminal can do without, first first.
 _TITLES = (
     "RAM B",
-    "MB/s",
-    "run ms",
     "slower",
+    "run ms",
+    "MB/s",
     "of NOR",
     "misses",
     "loads",
@@ -290,7 +311,16 @@ _TITLES = (
 )
 _DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
 #: The same of caches in hardware: their frames are no RAM of the program's.
-_HARDWARE_TITLES = ("hits", "misses", "fetched", "a miss", "lost ms", "cycles lost", "run ms")
+_HARDWARE_TITLES = (
+    "slower",
+    "hits",
+    "misses",
+    "fetched",
+    "a miss",
+    "lost ms",
+    "cycles lost",
+    "run ms",
+)
 _HARDWARE_DISPENSABLE = ("fetched", "lost ms", "misses")
 
 
@@ -299,12 +329,12 @@ def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> N
     titles = [*_TITLES, "ECC"]
     dispensable: Sequence[str] = _DISPENSABLE
     if _are_in_hardware(frame):
-        titles, dispensable = [*_HARDWARE_TITLES, "slower"], _HARDWARE_DISPENSABLE
+        titles, dispensable = [*_HARDWARE_TITLES], _HARDWARE_DISPENSABLE
         if "read_ns" not in frame.columns:
             # Rows of several traces together have no such times.
             titles = [title for title in titles if title not in ("lost ms", "cycles lost")]
     elif several:
-        titles.insert(2, "least")
+        titles.insert(titles.index("MB/s") + 1, "least")
     if frame["slowdown"].is_null().all():
         of_processor = ("run ms", "slower", "cycles lost")
         titles = [title for title in titles if title not in of_processor]

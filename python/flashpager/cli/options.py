@@ -11,7 +11,7 @@ import typer
 from typer.models import OptionInfo
 
 from flashpager import _engine
-from flashpager._engine import Assumption, Design, FlashpagerError
+from flashpager._engine import Assumption, Design, FlashpagerError, TraceInfo
 from flashpager.base.axes import AXES, DERIVED_FIELDS, flag_of
 from flashpager.base.files import standard_input
 from flashpager.base.quantities import (
@@ -105,7 +105,7 @@ MaxSlowdown = Annotated[
     typer.Option(
         "--max-slowdown",
         metavar="FACTOR",
-        help="With --processor: how many times as long as out of RAM, as 2.5.",
+        help="How many times slower than from RAM at most, as 2.5.",
     ),
 ]
 CheckedEcc = Annotated[
@@ -141,7 +141,7 @@ def check_slowdown(needs: Needs, *, has_processor: bool) -> None:
 
     """
     if needs.max_slowdown is not None and not has_processor:
-        message = "--max-slowdown needs --processor, as cortex-m3@64MHz: who executes the program?"
+        message = "--max-slowdown needs --processor, as cortex-m3@64MHz: the design has none"
         raise FlashpagerError(message)
 
 
@@ -176,6 +176,12 @@ class DesignFlags:
     #: Values by axis, as typed; each may be a list.
     axes: Mapping[str, str] = field(default_factory=dict)
     nor: str | None = None
+    #: The trace that the design executes, which chooses a processor that nobody named.
+    trace: TraceInfo | None = None
+
+    def executing(self, trace: TraceInfo) -> "DesignFlags":
+        """Return the flags of designs that execute a trace."""
+        return replace(self, trace=trace)
 
     def design(self) -> Design:
         """Return the board's design, with the requested NOR."""
@@ -183,8 +189,9 @@ class DesignFlags:
         return self.over(read_board(self.board)[0] if self.board else Design())
 
     def over(self, board: Design) -> Design:
-        """Return a board's design with the requested NOR."""
-        return board if self.nor is None else board.replace(nor=self.nor)
+        """Return a board's design with the requested NOR, and with the trace's usual processor."""
+        board = board if self.nor is None else board.replace(nor=self.nor)
+        return board if self.trace is None else board.for_trace(self.trace)
 
     def space(self) -> Space:
         """Lay the flags over the board."""
@@ -230,6 +237,10 @@ class DesignFlags:
         unsaid = [each for each in self.unsaid_cache(design) if each["field"] not in chosen]
         return "; ".join(filter(None, (*sentences, assumptions([design], unsaid))))
 
+    def assumed(self, design: Design) -> list[dict[str, Any]]:
+        """Return all assumed parameters of a design, as :meth:`Assumption.as_dict` would."""
+        return [*(one.as_dict() for one in design.assumed), *self.unsaid_cache(design)]
+
     def unsaid_cache(self, design: Design) -> list[dict[str, str]]:
         """Return assumed fields of a design's cache, as :meth:`Assumption.as_dict` would."""
         if self.board:
@@ -253,7 +264,7 @@ def unsaid_cache(design: Design, given: Container[str]) -> list[dict[str, str]]:
         {
             "field": name,
             "value": format_size(value) if isinstance(value, int) else value,
-            "reason": "the CARDIS smart card's",
+            "reason": "the default",
         }
         for name, value in values.items()
     ]

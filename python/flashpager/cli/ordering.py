@@ -24,7 +24,7 @@ from flashpager.base.axes import AXES
 from flashpager.base.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.choose import layout as layouts
 from flashpager.cli import linking, options
-from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
 from flashpager.cli.searching import (
     ShowSearchFn,
     check_files,
@@ -36,6 +36,7 @@ from flashpager.cli.searching import (
     some,
     stoppable,
 )
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace, check_traces
 from flashpager.space.space import CheckedDesigns, Space
 
@@ -209,6 +210,7 @@ def layout(
     opened = [Trace.open(path) for path in traces]
     held_out = flags.held_out or []
     judged = [Trace.open(path) for path in held_out]
+    design_flags = design_flags.executing(opened[0].info)
     designs, pages = _asked(design_flags, flags.pages)
     read = [*traces, *held_out, *([flags.map_] if flags.map_ else [])]
     check_files([path for path in (flags.output, flags.plot) if path], read, flags.plot)
@@ -226,10 +228,13 @@ def layout(
             "seed": flags.seed,
             "interrupted": is_interrupted,
             "said": design_flags.sources(designs[0]),
+            "assumed": design_flags.assumed(designs[0]),
+            "not_counted": uncounted([trace.info for trace in opened], designs[0]),
         }
         print_json({**head, **_with_cases(found, cases)})
         return
     _show(opened[0].info, found, designs, design_flags, cases)
+    say_uncounted(uncounted([trace.info for trace in opened], designs[0]))
     _note_namesakes(resident, best)
     if is_interrupted:
         _note_interrupted(found)

@@ -12,11 +12,13 @@ from rich.text import Text
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Part
 from flashpager.cli import options
+from flashpager.cli.catalog import CatalogGroup
 from flashpager.cli.console import complain, out, print_json, print_whole
 
 app = typer.Typer(
-    help="The catalog of flash parts.",
-    no_args_is_help=True,
+    cls=CatalogGroup,
+    help="The catalog of flash parts. 'flashpager parts NAME' shows one.",
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -31,6 +33,13 @@ _MOST_DIGITS = 1e9
 _Name = Annotated[
     str, typer.Argument(metavar="NAME", help="A part, or its TOML file.", show_default=False)
 ]
+
+
+@app.callback()
+def parts(context: typer.Context, *, json: options.Json = False) -> None:
+    """List the flash parts, or show one: parts NAME."""
+    if context.invoked_subcommand is None:
+        list_parts(kind=None, json=json)
 
 
 @app.command("list")

@@ -18,7 +18,7 @@ from flashpager.base.quantities import counted, duration, parse_duration, parse_
 from flashpager.choose import layout as layouts
 from flashpager.choose import pin as pins
 from flashpager.cli import linking, options
-from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
 from flashpager.cli.searching import (
     ShowSearchFn,
     check_files,
@@ -29,6 +29,7 @@ from flashpager.cli.searching import (
     show_program,
     stoppable,
 )
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 
 #: Longest name in the table; longer ones are cut off there, but not in JSON.
@@ -194,11 +195,12 @@ def pin(
     and --format writes them for a linker or a build system. With --order, an order of the functions
     that stay in flash is searched, too.
     """
+    opened = [Trace.open(path) for path in traces]
+    design_flags = design_flags.executing(opened[0].info)
     design = design_flags.one_design("pin takes one design; 'flashpager explore' takes lists")
     order_format = flags.order_format_to_write()
     seconds = seconds_to_search(flags.seconds, flags.evaluations, pins.SECONDS)
     linked = _linked(traces[0], flags.output, flags.map_, flags.format_)
-    opened = [Trace.open(path) for path in traces]
     check_files(flags.files, [*traces, *([flags.map_] if flags.map_ else [])], flags.plot)
     found, is_interrupted = flags.search(opened, design, seconds)
     left_out = _write(flags.output, found, linked, flags.format_) if flags.output else []
@@ -215,6 +217,8 @@ def pin(
             "traces": [trace.described() for trace in opened],
             "interrupted": is_interrupted,
             "said": design_flags.sources(design),
+            "assumed": design_flags.assumed(design),
+            "not_counted": uncounted([trace.info for trace in opened], design),
         }
         print_json({**head, **found.as_dict()})
         return
@@ -222,6 +226,7 @@ def pin(
     out.print(escape(design_flags.origins(design)))
     out.print()
     _show(found, design, flags.limit)
+    say_uncounted(uncounted([trace.info for trace in opened], design))
     _show_notes(found, flags, seconds, is_interrupted=is_interrupted)
 
 
@@ -355,7 +360,7 @@ def _show_times(found: Pinning, design: Design) -> None:
         )
     if design.processor:
         out.print(
-            f"times the program out of RAM: {_slowdown(found.before):.2f} → "
+            f"times slower than from RAM on {design.processor}: {_slowdown(found.before):.2f} → "
             f"{_slowdown(found.after):.2f}"
         )
     for calls in found.calls:

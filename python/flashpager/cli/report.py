@@ -37,6 +37,7 @@ def report(
     Of a cache in hardware it says which limit bites. Of a trace of more than 134 million runs,
     windows are replayed but for those, and the page says how far its figures may be off.
     """
+    flags = flags.executing(_engine.trace_info(trace))
     design = flags.one_design("report takes one design and looks at its neighbours itself")
     refuse_overwriting(output, trace)
     if not output.parent.is_dir():

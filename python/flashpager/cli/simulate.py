@@ -31,9 +31,11 @@ from flashpager.cli.console import (
     out,
     print_json,
     print_whole,
+    say_uncounted,
     share,
 )
 from flashpager.judge.losses import Losses
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.space.file import read_board
 from flashpager.space.needs import Needs
@@ -75,8 +77,8 @@ def simulate(
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency.
 
-    With --processor, such as cortex-m3@64MHz, the run time out of RAM and the run time with paging
-    are shown, too.
+    The answer begins with the run time from flash, and how many times slower that is than from RAM.
+    The processor is that of --processor or the board, or else one usual for the trace.
 
     The exit code is 1 if the design does not meet a need of --ram, --min-bandwidth, --max-fault,
     --max-slowdown, --checked-ecc or its board.
@@ -85,9 +87,10 @@ def simulate(
     needs = options.needs(
         budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
     )
+    opened = Trace.open(trace, warm_up)
+    flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     options.check_slowdown(needs, has_processor=design.processor is not None)
-    opened = Trace.open(trace, warm_up)
     warming = opened.info.warm_up
     unpublished = _UnpublishedFacts.of(flags)
     others = [
@@ -113,6 +116,7 @@ def simulate(
             print_json(_as_json(opened, flags, design, rows, unpublished) | extra)
             return
         _show(opened.info, row, flags.origins(design), losses)
+        say_uncounted(uncounted([opened.info], row.design))
         if timed:
             out.print()
             show_calls(timed, row.run, opened.info)
@@ -149,14 +153,14 @@ def _as_json(
 ) -> dict[str, Any]:
     """Return the result of a replay, and where the design's values come from, for ``--json``."""
     row = rows[0]
-    assumed = [one.as_dict() for one in row.assumed]
     return {
         "version": _engine.version(),
         "trace": trace.described(),
         **row.as_dict(),
         "said": flags.sources(design),
         "unverified": design.unverified(),
-        "assumed": [*assumed, *flags.unsaid_cache(design)],
+        "not_counted": uncounted([trace.info], row.design),
+        "assumed": flags.assumed(design),
         **unpublished.as_dict(rows),
     }
 
@@ -266,7 +270,7 @@ def _show_setup(info: TraceInfo, row: Row, origins: str) -> None:
     out.print(
         f"prices: {flash}, write {prices.ram.t_write_ns:.4g} ns, {read}"
         f"lookup {duration(handler.lookup_ns)}, fault {duration(handler.fixed_fault_ns)}"
-        f" + {duration(handler.walk_step_ns)} a step{_check(row)}{_uncounted(design, handler)}"
+        f" + {duration(handler.walk_step_ns)} a step{_check(row)}"
     )
     _show_handling(design, handler)
 
@@ -277,16 +281,6 @@ def _check(row: Row) -> str:
         return ""
     tag = cast("dict[str, float]", row.prices.as_dict()["tag"])
     return f", a tag's check {duration(tag['check_ns'])}"
-
-
-def _uncounted(design: Design, handler: Handler) -> str:
-    """Explain how to count a fault's software if it has no price; empty if it has one."""
-    times = [ns for name, ns in handler.times() if name != "load_stopover_ns"]
-    if any(times):
-        return ""
-    if design.processor:
-        return " (software of a fault free, as the design says)"
-    return " (software of a fault not counted: --processor CORE@CLOCK does)"
 
 
 def _show_handling(design: Design, handler: Handler) -> None:
@@ -326,13 +320,12 @@ def _show_handling(design: Design, handler: Handler) -> None:
 def _show_time(row: Row, info: TraceInfo) -> None:
     time = row.time
     if row.run:
-        _show_run(row.run)
+        _show_run(row.run, row.design.processor)
         if info.warm_up.runs:
             counted_share = percent(row.counts.bytes_read / info.bytes, 1)
             note(f"note: {counted_share} of the instructions are counted, as of the bytes")
     if row.design.ways is not None and not row.run:
         out.print(f"[bold]{duration(time.time_ns)}[/bold] lost to misses")
-        note("note: --processor, as cortex-m0plus@125MHz, has the time of the instructions")
         _show_steps(row)
         return
     bandwidth = f"[bold]{mebibytes(time)}[/bold]"
@@ -386,17 +379,17 @@ def _is_partly(run: RunTime | None) -> bool:
     return run is not None and run.outside_instructions > 0
 
 
-def _show_run(run: RunTime) -> None:
-    """Print the run time of the program on its processor."""
+def _show_run(run: RunTime, processor: str | None) -> None:
+    """Print the run time of the program on its processor, and from RAM."""
     outside = ""
     if run.outside_instructions:
         outside = f", {si(run.outside_instructions)} of them outside of flash, at full speed"
     executed = run.instructions + run.outside_instructions
     slowdown = significant(run.slowdown, 3)
     out.print(
-        f"[bold]{duration(run.paged_ns)}[/bold], [bold]{slowdown} times[/bold] the "
-        f"{duration(run.alone_ns)} out of RAM   ({counted_si(executed, 'instruction')} of "
-        f"{run.instruction_ns:.4g} ns{outside})"
+        f"[bold]{slowdown} times slower than from RAM[/bold] on {processor}: "
+        f"{duration(run.paged_ns)} instead of {duration(run.alone_ns)}   "
+        f"({counted_si(executed, 'instruction')} of {run.instruction_ns:.4g} ns{outside})"
     )
 
 

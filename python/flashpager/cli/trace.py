@@ -176,7 +176,7 @@ def show_info(
     origins = ""
     if board is not None or best_page:
         # Each page size is tried, and no size is assumed.
-        flags = options.DesignFlags(board, {"cache_page_bytes": "all"})
+        flags = options.DesignFlags(board, {"cache_page_bytes": "all"}, trace=info)
         design = flags.design()
         origins = flags.origins(design)
         sample = sample_of(trace, info, exact=exact)

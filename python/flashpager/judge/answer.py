@@ -300,7 +300,7 @@ def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
         known = without[column].drop_nulls().to_list()
         if not known:
             return "no processor says how long the program takes"
-        return f"the fastest is {min(known):.3g} times slower than out of RAM"
+        return f"the fastest is {min(known):.3g} times slower than from RAM"
     if column == "ram_bytes":
         return (
             f"the smallest of those tried takes {counted(min(without[column].to_list()), 'byte')}"

@@ -62,7 +62,8 @@ def explore(
     if not traces:
         message = "there is no trace to explore"
         raise FlashpagerError(message)
-    designs = space.possible_designs().possible
+    # Designs are compared on one processor, that of the first trace.
+    designs = space.for_trace(traces[0].info).possible_designs().possible
     frame = explore_designs(traces, designs, progress=progress, keep=keep, cluster=cluster)
     if keep:
         forget(keep)

@@ -120,10 +120,7 @@ def design_of(row: Mapping[str, Any]) -> Design:
         "ram": Ram(*(row[name] for name in ("t_read_ns", "t_write_ns"))),
         "handler": Handler(**{name: row[name] for name in HANDLER}),
     }
-    for name, of_row in times.items():
-        # Only times that were set are set again: a processor would change the others.
-        if row["processor"] is not None or of_row not in (Ram(), Handler()):
-            fields[name] = of_row.as_dict()
+    fields |= {name: of_row.as_dict() for name, of_row in times.items()}
     for table, names in _FRONT.items():
         front = {name: row[f"{table}_{name}"] for name in names}
         fields[table] = None if None in front.values() else front

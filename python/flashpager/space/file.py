@@ -55,7 +55,7 @@ class SpaceFile:
         # A relative path of a board file starts at the folder of the space file.
         design, budget = Design(), Needs()
         if board:
-            shipped = board in (name for name, _ in boards())
+            shipped = board in (name for name, *_ in boards())
             design, budget = read_board(board if shipped else str(path.parent / board))
         needs = given.get("needs", {})
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError
+from flashpager._engine import Design, FlashpagerError, TraceInfo
 from flashpager.base.axes import AXES, AxisValue
 from flashpager.base.quantities import counted, parse_size, split_list
 
@@ -114,6 +114,10 @@ class Space:
     ) -> "Space":
         """Make a space from a mapping of axes."""
         return cls(board, ram_bytes=ram_bytes, **axes)
+
+    def for_trace(self, trace: TraceInfo) -> "Space":
+        """Return the space for a trace, whose architecture chooses an open processor."""
+        return Space.of(self.board.for_trace(trace), self.axes, self.ram_bytes)
 
     def designs(self) -> CheckedDesigns:
         """Combine all values, and check each combination once.

@@ -69,6 +69,7 @@ class FittedBoard:
             f"ram_bytes = {json.dumps(format_size(AVR_RAM_BYTES))}",
             "",
             "[processor]",
+            'core = "none" # the prices are those of an interpreter, which reads bytes from frames',
             f"clock_mhz = {self.clock_hz / 1e6:g}",
             "",
             "[ram]",

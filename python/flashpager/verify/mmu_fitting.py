@@ -118,6 +118,7 @@ class MachineBench:
             'reference_bit = "emulated"',
             "",
             "[processor]",
+            'core = "none" # the prices are the emulated machine\'s',
             f"clock_mhz = {mhz:g}",
             "cycles_per_instruction = 1",
             "",

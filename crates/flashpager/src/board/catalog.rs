@@ -18,7 +18,24 @@ pub struct ShippedBoard {
     pub text: &'static str,
 }
 
+/// The kind of a board without a `kind` in its file: somebody's own.
+const OWN_KIND: &str = "own";
+/// The kinds of shipped boards, in the order of lists: boards to buy, chips with an example of a
+/// flash, and boards of papers and emulators.
+const KINDS: [&str; 3] = ["board", "chip", "model"];
+
 impl ShippedBoard {
+    /// Its kind: `board` to buy, `chip` with an example of a flash, or `model` of a paper or an
+    /// emulator.
+    ///
+    /// # Errors
+    /// A file that is not TOML.
+    pub fn kind(&self) -> Result<&'static str> {
+        let table = parse_table(self.text, &place(self.name))?;
+        let kind = table.get("kind").and_then(toml::Value::as_str);
+        Ok(KINDS.into_iter().find(|known| Some(*known) == kind).unwrap_or(OWN_KIND))
+    }
+
     /// The first sentence of its description.
     ///
     /// # Errors
@@ -32,14 +49,18 @@ impl ShippedBoard {
     }
 }
 
-/// All shipped boards, sorted by name.
+/// All shipped boards, sorted by kind and name.
 pub fn shipped() -> Vec<ShippedBoard> {
     let board = |file: &'static include_dir::File<'static>| {
         let name = file.path().to_str()?.strip_suffix(".toml")?;
         Some(ShippedBoard { name, text: file.contents_utf8()? })
     };
     let mut boards: Vec<ShippedBoard> = BOARDS.files().filter_map(board).collect();
-    boards.sort_unstable_by_key(|board| board.name);
+    let place = |board: &ShippedBoard| {
+        let kind = board.kind().unwrap_or(OWN_KIND);
+        KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len())
+    };
+    boards.sort_by_cached_key(|board| (place(board), board.name));
     boards
 }
 

@@ -95,7 +95,7 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
             "icache" => design.icache = Some(times(place, name, given, ICACHE, ICACHE)?),
             "tlb" => design.tlb = Some(times(place, name, given, TLB, TLB)?),
             "processor" => {
-                design.processor = processor(given, place)?.map(|processor| processor.to_string());
+                design.processor = processor(given, place)?.of_design();
             }
             "peripheral" => {
                 let wrong = |error: toml::de::Error| {

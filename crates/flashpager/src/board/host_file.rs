@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::catalog;
 use super::fields::refuse_unknown;
 use super::host::{BoardHost, DriverCode, LayerRates};
-use super::processor::processor;
+use super::processor::{BoardProcessor, processor};
 use super::toml_file::number;
 
 /// Fields of `[driver]` that describe its loop.
@@ -144,14 +144,20 @@ impl BoardFile<'_> {
 
     /// The processor, as the table `[processor]` or by its name.
     fn processor(&self, given: &toml::Table) -> Result<Option<Processor>> {
-        let named = given.get("processor").map(|it| processor(it, &self.0.display().to_string()));
-        match named.transpose()?.flatten() {
-            None if given.get("processor").is_some_and(toml::Value::is_str) => Ok(None),
-            None => self.checked(given, "processor", |it: &Processor| it.check()),
-            Some(named) => Ok(Some(Processor {
+        let Some(written) = given.get("processor") else { return Ok(None) };
+        match processor(written, &self.0.display().to_string())? {
+            BoardProcessor::Core(named) => Ok(Some(Processor {
                 clock_mhz: named.clock_mhz,
                 cycles_per_instruction: Some(named.cycles_per_instruction()),
             })),
+            BoardProcessor::Absent if written.is_str() => Ok(None),
+            BoardProcessor::Unnamed | BoardProcessor::Absent => {
+                let mut table = given.clone();
+                if let Some(toml::Value::Table(processor)) = table.get_mut("processor") {
+                    processor.remove("core");
+                }
+                self.checked(&table, "processor", |it: &Processor| it.check())
+            }
         }
     }
 

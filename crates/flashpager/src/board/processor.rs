@@ -6,25 +6,50 @@ use flashpager_media::cores::ClockedCore;
 use super::toml_file::number;
 use crate::spec::NONE;
 
-/// The core and its clock, from the table `[processor]` or from a text such as `cortex-m3@64MHz`. `None`
-/// for a table that names no core: it describes the instructions of a driver only.
+/// The processor of a board as its file has it.
+pub(super) enum BoardProcessor {
+    /// No core is named: the table describes the instructions of a driver only.
+    Unnamed,
+    /// The prices are those of the memories alone.
+    Absent,
+    /// A core and its clock.
+    Core(ClockedCore),
+}
+
+impl BoardProcessor {
+    /// The value of a design's field; `None` leaves it open.
+    pub(super) fn of_design(&self) -> Option<String> {
+        match self {
+            Self::Unnamed => None,
+            Self::Absent => Some(NONE.to_owned()),
+            Self::Core(core) => Some(core.to_string()),
+        }
+    }
+}
+
+/// The processor from the table `[processor]` or from a text such as `cortex-m3@64MHz`. The core may
+/// be [`NONE`].
 ///
 /// # Errors
 /// A core without a clock, unknown fields, and impossible numbers.
-pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<ClockedCore>> {
+pub(super) fn processor(given: &toml::Value, place: &str) -> Result<BoardProcessor> {
     let wrong = |what: String| Error::data(place, format!("[processor]: {what}"));
     if let Some(text) = given.as_str() {
         if text == NONE {
-            return Ok(None);
+            return Ok(BoardProcessor::Absent);
         }
-        return text.parse().map(Some).map_err(|error: Error| wrong(error.to_string()));
+        let parsed = text.parse().map(BoardProcessor::Core);
+        return parsed.map_err(|error: Error| wrong(error.to_string()));
     }
-    let Some(core) = given.get("core") else { return Ok(None) };
+    let Some(core) = given.get("core") else { return Ok(BoardProcessor::Unnamed) };
     let core = core.as_str().ok_or_else(|| wrong(format!("core = {core} is no name of a core")))?;
     let fields = ["core", "clock_mhz", "cycles_per_instruction"];
     let mut keys = given.as_table().into_iter().flat_map(toml::Table::keys);
     if let Some(key) = keys.find(|key| !fields.contains(&key.as_str())) {
         return Err(wrong(format!("unknown field '{key}' (known: {})", fields.join(", "))));
+    }
+    if core == NONE {
+        return Ok(BoardProcessor::Absent);
     }
     let read = |name: &str| {
         let refused = |value| wrong(format!("{name} = {value} is no number"));
@@ -32,5 +57,5 @@ pub(super) fn processor(given: &toml::Value, place: &str) -> Result<Option<Clock
     };
     let clock_mhz = read("clock_mhz")?.ok_or_else(|| wrong("lacks clock_mhz".into()))?;
     let processor = ClockedCore::new(core, clock_mhz, read("cycles_per_instruction")?);
-    processor.map(Some).map_err(|error| wrong(error.to_string()))
+    processor.map(BoardProcessor::Core).map_err(|error| wrong(error.to_string()))
 }

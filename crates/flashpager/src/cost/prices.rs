@@ -10,21 +10,15 @@ use serde::{Deserialize, Serialize};
 use super::fetch_prices::FetchPrices;
 use super::handler::{BusyUntil, Handler, Jobs, Schedule, Timeline};
 
-/// The RAM that holds the frames, on the processor's bus. The default is that of the CARDIS smart
-/// card.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// The RAM that holds the frames, on the processor's bus. By default it takes no time: a processor
+/// states what a copy takes, and instructions include reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ram {
     /// Time to read one byte to the CPU.
     pub t_read_ns: f64,
     /// Time to write one byte into a frame.
     pub t_write_ns: f64,
-}
-
-impl Default for Ram {
-    fn default() -> Self {
-        Self { t_read_ns: 40.0, t_write_ns: 40.0 }
-    }
 }
 
 /// All prices of one part on one bus, in nanoseconds.

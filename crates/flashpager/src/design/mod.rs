@@ -22,7 +22,7 @@ use flashpager_trace::TraceInfo;
 
 use crate::cost::handler::Schedule;
 use crate::cost::{LineFetch, Prices, ReadSettings, Work, t_r_ns};
-use crate::spec::{DesignSpec, NO_NOR};
+use crate::spec::{self, DesignSpec, NO_NOR};
 use checks::{
     check_bus, check_column_change, check_critical_block, check_emulated_bit, check_line_fetch,
     check_reading, check_tags,
@@ -56,6 +56,9 @@ pub struct Design {
     doubts: Vec<String>,
 }
 
+/// Fields that follow from the part if they are open, and the part itself.
+const DERIVED_FIELDS: [&str; 4] = ["part", "bus", "register", "nor"];
+
 /// The reasons why a design is executed ([`Design::is_executed`]), for messages that refuse it.
 pub(crate) const NO_SUMS: &str =
     "a critical block, a load ahead, a prefetch buffer or lines used as they come";
@@ -75,9 +78,10 @@ impl Design {
         let nor = nor_part(&spec)?;
         let nor_bus = nor.as_ref().map_or(bus, |nor| nor_bus(nor, &part, bus));
         spec.hierarchy()?;
-        let processor = spec.processor.as_deref().map(str::parse::<ClockedCore>).transpose()?;
+        let processor = spec.clocked_core()?;
         let software = software(&spec, processor.as_ref())?;
-        assumed.extend(assumed_software(&spec, processor.as_ref(), &software));
+        let is_named = assumed.iter().all(|one| one.field != "processor");
+        assumed.extend(assumed_software(&spec, processor.as_ref(), is_named, &software));
         let prices = Prices::new(&part, bus, &software, &read_settings(&spec))?;
         assumed.extend(assumed_check(&prices));
         check_reading(&part, &spec)?;
@@ -126,6 +130,14 @@ impl Design {
     /// With a processor, a trace without its number of instructions, or of bytecodes with unknown
     /// cycles.
     pub fn executing(&self, info: &TraceInfo) -> Result<Cow<'_, Self>> {
+        let spec = self.spec.for_trace(info);
+        if self.spec.processor.is_none() && spec.architecture.is_some() {
+            let mut design = Self::new(spec)?;
+            let follows = |one: &&Assumption| DERIVED_FIELDS.contains(&one.field);
+            let before = self.assumed.iter().filter(follows).cloned();
+            design.assumed.splice(..0, before);
+            return Ok(Cow::Owned(design.executing(info)?.into_owned()));
+        }
         let mut doubts = self.displaced(info);
         let Some(processor) = &self.processor else {
             if doubts.is_empty() {
@@ -187,12 +199,14 @@ impl Design {
     /// The design as written down, with all open fields, the flash page, the policy's parameters and
     /// the processor's times filled in.
     pub fn spec(&self) -> DesignSpec {
-        let is_priced = self.spec.processor.is_some() || self.spec.ways.is_some();
+        let is_none = || spec::NONE.to_owned();
         DesignSpec {
             flash_page_bytes: Some(self.register.flash_page_bytes),
             policy: self.cache.policy.to_string(),
-            ram: self.spec.ram.or(is_priced.then_some(self.prices.ram)),
-            handler: self.spec.handler.or(is_priced.then_some(self.prices.handler)),
+            ram: Some(self.prices.ram),
+            handler: Some(self.prices.handler),
+            processor: Some(self.spec.processor.clone().unwrap_or_else(is_none)),
+            architecture: None,
             ..self.spec.clone()
         }
     }

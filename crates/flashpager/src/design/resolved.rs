@@ -2,8 +2,10 @@
 
 use flashpager_base::Result;
 use flashpager_media::bus::Bus;
+use flashpager_media::cores::{self, ClockedCore, UsualProcessor};
 use flashpager_media::part::{self, Part};
 use flashpager_replay::register::RegisterModel;
+use flashpager_trace::TraceInfo;
 use serde::Serialize;
 
 use crate::spec::{DesignSpec, NO_NOR, USUAL_PART};
@@ -58,7 +60,7 @@ impl DesignSpec {
         };
         let mut resolved = self.clone();
         if resolved.part.is_none() {
-            let reason = "the CARDIS smart card's".to_owned();
+            let reason = "the default".to_owned();
             resolved.part = Some(take("part", USUAL_PART, reason));
         }
         let bus = match &resolved.bus {
@@ -88,8 +90,35 @@ impl DesignSpec {
                 if serial { (SERIAL_NOR, "serial") } else { (PARALLEL_NOR, "parallel") };
             resolved.nor = Some(take("nor", nor, format!("{kind}, too")));
         }
+        if let (None, Some(architecture)) = (&resolved.processor, &resolved.architecture) {
+            let UsualProcessor { processor, reason } = cores::usual(architecture)?;
+            let cycles = cycles_assumed(&processor);
+            let reasons =
+                [Some(reason), cycles.map(|(value, source)| format!("{value}, {source}"))];
+            let reason = reasons.into_iter().flatten().collect::<Vec<_>>().join("; ");
+            resolved.processor = Some(take("processor", &processor.to_string(), reason));
+        }
         Ok((resolved, assumed))
     }
+
+    /// The design for a trace: a processor that nobody named is the usual one of its architecture. A
+    /// trace that does not count instructions gives no run time, and no processor is assumed.
+    pub fn for_trace(&self, info: &TraceInfo) -> Self {
+        let is_open = self.processor.is_none() && self.architecture.is_none();
+        let architecture = if is_open && info.instructions.is_some() {
+            Some(info.architecture.clone())
+        } else {
+            self.architecture.clone()
+        };
+        Self { architecture, ..self.clone() }
+    }
+}
+
+/// Cycles of an instruction on a processor, and where they come from, if nobody has checked them.
+pub(super) fn cycles_assumed(processor: &ClockedCore) -> Option<(String, String)> {
+    let value = format!("{} cycles an instruction", processor.cycles_per_instruction());
+    let source = format!("unverified: flashpager cores {}", processor.core.name);
+    processor.is_unverified().then_some((value, source))
 }
 
 /// The usual register model of a part: random-column if it can change the column and its file has

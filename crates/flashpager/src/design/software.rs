@@ -5,16 +5,17 @@ use flashpager_media::cores::ClockedCore;
 use flashpager_replay::Tags;
 use flashpager_replay::register::RegisterModel;
 
+use super::resolved::cycles_assumed;
 use super::{Assumption, resolved_name};
 use crate::cost::{Handler, Prices, Ram, SoftwareCosts, fault_path};
 use crate::spec::DesignSpec;
 
 /// The times of a design's software, and of its RAM: those that the spec states, or else those of
-/// the processor's fault path. A cache in hardware has none: a hit is as fast as RAM, and a line is
-/// written as it comes over the bus.
+/// the processor's fault path, or else 0. A cache in hardware has none: a hit is as fast as RAM, and
+/// a line is written as it comes over the bus.
 fn software_times(spec: &DesignSpec, processor: Option<&ClockedCore>) -> Result<(Handler, Ram)> {
     let (handler, ram) = if spec.ways.is_some() {
-        (Handler::default(), Ram { t_read_ns: 0.0, t_write_ns: 0.0 })
+        (Handler::default(), Ram::default())
     } else {
         processor.map(fault_path).transpose()?.unwrap_or_default()
     };
@@ -26,10 +27,10 @@ impl DesignSpec {
     /// processor's fault path.
     ///
     /// # Errors
-    /// An unknown processor.
+    /// An unknown part or processor.
     pub fn software_times(&self) -> Result<(Handler, Ram)> {
-        let processor = self.processor.as_deref().map(str::parse::<ClockedCore>).transpose()?;
-        software_times(self, processor.as_ref())
+        let (resolved, _) = self.resolved()?;
+        software_times(&resolved, resolved.clocked_core()?.as_ref())
     }
 }
 
@@ -68,10 +69,12 @@ pub(super) fn software(
 /// The name of the job that writes into RAM; all others are the handler's.
 const COPY: &str = "copy_byte";
 
-/// The open parameters of processor and software, as they were resolved.
+/// The open parameters of processor and software, as they were resolved. `is_named` is true unless
+/// the processor was assumed.
 pub(super) fn assumed_software(
     spec: &DesignSpec,
     processor: Option<&ClockedCore>,
+    is_named: bool,
     software: &SoftwareCosts,
 ) -> Vec<Assumption> {
     let mut assumed = Vec::new();
@@ -79,15 +82,14 @@ pub(super) fn assumed_software(
     let SoftwareCosts { handler, ram, .. } = software;
     let Some(processor) = processor else {
         if spec.ram.is_none() && spec.ways.is_none() {
-            take("ram", format!("{} ns a byte", ram.t_write_ns), "the CARDIS smart card's".into());
+            let reason = "no processor: times of the flash alone".into();
+            take("ram", format!("{} ns a byte", ram.t_write_ns), reason);
         }
         return assumed;
     };
     let core = &processor.core.name;
-    if processor.is_unverified() {
-        let cycles = processor.cycles_per_instruction();
-        let reason = format!("unverified: flashpager cores {core}");
-        take("processor", format!("{cycles} cycles an instruction"), reason);
+    if let Some((cycles, source)) = cycles_assumed(processor).filter(|_| is_named) {
+        take("processor", cycles, source);
     }
     if spec.ways.is_some() {
         return assumed;

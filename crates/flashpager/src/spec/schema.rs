@@ -149,14 +149,13 @@ macro_rules! design_schema {
                 all: Some(line_fetches),
                 checked: known::<LineFetch>,
             };
-            /// Times of the RAM. If None, those of the processor that copies; without one, those
-            /// of the smart card.
+            /// Times of the RAM. If None, those of the processor that copies; without one, 0.
             ram: Option<Ram> = None;
             /// Times of the software. If None, those of the processor's fault path; without a
             /// processor all are 0.
             handler: Option<Handler> = None;
             /// The NOR part to compare with; `none` for no comparison.
-            #[serde(skip_serializing_if = "Option::is_none", with = "nor")]
+            #[serde(skip_serializing_if = "Option::is_none", with = "or_none")]
             nor: Option<String> = None;
             /// Whether a load costs its command, address and status cycles, too; the papers leave
             /// them out.
@@ -190,12 +189,14 @@ macro_rules! design_schema {
                 all: None,
                 checked: no_name,
             };
-            /// The processor, as `cortex-m3@64MHz`; None for the times of the memories alone.
+            /// The processor, as `cortex-m3@64MHz`; `none` for the times of the memories alone. If
+            /// open, it follows from the architecture of the trace.
+            #[serde(skip_serializing_if = "Option::is_none", with = "or_none")]
             processor: Option<String> = None, axis {
                 kind: NameOrNone,
                 title: "processor",
                 metavar: "CORE@CLOCK",
-                help: || "Who executes, as cortex-m3@64MHz: run time, and what a fault's software takes; none: the memories alone.".into(),
+                help: || "Executes the program and serves faults, as cortex-m3@64MHz; none: the memories alone. By default the trace's architecture chooses it.".into(),
                 all: None,
                 checked: parsed::<ClockedCore>,
             };

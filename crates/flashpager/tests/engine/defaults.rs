@@ -6,7 +6,7 @@ use flashpager::spec::{DesignSpec, Value};
 use flashpager::trace::{MemoryTrace, Run, TraceInfo};
 
 /// Runs that fault, and that come back to what they executed before.
-fn trace() -> (MemoryTrace, TraceInfo) {
+fn trace(architecture: &str) -> (MemoryTrace, TraceInfo) {
     let run = |number: u32| Run { offset: number.wrapping_mul(2_654_435_761) % 30_000, length: 48 };
     let runs: Vec<Run> = (0..400).map(|number| run(number % 130)).collect();
     let info = TraceInfo {
@@ -14,15 +14,20 @@ fn trace() -> (MemoryTrace, TraceInfo) {
         bytes: runs.iter().map(|run| u64::from(run.length)).sum(),
         image_bytes: 32_768,
         instructions: Some(9_600),
-        architecture: "arm".into(),
+        architecture: architecture.into(),
         ..TraceInfo::default()
     };
     (MemoryTrace::with_image(runs, 32_768), info)
 }
 
-/// The result of a design.
+/// The result of a design on an ARM's trace.
 fn evaluated(design: &Design) -> Evaluation {
-    let (trace, info) = trace();
+    evaluated_on(design, "arm")
+}
+
+/// The result of a design on a trace of an architecture.
+fn evaluated_on(design: &Design, architecture: &str) -> Evaluation {
+    let (trace, info) = trace(architecture);
     let designs = [design.executing(&info).unwrap()];
     flashpager::design::simulate(&trace, &designs, &|| true, &|_| ()).unwrap().remove(0)
 }
@@ -35,7 +40,7 @@ fn typed(spec: &DesignSpec, design: &Design, field: &str, value: &str) -> Design
         "ram" => spec.ram = Some(design.prices().ram),
         "handler" => spec.handler = Some(design.prices().handler),
         // The processor was typed; its cycles for an instruction were assumed.
-        "processor" => {}
+        "processor" if spec.processor.is_some() => {}
         "clip_bus" => spec.clip_bus = true,
         _ => spec.set(field, Value::Text(value.to_owned())).unwrap(),
     }
@@ -53,6 +58,8 @@ fn specs() -> Vec<DesignSpec> {
         specs.push(DesignSpec { processor, ..plain.clone() });
         specs.push(DesignSpec { tag_bytes: Some(8), ..large });
         specs.push(DesignSpec { ways: Some(2), ..plain.clone() });
+        specs.push(DesignSpec { processor: Some("none".into()), ..plain.clone() });
+        specs.push(DesignSpec { policy: "pa-clock".into(), ..plain.clone() });
         for bus in ["8MHz-x8", "33MHz-x8", "40MHz-x4", "54MHz-x16"] {
             specs.push(DesignSpec { bus: Some(bus.into()), clip_bus: true, ..plain.clone() });
         }
@@ -66,6 +73,7 @@ fn a_default_that_is_typed_changes_nothing() {
     let mut fields = std::collections::BTreeSet::new();
     for spec in specs() {
         let Ok(design) = Design::new(spec.clone()) else { continue };
+        let design = design.executing(&trace("arm").1).unwrap().into_owned();
         let expected = evaluated(&design);
         let mut all = spec.clone();
         for assumption in design.assumed() {
@@ -82,6 +90,30 @@ fn a_default_that_is_typed_changes_nothing() {
     }
     let all = ["bus", "clip_bus", "handler", "nor", "part", "processor", "ram", "register"];
     assert_eq!(fields, all.into());
+}
+
+#[test]
+fn an_architecture_has_a_processor_unless_one_is_named() {
+    let design = |processor: Option<&str>| {
+        let processor = processor.map(str::to_owned);
+        Design::new(DesignSpec { processor, ..DesignSpec::default() }).unwrap()
+    };
+    for architecture in ["arm", "avr", "riscv32", "x86_64", "i386", "aarch64", "jvm", "mips", ""] {
+        let (_, info) = trace(architecture);
+        let assumed = design(None).executing(&info).unwrap().into_owned();
+        let of_processor = assumed.assumed().iter().filter(|one| one.field == "processor");
+        let [taken] = of_processor.collect::<Vec<_>>()[..] else { panic!("{architecture}") };
+        let typed = design(Some(&taken.value));
+        let expected = evaluated_on(&typed, architecture);
+        assert_eq!(evaluated_on(&design(None), architecture), expected, "{architecture}");
+        // The handler, the copy and the lookup are priced.
+        let prices = assumed.prices();
+        assert!(prices.handler.lookup_ns > 0.0 && prices.handler.pre_process_ns > 0.0);
+        assert!(prices.ram.t_write_ns > 0.0 && expected.run.is_some());
+        assert!(evaluated_on(&design(Some("none")), architecture).run.is_none());
+    }
+    let uncounted = TraceInfo { instructions: None, ..trace("arm").1 };
+    assert!(design(None).executing(&uncounted).unwrap().processor().is_none());
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn what_a_board_says_of_its_software_comes_first() {
     assert!((m3.handler.lookup_ns - 19.0 * 1.4 * cycle_ns).abs() < 1e-9);
     let ram = Ram { t_read_ns: 1.0, t_write_ns: 2.0 };
     assert_eq!(of(DesignSpec { ram: Some(ram), ..on("cortex-m3@64MHz") }).ram, ram);
-    // Without a processor no instructions are priced, as in the paper.
+    // Without a processor the flash alone is priced.
     let bare = of(DesignSpec::default());
     assert_eq!((bare.handler, bare.ram), (Handler::default(), Ram::default()));
 }

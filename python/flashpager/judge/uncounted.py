@@ -1,0 +1,49 @@
+"""Costs that an answer does not include."""
+
+from collections.abc import Iterable, Sequence
+
+from flashpager._engine import Design, TraceInfo
+
+#: Traces of bytecode, whose constants lie in the classes and are not recorded.
+_BYTECODE = "jvm"
+
+
+def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
+    """Describe the costs that an answer does not include.
+
+    Args:
+        traces: the traces.
+        design: the answer's design, with the trace's usual processor if nobody named one.
+
+    """
+    traces = list(traces)
+    costs = []
+    without = [trace for trace in traces if not trace.reads]
+    if without:
+        if len(without) < len(traces):
+            of = f"{len(without)} of {len(traces)} traces have"
+        else:
+            of = "the trace has" if len(traces) == 1 else "the traces have"
+        recorded = all(trace.architecture != _BYTECODE for trace in without)
+        how = ": record with --with-reads" if recorded else ""
+        costs.append(f"reads of constants in flash, as {of} none{how}")
+    costs += _without_price(traces, design)
+    return costs
+
+
+def _without_price(traces: Sequence[TraceInfo], design: Design) -> list[str]:
+    """Describe what the processor does and has no price in a design."""
+    free = []
+    if design.processor is None and not design.ram.t_read_ns and design.icache is None:
+        free.append("the execution of instructions")
+    if design.ways is None and not any(ns for _, ns in design.handler.times()):
+        free.append("lookups and the fault handler")
+    if not free:
+        return []
+    if any(trace.instructions is None for trace in traces) and design.processor is None:
+        how = "the trace does not count instructions"
+    else:
+        how = (
+            "--processor or a board has them" if design.processor is None else "as the design says"
+        )
+    return [f"{' and '.join(free)} ({how})"]
