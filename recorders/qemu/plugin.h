@@ -114,7 +114,7 @@ extern uint32_t block_count; /* described */
 
 extern struct qemu_plugin_scoreboard *counters; /* NULL in version 1 of the interface */
 extern bool several_processors;
-extern enum target { OTHER, ARM, AARCH64, RISCV, X86 } target;
+extern enum target { OTHER, ARM, AARCH64, RISCV, X86, AVR, TRICORE, WORDS } target;
 extern int api_version;
 extern bool repeats_within; /* QEMU may repeat an instruction without leaving its block */
 extern bool system_emulation;

@@ -159,19 +159,29 @@ static int take_fd(const char *text)
     return fd;
 }
 
-static int target_named(const char *name)
+/* The targets that are recorded, by the beginning of QEMU's name. Each has a test of known lengths. */
+static const struct {
+    const char *begins;
+    enum target target;
+} targets[] = {
+    { "aarch64", AARCH64 },  { "alpha", OTHER },    { "arm", ARM },        { "avr", AVR },
+    { "hexagon", OTHER },    { "hppa", OTHER },     { "i386", X86 },       { "loongarch64", WORDS },
+    { "m68k", OTHER },       { "microblaze", WORDS }, { "mips", OTHER },   { "nios2", WORDS },
+    { "or1k", OTHER },       { "ppc", OTHER },      { "riscv", RISCV },    { "s390x", OTHER },
+    { "sh4", OTHER },        { "sparc", OTHER },    { "tricore", TRICORE }, { "x86_64", X86 },
+    { "xtensa", OTHER },
+};
+
+/* Finds the target by QEMU's name. Returns false for one that is not recorded. */
+static bool find_target(const char *name)
 {
-    static const struct {
-        const char *begins;
-        int target;
-    } known[] = { { "aarch64", AARCH64 }, { "arm", ARM },      { "riscv", RISCV },
-                  { "i386", X86 },        { "x86_64", X86 } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strncmp(name, known[i].begins, strlen(known[i].begins)) == 0) {
-            return known[i].target;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        if (strncmp(name, targets[i].begins, strlen(targets[i].begins)) == 0) {
+            target = targets[i].target;
+            return true;
         }
     }
-    return OTHER;
+    return false;
 }
 
 /* Reads the plugin's arguments. Returns false if one is wrong. */
@@ -226,7 +236,6 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     api_version = info->version.cur;
     /* QEMU 10.0 does; 9.2 has the same version. */
     repeats_within = api_version >= 4;
-    target = target_named(info->target_name);
     if (qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu != NULL) {
         counters = qemu_plugin_scoreboard_new(sizeof(uint64_t));
     }
@@ -238,6 +247,13 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     stream_put_meta(&stream, "target", info->target_name);
     stream_put_meta(&stream, "mode", info->system_emulation ? "system" : "user");
     stream_put_meta(&stream, "in_doubt", "0");
+    if (!find_target(info->target_name)) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "qemu: the lengths of %s instructions are not known, which QEMU does not report",
+                 info->target_name);
+        stream_put_meta(&stream, "refused", text);
+    }
 
     qemu_plugin_register_vcpu_init_cb(id, on_processor);
     qemu_plugin_register_vcpu_exit_cb(id, on_processor_exit);

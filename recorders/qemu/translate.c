@@ -136,12 +136,53 @@ static void examine_x86(struct block *block, const unsigned char *code, size_t k
         (first == 0xff && (second >> 3 & 7) >= 2 && (second >> 3 & 7) <= 5); /* call, jmp */
 }
 
+/* Ends the recording with the reason, which the reader prints. */
+static void refuse_length(uint64_t address)
+{
+    char text[160];
+    snprintf(text, sizeof text, "qemu: the length of the instruction at 0x%llx is not known",
+             (unsigned long long)address);
+    acquire();
+    stream_put_meta(&stream, "refused", text);
+    stream_flush(&stream);
+    release();
+}
+
+/* Returns the length of an instruction as QEMU reports it, or, of a target whose lengths QEMU 7.2
+ * does not report, by its first bytes in memory. Returns 0 for a call of a kernel helper that QEMU
+ * executes itself, without any guest code. */
+static size_t length_of(const struct qemu_plugin_insn *instruction)
+{
+    size_t reported = qemu_plugin_insn_size(instruction);
+    if (reported != 0) {
+        return reported;
+    }
+    if (target == WORDS) {
+        return 4;
+    }
+    if (target != AVR && target != TRICORE) {
+        return 0;
+    }
+    const unsigned char *code = qemu_plugin_insn_haddr(instruction);
+    if (code == NULL) {
+        refuse_length(qemu_plugin_insn_vaddr(instruction));
+        return 2;
+    }
+    if (target == TRICORE) {
+        return code[0] & 1 ? 4 : 2;
+    }
+    unsigned int word = code[0] | (unsigned int)code[1] << 8;
+    bool jumps = (word & 0xfe0c) == 0x940c;  /* jmp, call */
+    bool direct = (word & 0xfc0f) == 0x9000; /* lds, sts */
+    return jumps || direct ? 4 : 2;
+}
+
 /* Fills in the fields of a block that depend on its last instruction. Returns the length of that
  * instruction. */
 static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, bool is_thumb)
 {
     unsigned char code[16] = { 0 };
-    size_t reported = qemu_plugin_insn_size(last);
+    size_t reported = length_of(last);
     size_t known = first_bytes(last, code, sizeof code);
     switch (target) {
     case ARM:
@@ -188,9 +229,8 @@ static void instrument(struct block *block, struct qemu_plugin_tb *tb)
         is_thumb |= next % 4 == 2;
         at = next;
     }
-    size_t last_bytes = qemu_plugin_insn_size(last);
+    size_t last_bytes = length_of(last);
     if (last_bytes == 0) {
-        /* A call of a kernel helper that QEMU executes itself, without any guest code. */
         instructions--;
     } else {
         last_bytes = examine_last(block, last, is_thumb);

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Image, Section, Symbol};
-use object::elf::{PF_X, STT_NOTYPE};
+use object::elf::{self, Machine, PF_X, STT_NOTYPE};
+use object::read::elf::FileHeader;
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags, SymbolKind,
 };
@@ -508,6 +509,38 @@ fn qemu_name(file: &object::File<'_>) -> &'static str {
         (A::M68k, _) => "m68k",
         (A::Hexagon, _) => "hexagon",
         (A::Avr, _) => "avr",
+        (A::Alpha, _) => "alpha",
+        (A::Hppa, _) => "hppa",
+        (A::SuperH, true) => "sh4",
+        (A::SuperH, false) => "sh4eb",
+        (A::Sparc32Plus, _) => "sparc32plus",
+        (A::Mips64_N32, true) => "mipsn32el",
+        (A::Mips64_N32, false) => "mipsn32",
+        (A::Xtensa, true) => "xtensa",
+        (A::Xtensa, false) => "xtensaeb",
+        (_, is_little_endian) => qemu_name_by_machine(machine(file), is_little_endian),
+    }
+}
+
+/// The `e_machine` of an ELF file; 0 for another file.
+fn machine(file: &object::File<'_>) -> Machine {
+    match file {
+        object::File::Elf32(elf) => elf.elf_header().e_machine(elf.endian()),
+        object::File::Elf64(elf) => elf.elf_header().e_machine(elf.endian()),
+        _ => Machine::default(),
+    }
+}
+
+/// The instruction sets that QEMU has and `object` does not know, as QEMU spells them.
+fn qemu_name_by_machine(machine: Machine, is_little_endian: bool) -> &'static str {
+    match machine {
+        elf::EM_MICROBLAZE if is_little_endian => "microblazeel",
+        elf::EM_MICROBLAZE => "microblaze",
+        elf::EM_ALTERA_NIOS2 => "nios2",
+        elf::EM_OPENRISC => "or1k",
+        elf::EM_TRICORE => "tricore",
+        elf::EM_RX => "rx",
+        elf::EM_CRIS => "cris",
         _ => "",
     }
 }

@@ -14,6 +14,9 @@ from flashpager.base import installed
 from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
 from flashpager.record.streaming import StreamChannel
 
+#: Processors for which QEMU has no ``qemu-NAME``.
+_MACHINES_ONLY = ("avr", "rx", "tricore")
+
 QEMU_PLUGIN = installed.recorder("flashpager-qemu.so")
 
 
@@ -39,6 +42,13 @@ class Qemu:
         """Explain why it cannot record the program, if it cannot."""
         if not QEMU_PLUGIN.exists():
             return Obstacle("no QEMU plugin", installed.absence("the QEMU plugin", QEMU_PLUGIN))
+        if not architecture:
+            why = "QEMU does not run programs of its processor ('readelf -h' names that)"
+            return Obstacle(why, why)
+        if architecture in _MACHINES_ONLY and request.system is None:
+            why = f"QEMU runs {architecture} in whole machines only"
+            remedy = f"{why}: say --system 'qemu-system-{architecture} -M MACHINE -nographic'"
+            return Obstacle(why, remedy)
         if request.system is None and qemu_user(architecture) is None:
             why = f"qemu-{architecture} is not installed"
             return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
@@ -68,10 +78,15 @@ class Qemu:
             except ValueError as error:
                 message = f"--system: '{request.system}' is no command: {error}"
                 raise FlashpagerError(message) from None
-            self.tail = ["-kernel", str(program), *request.command[1:]]
+            self.tail = [self._firmware_flag(), str(program), *request.command[1:]]
             if not self.emulator or shutil.which(self.emulator[0]) is None:
                 message = f"--system: no such emulator: '{' '.join(self.emulator[:1])}'"
                 raise FlashpagerError(message)
+
+    def _firmware_flag(self) -> str:
+        """Return the option of QEMU that takes the firmware: AVR machines want ``-bios``."""
+        is_avr = Path(self.emulator[0]).name == "qemu-system-avr" if self.emulator else False
+        return "-bios" if is_avr and "-bios" not in self.emulator else "-kernel"
 
     def version(self) -> str:
         """Return our version and QEMU's."""
