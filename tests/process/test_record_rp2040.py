@@ -12,7 +12,7 @@ import pytest
 
 from flashpager.record import rp2040js
 from tests import tools
-from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, runs_of
+from tests.conftest import COMMAND, ROOT, fails, flashpager, info_of, need, process, runs_of
 from tests.programs import x86_loop
 from tests.recordings import wait_until_it_ran
 
@@ -115,12 +115,49 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip(reason)
 
 
-def firmware(folder: Path, source: str, name: str = "small") -> Path:
+#: A C library's console and files, by semihosting.
+LIBRARY = """
+#include <stdio.h>
+extern char stack_top[], bss_start[], bss_end[];
+extern void _start(void);
+void reset(void) { for (char *p = bss_start; p < bss_end; p++) *p = 0; _start(); }
+void _init(void) {}
+void _fini(void) {}
+__attribute__((section(".vectors"), used)) void *const vectors[2] = { stack_top, reset };
+int main(void)
+{
+    char text[32] = "";
+    FILE *file = fopen("written.txt", "w");
+    fputs("in a file\\n", file);
+    fclose(file);
+    file = fopen("written.txt", "r");
+    fgets(text, sizeof text, file);
+    fclose(file);
+    printf("hello, %s", text);
+    return fopen("nowhere/at.all", "r") == NULL ? 0 : 3;
+}
+"""
+LIBRARY_SCRIPT = """
+MEMORY { FLASH (rx): ORIGIN = 0x10000000, LENGTH = 256K
+         RAM (rwx): ORIGIN = 0x20000000, LENGTH = 64K }
+SECTIONS {
+  .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) *(.init_array*) } > FLASH
+  .ARM.exidx : { *(.ARM.exidx*) } > FLASH
+  .data : { *(.data*) } > RAM
+  .bss : { bss_start = .; __bss_start__ = .; *(.bss*) *(COMMON) . = ALIGN(8);
+           bss_end = .; __bss_end__ = .; end = .; __end__ = .; } > RAM
+  __preinit_array_start = 0; __preinit_array_end = 0; __init_array_start = 0;
+  __init_array_end = 0; __fini_array_start = 0; __fini_array_end = 0;
+  stack_top = ORIGIN(RAM) + LENGTH(RAM); }
+"""
+
+
+def firmware(folder: Path, source: str, name: str = "small", address: int = FLASH) -> Path:
     """Assemble and link a firmware."""
     need("arm-none-eabi-gcc")
     (folder / f"{name}.s").write_text(source, encoding="utf-8")
     elf = folder / f"{name}.elf"
-    link = ["-nostdlib", f"-Wl,-Ttext={FLASH:#x}", "-Wl,-e,0"]
+    link = ["-nostdlib", f"-Wl,-Ttext={address:#x}", "-Wl,-e,0"]
     subprocess.run(
         ["arm-none-eabi-gcc", "-mcpu=cortex-m0plus", *link, "-o", elf, folder / f"{name}.s"],
         check=True,
@@ -183,19 +220,80 @@ def uf2(binary: bytes) -> bytes:
 
 
 def test_without_symbols(tmp_path: Path) -> None:
-    """A UF2 file and a binary file execute the same as the ELF file."""
+    """A UF2 file, an Intel HEX file and a binary file execute the same as the ELF file."""
     elf = firmware(tmp_path, SYSTICK)
-    binary = tmp_path / "small.bin"
+    binary, text = tmp_path / "small.bin", tmp_path / "small.hex"
     subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", elf, binary], check=True)
+    subprocess.run(["arm-none-eabi-objcopy", "-O", "ihex", elf, text], check=True)
     packed = tmp_path / "small.uf2"
     packed.write_bytes(uf2(binary.read_bytes()))
     recorded = []
-    for program in (elf, binary, packed):
+    for program in (elf, binary, packed, text):
         trace = tmp_path / f"{program.suffix[1:]}.trace"
         record(trace, program, "--with-reads")
         recorded.append(pl.read_parquet(trace))
-    assert recorded[0].equals(recorded[1])
-    assert recorded[0].equals(recorded[2])
+    assert all(recorded[0].equals(other) for other in recorded[1:])
+    # Another recorder says what it takes instead.
+    for program, kind in ((packed, "UF2"), (text, "Intel HEX")):
+        refused = fails(
+            *("record", "-o", tmp_path / "q.trace"),
+            *("--system", "qemu-system-arm -M lm3s6965evb -nographic", program),
+        )
+        assert f"is {kind}, which --system rp2040js takes" in refused
+
+
+@pytest.mark.parametrize("address", [FLASH, FLASH + 0x100, FLASH + 0x4000])
+def test_without_second_stage(tmp_path: Path, address: int) -> None:
+    """Firmware that a bootloader starts has its vectors where its first bytes are."""
+    source = VECTORS + "\n.thumb_func\nstart: b good\n.thumb_func\ntick: bx lr\n"
+    elf = firmware(tmp_path, source, address=address)
+    trace = tmp_path / "t.trace"
+    record(trace, elf)
+    assert info_of(trace)["ending"] == "complete"
+    # b good; ldr, movs, bkpt.
+    assert info_of(trace)["instructions"] == 4
+
+
+def test_no_vectors(tmp_path: Path) -> None:
+    """A file that does not begin with vectors is refused before anything runs."""
+    need("arm-none-eabi-gcc")
+    wrong = tmp_path / "wrong.bin"
+    wrong.write_bytes(b"no firmware at all" * 40)
+    trace = tmp_path / "t.trace"
+    done = process("record", "--system", "rp2040js", "-o", trace, wrong, code=2)
+    assert "no vectors at 0x10000000" in done.err
+    assert not trace.exists()
+
+
+def test_semihosting(tmp_path: Path) -> None:
+    """The calls of newlib's rdimon are answered: console, files, heap and stack."""
+    need("arm-none-eabi-gcc")
+    (tmp_path / "main.c").write_text(LIBRARY, encoding="utf-8")
+    (tmp_path / "link.ld").write_text(LIBRARY_SCRIPT, encoding="utf-8")
+    compiler = ["arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb"]
+    start = subprocess.run(
+        [*compiler, "-print-file-name=rdimon-crt0.o"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    elf = tmp_path / "library.elf"
+    subprocess.run(
+        [
+            *(*compiler, "-n", "-Os", "--specs=rdimon.specs", "-nostartfiles", "-T", "link.ld"),
+            *("main.c", start, "-o", elf),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
+    )
+    done = subprocess.run(
+        [COMMAND, "record", "--system", "rp2040js", "-o", "t.trace", elf],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "hello, in a file\n"
+    assert (tmp_path / "written.txt").read_text(encoding="utf-8") == "in a file\n"
+    assert info_of(tmp_path / "t.trace")["ending"] == "complete"
 
 
 def test_a_part(tmp_path: Path) -> None:

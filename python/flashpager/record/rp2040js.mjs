@@ -18,6 +18,7 @@
 import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { Semihosting } from './semihosting.mjs';
 import { MAGIC, StreamWriter } from './stream.mjs';
 
 const FLASH = 0x10000000;
@@ -113,24 +114,70 @@ function* pieces(name, file) {
         yield [file.readUInt32LE(at + 12), file.subarray(at + 32, at + 32 + bytes)];
       }
     }
+  } else if (/^:[0-9A-Fa-f]{10}/.test(file.toString('latin1', 0, 11))) {
+    yield* hexPieces(name, file.toString('latin1'));
   } else {
     yield [FLASH, file];
   }
 }
 
+// Give the pieces of an Intel HEX file.
+function* hexPieces(name, text) {
+  let base = 0;
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '') continue;
+    const bytes = Buffer.from(line.trim().slice(1), 'hex');
+    const sum = bytes.reduce((all, byte) => all + byte, 0) & 255;
+    if (line[0] !== ':' || bytes.length < 5 || bytes.length !== bytes[0] + 5 || sum !== 0) {
+      fail(`${name}, line ${i + 1}: is damaged Intel HEX`);
+    }
+    const content = bytes.subarray(4, -1);
+    if (bytes[3] === 0) yield [base + bytes.readUInt16BE(1), content];
+    if (bytes[3] === 1) return;
+    if (bytes[3] === 2) base = content.readUInt16BE(0) * 16;
+    if (bytes[3] === 4) base = content.readUInt16BE(0) * 65536;
+  }
+}
+
+// The address of the first section of an ELF file that lies in flash, or else in RAM; Infinity
+// without sections. A segment may begin before, with the file's own headers.
+function firstSection(file) {
+  const isElf = file.length >= 52 && file.readUInt32BE(0) === 0x7f454c46;
+  const [at, size, count] = isElf
+    ? [file.readUInt32LE(32), file.readUInt16LE(46), file.readUInt16LE(48)]
+    : [0, 0, 0];
+  let [inFlash, inRam] = [Infinity, Infinity];
+  for (let head = at; head < at + size * count && head + 24 <= file.length; head += size) {
+    const [type, flags, address, bytes] = [4, 8, 12, 20].map((n) => file.readUInt32LE(head + n));
+    // SHT_PROGBITS, SHF_ALLOC
+    if (type !== 1 || !(flags & 2) || bytes === 0) continue;
+    if (address >= FLASH && address < FLASH_END) inFlash = Math.min(inFlash, address);
+    if (address >= RAM && address < RAM_END) inRam = Math.min(inRam, address);
+  }
+  return Math.min(inFlash, inRam);
+}
+
+// Load the firmware. Gives where it begins: in flash, or in RAM if nothing of it lies in flash.
 function load(machine, name) {
   let loaded = 0;
-  for (const [address, bytes] of pieces(name, readFileSync(name))) {
+  let [inFlash, inRam] = [Infinity, Infinity];
+  const file = readFileSync(name);
+  for (const [address, bytes] of pieces(name, file)) {
     if (address >= FLASH && address + bytes.length <= FLASH_END) {
       machine.flash.set(bytes, address - FLASH);
+      inFlash = Math.min(inFlash, address);
     } else if (address >= RAM && address + bytes.length <= RAM_END) {
       machine.sram.set(bytes, address - RAM);
+      inRam = Math.min(inRam, address);
     } else {
       fail(`${name}: ${bytes.length} bytes at 0x${address.toString(16)}, where an RP2040 has none`);
     }
     loaded += bytes.length;
   }
   if (loaded === 0) fail(`${name}: nothing to load`);
+  const first = firstSection(file);
+  if (first < Infinity) return first;
+  return inFlash < Infinity ? inFlash : inRam;
 }
 
 // Whether flash begins with a second stage of booting, by its checksum. The ROM copies that to RAM
@@ -205,7 +252,7 @@ if (options.bootRom !== null) {
   if (rom.length !== ROM_END) fail(`${options.bootRom}: ${rom.length} bytes, and the ROM has 16384`);
   machine.loadBootrom(new Uint32Array(rom.buffer.slice(rom.byteOffset, rom.byteOffset + ROM_END)));
 }
-load(machine, firmware);
+const lowest = load(machine, firmware);
 if (options.usb !== null) {
   const sent = read(options.usb);
   const host = new USBCDC(machine.usbCtrl);
@@ -247,26 +294,31 @@ machine.sio.writeUint32 = (offset, value) => {
   writeSio(offset, value);
 };
 
-core.VTOR = hasSecondStage(machine.flash) ? FLASH + BOOT2_BYTES : FLASH;
-core.SP = machine.readUint32(core.VTOR);
-core.PC = machine.readUint32(core.VTOR + 4) & ~1;
+// Without a second stage, the vectors are the first that the firmware has, wherever it is linked.
+core.VTOR = hasSecondStage(machine.flash) ? FLASH + BOOT2_BYTES : lowest;
+const stackTop = machine.readUint32(core.VTOR);
+const start = machine.readUint32(core.VTOR + 4);
+if (stackTop <= RAM || stackTop > RAM_END || !(start & 1)) {
+  fail(`${firmware}: no vectors at 0x${core.VTOR.toString(16)}, where its first bytes are`);
+}
+core.SP = stackTop;
+core.PC = start & ~1;
 
 let exit = null;
+const semihosting = new Semihosting(machine, stackTop, () => clock.nanos);
 machine.onBreak = (code) => {
   if (code !== 0xab) fail(`breakpoint or undefined instruction at 0x${pc.toString(16)}`, 1);
   const [operation, argument] = core.registers;
-  if (operation === 0x03) {
-    process.stdout.write(Uint8Array.of(machine.readUint8(argument)));
-  } else if (operation === 0x04) {
-    const text = [];
-    for (let at = argument; machine.readUint8(at) !== 0; at++) text.push(machine.readUint8(at));
-    process.stdout.write(Uint8Array.from(text));
-  } else if (operation === 0x18) {
+  if (operation === 0x18) {
     exit = argument === 0x20026 ? 0 : 1;
   } else if (operation === 0x20) {
     exit = machine.readUint32(argument) === 0x20026 ? machine.readUint32(argument + 4) & 255 : 1;
   } else {
-    core.registers[0] = 0xffffffff;
+    const answer = semihosting.answer(operation, argument);
+    if (answer === undefined) {
+      fail(`asks for semihosting 0x${operation.toString(16)}, which is not answered here`, 1);
+    }
+    core.registers[0] = answer;
   }
 };
 

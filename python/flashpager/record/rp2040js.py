@@ -1,9 +1,11 @@
 """Firmware of an RP2040 in rp2040js, an emulator of that chip for Node.js."""
 
+import re
 import shlex
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
@@ -18,6 +20,8 @@ _SCRIPT = Path(__file__).with_suffix(".mjs")
 #: Addresses at which an RP2040 reads its flash through its cache.
 _FLASH = range(0x1000_0000, 0x1100_0000)
 _UF2_BLOCK = 512
+#: The records of Intel HEX that change the base of addresses, and the unit of each.
+_HEX_BASES = {2: 16, 4: 1 << 16}
 _UF2_MAGIC = b"UF2\n"
 #: Options of the script that take a file each.
 _OPTIONS = ("--boot-rom", "--usb")
@@ -119,10 +123,13 @@ def addresses_of(firmware: Path) -> range | None:
     content = firmware.read_bytes() if firmware.is_file() else b""
     if content[:4] == b"\x7fELF":
         return None
-    if content[:4] != _UF2_MAGIC:
-        return range(_FLASH.start, _FLASH.start + len(content))
     ends = []
-    for at in range(0, len(content) - _UF2_BLOCK + 1, _UF2_BLOCK):
+    if is_intel_hex(content):
+        ends = [end for end in _hex_ends(content) if end - 1 in _FLASH]
+    elif content[:4] != _UF2_MAGIC:
+        return range(_FLASH.start, _FLASH.start + len(content))
+    blocks = len(content) - _UF2_BLOCK + 1 if content[:4] == _UF2_MAGIC else 0
+    for at in range(0, blocks, _UF2_BLOCK):
         address, length = struct.unpack_from("<II", content, at + 12)
         if address in _FLASH:
             ends.append(address + length)
@@ -130,6 +137,28 @@ def addresses_of(firmware: Path) -> range | None:
         message = f"{firmware}: has nothing for {_FLASH.start:#x}, the flash of an RP2040"
         raise FlashpagerError(message)
     return range(_FLASH.start, max(ends))
+
+
+def is_intel_hex(content: bytes) -> bool:
+    """Return True if the content of a file begins as Intel HEX does."""
+    return re.match(rb":[0-9A-Fa-f]{10}", content) is not None
+
+
+def _hex_ends(content: bytes) -> Iterator[int]:
+    """Yield the address behind each record of Intel HEX; damaged records have none."""
+    base = 0
+    for line in content.split():
+        try:
+            record = bytes.fromhex(line[1:].decode("ascii"))
+        except ValueError:
+            continue
+        if len(record) < len(":llaaaatt") // 2 + 1:
+            continue
+        kind, data = record[3], record[4:-1]
+        if kind == 0:
+            yield base + int.from_bytes(record[1:3], "big") + len(data)
+        elif kind in _HEX_BASES:
+            base = int.from_bytes(data, "big") * _HEX_BASES[kind]
 
 
 def _checked(options: list[str]) -> list[str]:
