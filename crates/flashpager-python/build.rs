@@ -4,7 +4,7 @@
 //! stepper; so is the pager of Linux programs, which the loader preloads into them. The examples are copied, as a package takes files of other folders from here alone.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
 /// The machines whose programs the stepper can step.
@@ -32,6 +32,13 @@ const QEMU: Native = Native {
 };
 const STEP: Native =
     Native { folder: "recorders/step", output: "flashpager-step", flags: &[], libraries: &[] };
+/// Built where simavr's headers are.
+const SIMAVR: Native = Native {
+    folder: "recorders/simavr",
+    output: "flashpager-simavr",
+    flags: &[],
+    libraries: &["-lsimavr"],
+};
 /// What `flashpager page` preloads into a program.
 const PAGE: Native = Native {
     folder: "runtime/pager/linux",
@@ -48,6 +55,11 @@ fn main() {
     }
     if target("OS") == "linux" && target("ARCH") == "x86_64" {
         build(&PAGE);
+    }
+    if has_header("simavr/sim_avr.h") {
+        build(&SIMAVR);
+    } else {
+        println!("cargo::warning=without libsimavr-dev, no AVR firmware is recorded in simavr");
     }
     copy_examples().expect("the examples are copied");
     copy_pager().expect("the pager is copied");
@@ -93,6 +105,18 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         copy(&entry.path(), &to.join(entry.file_name()))?;
     }
     Ok(())
+}
+
+/// Tells whether the C compiler finds a header.
+fn has_header(name: &str) -> bool {
+    let source = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("header.c");
+    if fs::write(&source, format!("#include <{name}>\n")).is_err() {
+        return false;
+    }
+    let compiler = cc::Build::new().opt_level(0).debug(false).get_compiler();
+    let mut command: Command = compiler.to_command();
+    command.arg("-E").arg(&source).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 fn build(native: &Native) {

@@ -1,6 +1,6 @@
 """Programs of machine code: under QEMU with our plugin, Valgrind's lackey, or our own stepper.
 
-Firmware of an RP2040 runs in rp2040js, too.
+Firmware of an RP2040 runs in rp2040js, too, and that of an AVR in simavr.
 
 A new recorder is a module in this folder and an entry in ``RECORDERS``.
 """
@@ -15,13 +15,17 @@ from flashpager._engine import FlashpagerError, Placement
 from flashpager.record.lackey import Lackey
 from flashpager.record.qemu import Qemu
 from flashpager.record.request import MachineRecorder, RecordRequest, RecordTarget, short
-from flashpager.record.rp2040js import Rp2040js, addresses_of
+from flashpager.record.rp2040js import Rp2040js, addresses_of, is_intel_hex
+from flashpager.record.simavr import Simavr
 from flashpager.record.step import Stepper
 
 #: The recorders by name. By default the first one that can record the program does.
 RECORDERS: dict[str, type[MachineRecorder]] = {
-    recorder.name: recorder for recorder in (Qemu, Stepper, Lackey, Rp2040js)
+    recorder.name: recorder for recorder in (Qemu, Stepper, Lackey, Rp2040js, Simavr)
 }
+
+#: Those that ``--system`` names instead of an emulator's command line.
+_SIMULATORS = (Rp2040js, Simavr)
 
 
 def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
@@ -33,6 +37,8 @@ def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
     """
     run_as, program = find_program(request.command[0], is_firmware=request.system is not None)
     flat = addresses_of(program) if Rp2040js.is_asked(request) else None
+    if not flat:
+        _refuse_images(program)
     architecture, build_id = ("arm", "") if flat else _engine.elf_identity(program)
     recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
     placement = (
@@ -49,6 +55,18 @@ def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
     return RecordTarget(
         recorder, str(program), request.command[1:], placement, architecture, build_id
     )
+
+
+def _refuse_images(program: Path) -> None:
+    """Refuse firmware without symbols, which rp2040js alone takes."""
+    start = program.read_bytes()[:64] if program.is_file() else b""
+    kinds = {"UF2": start.startswith(b"UF2\n"), "Intel HEX": is_intel_hex(start)}
+    for kind, is_it in kinds.items():
+        if is_it:
+            message = (
+                f"{program}: is {kind}, which --system rp2040js takes; all others take the ELF file"
+            )
+            raise FlashpagerError(message)
 
 
 def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
@@ -79,15 +97,16 @@ def _recorder(
     """Find the requested recorder or, by default, the first that can record the program."""
     if request.children:
         return _following(request, architecture, say)
-    if Rp2040js.is_asked(request) and request.recorder is None:
-        return _asked(Rp2040js, request, architecture, say)
+    for simulator in _SIMULATORS:
+        if simulator.is_asked(request) and request.recorder is None:
+            return _asked(simulator, request, architecture, say)
     if request.recorder is not None:
         return _asked(RECORDERS[request.recorder], request, architecture, say)
     first, *others = [
         recorder
         for recorder in RECORDERS.values()
-        # rp2040js is chosen by its machine, and never replaces another recorder.
-        if recorder is not Rp2040js
+        # Simulators are chosen by their machine, and never replace another recorder.
+        if recorder not in _SIMULATORS
         and (request.system is None or recorder.runs_firmware)
         and (recorder.tells_reads or not request.with_reads)
     ]
