@@ -2,14 +2,17 @@
 
     .venv/bin/python benches/recording.py [reads]
 
-All run `bzip2` over the same text, the stepper over a few words of it, with its library placed, the
-whole `flashpager record` timed from outside: start of the emulator, translation and writing of the
-trace included. Then QEMU with and without data reads, on programs that gcc compiles: one reads a
-constant at every sixth instruction or so, the other sorts in RAM and reads none in its loop.
+First QEMU without and with recording, in seconds and in processor seconds, which depend less on
+what else runs. All run `bzip2` over the same text, the stepper over a few words of it, with its
+library placed, the whole `flashpager record` timed from outside: start of the emulator, translation
+and writing of the trace included. Then QEMU with and without data reads, on programs that gcc
+compiles: one reads a constant at every sixth instruction or so, the other sorts in RAM and reads
+none in its loop.
 """
 
 import json
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,6 +30,37 @@ def _text(words: int) -> str:
         "".join(source.choices("etaoinshrdlu", k=source.randint(2, 9))) for _ in range(2000)
     ]
     return " ".join(source.choices(vocabulary, k=words))
+
+
+def _alone(text: str, folder: Path) -> tuple[float, float]:
+    """Return the seconds and processor seconds of QEMU without recording."""
+    source = folder / "alone"
+    source.write_text(text)
+    return _timed(["qemu-x86_64", str(shutil.which("bzip2")), "-kf", str(source)])
+
+
+def _timed(command: list[str]) -> tuple[float, float]:
+    """Run a command; return its seconds and the processor seconds of all its processes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _ratio(folder: Path) -> None:
+    """Print what recording costs beside QEMU alone."""
+    text = _text(_LONG_WORDS)
+    alone = _alone(text, folder)
+    source = folder / "recorded"
+    source.write_text(text)
+    command = [str(FLASHPAGER), "record", "--recorder", "qemu", "--with-libraries"]
+    command += ["-o", str(folder / "ratio.trace"), "--", "bzip2", "-kf", str(source)]
+    recorded = _timed(command)
+    for words, one, other in zip(("seconds", "processor seconds"), alone, recorded, strict=True):
+        print(f"QEMU alone {one:.2f} {words}, recorded {other:.2f}: {other / one:.1f} times")
+    print()
 
 
 def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, int]]:
@@ -104,6 +138,8 @@ def main() -> None:
     for tool in ("bzip2", "gcc", "qemu-x86_64", "valgrind"):
         if shutil.which(tool) is None:
             sys.exit(f"benches/recording.py: {tool} is not installed")
+    with tempfile.TemporaryDirectory() as name:
+        _ratio(Path(name))
     print(
         f"{'recorder':<10}{'input':>8}{'instructions':>15}{'seconds':>9}"
         f"{'M instr/s':>11}{'bit/instr':>11}"

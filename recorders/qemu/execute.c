@@ -185,10 +185,44 @@ void change_block(unsigned int vcpu, struct block *next)
     atomic_store_explicit(&now->position, NEVER, memory_order_release);
 }
 
+/* Changes the block of the only thread of a program, if the one that ended was executed whole and
+ * nothing else is to be put into the stream. Does the same as change_block(). Returns false if it
+ * did nothing. */
+static inline bool change_whole_block(struct block *next)
+{
+    struct running *now = &running[0];
+    struct block *block = processors[0].block;
+    if (block == NULL ||
+        atomic_load_explicit(&now->begun, memory_order_relaxed) != block->usual ||
+        (next->alone && next->address + (uint32_t)next->whole ==
+                            block->address + (uint32_t)block->whole) ||
+        processors[0].read_count > 0) {
+        return false;
+    }
+    atomic_store_explicit(&now->position, stream_position(&stream), memory_order_release);
+    stream_put_word(&stream, block->number);
+    blocks_of_first++;
+    processors[0].block = next;
+    processors[0].accesses = 0;
+    atomic_store_explicit(&now->begun, 0, memory_order_release);
+    atomic_store_explicit(&now->address, next->address, memory_order_release);
+    atomic_store_explicit(&now->thread,
+                          processors[0].thread | (next->in_doubt ? BEGUN_IN_DOUBT : 0),
+                          memory_order_release);
+    atomic_store_explicit(&now->position, NEVER, memory_order_release);
+    return true;
+}
+
 void on_block_executed(unsigned int vcpu, void *block)
 {
     static bool too_many;
     if (!stream.is_read) {
+        return;
+    }
+    /* A program of one thread needs no lock. The main loop of a machine may end the stream while
+     * its processor executes. */
+    if (!several_processors && !system_emulation && counters == NULL &&
+        change_whole_block(block)) {
         return;
     }
     acquire();

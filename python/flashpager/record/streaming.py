@@ -1,9 +1,10 @@
 """Recorders that write our binary stream into a pipe (docs/formats.md)."""
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from flashpager import _engine
 from flashpager.record import environment
@@ -13,6 +14,17 @@ from flashpager.record.request import ProgressFn
 #: it collects what a thread executes.
 TAIL_BYTES = 256 * 1024
 SLOT_BYTES = 32 * 1024
+
+
+#: Bytes of the pipe: a recorder fills its tail again while the one before is read.
+_PIPE_BYTES = 4 * TAIL_BYTES
+
+
+def _enlarge(pipe: int) -> None:
+    """Enlarge a pipe, where the system has that and allows it."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 class StreamChannel:
@@ -33,6 +45,7 @@ class StreamChannel:
         The variables of ``variables(pipe, tail)`` are added to its environment.
         """
         self.pipe, writer = os.pipe()
+        _enlarge(writer)
         self.shared = os.memfd_create("flashpager-tail", 0)
         os.ftruncate(self.shared, self._tail_bytes)
         try:
