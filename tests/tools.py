@@ -43,6 +43,8 @@ PACKAGES = {
     "qemu-riscv64": "qemu-user",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-arm": "qemu-system-arm",
+    "qemu-system-avr": "qemu-system-misc",
+    "qemu-system-tricore": "qemu-system-misc",
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-x86_64": "qemu-user",
     "riscv64-linux-gnu-gcc": "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross",
@@ -57,6 +59,18 @@ PACKAGES = {
     "zstd": "zstd",
     "zstd.h": "libzstd-dev",
 }
+#: QEMU's other processors, of which a test has a few instructions each.
+PACKAGES |= dict.fromkeys(
+    (
+        *("qemu-aarch64_be", "qemu-alpha", "qemu-armeb", "qemu-cris", "qemu-hexagon"),
+        *("qemu-hppa", "qemu-i386", "qemu-loongarch64", "qemu-m68k", "qemu-microblaze"),
+        *("qemu-microblazeel", "qemu-mips", "qemu-mips64", "qemu-mips64el", "qemu-mipsel"),
+        *("qemu-mipsn32", "qemu-mipsn32el", "qemu-nios2", "qemu-or1k", "qemu-ppc"),
+        *("qemu-ppc64", "qemu-ppc64le", "qemu-riscv32", "qemu-s390x", "qemu-sh4", "qemu-sh4eb"),
+        *("qemu-sparc", "qemu-sparc32plus", "qemu-sparc64", "qemu-xtensa", "qemu-xtensaeb"),
+    ),
+    "qemu-user",
+)
 
 #: Machines of qemu-system-arm that not each version has, and why.
 MACHINES = {"n800": "QEMU 9.2 dropped it"}

@@ -43,7 +43,7 @@ def test_user_mode(tmp_path: Path, program: MachineCode) -> None:
 )
 def test_machines(tmp_path: Path, program: MachineCode, system: str, address: int) -> None:
     """The same in a whole machine, for processors that QEMU has in no other way."""
-    need(system.split()[0])
+    need(system.split(maxsplit=1)[0])
     trace = tmp_path / "t.trace"
     elf = program.write(tmp_path, address)
     flashpager(
