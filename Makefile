@@ -28,10 +28,13 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 CARGO_FLAGS := --release --locked
 # The store in C is compiled in, and the recorders in C are built beside.
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores runtime/medium \
-    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step \
+    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step recorders/simavr \
     recorders/stream -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 # Of x86-64 alone.
 PAGED := $(if $(filter x86_64,$(shell uname -m)),$(wildcard runtime/pager/linux/*.c))
+# simavr's driver is built where its headers are.
+RECORDERS := $(wildcard recorders/qemu/*.c recorders/step/*.c \
+    $(if $(wildcard /usr/include/simavr/sim_avr.h),recorders/simavr/*.c))
 DEMO_TRACE := examples/traces/card-firmware.trace
 # The tests in C and in Rust that are run; the default is all of them.
 C_TARGETS := test sanitize cross
@@ -73,7 +76,7 @@ test-python: build $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: build $(BIN)/.dev
-	@for source in recorders/*/*.c $(PAGED); do \
+	@for source in $(RECORDERS) $(PAGED); do \
 	    $(CC) -O2 -std=c11 -Wall -Wextra -Werror -pedantic -c -o /dev/null $$source || exit; \
 	done
 	cargo fmt --all --check

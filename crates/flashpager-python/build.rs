@@ -37,7 +37,7 @@ const SIMAVR: Native = Native {
     folder: "recorders/simavr",
     output: "flashpager-simavr",
     flags: &[],
-    libraries: &["-lsimavr"],
+    libraries: &["-ldl"],
 };
 /// What `flashpager page` preloads into a program.
 const PAGE: Native = Native {

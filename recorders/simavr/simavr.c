@@ -19,9 +19,27 @@
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+/* The library whose headers these are. It is opened when the recorder runs, which can thus be
+ * installed where simavr is not. */
+#define LIBRARY "libsimavr.so.2"
+
+/* The functions of the library, under its own names. */
+static struct {
+    __typeof__(avr_make_mcu_by_name) *avr_make_mcu_by_name;
+    __typeof__(avr_init) *avr_init;
+    __typeof__(avr_run) *avr_run;
+    __typeof__(avr_load_firmware) *avr_load_firmware;
+    __typeof__(elf_read_firmware) *elf_read_firmware;
+    __typeof__(avr_ioctl) *avr_ioctl;
+    __typeof__(avr_io_getirq) *avr_io_getirq;
+    __typeof__(avr_irq_register_notify) *avr_irq_register_notify;
+    __typeof__(avr_global_logger_set) *avr_global_logger_set;
+} library;
 
 /* Bytes of the longest block. */
 #define MAX_BLOCK_BYTES 8192u
@@ -51,6 +69,31 @@ _Noreturn static void fail(const char *what, const char *why)
 {
     fprintf(stderr, "simavr: %s: %s\n", what, why);
     exit(2);
+}
+
+/* Opens the library. Returns false where it is not installed. */
+static bool open_library(void)
+{
+    const struct {
+        const char *name;
+        void *function;
+    } wanted[] = {
+#define WANTED(name) { #name, &library.name }
+        WANTED(avr_make_mcu_by_name), WANTED(avr_init),
+        WANTED(avr_run),              WANTED(avr_load_firmware),
+        WANTED(elf_read_firmware),    WANTED(avr_ioctl),
+        WANTED(avr_io_getirq),        WANTED(avr_irq_register_notify),
+        WANTED(avr_global_logger_set),
+    };
+    void *opened = dlopen(LIBRARY, RTLD_NOW);
+    for (size_t i = 0; opened != NULL && i < sizeof wanted / sizeof *wanted; i++) {
+        void *function = dlsym(opened, wanted[i].name);
+        if (function == NULL) {
+            return false;
+        }
+        memcpy(wanted[i].function, &function, sizeof function);
+    }
+    return opened != NULL;
 }
 
 /* Puts the block at hand into the stream. */
@@ -101,7 +144,7 @@ static bool may_skip(uint16_t word)
 static void step(avr_t *avr)
 {
     if (avr->state == cpu_Sleeping) {
-        avr_run(avr);
+        library.avr_run(avr);
         return;
     }
     uint32_t pc = avr->pc;
@@ -112,7 +155,7 @@ static void step(avr_t *avr)
     }
     block_end = pc + length_of(word);
     block_instructions++;
-    avr_run(avr);
+    library.avr_run(avr);
     if (avr->pc != block_end) {
         uint32_t behind = block_end + length_of(word_at(avr, block_end));
         if (may_skip(word) && avr->pc == behind) {
@@ -140,13 +183,13 @@ static void print_ports(avr_t *avr)
 {
     for (char port = '0'; port <= '3'; port++) {
         uint32_t flags = 0;
-        if (avr_ioctl(avr, AVR_IOCTL_UART_GET_FLAGS(port), &flags) == 0) {
+        if (library.avr_ioctl(avr, AVR_IOCTL_UART_GET_FLAGS(port), &flags) == 0) {
             flags &= ~(uint32_t)AVR_UART_FLAG_STDIO;
-            avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS(port), &flags);
+            library.avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS(port), &flags);
         }
-        avr_irq_t *sent = avr_io_getirq(avr, AVR_IOCTL_UART_GETIRQ(port), UART_IRQ_OUTPUT);
+        avr_irq_t *sent = library.avr_io_getirq(avr, AVR_IOCTL_UART_GETIRQ(port), UART_IRQ_OUTPUT);
         if (sent != NULL) {
-            avr_irq_register_notify(sent, print_byte, NULL);
+            library.avr_irq_register_notify(sent, print_byte, NULL);
         }
     }
 }
@@ -162,19 +205,19 @@ static void no_log(avr_t *avr, const int level, const char *format, va_list argu
 static avr_t *machine(const char *mcu, unsigned long hertz, const char *file)
 {
     elf_firmware_t firmware = { 0 };
-    avr_global_logger_set(no_log);
-    if (elf_read_firmware(file, &firmware) != 0) {
+    library.avr_global_logger_set(no_log);
+    if (library.elf_read_firmware(file, &firmware) != 0) {
         fail(file, "is no ELF file for an AVR");
     }
-    avr_t *avr = avr_make_mcu_by_name(mcu);
+    avr_t *avr = library.avr_make_mcu_by_name(mcu);
     if (avr == NULL) {
         fail(mcu, "simavr has no such processor (simavr --list-cores)");
     }
-    avr_init(avr);
+    library.avr_init(avr);
     if (firmware.flashsize > avr->flashend + 1) {
         fail(file, "is larger than this processor's flash");
     }
-    avr_load_firmware(avr, &firmware);
+    library.avr_load_firmware(avr, &firmware);
     avr->frequency = hertz != 0 ? (uint32_t)hertz : firmware.frequency != 0 ? firmware.frequency
                                                                             : 16000000;
     avr->run_cycle_limit = 1; /* one instruction a call */
@@ -204,8 +247,12 @@ int main(int argc, char **argv)
     const char *mcu = NULL, *file = NULL;
     int pipe_fd = -1, tail_fd = -1;
     unsigned long hertz = 0;
+    bool is_here = open_library();
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        return avr_make_mcu_by_name("atmega328p") == NULL;
+        return is_here ? 0 : 1;
+    }
+    if (!is_here) {
+        fail(LIBRARY, "is not installed");
     }
     for (int i = 1; i < argc; i++) {
         bool has_value = argv[i][0] == '-' && i + 1 < argc;
