@@ -14,8 +14,9 @@ from flashpager.base.axes import AXES
 from flashpager.base.quantities import counted, duration, percent
 from flashpager.choose import luck as lucks
 from flashpager.cli import linking, options
-from flashpager.cli.console import counting, note, out, print_json, print_whole
+from flashpager.cli.console import counting, note, out, print_json, print_whole, say_uncounted
 from flashpager.cli.searching import numbers
+from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 
 
@@ -76,6 +77,7 @@ def luck(
     and one function is added. With several designs, as --policy lru,fifo, each has a line.
     """
     opened = [Trace.open(path, "none") for path in traces]
+    design_flags = design_flags.executing(opened[0].info)
     designs = design_flags.space().possible_designs().possible
     with counting("links") as progress:
         found = lucks.link_luck(
@@ -95,6 +97,8 @@ def luck(
                 "traces": [trace.described() for trace in opened],
                 "draws": flags.draws,
                 "seed": flags.seed,
+                "assumed": design_flags.assumed(designs[0]),
+                "not_counted": uncounted([trace.info for trace in opened], designs[0]),
                 **found.as_dict(),
             }
         )
@@ -115,6 +119,7 @@ def luck(
             out.print()
         for sentence in lucks.sentences(each, flags.kind):
             out.print(sentence, soft_wrap=True)
+    say_uncounted(uncounted([trace.info for trace in opened], designs[0]))
     for text in coverage.notes:
         note(f"note: {text}")
 

@@ -8,8 +8,9 @@ import polars as pl
 
 from flashpager import _engine
 from flashpager._engine import Row, SampleErrors, SamplePlan, Time
-from flashpager.base.quantities import duration, percent, si, within
+from flashpager.base.quantities import duration, percent, si, significant, within
 from flashpager.choose.page_size import PageChoice
+from flashpager.judge.uncounted import uncounted
 from flashpager.plots import space, style
 from flashpager.record.trace import how_it_ended
 from flashpager.report import choice
@@ -141,7 +142,11 @@ def _within(errors: SampleErrors | None, error: float | None) -> str:
 def _headline(report: PagingReport) -> str:
     own, design, nor = report.own, report.own.design, report.own.nor
     errors = own.errors
-    words = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)} from {design.part}"
+    speed = f"{_mebibytes(own.time)}{_within(errors, errors and errors.time)}"
+    if own.run is not None:
+        times = significant(own.run.slowdown, 3)
+        speed = f"{times} times slower than from RAM on {design.processor}, {speed}"
+    words = f"{speed} from {design.part}"
     if nor:
         words += (
             f", {100 * nor.nor_ratio:.0f} % of the {nor.nor_bandwidth_mib_s:.3g} MB/s of"
@@ -160,6 +165,9 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
     counts, time, latency, errors = own.counts, own.time, own.latency, own.errors
     of_time = _within(errors, errors and errors.time)
     numbers = [("read bandwidth", _mebibytes(time) + of_time, "MB/s: 2²⁰ bytes a second")]
+    if own.run is not None:
+        slower = f"{significant(own.run.slowdown, 3)} times{of_time}"
+        numbers.insert(0, ("slower than from RAM", slower, f"on {own.design.processor}"))
     if own.nor:
         nor = own.nor
         ratio = f"{100 * nor.nor_ratio:.1f} %{of_time}"
@@ -237,15 +245,7 @@ def _notices(report: PagingReport) -> list[tuple[str, str]]:
     if own.design.policy == "min":
         text = "MIN knows the future: no device can run it, and with a data register it is no bound"
         notices.append(("Policy", text))
-    times = own.prices.handler.times()
-    if not any(ns for name, ns in times if name != "load_stopover_ns"):
-        why = (
-            "not counted: --processor CORE@CLOCK does"
-            if own.design.processor is None
-            else "free, as the design says"
-        )
-        text = f"the software of a fault is {why}"
-        notices.append(("Handler", text))
+    notices += [("Not counted", cost) for cost in uncounted([info], own.design)]
     if own.is_executed:
         text = (
             "flash or bus work on while the program runs, so no fault's time is its own: there is "
