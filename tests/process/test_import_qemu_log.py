@@ -1,16 +1,15 @@
 """Logs of QEMU, imported, are the traces that our plugin records in the same run."""
 
 import contextlib
-import importlib.util
 import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import fails, flashpager, info_of, need, runs_of
+from tests.machine_elves import USER, MachineCode
 from tests.programs import compile_with
 
 #: Strings, calls, a table of functions, and floating point.
@@ -178,18 +177,10 @@ def test_incomplete_logs(tmp_path: Path, items: str, words: str) -> None:
     assert json.dumps(refusal).count("\\n") <= 1
 
 
-#: Programs of a few instructions for every processor that QEMU has.
-MACHINES: list[Any] = (
-    importlib.import_module("tests.machine_elves").USER
-    if importlib.util.find_spec("tests.machine_elves")
-    else []
-)
-
-
 @pytest.mark.parametrize(
-    "program", MACHINES, ids=lambda program: f"{program.name}{'-thumb' if program.entry else ''}"
+    "program", USER, ids=lambda program: f"{program.name}{'-thumb' if program.entry else ''}"
 )
-def test_processors(tmp_path: Path, program: Any) -> None:  # noqa: ANN401  (the module may be missing)
+def test_processors(tmp_path: Path, program: MachineCode) -> None:
     """Logs of all processors have the known lengths, also where QEMU lists no bytes."""
     need(f"qemu-{program.name}")
     elf, log = program.write(tmp_path), tmp_path / "log.txt"
