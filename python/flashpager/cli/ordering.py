@@ -580,11 +580,11 @@ def _limits(best: PageLayout) -> str:
     for row in best.found.rows:
         time = row.time
         for name, spent in (
-            ("execution out of RAM", time.read_ns),
+            ("execution from RAM", time.read_ns),
             ("loads of flash pages", time.load_ns),
             ("the bus", time.fetch_ns),
             ("writing into frames", time.write_ns),
-            ("the fault handler", time.handler_ns + time.false_faults_ns + time.lookups_ns),
+            ("the fault handler and lookups", time.handler_ns + time.false_faults_ns + time.lookups_ns),
             ("column changes", time.column_change_ns),
         ):
             steps[name] = steps.get(name, 0.0) + spent

@@ -223,7 +223,8 @@ def as_toml(design: Design) -> str:
     """Write a design as a board file, by which it can be run again."""
     fields = design.as_dict()
     flat = {k: v for k, v in fields.items() if not isinstance(v, dict) and v is not None}
-    flat["nor"] = design.nor or "none"
+    flat |= {"nor": design.nor or "none", "processor": design.processor or "none"}
+    flat.pop("architecture", None)
     lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in flat.items()]
     tables = {name: table for name, table in fields.items() if isinstance(table, dict)}
     for name, table in tables.items():

@@ -37,6 +37,7 @@ fn design(register: &str, policy: &str) -> Design {
         line_fetch: "whole".into(),
         read_mode: None,
         port: None,
+        architecture: None,
         count_commands: false,
         part: Some(part.into()),
         bus: Some(bus.into()),

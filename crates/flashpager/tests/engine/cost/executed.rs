@@ -55,6 +55,7 @@ fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design
         line_fetch: "whole".into(),
         read_mode: None,
         port: None,
+        architecture: None,
         part: Some("KFG1G16Q2M".into()),
         bus: Some("13.16MHz-x16".into()),
         clip_bus: false,
