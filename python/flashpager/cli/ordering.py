@@ -579,12 +579,13 @@ def _limits(best: PageLayout) -> str:
     steps: dict[str, float] = {}
     for row in best.found.rows:
         time = row.time
+        software_ns = time.handler_ns + time.false_faults_ns + time.lookups_ns
         for name, spent in (
             ("execution from RAM", time.read_ns),
             ("loads of flash pages", time.load_ns),
             ("the bus", time.fetch_ns),
             ("writing into frames", time.write_ns),
-            ("the fault handler and lookups", time.handler_ns + time.false_faults_ns + time.lookups_ns),
+            ("the fault handler and lookups", software_ns),
             ("column changes", time.column_change_ns),
         ):
             steps[name] = steps.get(name, 0.0) + spent
