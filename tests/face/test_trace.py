@@ -124,6 +124,26 @@ class TestImport:
         flashpager("trace", "import", "-", *options, stdin=text)
         assert runs_of(tmp_path / "t.trace") == [(16, 4), (32, 8), (5, 1)]
 
+    def test_addresses_in_csv(self, tmp_path: Path) -> None:
+        """With a range or a program, CSV has addresses; instructions price it on a board."""
+        text = b"offset,length,instructions\n0x10000100,6,3\n0x20000000,8,4\n0x10000106,8,2\n"
+        trace = tmp_path / "t.trace"
+        told = ("trace", "import", "-", "-o", trace)
+        flashpager(*told, "--range", "0x10000000-0x10001000", stdin=text)
+        assert runs_of(trace) == [(0x100, 6), (0x106, 8)]
+        info = info_of(trace)
+        assert (info["instructions"], info["outside_instructions"]) == (5, 4)
+        assert "time" in flashpager("simulate", trace, "--board", "rp2040").out
+        plain = text.replace(b"instructions", b"kind").replace(b",3\n", b",executed\n")
+        plain = plain.replace(b",4\n", b",read\n").replace(b",2\n", b",continued\n")
+        fails(*told, "--range", "0-0x1000", stdin=plain, words=["no row lies in the placed code"])
+        both = b"offset,length,kind,instructions\n0,6,executed,3\n64,4,read,0\n6,2,continued,1\n"
+        flashpager(*told, stdin=both)
+        assert (info_of(trace)["instructions"], info_of(trace)["reads"]) == (4, 1)
+        for row in (b"0,6,7", b"0,6,0", b"0,6,x"):
+            wrong = b"offset,length,instructions\n" + row + b"\n"
+            fails(*told, stdin=wrong, words=["line 2", "instructions"])
+
     def test_runs_join(self, tmp_path: Path) -> None:
         """Consecutive instructions are joined to one run; runs in CSV stay as given."""
         trace = tmp_path / "t.trace"

@@ -1,6 +1,9 @@
 """Tests of recording a part of an execution, with every recorder."""
 
 import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -145,14 +148,107 @@ class TestEnd:
         assert "1000000 instructions at most" in flashpager("trace", "info", trace).out
 
 
+#: Firmware that copies a handler to RAM and calls it three times. It calls a function in flash.
+IN_RAM = """
+        .syntax unified
+        .thumb
+        .section .vectors,"a"
+        .word 0x20001000, reset + 1
+        .text
+        .thumb_func
+        .global reset
+        .type reset, %function
+reset:  ldr r0, =from
+        ldr r1, =0x20000000
+        ldmia r0!, {r2-r7}
+        stmia r1!, {r2-r7}
+        movs r6, #3
+again:  ldr r4, =isr
+        blx r4
+        subs r6, #1
+        bne again
+        ldr r1, =0x20026
+        movs r0, #0x18
+        bkpt 0xab
+        .pool
+        .size reset, . - reset
+        .thumb_func
+        .global helper
+        .type helper, %function
+helper: nop
+        bx lr
+        .size helper, . - helper
+        .section .ramfunc,"ax"
+        .thumb_func
+        .global isr
+        .type isr, %function
+isr:    push {r4, lr}
+        ldr r4, =helper
+        blx r4
+        pop {r4, pc}
+        .pool
+        .size isr, . - isr
+"""
+IN_RAM_SCRIPT = """
+MEMORY { FLASH (rx): ORIGIN = 0, LENGTH = 64K RAM (rwx): ORIGIN = 0x20000000, LENGTH = 64K }
+SECTIONS { .text : { KEEP(*(.vectors)) *(.text) } > FLASH
+           .ramfunc : { *(.ramfunc) } > RAM AT > FLASH
+           from = LOADADDR(.ramfunc); }
+"""
+
+
+class TestCodeInRam:
+    """A region may begin and end in code that is not placed in flash."""
+
+    @pytest.fixture
+    def recorded(self, tmp_path: Path) -> Callable[..., list[tuple[int, int]]]:
+        """Return a function that records the firmware and returns the runs by name."""
+        need("arm-none-eabi-gcc", "qemu-system-arm")
+        (tmp_path / "a.s").write_text(IN_RAM, encoding="utf-8")
+        (tmp_path / "m.ld").write_text(IN_RAM_SCRIPT, encoding="utf-8")
+        elf, trace = tmp_path / "fw.elf", tmp_path / "fw.trace"
+        build = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-nostdlib", "-Wl,-n,-e,reset"]
+        subprocess.run([*build, "-T", "m.ld", "a.s", "-o", elf], cwd=tmp_path, check=True)
+        system = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+
+        def record(*options: str) -> list[tuple[int, int]]:
+            flashpager("record", *options, "-o", trace, "--system", system, elf)
+            return runs_of(trace)
+
+        return record
+
+    @pytest.mark.parametrize("name", ["isr", "0x20000000"])
+    def test_call(self, recorded: Callable[..., list[tuple[int, int]]], name: str) -> None:
+        """A call of a handler in RAM is what it runs in flash."""
+        whole = recorded()
+        [helper] = [run for run, times in Counter(whole).items() if times == 3 and run[1] == 4]
+        assert recorded("--call", f"{name}:2") == [helper]
+
+    def test_from_and_to(self, recorded: Callable[..., list[tuple[int, int]]]) -> None:
+        """From the handler to an address in it, the function in flash is executed three times."""
+        whole = recorded()
+        [helper] = [run for run, times in Counter(whole).items() if times == 3 and run[1] == 4]
+        assert recorded("--from", "isr", "--to", "0x20000006") == [helper] * 3
+        assert recorded("--to", "isr") == whole[:1]
+
+    def test_copied_sections(self, recorded: Callable[..., list[tuple[int, int]]]) -> None:
+        """Code that is copied to RAM is not fetched from flash: it cannot be placed."""
+        recorded()
+        with pytest.raises(AssertionError, match=r"\.ramfunc runs at 0x20000000 and is stored at"):
+            recorded("--section", ".text,.ramfunc")
+
+
 class TestRefused:
     """Regions that cannot be recorded are refused in one line."""
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["--from", "nowhere"], "--from nowhere: no such function in what is placed (.text"),
-            (["--to", "0x10"], "--to 0x10: lies in nothing that is placed (.text"),
+            (
+                ["--from", "nowhere"],
+                "--from nowhere: no such function in the program (placed: .text",
+            ),
+            (["--to", "0x10"], "--to 0x10: lies in no code of the program (placed: .text"),
             (["--call", "function:0"], "write FUNCTION:N"),
             (["--call", "function:9999"], f"--call function: was called {TIMES} times only"),
             (["--call", "function", "--to", "_start"], "--call: leave it out beside"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use flashpager_base::{Error, Result, shown};
 use flashpager_trace::{Image, Section, Symbol};
 use object::elf::{self, Machine, PF_X, STT_NOTYPE};
-use object::read::elf::FileHeader;
+use object::read::elf::{FileHeader, ProgramHeader};
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags, SymbolKind,
 };
@@ -53,8 +53,17 @@ struct ElfSection {
     align: u64,
     /// The file holds its bytes (`.bss` has none).
     in_file: bool,
+    /// It holds code.
+    is_code: bool,
+    /// Where the file stores it for a copy to its address; `None` if it runs where it is stored.
+    copied_from: Option<u64>,
     /// The file ends before its bytes do.
     cut_off: bool,
+}
+
+/// Tells whether a section holds the byte at an address.
+fn holds(section: &Section, address: u64) -> bool {
+    address >= section.address && address - section.address < u64::from(section.bytes)
 }
 
 struct ElfSegment {
@@ -93,6 +102,7 @@ impl ElfFile {
         // Names may share bytes of the file, but all together must not be longer than it.
         let mut names = bytes.len();
         let mut sections = Vec::new();
+        let copies = copied_segments(&file);
         for section in file.sections() {
             let Ok(name) = section.name() else { continue };
             let in_file = section.file_range();
@@ -102,6 +112,8 @@ impl ElfFile {
                 bytes: section.size(),
                 align: section.align().clamp(1, 4096).next_power_of_two(),
                 in_file: in_file.is_some(),
+                copied_from: copied_from(&copies, section.address()),
+                is_code: section.kind() == object::SectionKind::Text && section.size() > 0,
                 cut_off: in_file.is_some_and(|(offset, length)| {
                     offset.saturating_add(length) > bytes.len() as u64
                 }),
@@ -254,6 +266,15 @@ impl ElfFile {
         let mut end = 0;
         for (found, at) in placed {
             end = at.saturating_add(found.bytes);
+            if let Some(stored) = found.copied_from {
+                let what = format!(
+                    "its section {} runs at {:#x} and is stored at {stored:#x}: a copy in RAM, \
+                     which is not fetched from flash; leave it out of --section",
+                    shown(&found.name),
+                    found.address
+                );
+                return Err(Error::data(place, what));
+            }
             if found.cut_off {
                 let what = format!(
                     "its section {} reaches beyond the end of the file: make or copy it again",
@@ -337,42 +358,6 @@ impl ElfFile {
         section.data().ok().filter(|data| data.len() == wanted.bytes as usize)
     }
 
-    /// Returns the executable sections in the contents of a file, with their addresses.
-    pub fn executable_code(contents: &[u8]) -> Vec<(u64, Vec<u8>)> {
-        let Ok(file) = object::File::parse(contents) else { return Vec::new() };
-        file.sections()
-            .filter(|section| section.kind() == object::SectionKind::Text)
-            .filter_map(|section| Some((section.address(), section.data().ok()?.to_vec())))
-            .filter(|(_, code)| !code.is_empty())
-            .collect()
-    }
-
-    /// Returns the addresses from which on the code of an ARM file is Thumb code, or is not, by its
-    /// mapping symbols. Without these all code is of the kind at the entry. Empty for other files.
-    pub fn thumb_code(contents: &[u8]) -> Vec<(u64, bool)> {
-        let Ok(file) = object::File::parse(contents) else { return Vec::new() };
-        if file.architecture() != object::Architecture::Arm {
-            return Vec::new();
-        }
-        let mut marks: Vec<(u64, bool)> = file
-            .symbols()
-            .filter_map(|symbol| {
-                let name = symbol.name_bytes().ok()?;
-                let is_mark = |mark: &[u8]| {
-                    name.strip_prefix(mark)
-                        .is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
-                };
-                let thumb = is_mark(b"$t");
-                (thumb || is_mark(b"$a")).then(|| (symbol.address(), thumb))
-            })
-            .collect();
-        marks.sort_unstable();
-        if marks.is_empty() {
-            marks.push((0, file.entry() & 1 == 1));
-        }
-        marks
-    }
-
     /// Returns the functions in `sections`, sorted by flash offset. Of several names for one address
     /// it has the one with most bytes.
     pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {
@@ -381,16 +366,37 @@ impl ElfFile {
         symbols
     }
 
+    /// Returns the functions outside `sections` under all of their names: name, address and bytes.
+    pub fn names_outside(&self, sections: &[Section]) -> Vec<(String, u64, u64)> {
+        let is_outside =
+            |symbol: &&ElfSymbol| !sections.iter().any(|one| holds(one, symbol.address));
+        let mut functions: Vec<_> = self
+            .symbols
+            .iter()
+            .filter(is_outside)
+            .map(|symbol| (symbol.name.clone(), symbol.address, symbol.bytes))
+            .collect();
+        functions.sort_by_key(|(_, address, bytes)| (*address, std::cmp::Reverse(*bytes)));
+        functions
+    }
+
+    /// Returns the code outside `sections`: the start and end of each other section with code.
+    pub fn code_outside(&self, sections: &[Section]) -> Vec<(u64, u64)> {
+        let is_outside = |one: &&ElfSection| !sections.iter().any(|placed| placed.name == one.name);
+        let others = self.sections.iter().filter(|section| section.is_code);
+        others
+            .filter(is_outside)
+            .map(|one| (one.address, one.address.saturating_add(one.bytes)))
+            .collect()
+    }
+
     /// Returns the functions in `sections` under all of their names, sorted by flash offset.
     pub fn names_in(&self, sections: &[Section]) -> Vec<Symbol> {
         let mut symbols: Vec<Symbol> = self
             .symbols
             .iter()
             .filter_map(|symbol| {
-                let section = sections.iter().find(|section| {
-                    symbol.address >= section.address
-                        && symbol.address - section.address < u64::from(section.bytes)
-                })?;
+                let section = sections.iter().find(|section| holds(section, symbol.address))?;
                 let inside = (symbol.address - section.address) as u32;
                 Some(Symbol {
                     name: symbol.name.clone(),
@@ -556,6 +562,46 @@ fn qemu_name(file: &object::File<'_>) -> &'static str {
         (A::Xtensa, false) => "xtensaeb",
         (_, is_little_endian) => qemu_name_by_machine(machine(file), is_little_endian),
     }
+}
+
+/// A loaded segment that a program copies to its address: start, bytes, and where it is stored.
+type CopiedSegment = (u64, u64, u64);
+
+/// Returns the segments that are stored at another address than they run at. Empty if all of them
+/// are, as in a kernel that runs at virtual addresses.
+fn copied_segments(file: &object::File<'_>) -> Vec<CopiedSegment> {
+    fn of<Elf: FileHeader<Endian = object::Endianness>>(
+        elf: &object::read::elf::ElfFile<'_, Elf>,
+    ) -> Vec<CopiedSegment> {
+        let endian = elf.endian();
+        let loaded = || {
+            let all = elf.elf_program_headers().iter();
+            all.filter(move |one| one.p_type(endian) == elf::PT_LOAD)
+                .map(move |one| {
+                    let [start, bytes, stored] =
+                        [one.p_vaddr(endian), one.p_filesz(endian), one.p_paddr(endian)];
+                    (start.into(), bytes.into(), stored.into())
+                })
+                .filter(|(_, bytes, _): &CopiedSegment| *bytes > 0)
+        };
+        if loaded().all(|(start, _, stored)| start != stored) {
+            return Vec::new();
+        }
+        loaded().filter(|(start, _, stored)| start != stored).collect()
+    }
+    match file {
+        object::File::Elf32(elf) => of(elf),
+        object::File::Elf64(elf) => of(elf),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns where the section at `address` is stored, if a program copies it to there.
+fn copied_from(copies: &[CopiedSegment], address: u64) -> Option<u64> {
+    copies.iter().find_map(|(start, bytes, stored)| {
+        let ahead = address.checked_sub(*start).filter(|ahead| ahead < bytes)?;
+        Some(stored.wrapping_add(ahead))
+    })
 }
 
 /// The `e_machine` of an ELF file; 0 for another file.

@@ -165,6 +165,9 @@ impl Recording {
                 let of_sinks = self.sinks.iter_mut().filter_map(Sink::selection_mut);
                 for selection in of_sinks.chain(&mut self.selection) {
                     selection.add_image(image, &placer.functions(index))?;
+                    if index == 0 {
+                        selection.add_unplaced(&placer.unplaced())?;
+                    }
                 }
             }
             *images = placer.images().len();
@@ -186,6 +189,9 @@ impl Recording {
         if let Some(placer) = &self.placer {
             for (index, image) in placer.images().iter().enumerate() {
                 selection.add_image(image, &placer.functions(index))?;
+                if index == 0 {
+                    selection.add_unplaced(&placer.unplaced())?;
+                }
             }
         }
         if !self.placer.as_ref().is_some_and(Placer::places_libraries) {
@@ -469,10 +475,7 @@ fn sinks_with_runs(sinks: Vec<Sink>, info: &mut TraceInfo) -> Result<Vec<Sink>> 
     let mut why_outside = None;
     for mut sink in sinks {
         outside += sink.all_instructions();
-        if sink.complete()?
-            || (with_runs.is_empty()
-                && !matches!(info.ending, Ending::Complete | Ending::AsCaptured))
-        {
+        if sink.complete()? || (with_runs.is_empty() && info.ending != Ending::Complete) {
             with_runs.push(sink);
         } else {
             why_outside = sink.selection().and_then(|part| part.why_outside(outside));

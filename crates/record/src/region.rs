@@ -6,6 +6,8 @@ use flashpager_trace::calls::OpenCalls;
 use flashpager_trace::{Image, Run, Symbol};
 
 use super::functions::PlacedFunctions;
+use super::placement::UnplacedCode;
+use super::unplaced::{CodePlace, UnplacedCalls};
 
 /// Return address of calls that never return: the end of the address space.
 const NOWHERE: u32 = u32::MAX;
@@ -48,7 +50,7 @@ impl std::fmt::Display for Region {
     }
 }
 
-/// A place in flash at which a region begins or ends.
+/// A place in a program's code at which a region begins or ends.
 #[derive(Clone, Debug)]
 struct RegionBoundary {
     /// The command-line option that named it.
@@ -57,13 +59,16 @@ struct RegionBoundary {
     name: String,
     /// Offset in flash; `None` until an image has it.
     offset: Option<u32>,
+    /// Linked address and bytes, if it lies in code that is not placed, such as a function in RAM.
+    unplaced: Option<(u64, u64)>,
     /// It lies within a block, which is recorded whole or not at all.
     is_within_block: bool,
 }
 
 impl RegionBoundary {
     fn new(option: &'static str, name: &str) -> Self {
-        Self { option, name: name.to_owned(), offset: None, is_within_block: false }
+        let name = name.to_owned();
+        Self { option, name, offset: None, unplaced: None, is_within_block: false }
     }
 
     fn address(&self) -> Option<u64> {
@@ -77,7 +82,7 @@ impl RegionBoundary {
     /// Looks for the place in another image. `functions` are those of the image, under all of their
     /// names.
     fn seek(&mut self, image: &Image, functions: &[Symbol]) -> Result<()> {
-        if self.offset.is_some() {
+        if self.is_known() {
             return Ok(());
         }
         if let Some(address) = self.address() {
@@ -108,9 +113,45 @@ impl RegionBoundary {
         Ok(())
     }
 
-    /// Checks that one of `images` has the place.
+    /// Looks for the place in the code of the program that is not placed.
+    fn seek_unplaced(&mut self, code: &UnplacedCode) -> Result<()> {
+        if self.is_known() {
+            return Ok(());
+        }
+        if let Some(address) = self.address() {
+            let is_code =
+                code.sections.iter().any(|(start, end)| (*start..*end).contains(&address));
+            let function = code.functions.iter().find(|(_, start, _)| *start == address);
+            self.unplaced = is_code.then(|| (address, function.map_or(0, |(.., bytes)| *bytes)));
+            return Ok(());
+        }
+        let mut places: Vec<(u64, u64)> = code
+            .functions
+            .iter()
+            .filter(|(name, ..)| is_called(name, &self.name))
+            .map(|(_, address, bytes)| (*address, *bytes))
+            .collect();
+        places.dedup_by_key(|(address, _)| *address);
+        if places.len() > 1 {
+            let addresses: Vec<String> =
+                places.iter().map(|(address, _)| format!("{address:#x}")).collect();
+            return Err(self.error(format_args!(
+                "{} functions of the program have this name; give one's address: {}",
+                places.len(),
+                addresses.join(", ")
+            )));
+        }
+        self.unplaced = places.first().copied();
+        Ok(())
+    }
+
+    fn is_known(&self) -> bool {
+        self.offset.is_some() || self.unplaced.is_some()
+    }
+
+    /// Checks that one of `images` or the rest of the program has the place.
     fn check(&self, images: &[Image]) -> Result<()> {
-        if self.offset.is_some() {
+        if self.is_known() {
             return Ok(());
         }
         let places: Vec<String> = images
@@ -123,12 +164,12 @@ impl RegionBoundary {
             .collect();
         let places = if places.is_empty() { "nothing".into() } else { places.join(", ") };
         Err(self.error(match self.address() {
-            Some(_) => format!("lies in nothing that is placed ({places})"),
+            Some(_) => format!("lies in no code of the program (placed: {places})"),
             None => {
                 let symbols = images.iter().flat_map(|image| &image.symbols);
                 let names: Vec<String> = symbols.map(|symbol| demangled(&symbol.name)).collect();
                 let near = did_you_mean(&self.name, names.iter().map(String::as_str));
-                format!("no such function in what is placed ({places}){near}")
+                format!("no such function in the program (placed: {places}){near}")
             }
         }))
     }
@@ -138,6 +179,13 @@ impl RegionBoundary {
     fn ahead(&self, piece: Run) -> Option<u32> {
         let ahead = self.offset?.checked_sub(piece.offset)?;
         (ahead < piece.length).then_some(ahead)
+    }
+
+    /// Distance from `address` to the place, if it lies in the `bytes` there, which are not placed.
+    #[inline]
+    fn ahead_unplaced(&self, address: u64, bytes: u32) -> Option<u32> {
+        let ahead = self.unplaced?.0.checked_sub(address)?;
+        (ahead < bytes.into()).then_some(ahead as u32)
     }
 }
 
@@ -169,6 +217,8 @@ pub struct Selection {
     /// Functions by which calls are recognised; empty unless one call is recorded.
     functions: PlacedFunctions,
     open: OpenCalls<OpenCall>,
+    /// Calls of the function whose call is recorded, if that is not placed.
+    unplaced: Option<UnplacedCalls>,
     /// Calls so far of the function whose call is recorded.
     calls: u64,
     /// End of the placed code that was executed last.
@@ -203,6 +253,7 @@ impl Selection {
             region,
             functions: PlacedFunctions::default(),
             open: OpenCalls::default(),
+            unplaced: None,
             calls: 0,
             end: 0,
             was_outside: true,
@@ -229,6 +280,20 @@ impl Selection {
         }
         if self.call.is_some() {
             self.functions.add_image(image);
+        }
+        Ok(())
+    }
+
+    /// Adds the code of the program that is not placed. Functions there may be named, too.
+    ///
+    /// # Errors
+    /// A name of the region that several such functions have.
+    pub fn add_unplaced(&mut self, code: &UnplacedCode) -> Result<()> {
+        for boundary in [&mut self.from, &mut self.to, &mut self.call].into_iter().flatten() {
+            boundary.seek_unplaced(code)?;
+        }
+        if let Some((address, bytes)) = self.call.as_ref().and_then(|call| call.unplaced) {
+            self.unplaced = Some(UnplacedCalls::new(address, bytes, code));
         }
         Ok(())
     }
@@ -318,13 +383,42 @@ impl Selection {
     /// Takes an executed piece of placed code. Returns whether it is recorded.
     #[inline]
     pub fn takes_placed(&mut self, piece: Run, instructions: u32) -> bool {
-        if self.call.is_some() {
+        if self.unplaced.is_some() {
+            let is_function = self.functions.begin_at(piece.offset);
+            let [start, end] = [piece.offset, piece.end()].map(CodePlace::Placed);
+            self.follow_unplaced(start, end, is_function);
+        } else if self.call.is_some() {
             self.follow(piece);
         }
+        self.end = piece.end();
+        self.was_outside = false;
         let ahead = |boundary: &Option<RegionBoundary>| {
             boundary.as_ref().and_then(|boundary| boundary.ahead(piece))
         };
         let (from, to) = (ahead(&self.from), ahead(&self.to));
+        self.takes(from, to, instructions)
+    }
+
+    /// Takes executed code outside the placed code, at `address` of the program. Returns whether it
+    /// is counted.
+    #[inline]
+    pub fn takes_outside(&mut self, address: u64, bytes: u32, instructions: u32) -> bool {
+        self.was_outside = true;
+        if let Some(calls) = &self.unplaced {
+            let is_function = calls.begins_at(address);
+            let end = address.wrapping_add(bytes.into());
+            self.follow_unplaced(CodePlace::At(address), CodePlace::At(end), is_function);
+        }
+        let ahead = |boundary: &Option<RegionBoundary>| {
+            boundary.as_ref().and_then(|boundary| boundary.ahead_unplaced(address, bytes))
+        };
+        let (from, to) = (ahead(&self.from), ahead(&self.to));
+        self.takes(from, to, instructions)
+    }
+
+    /// Takes executed code. `from` and `to` are the distances to the region's ends that lie in it.
+    #[inline]
+    fn takes(&mut self, from: Option<u32>, to: Option<u32>, instructions: u32) -> bool {
         if let (true, Some(ahead), Some(boundary)) = (self.is_within, to, &mut self.to) {
             self.is_within = false;
             self.is_over |= self.from.is_none();
@@ -335,9 +429,7 @@ impl Selection {
             self.begun += 1;
             boundary.is_within_block |= ahead > 0;
         }
-        self.end = piece.end();
-        self.was_outside = false;
-        let takes = self.takes(instructions);
+        let takes = self.counts(instructions);
         if from.is_some() && from < to {
             self.is_within = false;
             self.is_one_block = true;
@@ -345,14 +437,7 @@ impl Selection {
         takes
     }
 
-    /// Takes executed code outside the placed code. Returns whether it is counted.
-    #[inline]
-    pub fn takes_outside(&mut self, instructions: u32) -> bool {
-        self.was_outside = true;
-        self.takes(instructions)
-    }
-
-    fn takes(&mut self, instructions: u32) -> bool {
+    fn counts(&mut self, instructions: u32) -> bool {
         if !self.is_within || self.is_over {
             return false;
         }
@@ -403,6 +488,23 @@ impl Selection {
             _ => {
                 let back = if is_jump { NOWHERE } else { self.end };
                 self.open.push(back, OpenCall { function: to, from_outside, is_recorded });
+            }
+        }
+    }
+
+    /// Follows the calls of a function that is not placed.
+    fn follow_unplaced(&mut self, start: CodePlace, end: CodePlace, is_function: bool) {
+        let Some(calls) = &mut self.unplaced else { return };
+        let step = calls.follow(start, end, is_function);
+        let number = self.region.call.as_ref().map(|(_, number)| *number);
+        if let Some(returned) = step.returned {
+            self.leave(number == Some(returned));
+        }
+        if let Some(called) = step.called {
+            self.calls = called;
+            if number == Some(called) {
+                self.is_within = true;
+                self.begun = 1;
             }
         }
     }

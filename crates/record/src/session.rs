@@ -1,12 +1,11 @@
 //! An import in progress: what importers of all formats share.
 
 use flashpager_base::{Error, Result};
-use flashpager_trace::{Ending, Mark, Run};
+use flashpager_trace::{Ending, Mark};
 use rustc_hash::FxHashSet;
 
 use crate::fetch::{Fetch, ReadAccess, place, place_read};
 use crate::input::Input;
-use crate::placement::Placer;
 use crate::recording::{ProgressFn, Recording};
 use crate::sink::{DataRead, NO_FILE};
 
@@ -22,20 +21,17 @@ pub(crate) struct Importer {
     pub read: fn(Input, &mut ImportSession<'_>) -> Result<Ending>,
 }
 
-/// A place in the input, for messages.
+/// A line of text that is a run at an address, or at an offset if nothing is placed.
 #[derive(Clone, Copy)]
-enum SourcePlace {
-    Line(u64),
-    Byte(u64),
-}
-
-impl std::fmt::Display for SourcePlace {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Line(line) => write!(out, "line {line}"),
-            Self::Byte(byte) => write!(out, "byte {byte}"),
-        }
-    }
+pub(crate) struct Row {
+    /// Address or offset of its first byte.
+    pub address: u64,
+    /// Bytes.
+    pub length: u32,
+    /// The kind of the run.
+    pub mark: Mark,
+    /// Instructions in it; 0 if the file has no such column.
+    pub instructions: u32,
 }
 
 /// The recording that an importer fills, and the conditions under which it does.
@@ -84,17 +80,23 @@ impl<'a> ImportSession<'a> {
         self.process.is_some()
     }
 
-    /// Adds a run from `line` as it stands in the input. It is joined with no other.
+    /// Adds a run from `line` as it stands in the input. It is joined with no other. If code is
+    /// placed, the row has an address; a run that is not placed counts as outside.
     ///
     /// # Errors
-    /// A run beyond the placed image, [`Error::Interrupted`], and errors of writing.
-    pub fn add_run(&mut self, line: u64, run: Run, mark: Mark) -> Result<()> {
-        let limit = self.recording.placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
-        if run.end() > limit {
-            let what = format!("the run at {:#x} reaches beyond the placed image", run.offset);
-            return Err(self.error(SourcePlace::Line(line), what));
+    /// Without a placement, a run beyond 4 GiB; [`Error::Interrupted`], and errors of writing.
+    pub fn add_row(&mut self, line: u64, row: Row) -> Result<()> {
+        let Row { address, length: bytes, mark, instructions } = row;
+        let placer = self.recording.placer.as_ref();
+        let run = place(placer, Fetch { address, bytes, instructions })
+            .map_err(|what| self.error(line, what))?;
+        let sink = self.recording.sink();
+        match (run, mark) {
+            (Some(run), mark) => sink.run(run, mark, instructions)?,
+            // What is read elsewhere is not recorded.
+            (None, Mark::Read) => {}
+            (None, _) => sink.outside(bytes, instructions, NO_FILE, address)?,
         }
-        self.recording.sink().run(run, mark)?;
         self.check_progress()
     }
 
@@ -103,34 +105,23 @@ impl<'a> ImportSession<'a> {
     /// # Errors
     /// Addresses beyond 4 GiB without a placement, [`Error::Interrupted`], and errors of writing.
     pub fn add_fetch(&mut self, line: u64, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
-        self.add(SourcePlace::Line(line), fetch, reads)
-    }
-
-    /// Adds an instruction from a byte of a binary format.
-    ///
-    /// # Errors
-    /// Those of [`ImportSession::add_fetch`].
-    pub fn add_fetch_at(&mut self, byte: u64, fetch: Fetch) -> Result<()> {
-        self.add(SourcePlace::Byte(byte), fetch, &[])
-    }
-
-    fn add(&mut self, at: SourcePlace, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
         self.update_mappings(fetch.address)?;
         let placer = self.recording.placer.as_ref();
-        let run = place(placer, fetch).map_err(|what| self.error(at, what))?;
+        let run = place(placer, fetch).map_err(|what| self.error(line, what))?;
         self.reads.clear();
         if self.recording.with_reads {
             for read in reads {
                 place_read(placer, *read, fetch.bytes, &mut self.reads)
-                    .map_err(|what| Error::data(format!("{}, {at}", self.name), what))?;
+                    .map_err(|what| Error::data(format!("{}, line {line}", self.name), what))?;
             }
         }
         let Fetch { bytes, instructions, .. } = fetch;
+        let address = placer.map_or(fetch.address, |placer| placer.linked(fetch.address));
         let sink = self.recording.sink();
         match run {
             Some(run) if self.reads.is_empty() => sink.placed(run, instructions)?,
             Some(run) => sink.placed_reading(run, instructions, &self.reads)?,
-            None => sink.outside_reading(bytes, instructions, NO_FILE, &self.reads)?,
+            None => sink.outside_reading(bytes, instructions, NO_FILE, address, &self.reads)?,
         }
         // A program that waits writes no further line at which this could be noticed.
         if self.recording.is_over() {
@@ -162,7 +153,7 @@ impl<'a> ImportSession<'a> {
         if self.recording.report_progress(self.progress) { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    fn error(&self, at: SourcePlace, what: String) -> Error {
-        Error::data(format!("{}, {at}", self.name), what)
+    fn error(&self, line: u64, what: String) -> Error {
+        Error::data(format!("{}, line {line}", self.name), what)
     }
 }

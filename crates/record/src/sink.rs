@@ -197,15 +197,28 @@ impl Sink {
         Ok(())
     }
 
-    /// Adds a run as it stands. It is not joined with others, and its instructions are not counted.
-    pub fn run(&mut self, run: Run, mark: Mark) -> Result<()> {
+    /// Adds a run as it stands, of so many instructions. It is not joined with others.
+    pub fn run(&mut self, run: Run, mark: Mark, instructions: u32) -> Result<()> {
+        self.instructions += u64::from(instructions);
         self.writer.push_marked(run, mark)
     }
 
+    /// Number of runs written so far.
+    pub fn runs(&self) -> u64 {
+        self.writer.runs()
+    }
+
     /// Counts an executed piece of code outside the placed code, in the file with this number.
+    /// `address` is where it lies, by the addresses of the placed program.
     #[inline]
-    pub fn outside(&mut self, bytes: u32, instructions: u32, file: u32) -> Result<()> {
-        self.takes_outside(bytes, instructions, file).map(drop)
+    pub fn outside(
+        &mut self,
+        bytes: u32,
+        instructions: u32,
+        file: u32,
+        address: u64,
+    ) -> Result<()> {
+        self.takes_outside(bytes, instructions, file, address).map(drop)
     }
 
     /// Counts an executed piece of code outside the placed code, and adds its reads of placed data.
@@ -214,9 +227,10 @@ impl Sink {
         bytes: u32,
         instructions: u32,
         file: u32,
+        address: u64,
         reads: &[DataRead],
     ) -> Result<()> {
-        if self.takes_outside(bytes, instructions, file)? {
+        if self.takes_outside(bytes, instructions, file, address)? {
             reads.iter().try_for_each(|read| self.read(read.run))?;
         }
         Ok(())
@@ -224,9 +238,15 @@ impl Sink {
 
     /// Counts code outside the placed code. Returns whether it lies in the recorded part.
     #[inline]
-    fn takes_outside(&mut self, bytes: u32, instructions: u32, file: u32) -> Result<bool> {
+    fn takes_outside(
+        &mut self,
+        bytes: u32,
+        instructions: u32,
+        file: u32,
+        address: u64,
+    ) -> Result<bool> {
         if let Some(selection) = &mut self.selection
-            && !selection.takes_outside(instructions)
+            && !selection.takes_outside(address, bytes, instructions)
         {
             return self.beside(instructions).map(|()| false);
         }

@@ -68,8 +68,8 @@ struct StreamBlock {
 enum BlockLocation {
     /// In the flash image.
     Flash(Run),
-    /// Outside, in the file with this number.
-    Outside(u32),
+    /// Outside, in the file with this number. The address is that of the placed program.
+    Outside { file: u32, address: u64 },
     /// No bytes: the block stands for a call or a return alone.
     Nowhere,
 }
@@ -86,7 +86,9 @@ impl StreamBlock {
         self.count(sink);
         match self.location {
             BlockLocation::Flash(run) => sink.placed(run, self.instructions),
-            BlockLocation::Outside(file) => sink.outside(self.bytes, self.instructions, file),
+            BlockLocation::Outside { file, address } => {
+                sink.outside(self.bytes, self.instructions, file, address)
+            }
             BlockLocation::Nowhere => Ok(()),
         }
     }
@@ -96,8 +98,8 @@ impl StreamBlock {
         self.count(sink);
         match self.location {
             BlockLocation::Flash(run) => sink.placed_reading(run, self.instructions, reads),
-            BlockLocation::Outside(file) => {
-                sink.outside_reading(self.bytes, self.instructions, file, reads)
+            BlockLocation::Outside { file, address } => {
+                sink.outside_reading(self.bytes, self.instructions, file, address, reads)
             }
             BlockLocation::Nowhere => Ok(()),
         }
@@ -220,10 +222,14 @@ impl StreamReader {
         while let Some(word) = bytes.get(at..at + 4) {
             let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
             if word < RECORD_FLAG {
-                if let Some(recording) = &mut current {
-                    self.execute(word, at, recording)?;
-                }
-                at += 4;
+                let Some(recording) = &mut current else {
+                    at += 4;
+                    continue;
+                };
+                at += match self.execute_whole(&bytes[at..], at, recording)? {
+                    0 => self.execute(word, at, recording).map(|()| 4)?,
+                    taken => taken,
+                };
                 continue;
             }
             let length = (word & 0x00ff_ffff) as usize;
@@ -258,6 +264,38 @@ impl StreamReader {
             }
         }
         Ok(at)
+    }
+
+    /// Executes the blocks whose numbers `bytes` begin with, if nothing else is to be done with
+    /// them: no number is skipped, no data was read, and everything is recorded. Returns the length
+    /// of the numbers in bytes; 0 if something else is to be done.
+    #[inline]
+    fn execute_whole(&self, bytes: &[u8], at: usize, recording: &mut Recording) -> Result<usize> {
+        let sink = recording.sink();
+        if self.skip > 0 || !self.reads.is_empty() || sink.selection().is_some() {
+            return Ok(0);
+        }
+        let mut taken = 0;
+        for four in bytes.chunks_exact(4) {
+            let number = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+            if number >= RECORD_FLAG {
+                break;
+            }
+            let Some(block) = self.blocks.get(number as usize) else {
+                let what = format!("block {number} was never described");
+                return Err(self.error(at + taken, what));
+            };
+            block.count(sink);
+            match block.location {
+                BlockLocation::Flash(run) => sink.placed(run, block.instructions)?,
+                BlockLocation::Outside { file, address } => {
+                    sink.outside(block.bytes, block.instructions, file, address)?;
+                }
+                BlockLocation::Nowhere => {}
+            }
+            taken += 4;
+        }
+        Ok(taken)
     }
 
     /// Executes the block with this number.
@@ -491,12 +529,20 @@ fn block(
         recording.info.calls = Some(0);
         recording.info.returns = Some(0);
     }
+    let linked = recording.placer.as_ref().map_or(address, |placer| placer.linked(address));
     let location = if is_empty {
-        if flags.is_some() { BlockLocation::Nowhere } else { BlockLocation::Outside(NO_FILE) }
+        if flags.is_some() {
+            BlockLocation::Nowhere
+        } else {
+            BlockLocation::Outside { file: NO_FILE, address: linked }
+        }
     } else {
         match place(recording.placer.as_ref(), Fetch { address, bytes, instructions })? {
             Some(run) => BlockLocation::Flash(run),
-            None => BlockLocation::Outside(recording.file_at(address)),
+            None => {
+                let file = recording.file_at(address);
+                BlockLocation::Outside { file, address: linked }
+            }
         }
     };
     let flags = flags.unwrap_or(0);

@@ -17,7 +17,6 @@ mod image;
 mod info;
 mod memory;
 pub mod output;
-mod page_references;
 mod progress;
 mod relocations;
 mod run;

@@ -38,7 +38,8 @@ impl Work {
         }
         let instructions = info.instructions.ok_or_else(|| {
             let what = "the trace does not say how many instructions were executed, so a processor's \
-                        time cannot be told: record the program, or leave the processor out";
+                        time cannot be told: record the program, import CSV with a column 'instructions', \
+                        or leave the processor out";
             Error::data(&info.program, what)
         })?;
         let outside_instructions = info.outside_instructions.unwrap_or(0);

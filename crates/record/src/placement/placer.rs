@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result};
-use flashpager_binary::elf::{ElfFile, read_bytes};
+use flashpager_binary::elf::ElfFile;
 use flashpager_trace::{Image, Symbol};
 
 /// The code to place.
@@ -60,25 +60,6 @@ pub struct FlashLocation {
     pub bytes: u32,
 }
 
-/// The bytes of a placed section at their run-time addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlacedCode {
-    /// Address of the first byte.
-    pub start: u64,
-    /// The bytes, as the file has them.
-    pub bytes: Vec<u8>,
-    /// Addresses from which on the code of an ARM is Thumb code, or is not.
-    thumb: Vec<(u64, bool)>,
-}
-
-impl PlacedCode {
-    /// Tells whether the code at `address` is Thumb code.
-    pub fn is_thumb(&self, address: u64) -> bool {
-        let after = self.thumb.partition_point(|(start, _)| *start <= address);
-        self.thumb[..after].last().is_some_and(|(_, thumb)| *thumb)
-    }
-}
-
 /// Placed code at its run-time addresses.
 struct AddressRange {
     start: u64,
@@ -91,8 +72,17 @@ struct AddressRange {
 struct PlacedFile {
     path: PathBuf,
     elf: ElfFile,
-    /// Its addresses are known.
-    loaded: bool,
+    /// Distance above its linked addresses; `None` until that is known.
+    bias: Option<u64>,
+}
+
+/// Code of a program that is not placed, by its linked addresses.
+#[derive(Clone, Debug, Default)]
+pub struct UnplacedCode {
+    /// Name, first address and bytes of each function.
+    pub functions: Vec<(String, u64, u64)>,
+    /// First address and the address behind the last, of each section.
+    pub sections: Vec<(u64, u64)>,
 }
 
 /// Assigns flash offsets to code, and finds them by run-time address.
@@ -171,7 +161,7 @@ impl Placer {
         };
         self.end = image.offset + image.bytes;
         self.images.push(image);
-        self.files.push(PlacedFile { path: path.to_owned(), elf, loaded: false });
+        self.files.push(PlacedFile { path: path.to_owned(), elf, bias: None });
         Ok(())
     }
 
@@ -214,7 +204,7 @@ impl Placer {
     ) -> Result<()> {
         let known = self.files.iter().position(|file| same_file(&file.path, path));
         let index = match known {
-            Some(index) if self.files[index].loaded => return Ok(()),
+            Some(index) if self.files[index].bias.is_some() => return Ok(()),
             Some(index) => index,
             None if self.options.with_libraries => {
                 let Ok(elf) = ElfFile::read(path) else { return Ok(()) };
@@ -233,9 +223,10 @@ impl Placer {
     }
 
     fn load(&mut self, index: usize, bias: u64) {
-        if std::mem::replace(&mut self.files[index].loaded, true) {
+        if self.files[index].bias.is_some() {
             return;
         }
+        self.files[index].bias = Some(bias);
         for section in &self.images[index].sections {
             let start = section.address.wrapping_add(bias);
             self.ranges.push(AddressRange {
@@ -258,57 +249,22 @@ impl Placer {
         })
     }
 
-    /// Reads the bytes of all loaded sections, by ascending address. A section without bytes in its
-    /// file is left out.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
-    pub fn placed_code(&self) -> Result<Vec<PlacedCode>> {
-        let mut code = Vec::new();
-        for (file, image) in self.files.iter().zip(&self.images) {
-            let contents = read_bytes(&file.path)?;
-            let thumb = ElfFile::thumb_code(&contents);
-            for section in &image.sections {
-                let range = self.ranges.iter().find(|range| range.offset == section.offset);
-                if let (Some(range), Some(bytes)) =
-                    (range, ElfFile::section_bytes(&contents, section))
-                {
-                    let bias = range.start.wrapping_sub(section.address);
-                    let of_section =
-                        |(start, thumb): &(u64, bool)| (start.wrapping_add(bias), *thumb);
-                    let thumb = thumb.iter().map(of_section).collect();
-                    code.push(PlacedCode { start: range.start, bytes: bytes.to_vec(), thumb });
-                }
-            }
-        }
-        code.sort_by_key(|code| code.start);
-        Ok(code)
+    /// Returns the linked address of the byte at a run-time `address`, as if it were of the first
+    /// file.
+    pub fn linked(&self, address: u64) -> u64 {
+        let bias = self.files.first().and_then(|file| file.bias);
+        address.wrapping_sub(bias.unwrap_or(0))
     }
 
-    /// Reads the bytes of all executable sections of the loaded files, placed or not, by ascending
-    /// address.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
-    pub fn executable_code(&self) -> Result<Vec<(u64, Vec<u8>)>> {
-        let mut code = Vec::new();
-        for (file, image) in self.files.iter().zip(&self.images) {
-            let bias = image.sections.iter().find_map(|section| {
-                let range = self.ranges.iter().find(|range| range.offset == section.offset)?;
-                Some(range.start.wrapping_sub(section.address))
-            });
-            let Some(bias) = bias else { continue };
-            for (address, bytes) in ElfFile::executable_code(&read_bytes(&file.path)?) {
-                code.push((address.wrapping_add(bias), bytes));
-            }
+    /// Returns the code of the first file that is not placed.
+    pub fn unplaced(&self) -> UnplacedCode {
+        match (self.files.first(), self.images.first()) {
+            (Some(file), Some(image)) => UnplacedCode {
+                functions: file.elf.names_outside(&image.sections),
+                sections: file.elf.code_outside(&image.sections),
+            },
+            _ => UnplacedCode::default(),
         }
-        code.sort_by_key(|(address, _)| *address);
-        Ok(code)
-    }
-
-    /// Tells whether code is placed by files, and not by addresses.
-    pub fn has_files(&self) -> bool {
-        !self.files.is_empty()
     }
 
     /// Size of the flash image in bytes.

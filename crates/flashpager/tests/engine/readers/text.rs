@@ -81,8 +81,12 @@ fn a_bad_csv_line_is_named() {
     }
     assert_says(import("offset;length\n1;2\n"), &["line 1", "'offset,length'"]);
     let placer = Placer::for_range(0, 100).unwrap();
-    let outcome = import_from(Cursor::new("offset,length\n1,4\n96,5\n"), None, Some(placer));
-    assert_says(outcome, &["in.txt, line 3", "beyond the placed image"]);
+    let (_, runs) =
+        import_from(Cursor::new("offset,length\n1,4\n96,5\n"), None, Some(placer)).unwrap();
+    assert_eq!(runs, vec![run(1, 4), run(96, 4)]);
+    let placer = Placer::for_range(0, 100).unwrap();
+    let outcome = import_from(Cursor::new("offset,length\n100,4\n"), None, Some(placer));
+    assert_says(outcome, &["in.txt, line 2", "no row lies in the placed code"]);
 }
 
 #[test]
