@@ -122,6 +122,28 @@ def test_the_check_of_a_page_in_ram_finds_changes(
     assert re.fullmatch(r"missed 0 of \d{6}\n", done.stdout), done.stdout
 
 
+@pytest.mark.parametrize("release", ["5.10.0-30-amd64", "6.12.95-amd64", "7.2.0"])
+def test_another_kernel_is_refused_in_one_line(release: str) -> None:
+    """Make names the kernel that is built for, and DKMS does not try others."""
+    makefile = ROOT / "runtime/linux/Makefile"
+    version, level = release.split(".")[:2]
+    kernel = [f"KERNELRELEASE={release}", f"VERSION={version}", f"PATCHLEVEL={level}"]
+    made = subprocess.run(
+        ["make", "-n", "-f", str(makefile), *kernel], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 2
+    (line,) = made.stderr.splitlines()
+    assert f"builds for Linux 6.1, and this is {release}: boot a kernel of 6.1" in line
+    exclusive = re.search(
+        r'^BUILD_EXCLUSIVE_KERNEL="(.*)"$',
+        (makefile.parent / "dkms.conf").read_text(),
+        re.MULTILINE,
+    )
+    assert exclusive
+    assert not re.search(exclusive[1], release)
+    assert re.search(exclusive[1], "6.1.0-56-amd64")
+
+
 @pytest.mark.parametrize(("medium", "layout"), CASES)
 def test_a_kernel_swaps_and_loses_no_page(
     machine: vm.VirtualMachine, medium: str, layout: str
