@@ -44,7 +44,8 @@ SOAK_PROGRAMS := 300
 SOAK_CUTS := 10000000
 SOAK_KILLS := 50
 
-.PHONY: build demo dist test test-c test-rust test-python test-dist lint format bench clean
+.PHONY: build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
+.PHONY: format bench clean
 .PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
 
 # The engine, the Python packages and the programs in Java are built at the same time. What wants
@@ -76,11 +77,16 @@ test-python: build $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
 lint: build $(BIN)/.dev
+	@$(MAKE) --no-print-directory -j2 --output-sync=recurse lint-native lint-python
+
+lint-native:
 	@for source in $(RECORDERS) $(PAGED); do \
 	    $(CC) -O2 -std=c11 -Wall -Wextra -Werror -pedantic -c -o /dev/null $$source || exit; \
 	done
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets $(CARGO_FLAGS) -- -D warnings
+
+lint-python:
 	$(BIN)/ruff format --check python papers tests benches examples runtime
 	$(BIN)/ruff check python papers tests benches examples runtime
 	$(BIN)/typos

@@ -2,9 +2,10 @@
 
     python -m tests.stages test-c test-rust test-python
 
-The targets run one after another, to the first that fails; their output goes through. The summary
-is a table of the tests that were left out for lack of a tool, the time of each target, and the
-tests' own closing lines.
+Those in C and in Rust run at the same time, for neither keeps all cores busy to its end; the others
+one after another, to the first that fails. Their output goes through. The summary is a table of the
+tests that were left out for lack of a tool, the time of each target, and the tests' own closing
+lines.
 
 Each test is recorded in ``build/tests.tsv``, with the reason if it was left out. Where
 ``FLASHPAGER_ONLY_LEFT_OUT_IN`` names the record of an earlier run, on a machine with fewer tools,
@@ -16,8 +17,12 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import groupby
 from pathlib import Path
+from typing import BinaryIO
 
 from tests import tools
 
@@ -33,6 +38,8 @@ _MAKE = (os.environ.get("MAKE", "make"), "--no-print-directory")
 #: Libraries in C. A test of compressors goes without those that are missing.
 _C_LIBRARIES = {"deflate", "lz4", "zstd"}
 _C_COMPRESSOR_TESTS = ("compressors_keep_pages", "compressors_survive_any_bytes")
+#: Targets that run at the same time.
+_NATIVE = {"test-c", "test-rust"}
 #: The record of this run.
 _RECORD = Path("build/tests.tsv")
 _COLOR = re.compile(r"\x1b\[[\d;]*m")
@@ -53,17 +60,17 @@ class Stage:
     records: list[tools.TestRecord] = field(default_factory=list)
     _rust: list[tuple[int, int, int]] = field(default_factory=list)
 
-    def run(self) -> None:
+    def run(self, output: BinaryIO) -> None:
         """Make the target, and let its output through."""
-        print(f"\n── {self.name}", flush=True)
+        output.write(f"\n── {self.name}\n".encode())
         start = time.monotonic()
         with subprocess.Popen(
             [*_MAKE, self.name, *self.variables], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         ) as child:
             assert child.stdout is not None
             for raw in child.stdout:
-                sys.stdout.buffer.write(raw)
-                sys.stdout.buffer.flush()
+                output.write(raw)
+                output.flush()
                 self._look(_COLOR.sub("", raw.decode(errors="replace")).rstrip())
         self.code = child.returncode
         self.seconds = time.monotonic() - start
@@ -86,14 +93,27 @@ class Stage:
             self.closing.append(f"Python: {line}")
 
 
-def _times(stages: list[Stage]) -> list[str]:
+def _run_together(stages: list[Stage]) -> None:
+    """Make targets at the same time; the output of the last goes through, the others' follows."""
+    *others, last = stages
+    outputs = [BytesIO() for _ in others]
+    with ThreadPoolExecutor(len(stages)) as pool:
+        running = [pool.submit(one.run, out) for one, out in zip(others, outputs, strict=True)]
+        last.run(sys.stdout.buffer)
+        for one in running:
+            one.result()
+    for output in outputs:
+        sys.stdout.buffer.write(output.getvalue())
+    sys.stdout.buffer.flush()
+
+
+def _times(stages: list[Stage], seconds: float) -> list[str]:
     width = max(len(stage.name) for stage in stages)
     lines = [
         f"{stage.name.ljust(width)}  {stage.seconds:7.0f} s{'' if stage.code == 0 else '  FAILED'}"
         for stage in stages
     ]
-    total = sum(stage.seconds for stage in stages)
-    return [*lines, f"{'together'.ljust(width)}  {total:7.0f} s"]
+    return [*lines, f"{'together'.ljust(width)}  {seconds:7.0f} s"]
 
 
 def _left_out_earlier(name: str) -> Stage | None:
@@ -116,28 +136,39 @@ def _left_out_earlier(name: str) -> Stage | None:
 
 def main() -> int:
     """Make the targets; return 0, or the status of the one that failed."""
+    start = time.monotonic()
     stages: list[Stage] = []
     _RECORD.parent.mkdir(exist_ok=True)
     earlier = os.environ.get(tools.EARLIER)
     file = _RECORD.with_stem("tests-left-out") if earlier else _RECORD
     file.unlink(missing_ok=True)
     os.environ[tools.RECORD] = str(file.absolute())
-    for name in sys.argv[1:]:
-        stage = _left_out_earlier(name) if earlier else Stage(name)
-        if stage is None:
-            print(f"\n── {name}: nothing was left out", flush=True)
+    for _, names in groupby(sys.argv[1:], lambda name: name in _NATIVE):
+        group = []
+        for name in names:
+            stage = _left_out_earlier(name) if earlier else Stage(name)
+            if stage is None:
+                print(f"\n── {name}: nothing was left out", flush=True)
+            else:
+                group.append(stage)
+        if not group:
             continue
-        stages.append(stage)
-        stage.run()
-        tools.append(file, stage.records)
-        if stage.code:
+        _run_together(group)
+        stages += group
+        for stage in group:
+            tools.append(file, stage.records)
+        if any(stage.code for stage in group):
             break
     left_out = tools.summary(tools.collected(file))
     print("\n── summary")
-    for lines in (left_out, _times(stages), [line for stage in stages for line in stage.closing]):
+    for lines in (
+        left_out,
+        _times(stages, time.monotonic() - start),
+        [line for stage in stages for line in stage.closing],
+    ):
         if lines:
             print("\n".join(["", *lines]))
-    return stages[-1].code if stages else 0
+    return next((stage.code for stage in stages if stage.code), 0)
 
 
 if __name__ == "__main__":
