@@ -71,7 +71,8 @@ fn function(input: &InputSection) -> Option<&str> {
 }
 
 /// Writes options of `objcopy` that rename sections to `.time_critical*`, which
-/// `memmap_default.ld` puts into RAM. Neither linker script nor source must be changed.
+/// `memmap_default.ld` puts into RAM. Neither linker script nor source must be changed. Flags are not
+/// given: with flags but `contents`, objcopy fills the section with zeros.
 fn pico_sdk(map: &LinkMap, pinned: &[&InputSection], names: &[&str]) -> PinText {
     let mut written = PinText::default();
     let mut seen = FxHashSet::default();
@@ -83,10 +84,8 @@ fn pico_sdk(map: &LinkMap, pinned: &[&InputSection], names: &[&str]) -> PinText 
         if !seen.insert(function) {
             continue;
         }
-        let _ = writeln!(
-            written.text,
-            "--rename-section .text.{function}=.time_critical.{function},alloc,load,readonly,code"
-        );
+        let _ =
+            writeln!(written.text, "--rename-section .text.{function}=.time_critical.{function}");
         let others = map.inputs.iter().filter(|other| {
             other.name == input.name && !pinned.iter().any(|one| one.address == other.address)
         });
@@ -196,8 +195,8 @@ mod tests {
         let PinText { text, ambiguous, left_out } = written(PinFormat::PicoSdk);
         assert_eq!(
             text,
-            "--rename-section .text.transact=.time_critical.transact,alloc,load,readonly,code\n\
-             --rename-section .text.helper=.time_critical.helper,alloc,load,readonly,code\n"
+            "--rename-section .text.transact=.time_critical.transact\n\
+             --rename-section .text.helper=.time_critical.helper\n"
         );
         assert_eq!(ambiguous, ["esp-idf/main/libmain.a(.text.helper)"]);
         assert_eq!(left_out, ["memcpy"]);
