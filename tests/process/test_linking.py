@@ -1,6 +1,8 @@
 """Tests of relinking: the recording of the new program equals the prediction."""
 
+import itertools
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -160,6 +162,145 @@ def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> N
     fails(*search, "--format", "lld", words=["-o", "--map"])
     fails("layout", before, *design, "--format", "gnu-ld", "-o", lines, words=["--map"])
     fails(*search, "-o", map_, words=["would be overwritten"])
+
+
+@pytest.mark.parametrize("optimize", ["-Os", "-O2"])
+def test_an_order_that_was_searched_without_a_map(tmp_path: Path, optimize: str) -> None:
+    """Alignments that are taken from addresses and padding are those of the link.
+
+    The search sees functions alone; the map only tells the linker of its answer.
+    """
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    firmware = ROOT / "examples" / "firmware"
+    make = ("make", "-s", "-C", firmware, f"BUILD={tmp_path}", f"OPTIMIZE={optimize}")
+    subprocess.run(make, check=True)
+    before = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "old.trace")
+    map_ = tmp_path / "old.map"
+    shutil.copy(tmp_path / "card-firmware.map", map_)
+    design = ("--cache", "2K", "--part", "K9F1208Q0B", "--register", "start-column")
+    order, lines = tmp_path / "functions.order", tmp_path / "lines.ld"
+    search = ("layout", before, *design, "--pages", "64", "--evaluations", "500", "-o", order)
+    done = flashpager(*search, "--json")
+    export = ("layout", "export", before, order, "--map", map_)
+    flashpager(*export, "--format", "gnu-ld", "-o", lines)
+    subprocess.run([*make, f"ORDER={lines}"], check=True)
+    recorded = record_firmware(tmp_path / "card-firmware.elf", tmp_path / "new.trace")
+    counted = counts(recorded, "lru", "64")
+    (page,) = done.json["pages"]
+    (row,) = page["found"]["rows"]
+    assert page["found"]["time_ratio"] < 0.97
+    assert counted["misses"] == row["counts"]["misses"]
+    assert counted["loads"] == row["counts"]["loads"]
+
+
+#: Strings that are ends of others, in sections of their own: the linker merges them.
+WORDS = """
+__attribute__((noinline)) const char *{name}{number}(int x) {{ return x ? "{long}" : "{short}"; }}
+"""
+CALLS = """
+{declared}
+static const char *(*const all[])(int) = {{ {names} }};
+void reset(void);
+extern char stack_top[];
+__attribute__((section(".vectors"), used)) const void *const vectors[] = {{ stack_top, reset }};
+volatile char port;
+void reset(void)
+{{
+    for (int round = 0; round < 200; round++) {{
+        for (unsigned i = 0; i < sizeof all / sizeof *all; i++) port = *all[i](round & 1);
+    }}
+    register unsigned r0 __asm__("r0") = 0x18, r1 __asm__("r1") = 0x20026;
+    __asm__ volatile("bkpt 0xab" :: "r"(r0), "r"(r1));
+    for (;;) {{ }}
+}}
+"""
+MERGING = """
+MEMORY {{ FLASH (rx) : ORIGIN = 0, LENGTH = 64K  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 64K }}
+SECTIONS {{
+    .text : {{ *(.vectors) {order} *(.text*) *(.rodata*) }} > FLASH
+    .bss : {{ *(.bss*) }} > RAM
+    stack_top = ORIGIN(RAM) + LENGTH(RAM);
+    /DISCARD/ : {{ *(.ARM.exidx*) }}
+}}
+"""
+
+
+def test_merged_strings_are_data(tmp_path: Path) -> None:
+    """Strings of a map that lie over one another are data, and the program is linked anew."""
+    need("qemu-system-arm", "arm-none-eabi-gcc")
+    flags = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-ffunction-sections", "-fdata-sections")
+    words = ["greetings", "tings", "rings", "ing", "a long string", "string", "ng", "g"]
+    names = []
+    for name in ("a", "b"):
+        functions = []
+        for number in range(4):
+            names.append(f"{name}{number}")
+            texts = {"long": words[(number * 3) % 8], "short": words[(number * 5 + 1) % 8]}
+            functions.append(WORDS.format(name=name, number=number, **texts))
+        (tmp_path / f"{name}.c").write_text("".join(functions), encoding="ascii")
+    declared = "".join(f"const char *{name}(int);" for name in names)
+    main = CALLS.format(declared=declared, names=", ".join(names))
+    (tmp_path / "c.c").write_text(main, encoding="ascii")
+
+    def linked(name: str, order: str) -> Path:
+        (tmp_path / "fw.ld").write_text(MERGING.format(order=order), encoding="ascii")
+        command = ["arm-none-eabi-ld", "-T", "fw.ld", "-e", "reset", f"-Map={name}.map"]
+        objects = ("a.o", "b.o", "c.o", "-o", f"{name}.elf")
+        subprocess.run([*command, *objects], cwd=tmp_path, check=True)
+        trace = tmp_path / f"{name}.trace"
+        return record_firmware(tmp_path / f"{name}.elf", trace, "--as-linked")
+
+    for source in ("a", "b", "c"):
+        command = ["arm-none-eabi-gcc", *flags, "-c", f"{source}.c"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+    before, map_ = linked("old", ""), tmp_path / "old.map"
+    pattern = re.compile(r"^ \.rodata\.\S+\.str1\.\d\s+0x0*(\w+)\s+0x(\w+)", re.MULTILINE)
+    inputs = pattern.findall(map_.read_text(encoding="utf-8"))
+    spans = sorted((int(at, 16), int(at, 16) + int(size, 16)) for at, size in inputs)
+    assert any(two[0] < one[1] for one, two in itertools.pairwise(spans)), "nothing is merged"
+
+    design = ("--board", "rp2040", "--cache", "64", "--cache-page", "8")
+    lines = tmp_path / "lines.ld"
+    order = ("--map", map_, "--format", "gnu-ld", "-o", lines, "--evaluations", "200", "--json")
+    found = flashpager("layout", before, *design, *order).json
+    recorded = flashpager("simulate", linked("new", "INCLUDE lines.ld"), *design, "--json").json
+    (row,) = found["pages"][0]["found"]["rows"]
+    assert row["counts"]["misses"] == recorded["counts"]["misses"]
+    pinned = ("pin", before, *design, "--ram", "64", "--map", map_, "--copied-before", "a0")
+    names = flashpager(*pinned, "--format", "gnu-ld", "-o", lines, "--json").json["pinned"]
+    assert names
+    assert "c.o(.text.reset)" not in names
+
+
+def test_maps_of_gold_and_of_printing(tmp_path: Path) -> None:
+    """Maps of gold and those that lld prints are read; others are refused by name."""
+    need("gcc", "qemu-x86_64", "ld.gold", "ld.lld")
+    make_parts(tmp_path)
+    program = link(tmp_path, "old", "-fuse-ld=gold")
+    before, map_ = record(program), tmp_path / "old.map"
+    order, lines = shuffled(before, map_, tmp_path, 6), tmp_path / "lines.ld"
+    names = order.read_text(encoding="utf-8").splitlines()
+    assert {f"part_{number}.o(.text.part_{number})" for number in range(PARTS)} <= set(names)
+    predicted = tmp_path / "predicted.trace"
+    flashpager("trace", "arrange", before, "--order", order, "--map", map_, "-o", predicted)
+    flashpager("layout", "export", before, order, "--map", map_, "--format", "gnu-ld", "-o", lines)
+    assert "part_3.o(.text.cold_3)" in lines.read_text(encoding="utf-8")
+
+    objects = sorted(path.name for path in tmp_path.glob("*.o"))
+    command = ["gcc", "-fuse-ld=lld", "-Wl,--print-map", "-o", "printed", *objects]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (tmp_path / "printed.map").write_text(printed.stdout, encoding="utf-8")
+    trace = record(tmp_path / "printed")
+    shuffled(trace, tmp_path / "printed.map", tmp_path, 7)
+
+    for head, linker in (
+        ("#\n# IAR ELF Linker V9.40.1.364/W64 for ARM   05/Jun/2024\n", "IAR's linker"),
+        ("Component: Arm Compiler for Embedded 6.21 Tool: armlink [5ec1fa00]\n", "armlink"),
+    ):
+        other = tmp_path / "other.map"
+        other.write_text(head, encoding="utf-8")
+        words = [f"is a map of {linker}" if linker[0] == "I" else linker, "GNU ld, lld, gold"]
+        fails("layout", before, "--map", other, "--evaluations", "2", words=words)
 
 
 def make_parts(folder: Path, *flags: str, unique: bool = False) -> None:

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, LinkMap, OrderLine, OrderText, PinFormat, PinText, fragment, names, pinned,
-    recorded_at, symbol_order,
+    InputSection, LinkMap, Linker, OrderLine, OrderText, PinFormat, PinText, fragment, names,
+    pinned, recorded_at, symbol_order,
 };
 use flashpager_layout::{Order, Unit, UnitPlacement, Units, place};
 use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
@@ -80,8 +80,15 @@ impl LinkedProgram {
             ));
         }
         let mut units: Vec<(Unit, Option<InputSection>)> = Vec::new();
-        for (input, name) in inputs.into_iter().zip(called) {
+        for (mut input, name) in inputs.into_iter().zip(called) {
             let ahead = input.address.checked_sub(section.address);
+            if let Some(ahead) = ahead.filter(|_| !input.is_movable()) {
+                // Of merged data a map may list more bytes than were linked.
+                input.bytes = input.bytes.min(u64::from(section.bytes).saturating_sub(ahead));
+                if input.bytes == 0 {
+                    continue;
+                }
+            }
             let inside = ahead.filter(|ahead| ahead + input.bytes <= u64::from(section.bytes));
             let Some(ahead) = inside else {
                 let what = format!("has {} outside of {}", shown(&name), section.name);
@@ -149,7 +156,8 @@ impl LinkedProgram {
     /// Returns true if the linker relaxed code. Then its length depends on its place, and predictions
     /// for another order are approximate.
     pub fn is_relaxed(&self) -> bool {
-        self.inputs.iter().flatten().any(|input| input.bytes_before.is_some())
+        let code = self.inputs.iter().flatten().filter(|input| input.is_movable());
+        code.into_iter().any(|input| input.bytes_before.is_some())
     }
 
     /// The movable input sections in `order`.
@@ -280,8 +288,14 @@ impl LinkedProgram {
     /// `order` in `format`.
     ///
     /// # Errors
-    /// The errors of [`LinkedProgram::place`].
+    /// A linker that takes no order, and the errors of [`LinkedProgram::place`].
     pub fn text(&self, order: &Order, format: OrderFormat) -> Result<OrderText> {
+        if self.map.linker == Linker::Mold && format != OrderFormat::Names {
+            return Err(Error::data(
+                self.map.path().display().to_string(),
+                "is a map of mold, which takes no order: link with GNU ld or lld, and record that",
+            ));
+        }
         self.place(order)?;
         Ok(self.written(order, format))
     }

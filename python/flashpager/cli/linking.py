@@ -21,7 +21,8 @@ Map = Annotated[
     typer.Option(
         "--map",
         metavar="FILE",
-        help="Map of the link (-Wl,-Map=FILE) of GNU ld or lld: input sections are laid out.",
+        help="Map of the link (-Wl,-Map=FILE) of GNU ld, lld, gold or mold: input sections are "
+        "laid out.",
     ),
 ]
 Format = Annotated[

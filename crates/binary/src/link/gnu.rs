@@ -1,8 +1,10 @@
-//! The map of GNU ld (`-Wl,-Map=FILE`), as `ld/ldlang.c` of binutils prints it.
+//! The map of GNU ld (`-Wl,-Map=FILE`), as `ld/ldlang.c` of binutils prints it, and that of gold, as
+//! `gold/mapfile.cc` prints it. Gold has the same columns, another header and no statements.
 
 use super::map::{InputSection, LinkMap, Linker, OutputSection};
 
 const HEADER: &str = "Linker script and memory map";
+const GOLD_HEADER: &str = "Memory map";
 
 /// A listed section. If its name is too long for its column, its numbers are in the next line.
 enum ListedSection<'a> {
@@ -12,8 +14,12 @@ enum ListedSection<'a> {
 }
 
 pub(super) fn parse(text: &str) -> Option<LinkMap> {
-    let mut lines = text.lines().skip_while(|line| line.trim_end() != HEADER);
-    lines.next()?;
+    let mut lines = text.lines();
+    let linker = lines.find_map(|line| match line.trim_end() {
+        HEADER => Some(Linker::GnuLd),
+        GOLD_HEADER => Some(Linker::Gold),
+        _ => None,
+    })?;
     let mut outputs: Vec<OutputSection> = Vec::new();
     let mut inputs: Vec<InputSection> = Vec::new();
     let mut statement = String::new();
@@ -21,6 +27,11 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
     for line in lines {
         if line.starts_with("Cross Reference Table") {
             break;
+        }
+        if linker == Linker::Gold && line.trim_start().starts_with("**") {
+            // Headers and gaps.
+            pending = ListedSection::Nothing;
+            continue;
         }
         let indent = line.len() - line.trim_start_matches(' ').len();
         let (name, numbers) =
@@ -48,6 +59,12 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
                     } else {
                         ListedSection::Input(name)
                     };
+                    if line == "/DISCARD/" {
+                        // What follows is in no section of the program.
+                        let name = line.to_owned();
+                        outputs.push(OutputSection { name, address: 0, bytes: 0 });
+                        continue;
+                    }
                     if numbers.is_empty() && !line.ends_with(')') {
                         pending = name;
                         continue;
@@ -73,7 +90,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
             ListedSection::Nothing => {}
         }
     }
-    Some(LinkMap::new(Linker::GnuLd, outputs, inputs))
+    Some(LinkMap::new(linker, outputs, inputs))
 }
 
 /// Parses an address and a length. Returns them with the rest of the line.
@@ -154,6 +171,51 @@ OUTPUT(card.elf elf32-littlearm)
         assert_eq!(archived.bytes_before, Some(0x1a));
         assert_eq!(map.inputs[3].output, ".a_long_name_of_a_section");
         assert!(!map.inputs[0].is_movable() && map.inputs[1].is_movable());
+    }
+
+    /// As `ld.gold -Map` of binutils 2.40 writes it.
+    const GOLD_MAP: &str = "\
+Discarded input sections
+
+ .text.unused   0x0000000000000000        0x3 libb.a(b.o)
+
+Memory map
+
+** file header
+                0x0000000000000000       0x40
+
+.text           0x0000000000000660      0x194
+ .text.startup.main
+                0x0000000000000660       0x37 a.o
+                0x0000000000000660                main
+ ** fill        0x0000000000000697        0x9
+ .text.g        0x00000000000007e0       0x14 libb.a(b.o)
+";
+
+    #[test]
+    fn the_map_of_gold() {
+        let map = parse(GOLD_MAP).unwrap();
+        assert_eq!(map.linker, Linker::Gold);
+        let outputs: Vec<&str> = map.outputs.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(outputs, [".text"]);
+        let inputs: Vec<_> = map
+            .inputs
+            .iter()
+            .map(|one| (one.name.as_str(), one.member.as_str(), one.address, one.bytes))
+            .collect();
+        assert_eq!(
+            inputs,
+            [(".text.startup.main", "", 0x660, 0x37), (".text.g", "b.o", 0x7e0, 0x14)]
+        );
+    }
+
+    #[test]
+    fn discarded_sections_belong_to_nothing() {
+        let text = format!(
+            "{HEADER}\n\n.text 0x0 0x8\n .text 0x0 0x8 a.o\n\n/DISCARD/\n *(.ARM.exidx*)\n .ARM.exidx 0x0 0x8 a.o\n"
+        );
+        let map = parse(&text).unwrap();
+        assert_eq!(map.inputs[1].output, "/DISCARD/");
     }
 
     #[test]

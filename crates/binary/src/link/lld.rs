@@ -1,5 +1,6 @@
-//! The map of lld (`-Wl,-Map=FILE`), as `lld/ELF/MapFile.cpp` prints it. A line has numbers and then
-//! an output section, an input section or a symbol; the column distinguishes them.
+//! The map of lld (`-Wl,-Map=FILE` or `--print-map`), as `lld/ELF/MapFile.cpp` prints it, and that of
+//! mold, as its `mapfile.cc` prints it. A line has numbers and then an output section, an input
+//! section or a symbol; the column distinguishes them. Mold has no load addresses.
 
 use super::map::{InputSection, LinkMap, Linker, OutputSection};
 
@@ -11,13 +12,15 @@ const INPUT: usize = 9;
 pub(super) fn parse(text: &str) -> Option<LinkMap> {
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next()?.split_whitespace().collect();
-    if header != ["VMA", "LMA", "Size", "Align", "Out", "In", "Symbol"] {
-        return None;
-    }
+    let linker = match header[..] {
+        ["VMA", "LMA", "Size", "Align", "Out", "In", "Symbol"] => Linker::Lld,
+        ["VMA", "Size", "Align", "Out", "In", "Symbol"] => Linker::Mold,
+        _ => return None,
+    };
     let mut outputs: Vec<OutputSection> = Vec::new();
     let mut inputs: Vec<InputSection> = Vec::new();
     for line in lines {
-        let Some((address, bytes, align, rest)) = numbers(line) else { continue };
+        let Some((address, bytes, align, rest)) = numbers(line, linker) else { continue };
         let name = rest.trim_start_matches(' ');
         match rest.len() - name.len() {
             OUTPUT => {
@@ -33,25 +36,27 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
             _ => {}
         }
     }
-    Some(LinkMap::new(Linker::Lld, outputs, inputs))
+    Some(LinkMap::new(linker, outputs, inputs))
 }
 
 /// Parses address, length and alignment. Returns them with the rest of the line.
-fn numbers(line: &str) -> Option<(u64, u64, u64, &str)> {
-    let next = |rest: &str| -> Option<(String, usize)> {
-        let skipped = rest.len() - rest.trim_start_matches(' ').len();
-        let length = rest[skipped..].find(' ')?;
-        Some((rest[skipped..skipped + length].to_owned(), skipped + length))
+fn numbers(line: &str, linker: Linker) -> Option<(u64, u64, u64, &str)> {
+    let mut rest = line;
+    let mut word = || {
+        let trimmed = rest.trim_start_matches(' ');
+        let (word, behind) = trimmed.split_at(trimmed.find(' ')?);
+        rest = behind;
+        Some(word)
     };
-    let mut at = 0;
-    let mut words = Vec::new();
-    for _ in 0..4 {
-        let (word, length) = next(&line[at..])?;
-        words.push(word);
-        at += length;
-    }
-    let hexadecimal = |word: &String| u64::from_str_radix(word, 16).ok();
-    Some((hexadecimal(&words[0])?, hexadecimal(&words[2])?, words[3].parse().ok()?, &line[at..]))
+    let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
+    let (address, bytes) = if linker == Linker::Mold {
+        (hexadecimal(word()?.strip_prefix("0x").unwrap_or("0"))?, word()?.parse().ok()?)
+    } else {
+        let (address, _load_address) = (hexadecimal(word()?)?, word()?);
+        (address, hexadecimal(word()?)?)
+    };
+    let align = word()?.parse().ok()?;
+    Some((address, bytes, align, rest))
 }
 
 #[cfg(test)]
@@ -87,6 +92,27 @@ mod tests {
             ]
         );
         assert_eq!((map.inputs[1].address, map.inputs[1].bytes), (0x40, 0x48));
+    }
+
+    /// As mold 1.10 writes it.
+    const MOLD_MAP: &str = "               VMA       Size Align Out     In      Symbol
+                 0         64     8 EHDR
+            0x16c0        388    16 .text
+            0x17b0         55    16         a.o:(.text.f)
+            0x17b0          0     0                 f
+            0x1830         20    16         libb.a(b.o):(.text.g)
+";
+
+    #[test]
+    fn the_map_of_mold() {
+        let map = parse(MOLD_MAP).unwrap();
+        assert_eq!((map.linker, map.outputs[1].bytes), (Linker::Mold, 388));
+        let inputs: Vec<_> = map
+            .inputs
+            .iter()
+            .map(|one| (one.name.as_str(), one.member.as_str(), one.address, one.bytes, one.align))
+            .collect();
+        assert_eq!(inputs, [(".text.f", "", 0x17b0, 55, 16), (".text.g", "b.o", 0x1830, 20, 16)]);
     }
 
     #[test]

@@ -11,13 +11,22 @@ pub enum Linker {
     GnuLd,
     /// LLVM's lld.
     Lld,
+    /// gold of GNU binutils, whose map has no alignments either.
+    Gold,
+    /// mold, which takes no order.
+    Mold,
 }
 
 named! {
     Linker: "unknown linker",
     "gnu-ld" => GnuLd,
     "lld" => Lld,
+    "gold" => Gold,
+    "mold" => Mold,
 }
+
+/// The file of code that GNU ld makes; that of lld and mold is in angle brackets.
+const LINKER_STUBS: &str = "linker stubs";
 
 /// A section of an object file, as it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +77,11 @@ impl InputSection {
     }
 
     /// Tells by its name whether it is code that can lie anywhere in its output section. Vectors cannot,
-    /// and neither can pieces of one function as in `.init`.
+    /// and neither can pieces of one function as in `.init`, nor stubs, which the linker makes.
     pub fn is_movable(&self) -> bool {
+        if self.file == LINKER_STUBS || self.file.starts_with('<') {
+            return false;
+        }
         let is_of = |prefix: &str| {
             self.name
                 .strip_prefix(prefix)

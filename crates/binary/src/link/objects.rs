@@ -16,13 +16,18 @@ const FOLDERS_ABOVE: usize = 3;
 /// Sections of one object: name, length in bytes, alignment in bytes.
 type ObjectSections = Vec<(String, u64, u64)>;
 
-/// Sets the alignment of each of `inputs`. `beside` is the folder of the map.
+/// Sets the alignment of each of `inputs` that can move, and 1 for the others: the linker may have
+/// merged or made them. `beside` is the folder of the map.
 ///
 /// # Errors
 /// What is wrong with the map, in words that begin with a verb.
 pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), String> {
     let mut by_file: FxHashMap<String, Vec<usize>> = FxHashMap::default();
-    for (number, input) in inputs.iter().enumerate() {
+    for (number, input) in inputs.iter_mut().enumerate() {
+        input.align = 1;
+        if !input.is_movable() {
+            continue;
+        }
         by_file.entry(input.file.clone()).or_default().push(number);
     }
     let mut files: Vec<_> = by_file.into_iter().collect();

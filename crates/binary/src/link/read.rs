@@ -22,11 +22,19 @@ impl LinkMap {
             return refused("is no link map (not a file, or over 1 GiB)");
         }
         let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
-        let Some(mut map) = Self::parse(&String::from_utf8_lossy(&bytes)) else {
-            return refused(
-                "is no map of GNU ld or lld: link with -Wl,-Map=FILE (and LC_ALL=C, if the linker \
-                 speaks another language than English)",
-            );
+        let text = String::from_utf8_lossy(&bytes);
+        let Some(mut map) = Self::parse(&text) else {
+            return refused(&match foreign(&text) {
+                Some(linker) => format!(
+                    "is a map of {linker}, which is not read: take one of GNU ld, lld, gold or mold, \
+                     or leave --map out"
+                ),
+                None => {
+                    "is no map of GNU ld or lld: link with -Wl,-Map=FILE (and LC_ALL=C, if the \
+                         linker speaks another language than English)"
+                        .to_owned()
+                }
+            });
         };
         map.path = path.to_owned();
         Ok(map)
@@ -38,11 +46,12 @@ impl LinkMap {
     }
 
     /// Returns the input sections of the output section `name` that have bytes, sorted by address.
-    /// Their alignments come from the map, or from the objects that it names. The objects are looked
-    /// for at the linker's paths, relative to the current folder or to that of the map.
+    /// The alignments of code come from the map, or from the objects that it names. The objects are
+    /// looked for at the linker's paths, relative to the current folder or to that of the map. Data
+    /// that the linker merged, such as strings that are ends of others, is one section.
     ///
     /// # Errors
-    /// Objects that are gone or were compiled again, and sections that overlap.
+    /// Objects that are gone or were compiled again, and code that overlaps.
     pub fn inputs_of(&self, name: &str) -> Result<Vec<InputSection>> {
         let refused = |what: String| Error::data(self.path.display().to_string(), what);
         let mut inputs: Vec<InputSection> = self
@@ -52,7 +61,14 @@ impl LinkMap {
             .cloned()
             .collect();
         inputs.sort_by_key(|input| input.address);
-        if self.linker == Linker::GnuLd {
+        inputs.dedup_by(|next, last| {
+            let merges = next.address < last.end() && !next.is_movable() && !last.is_movable();
+            if merges {
+                last.bytes = last.bytes.max(next.end() - last.address);
+            }
+            merges
+        });
+        if matches!(self.linker, Linker::GnuLd | Linker::Gold) {
             objects::align(&mut inputs, self.path.parent().unwrap_or(Path::new("")))
                 .map_err(refused)?;
         }
@@ -67,7 +83,7 @@ impl LinkMap {
                 )));
             }
         }
-        for input in &inputs {
+        for input in inputs.iter().filter(|input| input.is_movable()) {
             if !input.align.is_power_of_two() || !input.address.is_multiple_of(input.align) {
                 return Err(refused(format!(
                     "has {} of {} at {:#x}, which is no multiple of its alignment {}",
@@ -79,5 +95,34 @@ impl LinkMap {
             }
         }
         Ok(inputs)
+    }
+}
+
+/// Returns the linker that wrote a map of another format.
+fn foreign(text: &str) -> Option<&'static str> {
+    let head: String = text.lines().take(40).collect::<Vec<_>>().join("\n");
+    let linkers = [
+        ("IAR ELF Linker", "IAR's linker"),
+        ("armlink", "Arm's armlink"),
+        ("ARM Linker", "Arm's armlink"),
+        ("TMS320", "TI's linker"),
+        ("TI ARM Linker", "TI's linker"),
+        ("# Object files:", "Apple's ld"),
+        ("Preferred load address", "Microsoft's linker"),
+    ];
+    linkers.iter().find(|(words, _)| head.contains(words)).map(|(_, linker)| *linker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_of_other_linkers_are_known_by_their_heads() {
+        let iar = "###########\n#\n# IAR ELF Linker V9.40.1.364/W64 for ARM\n";
+        let arm = "Component: Arm Compiler for Embedded 6.21 Tool: armlink [5ec1fa00]\n";
+        assert_eq!(foreign(iar), Some("IAR's linker"));
+        assert_eq!(foreign(arm), Some("Arm's armlink"));
+        assert_eq!(foreign("nothing"), None);
     }
 }
