@@ -213,7 +213,8 @@ class TestFace:
         assert "and policy lru" in finished.out
         assert "cache page 64 and" not in finished.out
         assert "what takes the time now: the fault handler" in finished.out
-        assert "alignment of 4 taken from where functions lie" in finished.err
+        assert "in this link (a commit moves it)" in " ".join(finished.out.split())
+        assert "alignments are taken from where functions lie" in " ".join(finished.err.split())
         assert "units that execute" in picture.read_text(encoding="utf-8")
 
     @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ use crate::sample_profile::{SampleProfile, profile};
 const ERASED: u8 = 0xff;
 
 /// An ELF file with its contents.
-struct Binary {
+pub(crate) struct Binary {
     path: PathBuf,
-    bytes: Vec<u8>,
-    elf: ElfFile,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) elf: ElfFile,
 }
 
 impl Binary {
-    fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
         let elf =
             ElfFile::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))?;
@@ -30,7 +30,7 @@ impl Binary {
     }
 
     /// Returns why this is not the file that `image` was made from; `None` if it may be.
-    fn differs_from(&self, image: &Image) -> Option<String> {
+    pub(crate) fn differs_from(&self, image: &Image) -> Option<String> {
         let (here, recorded) = (self.elf.build_id(), image.build_id.as_str());
         if here != recorded && !(here.is_empty() || recorded.is_empty()) {
             return Some(format!(

@@ -28,6 +28,7 @@ from flashpager.cli.console import note, out, print_json, print_whole, say_uncou
 from flashpager.cli.searching import (
     ShowSearchFn,
     check_files,
+    in_this_link,
     names_or_file,
     numbers,
     search_bar,
@@ -360,7 +361,7 @@ def _show(
             f"best: cache pages of {counted(best.cache_page_bytes, 'byte')}, "
             f"{before / best.found.time_ratio:.2f} times as fast as the recorded order{of_any}, "
             f"{_least_baseline(found) / best.found.time_ratio:.2f} times as fast as the best "
-            f"published one{of_any}"
+            f"published one{of_any}, {in_this_link(info)}"
         )
     out.print(_limits(best))
     out.print(

@@ -141,6 +141,12 @@ def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None
         picture.check_output(plot)
 
 
+def in_this_link(info: TraceInfo) -> str:
+    """Say for which program a prediction holds: a search fits its answer to one placement."""
+    placed = "as placed here" if info.architecture == "jvm" else "in this link"
+    return f"{placed} (a commit moves it)"
+
+
 def show_program(info: TraceInfo, coverage: LayoutCoverage, units: str) -> None:
     """Print the program, its units, and the share of execution in them."""
     out.print(

@@ -8,11 +8,13 @@
 //! of orders; only the judgement at the end is exact. Traces that are held out take no part in the
 //! search: the answer's time on them shows whether the order serves other executions, too.
 
+mod alignment;
 mod answer;
 mod budget;
 mod heat;
 mod judge;
 pub mod luck;
+mod names;
 pub mod pin;
 mod program;
 mod replays;

@@ -6,6 +6,7 @@ use flashpager_base::{Error, Result};
 use flashpager_layout::{PieceSequence, Profile, Units};
 
 use super::heat::Heat;
+use super::names::NamedUnits;
 use super::request::LayoutRequest;
 use super::traces::TraceSet;
 use super::units::{Coverage, check_named, executed_share, units};
@@ -53,7 +54,11 @@ impl Program {
                  in the linker script, link and record that, and leave --resident or --map out",
             ));
         } else {
-            recorded_units.with_resident(request.resident.iter().map(String::as_str))?
+            let named = NamedUnits::of(&recorded_units, traces.info(), &request.resident)?;
+            notes.extend(named.notes);
+            let names = named.numbers.iter();
+            let names = names.map(|number| recorded_units.all()[*number as usize].name.as_str());
+            recorded_units.with_resident(names)?
         };
         let sequences = traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, go_on));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;

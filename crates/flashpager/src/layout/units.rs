@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::elf::is_unnamed;
+use flashpager_binary::literals::literal_offsets;
 use flashpager_layout::{Unit, Units};
 use flashpager_record::placement::METHOD_COMPONENT;
 use flashpager_trace::{Image, Run, Symbol, Trace, TraceInfo, for_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// The largest alignment that is inferred from a symbol's offset; a larger one is chance.
-const MAX_ALIGN: u32 = 16;
-/// Share of the symbols behind padding that must be aligned for an alignment to be the usual one.
-const USUAL: f64 = 0.9;
+use super::alignment::infer;
 
 /// The units of a program, and how they were found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -133,8 +131,17 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
         ));
     }
     if !is_bytecode {
-        let usual = align(&mut units);
-        notes.push(format!("alignment of {usual} taken from where functions lie"));
+        let data = literals(&info.images);
+        let from = if data.is_some() { " and what the program's file marks as data" } else { "" };
+        let mut note = format!("alignments are taken from where functions lie{from}");
+        let uncertain = infer(&mut units, data.as_deref());
+        if uncertain > 0 {
+            note += &format!(
+                "; {uncertain} of {} may be others, and then a link differs: its map has them (--map)",
+                units.len()
+            );
+        }
+        notes.push(note);
     }
     let mut stays = Vec::new();
     let mut free = 0;
@@ -148,6 +155,12 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
         units.push(Unit { name, offset, bytes: end - offset, align: 1, fixed: true });
     }
     Ok((Units::new(units, image_bytes)?, notes))
+}
+
+/// Offsets of data among the code of all images; `None` if they are not known of one.
+fn literals(images: &[Image]) -> Option<Vec<u32>> {
+    let offsets = images.iter().map(literal_offsets).collect::<Option<Vec<_>>>()?;
+    Some(offsets.concat())
 }
 
 /// The symbols of an image that have a length, by offset. Of symbols that overlap, the one that begins
@@ -181,32 +194,6 @@ fn unique(names: &mut FxHashMap<String, u32>, symbol: &Symbol) -> String {
     }
     names.insert(name.clone(), symbol.offset);
     name
-}
-
-/// Infers the alignment of units from their offsets. Returns the usual alignment.
-fn align(units: &mut [Unit]) -> u32 {
-    let of = |offset: u32| (1 << offset.trailing_zeros().min(MAX_ALIGN.trailing_zeros())) as u32;
-    let behind = |two: &[Unit]| (two[0].end() < two[1].offset).then_some(two[1].offset);
-    let mut aligned: Vec<u32> = units.windows(2).filter_map(behind).collect();
-    if aligned.is_empty() {
-        // If lengths reach to the next symbol, padding belongs to the unit before.
-        aligned = units.iter().skip(1).map(|unit| unit.offset).collect();
-    }
-    let keeps = |align: &u32| {
-        let kept = aligned.iter().filter(|offset| of(**offset) >= *align).count();
-        !aligned.is_empty() && kept as f64 >= USUAL * aligned.len() as f64
-    };
-    let usual = [16, 8, 4, 2].into_iter().find(keeps).unwrap_or(1);
-    let mut end = 0;
-    for unit in units {
-        // Padding has a reason: an alignment larger than its length.
-        let padding = unit.offset.saturating_sub(end);
-        let needed =
-            if end > 0 && padding < MAX_ALIGN { (padding + 1).next_power_of_two() } else { 1 };
-        unit.align = usual.max(needed).min(of(unit.offset));
-        end = unit.end();
-    }
-    usual
 }
 
 /// Share of the executed bytes of `sequences` that lie in movable units.
