@@ -2389,6 +2389,19 @@ class ColdCall:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
+class HeldUnit:
+    """A unit that stays in flash, whatever pinning it would save."""
+
+    @property
+    def name(self) -> str:
+        """The unit."""
+    @property
+    def reason(self) -> str:
+        """``entry``, ``reset-handler``, ``vector-table``, ``first``, ``before-copy`` or ``asked``."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class JointLayout:
     """An order of the units that stay, and its result beside the pinned ones."""
 
@@ -2412,7 +2425,7 @@ class JointLayout:
 
 @final
 class PinStep:
-    """A step of the greedy choice: a unit, and the result with all units up to it."""
+    """A pinned unit, and the result with all units up to it."""
 
     @property
     def bytes(self) -> int:
@@ -2446,14 +2459,20 @@ class Pinning:
     def calls(self) -> list[ColdCall]:
         """Calls of limited functions."""
     @property
+    def copied_before(self) -> str:
+        """The function at whose first byte pinned code is in RAM; empty if none is known."""
+    @property
     def coverage(self) -> LayoutCoverage:
         """The units found in the program."""
     @property
     def curve(self) -> list[PinStep]:
-        """The greedy choice, step by step, all others in the recorded order."""
+        """The pinned units, one more in each step; the last has the result of the answer."""
     @property
     def evaluations(self) -> int:
         """Choices replayed."""
+    @property
+    def held(self) -> list[HeldUnit]:
+        """Units that were not to be pinned, those that execute most first."""
     @property
     def image_bytes(self) -> int:
         """Bytes of the image that stays in flash."""
@@ -2465,7 +2484,9 @@ class Pinning:
         """Whether the search came to its end; one that was ended may have left better ones."""
     @property
     def knee(self) -> int | None:
-        """The step of the curve after which RAM saves less; None where none saves."""
+        """The step of the curve after which RAM saves less; None where none saves, where one costs
+        time, or where the search was ended.
+        """
     @property
     def pinned(self) -> list[str]:
         """Names of the units to pin, in the order of the image."""
@@ -2492,12 +2513,16 @@ def pin_in_ram(
     *,
     map: str | os.PathLike[str] | None = None,
     always: Sequence[str] = ...,
+    never: Sequence[str] = ...,
+    copied_before: str | None = None,
     calls: Sequence[tuple[str, float]] = ...,
     order: bool = False,
     evaluations: int | None = None,
 ) -> Pinning:
     """Choose what to pin, and an order of the rest with ``order``. ``traces`` come with how much each
-    counts.
+    counts. Units that run before ``copied_before`` are not pinned; by default this is a function that
+    is known to run after start-up code has copied to RAM, such as ``main``, and with ``entry`` it is
+    all of the program.
 
     ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
     choice, and gives the share of the time that is used up. With 1 the search ends, and what was

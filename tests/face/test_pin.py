@@ -28,16 +28,73 @@ def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
     assert result["time_ratio"] == pytest.approx(after / before)
     assert f"{before / after:.2f} times as fast" in message
     assert f"in {result['ram_bytes']:,} bytes of RAM" in message
-    # Each step saves, and the whole choice is no worse than the last.
-    ratios = [step["time_ratio"] for step in result["curve"]]
-    assert ratios[-1] >= result["time_ratio"]
-    assert [step["ram_bytes"] for step in result["curve"]] == sorted(
-        step["ram_bytes"] for step in result["curve"]
-    )
-    knee = result["curve"][result["knee"]]
-    share = (1 - knee["time_ratio"]) / (1 - ratios[-1])
-    assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in message
-    assert share * result["curve"][-1]["ram_bytes"] >= knee["ram_bytes"] * 0.999
+    assert "in this link (a commit moves it)" in " ".join(message.split())
+
+
+def rows_of(message: str) -> list[list[str]]:
+    """Return the cells of the table of pinned units: name, bytes, RAM, ratio, misses."""
+    lines = message.rsplit("of the time before", maxsplit=1)[-1].splitlines()[1:]
+    rows = [line.replace("*", " ").split() for line in lines]
+    return [[*row[:4], row[-1]] for row in rows if len(row) == 6 and row[4] == "%"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--ram", "64"),
+        ("--ram", "300"),
+        ("--ram", "1K"),
+        ("--ram", "1K", "--never", "memcpy"),
+        ("--ram", "200", "--always", "radio_init"),
+        ("--ram", "4K", "--seconds", "1"),
+        ("--ram", "120", "--order", "ORDER", "--evaluations", "200"),
+    ],
+    ids=" ".join,
+)
+def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """The table lists the units that are written, and ends with the result of the answer.
+
+    A knee is named only in a whole search that never rises, and its sentence is true.
+    """
+    names = tmp_path / "pinned.txt"
+    arguments = tuple(str(tmp_path / "o") if one == "ORDER" else one for one in arguments)
+    done = flashpager("pin", CARD, *DESIGN, *arguments, "-o", names, "--limit", "0", "--json")
+    curve, result = done.json["curve"], done.json
+    pinned = names.read_text(encoding="utf-8").split()
+    assert pinned == result["pinned"]
+    assert sorted(step["name"] for step in curve) == sorted(pinned)
+    assert curve[-1]["time_ratio"] == pytest.approx(result["time_ratio"])
+    assert curve[-1]["ram_bytes"] == result["ram_bytes"]
+    assert curve[-1]["misses"] == sum(row["counts"]["misses"] for row in result["after"])
+    ratios = [1.0, *(step["time_ratio"] for step in curve)]
+    falls = ratios == sorted(ratios, reverse=True)
+    assert (result["knee"] is not None) == (falls and result["is_finished"])
+    assert not {unit["name"] for unit in result["held"]} & set(pinned)
+    if "--seconds" in arguments:
+        return
+    shown = flashpager("pin", CARD, *DESIGN, *arguments)
+    rows = rows_of(shown.out)
+    assert [row[0] for row in rows] == [step["name"] for step in curve]
+    for row, step in zip(rows, curve, strict=True):
+        assert row[1:3] == [f"{step['bytes']:,}", f"{step['ram_bytes']:,}"]
+        assert row[3] == f"{100 * step['time_ratio']:.1f}"
+        assert row[4] == f"{step['misses']:,}"
+    said = " ".join(shown.out.split())
+    assert ("knee: " in said) == (result["knee"] is not None)
+    if result["knee"] is not None:
+        knee = curve[result["knee"]]
+        share = (1 - knee["time_ratio"]) / (1 - ratios[-1])
+        assert share * curve[-1]["ram_bytes"] >= knee["ram_bytes"] * 0.999
+        assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in said
+        assert f"save {100 * share:.1f} % of what all {curve[-1]['ram_bytes']:,} save" in said
+
+
+def test_what_stays_is_said_with_its_reason() -> None:
+    """The reset handler of the shipped firmware stays, although its file is not there."""
+    done = flashpager("pin", CARD, *DESIGN, "--ram", "300")
+    noted = " ".join(done.err.split())
+    assert "1 unit stays in flash: it runs before main" in noted
+    assert "reset (where the recording begins)" in noted or "reset (the" in noted
 
 
 def test_more_ram_is_never_slower() -> None:

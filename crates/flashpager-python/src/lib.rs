@@ -74,7 +74,7 @@ mod _engine {
         examine_part, find_part, part_kinds, part_schema, raw_bandwidth,
     };
     #[pymodule_export]
-    use super::pin::{ColdCall, JointLayout, PinStep, Pinning, pin_in_ram};
+    use super::pin::{ColdCall, HeldUnit, JointLayout, PinStep, Pinning, pin_in_ram};
     #[pymodule_export]
     use super::processor::{
         CallTimes, Core, FaultPathJob, Spread, Stall, call_times, cores, find_core, worst_stall,

@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use crate::design::Design;
 use crate::layout::LayoutCoverage;
 use crate::replay::Row;
-use crate::seam::{run, view};
+use crate::seam::{run, view, views_by_name};
 
 view! {
-    /// A step of the greedy choice: a unit, and the result with all units up to it.
+    /// A pinned unit, and the result with all units up to it.
     PinStep = pin::PinStep {
         /// The unit.
         name: String,
@@ -60,6 +60,18 @@ view! {
     }
 }
 
+views_by_name!(pin::HoldReason);
+
+view! {
+    /// A unit that stays in flash, whatever pinning it would save.
+    HeldUnit = pin::HeldUnit {
+        /// The unit.
+        name: String,
+        /// ``entry``, ``reset-handler``, ``vector-table``, ``first``, ``before-copy`` or ``asked``.
+        reason: &'static str,
+    }
+}
+
 view! {
     /// The choice of code to pin in RAM.
     Pinning = pin::Pinning {
@@ -75,10 +87,15 @@ view! {
         time_ratio: f64,
         /// The order of the other units; None if none was requested.
         together: Option<JointLayout>,
-        /// The greedy choice, step by step, all others in the recorded order.
+        /// The pinned units, one more in each step; the last has the result of the answer.
         curve: Vec<PinStep>,
-        /// The step of the curve after which RAM saves less; None where none saves.
+        /// The step of the curve after which RAM saves less; None where none saves, where one costs
+        /// time, or where the search was ended.
         knee: Option<usize>,
+        /// Units that were not to be pinned, those that execute most first.
+        held: Vec<HeldUnit>,
+        /// The function at whose first byte pinned code is in RAM; empty if none is known.
+        copied_before: String,
         /// Whether an exchange found better than the greedy choice, in the recorded order.
         is_exchanged: bool,
         /// Whether the search came to its end; one that was ended may have left better ones.
@@ -97,7 +114,9 @@ view! {
 }
 
 /// Choose what to pin, and an order of the rest with ``order``. ``traces`` come with how much each
-/// counts.
+/// counts. Units that run before ``copied_before`` are not pinned; by default this is a function that
+/// is known to run after start-up code has copied to RAM, such as ``main``, and with ``entry`` it is
+/// all of the program.
 ///
 /// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
 /// choice, and gives the share of the time that is used up. With 1 the search ends, and what was
@@ -105,8 +124,8 @@ view! {
 /// end, and what is found is the same each time, unless ``progress`` gives 1 before.
 #[pyfunction]
 #[pyo3(signature = (
-    traces, design, ram_bytes, progress: "Callable[[float, int], float]", *, map=None, always=vec![], calls=vec![], order=false,
-    evaluations=None
+    traces, design, ram_bytes, progress: "Callable[[float, int], float]", *, map=None, always=vec![], never=vec![],
+    copied_before=None, calls=vec![], order=false, evaluations=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "as Python names them")]
 pub fn pin_in_ram(
@@ -117,6 +136,8 @@ pub fn pin_in_ram(
     progress: Py<PyAny>,
     map: Option<PathBuf>,
     always: Vec<String>,
+    never: Vec<String>,
+    copied_before: Option<String>,
     calls: Vec<(String, f64)>,
     order: bool,
     evaluations: Option<u64>,
@@ -131,7 +152,17 @@ pub fn pin_in_ram(
         },
         |go_on, progress| {
             let design = design.get().checked()?.as_ref().clone();
-            let request = PinRequest { traces, map, design, ram_bytes, always, calls, order };
+            let request = PinRequest {
+                traces,
+                map,
+                design,
+                ram_bytes,
+                always,
+                never,
+                copied_before,
+                calls,
+                order,
+            };
             progress(PinProgress { time_ratio: 1.0, ram_bytes: 0 });
             let share = || {
                 if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }

@@ -24,6 +24,8 @@ def pin(
     map_: Path | None = None,
     weights: Sequence[float] = (),
     always: Sequence[str] = (),
+    never: Sequence[str] = (),
+    copied_before: str | None = None,
     calls: Sequence[tuple[str, float]] = (),
     order: bool = False,
     seconds: float = SECONDS,
@@ -43,6 +45,9 @@ def pin(
         map_: the linker map of the recorded program; its input sections are pinned.
         weights: the weight of each trace; equal by default.
         always: names of units that are pinned in any case.
+        never: names of units that stay in flash.
+        copied_before: the function at whose first byte pinned code is in RAM; by default one that
+            is known to run after the copy, such as ``main``. ``entry`` if a loader copies.
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
         order: True to search the order of the other functions, too (``found.together``).
@@ -85,6 +90,8 @@ def pin(
         used_share,
         map=map_,
         always=list(always),
+        never=list(never),
+        copied_before=copied_before,
         calls=list(calls),
         order=order,
         evaluations=evaluations,

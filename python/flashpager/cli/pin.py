@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row
+from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row, TraceInfo
 from flashpager.base.axes import AXES
 from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, parse_duration, parse_size, percent
@@ -22,6 +22,7 @@ from flashpager.cli.console import note, out, print_json, print_whole, say_uncou
 from flashpager.cli.searching import (
     ShowSearchFn,
     check_files,
+    in_this_link,
     names_or_file,
     numbers,
     search_bar,
@@ -36,6 +37,20 @@ from flashpager.record.trace import Trace
 _NAME_CHARACTERS = 60
 #: Largest number of names that a note lists.
 _LISTED_NAMES = 3
+#: Largest number of units that the note of those left in flash lists.
+_LISTED_HELD = 12
+#: Rows of the table if a file has the list.
+_ROWS = 15
+#: Functions before which pinned code is in RAM, by the format that determines it: the boot loader
+#: of ESP-IDF loads it before any code of the program runs.
+_LOADED = {"esp-idf": "entry"}
+#: Reasons for which a unit stays in flash, other than that it runs before the copy.
+_REASONS = {
+    "entry": "the entry",
+    "reset-handler": "the reset handler",
+    "vector-table": "the vector table",
+    "first": "where the recording begins",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +100,24 @@ class PinFlags:
             help="Units pinned even if that saves no time: names, or a file with one per line.",
         ),
     ] = None
+    never: Annotated[
+        str | None,
+        typer.Option(
+            "--never",
+            metavar="NAMES|FILE",
+            help="Units that stay in flash: names, or a file with one per line.",
+        ),
+    ] = None
+    copied_before: Annotated[
+        str | None,
+        typer.Option(
+            "--copied-before",
+            metavar="FUNCTION",
+            help="Function at whose first instruction pinned code is in RAM; 'entry' if a loader "
+            "copies it. What runs before stays in flash. By default main, or an earlier function "
+            "that is known to run after the copy.",
+        ),
+    ] = None
     max_call: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,14 +145,28 @@ class PinFlags:
         ),
     ] = None
     limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Rows to print; 0 for all.")
-    ] = 15
+        int | None,
+        typer.Option(
+            "--limit",
+            min=0,
+            metavar="N",
+            help="Rows to print; 0 for all.",
+            show_default="15 with -o, otherwise all",
+        ),
+    ] = None
     plot: Annotated[
         Path | None,
         typer.Option(
             "--plot", metavar="FILE", help="Time over RAM, step by step, as .html, .png or .svg."
         ),
     ] = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows to print; 0 for all. Without a file, they are the answer."""
+        if self.limit is not None:
+            return self.limit
+        return _ROWS if self.output else 0
 
     @property
     def files(self) -> list[Path]:
@@ -138,6 +185,8 @@ class PinFlags:
                 map_=self.map_,
                 weights=numbers("--weights", self.weights),
                 always=names_or_file("--always", self.always, "units that are pinned"),
+                never=names_or_file("--never", self.never, "units that stay in flash"),
+                copied_before=self.copied_before or _LOADED.get(self.format_),
                 calls=[_limited(text) for text in self.max_call or []],
                 order=self.order is not None,
                 seconds=seconds,
@@ -222,10 +271,10 @@ def pin(
         }
         print_json({**head, **found.as_dict()})
         return
-    show_program(opened[0].info, found.coverage, "be pinned")
+    show_program(opened[0].info, found.coverage, "move")
     out.print(escape(design_flags.origins(design)))
     out.print()
-    _show(found, design, flags.limit)
+    _show(found, opened[0].info, design, flags.rows)
     say_uncounted(uncounted([trace.info for trace in opened], design))
     _show_notes(found, flags, seconds, is_interrupted=is_interrupted)
 
@@ -241,8 +290,29 @@ def _show_notes(found: Pinning, flags: PinFlags, seconds: float, *, is_interrupt
         )
     for text in found.coverage.notes:
         note(f"note: {text}")
+    if text := _held(found):
+        note(f"note: {text}")
     if flags.output is None:
         note("note: -o FILE keeps the names")
+
+
+def _held(found: Pinning) -> str:
+    """Describe the units that the start needs in flash; empty if there are none."""
+    needed = [unit for unit in found.held if unit.reason != "asked"]
+    if not needed:
+        return ""
+    listed = needed[:_LISTED_HELD]
+    names = ", ".join(
+        unit.name + (f" ({_REASONS[unit.reason]})" if unit.reason in _REASONS else "")
+        for unit in listed
+    )
+    more = f" and {len(needed) - len(listed)} more (--json)" if len(needed) > len(listed) else ""
+    before = f" before {found.copied_before}" if found.copied_before else " first"
+    verbs = "stays in flash: it runs" if len(needed) == 1 else "stay in flash: they run"
+    return (
+        f"{counted(len(needed), 'unit')} {verbs}{before}, when pinned code is not in RAM yet: "
+        f"{names}{more}"
+    )
 
 
 def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -> Linked | None:
@@ -330,15 +400,15 @@ def _misses(rows: Sequence[Row]) -> int:
     return sum(row.counts.misses for row in rows)
 
 
-def _show(found: Pinning, design: Design, limit: int) -> None:
+def _show(found: Pinning, info: TraceInfo, design: Design, limit: int) -> None:
     if not found.pinned:
         out.print("nothing is pinned: no choice that fits saves time")
     if found.pinned or found.time_ratio < 1:
-        _show_times(found, design)
+        _show_times(found, info, design)
         _show_steps(found, limit)
 
 
-def _show_times(found: Pinning, design: Design) -> None:
+def _show_times(found: Pinning, info: TraceInfo, design: Design) -> None:
     together = found.together
     several = len(found.before) > 1
     times = (
@@ -349,7 +419,7 @@ def _show_times(found: Pinning, design: Design) -> None:
     ordered = "" if together is None else f", {counted(len(together.order), 'unit')} in order"
     out.print(
         f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM{ordered}: "
-        f"{1 / found.time_ratio:.2f} times as fast, {times}; "
+        f"{1 / found.time_ratio:.2f} times as fast {in_this_link(info)}, {times}; "
         f"misses {_misses(found.before):,} → {_misses(found.after):,}"
     )
     if together is not None:
@@ -376,10 +446,10 @@ def _show_steps(found: Pinning, limit: int) -> None:
     if found.curve:
         out.print()
         if together is not None:
-            out.print("pinning by itself, the rest in the recorded order:")
+            out.print("step by step, the rest in the order found:")
         print_whole(_curve(found, limit))
     if limit and len(found.curve) > limit:
-        note(f"{len(found.curve) - limit} more steps; --limit 0 shows all")
+        note(f"{len(found.curve) - limit} more units; --limit 0 shows all")
     if found.knee is not None:
         knee, last = found.curve[found.knee], found.curve[-1]
         share = (1 - knee.time_ratio) / (1 - last.time_ratio)
@@ -387,8 +457,6 @@ def _show_steps(found: Pinning, limit: int) -> None:
             f"knee: the first {knee.ram_bytes:,} bytes, up to {escape(knee.name)}, save "
             f"{percent(share, 1)} of what all {last.ram_bytes:,} save"
         )
-    if found.is_exchanged and together is None:
-        out.print("the choice is better than the last step: units were exchanged for others")
     sampled = (
         ""
         if found.sampled_share >= 1
@@ -405,7 +473,7 @@ def _slowdown(rows: Sequence[Row]) -> float:
 def _curve(found: Pinning, limit: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="")
     for title, justify in (
-        ("step by step", "left"),
+        ("pinned", "left"),
         ("bytes", "right"),
         ("RAM", "right"),
         ("of the time before", "right"),

@@ -13,7 +13,7 @@ _APART = 0.12
 
 
 def chart(found: Pinning) -> alt.LayerChart:
-    """Draw the greedy choice step by step, with its knee and the final choice."""
+    """Draw the pinned units step by step, with the knee."""
     steps = pl.DataFrame(
         {
             "ram": [0, *(step.ram_bytes for step in found.curve)],

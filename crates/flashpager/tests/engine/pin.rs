@@ -81,6 +81,8 @@ fn request(path: PathBuf, ram_pages: u32) -> PinRequest {
         design: design("lru"),
         ram_bytes: (ram_pages * PAGE).into(),
         always: Vec::new(),
+        never: Vec::new(),
+        copied_before: None,
         calls: Vec::new(),
         order: false,
     }
@@ -157,6 +159,14 @@ proptest! {
             prop_assert_eq!(step.misses, misses(&pages, &runs, so_far));
             prop_assert_eq!(step.ram_bytes, u64::from(bytes(&pages, so_far)));
         }
+        // The steps are those to the answer, and no other; a curve with a knee never rises.
+        prop_assert_eq!(so_far, set);
+        let last = found.curve.last().map_or(1.0, |step| step.time_ratio);
+        prop_assert!((last - found.time_ratio).abs() < 1e-12);
+        let ratios: Vec<f64> =
+            [1.0].into_iter().chain(found.curve.iter().map(|step| step.time_ratio)).collect();
+        let falls = ratios.is_sorted_by(|before, after| after <= before);
+        prop_assert_eq!(found.knee.is_some(), falls && last < 1.0);
         // Pinning nothing is not better, and no single function is.
         let singles = (0..pages.len()).map(|function| 1 << function).chain([0]);
         for other in singles {
@@ -171,6 +181,86 @@ proptest! {
 
 fn page(number: u32) -> Run {
     Run { offset: number * PAGE, length: PAGE }
+}
+
+/// A program without a `main` begins in f1, which stays; with one in f2, all before it stays.
+#[test]
+fn what_starts_the_program_stays_in_flash() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = [page(1), page(3), page(1), page(2)];
+    let turns = (0..50).flat_map(|_| [page(0), page(1), page(2), page(3), page(4)]);
+    let runs: Vec<Run> = start.into_iter().chain(turns).collect();
+    let path = written(&folder, &[1, 1, 1, 1, 1], &runs);
+    let held = |found: &Pinning| {
+        let mut held: Vec<(String, &str)> =
+            found.held.iter().map(|unit| (unit.name.clone(), unit.reason.name())).collect();
+        held.sort();
+        held
+    };
+    let found = pinned(&request(path.clone(), 5));
+    assert_eq!(held(&found), [("f1".to_owned(), "first")]);
+    assert!(!found.pinned.contains(&"f1".to_owned()));
+    let named = |copied_before: &str, always: &[&str], never: &[&str]| PinRequest {
+        copied_before: Some(copied_before.into()),
+        always: always.iter().map(|name| (*name).to_owned()).collect(),
+        never: never.iter().map(|name| (*name).to_owned()).collect(),
+        ..request(path.clone(), 5)
+    };
+    let found = pinned(&named("f2", &[], &[]));
+    let before = ("f3".to_owned(), "before-copy");
+    assert_eq!(held(&found), [("f1".to_owned(), "first"), before.clone()]);
+    assert_eq!(found.copied_before, "f2");
+    assert!(found.pinned.iter().all(|name| ["f0", "f2", "f4"].contains(&name.as_str())));
+    let found = pinned(&named("f2", &["f1"], &["f0"]));
+    assert_eq!(held(&found), [("f0".to_owned(), "asked"), before]);
+    assert!(found.pinned.contains(&"f1".to_owned()) && !found.pinned.contains(&"f0".to_owned()));
+    let found = pinned(&named("entry", &[], &[]));
+    assert!(found.held.is_empty());
+    let said = pin(&named("f2", &["f0"], &["f0"]), &ORDERS, &|| true, &|_| ()).unwrap_err();
+    assert!(said.to_string().contains("always and never"), "{said}");
+}
+
+/// A function inside of another, such as another entry of it, means the one that holds it.
+#[test]
+fn names_inside_of_a_unit_mean_the_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs: Vec<Run> = (0..20).flat_map(|_| [page(0), page(1), page(2), page(3)]).collect();
+    let path = folder.path().join("made.trace");
+    let symbol = |name: &str, offset, bytes| Symbol { name: name.into(), offset, bytes };
+    let symbols = vec![
+        symbol("sub", 0, 2 * PAGE),
+        symbol("plus", PAGE, PAGE),
+        symbol("far", 2 * PAGE, PAGE),
+        symbol("plus", 3 * PAGE, PAGE),
+        symbol("minus", 3 * PAGE + 8, 8),
+    ];
+    let mut writer = TraceWriter::create(&path, false).unwrap();
+    runs.iter().for_each(|run| writer.push(*run).unwrap());
+    let image = Image {
+        path: "made".into(),
+        build_id: String::new(),
+        offset: 0,
+        bytes: 4 * PAGE,
+        sections: Vec::new(),
+        symbols,
+    };
+    let info = TraceInfo {
+        program: "made".into(),
+        architecture: "arm".into(),
+        image_bytes: image.bytes.into(),
+        images: vec![image],
+        ..TraceInfo::default()
+    };
+    writer.close(info).unwrap().publish().unwrap();
+    let asked = |name: &str| PinRequest { always: vec![name.into()], ..request(path.clone(), 4) };
+    let found = pinned(&asked("minus"));
+    assert!(found.pinned.contains(&"plus".to_owned()), "{:?}", found.pinned);
+    let noted = |found: &Pinning, text: &str| found.coverage.notes.iter().any(|note| note == text);
+    assert!(noted(&found, "minus lies in plus, which is meant"));
+    // The first function of that name lies in sub, the second one is a unit of that name.
+    assert!(pinned(&asked("plus")).pinned.contains(&"plus".to_owned()));
+    let said = pin(&asked("pluss"), &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
+    assert!(said.contains("did you mean plus"), "{said}");
 }
 
 /// f0 to f3 take turns, so that LRU with three frames always misses; without any one of them all

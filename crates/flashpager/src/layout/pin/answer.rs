@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::super::units::Coverage;
+use super::startup::HeldUnit;
 use crate::result::ResultRow;
 
 /// Progress of a search for what to pin.
@@ -14,7 +15,7 @@ pub struct PinProgress {
     pub ram_bytes: u64,
 }
 
-/// One unit of the greedy choice, with the result of all units up to it.
+/// A pinned unit, with the result of all units up to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PinStep {
     /// Name of the unit.
@@ -75,11 +76,17 @@ pub struct Pinning {
     pub time_ratio: f64,
     /// The order of the other units; `None` if it was not asked for.
     pub together: Option<JointLayout>,
-    /// The greedy choice, unit by unit, each step replayed on whole traces with all other units in
-    /// the recorded order.
+    /// The pinned units, one more in each step, each step replayed on whole traces with all other
+    /// units in the order found, or else the recorded one. The last step has the result of the
+    /// answer.
     pub curve: Vec<PinStep>,
-    /// Index of the step after which RAM saves less; `None` if no step saves time.
+    /// Index of the step after which RAM saves less; `None` if no step saves time, if a step costs
+    /// time, or if the search was ended.
     pub knee: Option<usize>,
+    /// Movable units that were not to be pinned, those that execute most first.
+    pub held: Vec<HeldUnit>,
+    /// The function at whose first byte pinned code is in RAM; empty if none is known.
+    pub copied_before: String,
     /// True if exchanges improved the greedy choice, in the recorded order.
     pub is_exchanged: bool,
     /// True if the search came to its end. A search that was ended may have missed a better choice.
@@ -98,11 +105,13 @@ pub struct Pinning {
 
 /// Index of the step that lies farthest above the straight line from no RAM to all of it: up to
 /// this step RAM saves more than on average, after it less (Satopää et al., "Finding a Kneedle in a
-/// Haystack", 2011).
+/// Haystack", 2011). A curve on which a step costs time has none.
 pub(super) fn knee(curve: &[PinStep]) -> Option<usize> {
     let last = curve.last()?;
     let all = 1.0 - last.time_ratio;
-    if all <= 0.0 {
+    let ratios = || [1.0].into_iter().chain(curve.iter().map(|step| step.time_ratio));
+    let falls = ratios().zip(ratios().skip(1)).all(|(before, after)| after <= before);
+    if all <= 0.0 || !falls {
         return None;
     }
     let above = |step: &PinStep| {

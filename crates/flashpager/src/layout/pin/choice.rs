@@ -112,7 +112,8 @@ impl PinSearch<'_> {
         }
     }
 
-    /// Movable units that calls of a limited function execute, and that fit into RAM with `pinned`.
+    /// Units that calls of a limited function execute, that may be pinned, and that fit into RAM with
+    /// `pinned`.
     fn executed_by(&self, limited: usize, pinned: &[u32]) -> Vec<u32> {
         let units = self.problem.units;
         let mut executed = FxHashSet::default();
@@ -122,7 +123,7 @@ impl PinSearch<'_> {
                 executed.extend(units.owner(run.end() - 1).map(|unit| unit as u32));
             }
         }
-        let mut candidates: Vec<u32> = units.movable().to_vec();
+        let mut candidates: Vec<u32> = self.problem.candidates().collect();
         candidates.retain(|number| executed.contains(number) && !pinned.contains(number));
         candidates.retain(|number| self.fits(pinned, *number));
         candidates

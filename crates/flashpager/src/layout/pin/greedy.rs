@@ -74,8 +74,7 @@ impl<'s> GreedySearch<'s> {
         let density =
             |number: &u32| executed.get(number).map_or(0.0, |bytes| bytes / problem.bytes(*number));
         let is_candidate = |number: &u32| executed.contains_key(number) && !chosen.contains(number);
-        let mut numbers: Vec<u32> =
-            problem.units.movable().iter().copied().filter(is_candidate).collect();
+        let mut numbers: Vec<u32> = problem.candidates().filter(is_candidate).collect();
         numbers.sort_by(|a, b| density(b).total_cmp(&density(a)).then(a.cmp(b)));
         let candidate = |number| UnitSaving { per_byte: f64::INFINITY, number, round: usize::MAX };
         Ok(Self {

@@ -200,7 +200,7 @@ impl<'s, 'a> JointSearch<'s, 'a> {
     /// The errors of the replay.
     pub(super) fn run(mut self, choice: &PinChoice, alone: Candidate) -> Result<JointResult> {
         let pinning_alone_ns = alone.time_ns;
-        let always = self.request.always_pinned(self.problem.units)?;
+        let always = self.problem.always.clone();
         self.consider(choice);
         let mut best = alone;
         let order_alone = self.order_alone(&choice.always, &mut best)?;

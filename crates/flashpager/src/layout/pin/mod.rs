@@ -8,6 +8,8 @@
 //! 2. Exchanges improve that choice.
 //! 3. Whole traces decide between the greedy choice, the exchanged one, and pinning nothing.
 //!
+//! Units that run before start-up code has copied pinned code to RAM are no candidates (`startup`).
+//!
 //! With [`PinRequest::order`] the order of the units that stay in flash is searched, too, by
 //! `JointSearch`.
 
@@ -26,6 +28,7 @@ mod order;
 mod prepare;
 mod problem;
 mod request;
+mod startup;
 mod whole;
 
 use flashpager_base::{Error, ProgressFn, Result};
@@ -39,13 +42,14 @@ use answer::knee;
 use choice::PinSearch;
 use clock::SearchClock;
 use joint::{JointSearch, PINNING_ALONE};
-use judge::{Judged, judged};
+use judge::judged;
 use prepare::{Prepared, loaded};
 use problem::PinProblem;
 use whole::WholeReplay;
 
 pub use answer::{ColdCall, JointLayout, PinProgress, PinStep, Pinning};
 pub use request::PinRequest;
+pub use startup::{HeldUnit, HoldReason, LOADED};
 
 /// Chooses the units to pin, and an order of the other units if the request wants one.
 ///
@@ -69,18 +73,18 @@ pub fn pin(
     let whole = WholeReplay::new(&units, &traces, &request.design);
     let before = whole.of_nothing_pinned()?;
     let prepared = Prepared::of(request, &traces, (&units, notes), before.time_ns, go_on)?;
-    let Prepared { mut problem, orders, always, cold_before_ns, .. } = prepared;
+    let Prepared { mut problem, orders, cold_before_ns, .. } = prepared;
 
     let mut clock = SearchClock::new(*limit);
     let end = if request.order { clock.after(PINNING_ALONE) } else { 1.0 };
     let searches = clock.pins_until(end);
     let ram_bytes = request.ram_bytes;
     let search = PinSearch { problem: &problem, ram_bytes, searches: &searches, progress };
-    let choice = search.choose(&always)?.map_err(|too_long| Error::design(too_long.0))?;
+    let choice = search.choose(&problem.always)?.map_err(|too_long| Error::design(too_long.0))?;
     let mut is_finished = searches();
 
-    let Judged { curve, mut best, is_exchanged } =
-        judged(&problem, &whole, &choice, before.time_ns)?;
+    let judged = judged(&problem, &whole, &choice, before.time_ns)?;
+    let mut best = judged.best.clone();
     let mut joint_layout = None;
     if request.order {
         let search =
@@ -92,6 +96,7 @@ pub fn pin(
     best.pinned.sort_unstable();
     let after = whole.of(&best.pinned, &best.order)?;
     problem.set_order(&best.order);
+    let curve = judged.curve_to(&best, &problem, &whole, before.time_ns)?;
     Ok(Pinning {
         ram_bytes: problem.ram_bytes(&best.pinned),
         pinned: names(&units, &best.pinned),
@@ -99,9 +104,11 @@ pub fn pin(
         before: before.rows,
         after: after.rows,
         together: joint_layout,
-        knee: knee(&curve),
+        knee: knee(&curve).filter(|_| is_finished),
         curve,
-        is_exchanged,
+        held: held(&problem),
+        copied_before: prepared.copied_before,
+        is_exchanged: judged.is_exchanged,
         is_finished,
         calls: cold_calls(&problem, &cold_before_ns, &best.pinned)?,
         coverage: prepared.coverage,
@@ -114,6 +121,20 @@ pub fn pin(
 /// Names of units.
 fn names(units: &Units, numbers: &[u32]) -> Vec<String> {
     numbers.iter().map(|number| units.all()[*number as usize].name.clone()).collect()
+}
+
+/// The units that are never pinned, those that execute most first.
+fn held(problem: &PinProblem<'_>) -> Vec<HeldUnit> {
+    let executed = problem.executed_bytes();
+    let bytes = |number: &u32| executed.get(number).copied().unwrap_or(0.0);
+    let mut held: Vec<(u32, HoldReason)> =
+        problem.held.iter().map(|(number, reason)| (*number, *reason)).collect();
+    held.sort_by(|(a, _), (b, _)| bytes(b).total_cmp(&bytes(a)).then(a.cmp(b)));
+    let unit = |(number, reason): (u32, HoldReason)| HeldUnit {
+        name: problem.units.all()[number as usize].name.clone(),
+        reason,
+    };
+    held.into_iter().map(unit).collect()
 }
 
 /// Times of the limited functions' calls with and without `pinned`.

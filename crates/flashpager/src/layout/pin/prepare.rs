@@ -1,14 +1,16 @@
 //! Preparation of a search for what to pin: the program as pieces of units, and samples of it.
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, shown};
 use flashpager_layout::{Order, PieceSequence, Units};
 
+use super::super::names::NamedUnits;
 use super::super::traces::TraceSet;
 use super::super::units::{Coverage, executed_share};
 use super::calls::LimitedCalls;
 use super::joint::OrderSearch;
 use super::problem::{PinProblem, TraceSample};
 use super::request::PinRequest;
+use super::startup::{HoldReason, Startup};
 use crate::design::Design;
 
 /// The traces of a request.
@@ -30,8 +32,8 @@ pub(super) struct Prepared<'a> {
     pub(super) problem: PinProblem<'a>,
     /// The search for orders, which only a request for one uses.
     pub(super) orders: OrderSearch<'a>,
-    /// Units that are always pinned.
-    pub(super) always: Vec<u32>,
+    /// The function before which pinned code is in RAM; empty if none is known.
+    pub(super) copied_before: String,
     /// The longest call of each limited function with nothing pinned, in nanoseconds.
     pub(super) cold_before_ns: Vec<f64>,
     /// The units, and assumptions on them.
@@ -79,16 +81,53 @@ impl<'a> Prepared<'a> {
         let samples = samples.map(|((sequence, design), weight)| {
             TraceSample::of(design, weight, sequence, sampled_share)
         });
+        let (always, startup) = named_and_held(request, traces, units, &mut notes, go_on)?;
         let calls = LimitedCalls::of_all(&request.calls, traces, units.image_bytes())?;
         notes.extend(calls.iter().flat_map(LimitedCalls::notes));
         let recorded = Order::original(units);
-        let problem = PinProblem::new(units, recorded.numbers(), samples.collect(), calls)?;
-        let always = request.always_pinned(units)?;
-        check_fits(&problem, &always, request.ram_bytes)?;
+        let kinds = (always, startup.held);
+        let problem = PinProblem::new(units, recorded.numbers(), samples.collect(), kinds, calls)?;
+        check_fits(&problem, &problem.always, request.ram_bytes)?;
         let cold_before_ns = problem.cold_calls_ns(&[])?;
         let coverage = Coverage { movable: units.movable().len(), executed_share, notes };
-        Ok(Self { problem, orders, always, cold_before_ns, coverage, sampled_share })
+        let copied_before = startup.copied_before;
+        Ok(Self { problem, orders, copied_before, cold_before_ns, coverage, sampled_share })
     }
+}
+
+/// The units that are always pinned, and the start of the program with all units that are never
+/// pinned.
+///
+/// # Errors
+/// Names of no unit, a unit that is in both lists, and those of [`Startup::of`].
+fn named_and_held(
+    request: &PinRequest,
+    traces: &TraceSet,
+    units: &Units,
+    notes: &mut Vec<String>,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(Vec<u32>, Startup)> {
+    let copied_before = request.copied_before.as_deref();
+    let mut startup = Startup::of(traces, units, copied_before, go_on)?;
+    notes.append(&mut startup.notes);
+    let always = NamedUnits::of(units, traces.info(), &request.always)?;
+    let never = NamedUnits::of(units, traces.info(), &request.never)?;
+    notes.extend(always.notes.into_iter().chain(never.notes));
+    for number in &always.numbers {
+        let name = shown(&units.all()[*number as usize].name);
+        if never.numbers.contains(number) {
+            let what = format!("{name} is to be pinned always and never: name it once");
+            return Err(Error::design(what));
+        }
+        if startup.held.remove(number).is_some() {
+            notes.push(format!(
+                "{name} runs before start-up code has copied it to RAM, and is pinned as you said: \
+                 the program starts only if a loader copies it"
+            ));
+        }
+    }
+    startup.held.extend(never.numbers.into_iter().map(|number| (number, HoldReason::Asked)));
+    Ok((always.numbers, startup))
 }
 
 /// Checks that the units that are always pinned fit into RAM.

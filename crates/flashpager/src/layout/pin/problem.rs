@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::LimitedCalls;
 use super::order::in_flash;
+use super::startup::HoldReason;
 use crate::design::Design;
 
 /// Maximum number of pieces, over all traces, for the replays of a choice. Longer traces are
@@ -89,6 +90,10 @@ pub(super) struct PinProblem<'a> {
     /// All movable units. Those that are not pinned keep this order.
     order: Vec<u32>,
     samples: Vec<TraceSample>,
+    /// Units that are always pinned.
+    pub(super) always: Vec<u32>,
+    /// Movable units that are never pinned, each with the reason.
+    pub(super) held: FxHashMap<u32, HoldReason>,
     /// The limited functions with their recorded calls.
     pub(super) calls: Vec<LimitedCalls>,
     /// Time of all samples with nothing pinned, in nanoseconds.
@@ -109,12 +114,15 @@ impl<'a> PinProblem<'a> {
         units: &'a Units,
         recorded: &[u32],
         samples: Vec<TraceSample>,
+        (always, held): (Vec<u32>, FxHashMap<u32, HoldReason>),
         calls: Vec<LimitedCalls>,
     ) -> Result<Self> {
         let mut problem = Self {
             units,
             order: recorded.to_vec(),
             samples,
+            always,
+            held,
             calls,
             before_ns: 1.0,
             evaluations: AtomicU64::new(0),
@@ -122,6 +130,11 @@ impl<'a> PinProblem<'a> {
         };
         problem.before_ns = problem.cost(&[])?;
         Ok(problem)
+    }
+
+    /// Numbers of the movable units that may be pinned, ascending.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = u32> {
+        self.units.movable().iter().copied().filter(|number| !self.held.contains_key(number))
     }
 
     /// Choices replayed so far.

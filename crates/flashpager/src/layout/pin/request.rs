@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use flashpager_base::{Error, Result};
-use flashpager_layout::Units;
 use flashpager_trace::TraceInfo;
 
 use super::super::request::{check_is_sum, check_weights};
@@ -24,6 +23,11 @@ pub struct PinRequest {
     pub ram_bytes: u64,
     /// Names of units that are pinned whether or not they save time.
     pub always: Vec<String>,
+    /// Names of units that are not pinned.
+    pub never: Vec<String>,
+    /// The function at whose first byte pinned code is in RAM, or [`super::LOADED`] if a loader puts
+    /// it there; `None` for a function that is known to run after the copy, such as `main`.
+    pub copied_before: Option<String>,
     /// Names of functions, each with the longest time in nanoseconds that a recorded call of it
     /// may take from an empty cache.
     pub calls: Vec<(String, f64)>,
@@ -49,15 +53,5 @@ impl PinRequest {
             return Ok(());
         }
         info.refuse_reads(&info.program, "a limit on calls")
-    }
-
-    /// Numbers of the units that are always pinned, ascending.
-    pub(super) fn always_pinned(&self, units: &Units) -> Result<Vec<u32>> {
-        if self.always.is_empty() {
-            return Ok(Vec::new());
-        }
-        let resident = units.with_resident(self.always.iter().map(String::as_str))?;
-        let numbers = 0..units.all().len() as u32;
-        Ok(numbers.filter(|number| resident.is_resident(*number as usize)).collect())
     }
 }

@@ -1,0 +1,323 @@
+"""Tests of pinned firmware: what ``pin`` lists is linked to RAM, in each format, and boots.
+
+The firmware is an ordinary one of newlib: its reset handler calls a function that copies ``.data``,
+and the hottest function is that one. QEMU loads nothing into RAM, as flash does not.
+"""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import fails, flashpager, need
+
+MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+#: Flags of the objects. Calls from flash to RAM are long.
+FLAGS = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-ffunction-sections", "-mlong-calls", "-g")
+DESIGN = ("--board", "rp2040", "--cache", "512", "--ram", "600")
+
+STARTUP = """
+#include <stdint.h>
+extern uint32_t data_start[], data_end[], data_load[], bss_start[], bss_end[], stack_top[];
+int main(void);
+void __libc_init_array(void);
+volatile unsigned clock_ready, ticks;
+
+__attribute__((noinline, optimize("no-tree-loop-distribute-patterns")))
+void copy_words(uint32_t *to, const uint32_t *from, uint32_t *end)
+{
+    while (to < end) *to++ = *from++;
+}
+__attribute__((noinline)) void clock_init(void) { clock_ready = 1; }
+__attribute__((noinline)) unsigned host(unsigned what, const void *argument)
+{
+    register unsigned r0 __asm__("r0") = what;
+    register const void *r1 __asm__("r1") = argument;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
+}
+void Reset_Handler(void)
+{
+    clock_init();
+    copy_words(data_start, data_load, data_end);
+    for (uint32_t *to = bss_start; to < bss_end; to++) *to = 0;
+    __libc_init_array();
+    host(0x18, main() ? (void *)0x20023 : (void *)0x20026);
+    for (;;) { }
+}
+void Fault_Handler(void) { host(4, "fault\\n"); host(0x18, (void *)0x20023); }
+__attribute__((noinline)) void tick(unsigned by) { ticks += by; }
+void PendSV_Handler(void) { tick(1); }
+void SysTick_Handler(void) { tick(100); }
+void _init(void) { }
+void _fini(void) { }
+
+__attribute__((section(".isr_vector"), used)) const void *const g_pfnVectors[] = {
+    stack_top, Reset_Handler, Fault_Handler, Fault_Handler, Fault_Handler, Fault_Handler,
+    Fault_Handler, 0, 0, 0, 0, Fault_Handler, Fault_Handler, 0, PendSV_Handler, SysTick_Handler,
+};
+"""
+MAIN = """
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+void copy_words(uint32_t *to, const uint32_t *from, uint32_t *end);
+unsigned host(unsigned what, const void *argument);
+extern volatile unsigned ticks;
+uint32_t table[16] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3 };
+uint32_t work[16];
+
+__attribute__((noinline, noclone)) static uint32_t mix(uint32_t x)
+{
+    for (int i = 0; i < 5; i++) x = x * 1664525u + 1013904223u;
+    return x ^ x >> 15;
+}
+__attribute__((noinline, noclone)) static uint32_t fold(const uint32_t *words, int count)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < count; i++) sum = (sum << 5 | sum >> 27) ^ words[i];
+    return sum;
+}
+__attribute__((noinline, noclone)) static void swap(uint32_t *words, unsigned i, unsigned j)
+{
+    uint32_t kept = words[i & 15];
+    words[i & 15] = words[j & 15];
+    words[j & 15] = kept;
+}
+__attribute__((constructor)) static void first(void) { table[0] += 1; }
+
+int main(void)
+{
+    uint32_t x = 1;
+    for (int round = 0; round < 150; round++) {
+        copy_words(work, table, work + 16);
+        for (unsigned i = 0; i < 16; i++) swap(work, i, x = mix(x));
+        x += fold(work, 16);
+        *(volatile uint32_t *)0xe000ed04 = 1u << 28;
+        __asm__ volatile("dsb\\nisb" ::: "memory");
+    }
+    char text[40];
+    memset(text, 0, sizeof text);
+    char *at = text + sizeof text - 1;
+    do { *--at = (char)('0' + x % 10); x /= 10; } while (x);
+    host(4, at);
+    host(4, ticks == 150 && table[0] == 4 ? " as it should\\n" : " wrong\\n");
+    return 0;
+}
+"""
+#: Pinned code comes into ``.data``, by a fragment or by names of sections as the Pico SDK has them.
+SCRIPT = """
+MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = 128K
+         COPIED (r) : ORIGIN = 0x20000, LENGTH = 64K
+         RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 32K }
+ENTRY(Reset_Handler)
+SECTIONS
+{
+    .data : {
+        data_start = .;
+        INCLUDE pinned.ld
+        *(.time_critical*)
+        *(.data .data.*)
+        . = ALIGN(4);
+        data_end = .;
+    } > RAM AT > COPIED
+    .isr_vector : { KEEP(*(.isr_vector)) } > FLASH
+    .text : { *(.text .text.*) } > FLASH
+    .rodata : { *(.rodata .rodata.*) } > FLASH
+    .init_array : {
+        . = ALIGN(4);
+        __preinit_array_start = .; __preinit_array_end = .;
+        __init_array_start = .; KEEP(*(.init_array .init_array.*)) __init_array_end = .;
+    } > FLASH
+    data_load = LOADADDR(.data);
+    .bss (NOLOAD) : { bss_start = .; *(.bss .bss.* COMMON) . = ALIGN(4); bss_end = .; } > RAM
+    stack_top = ORIGIN(RAM) + LENGTH(RAM);
+    /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) }
+}
+"""
+
+
+def run(*command: object, folder: Path) -> str:
+    """Run a command that succeeds, and return its output."""
+    return subprocess.run(
+        [str(one) for one in command], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def compiled(folder: Path) -> None:
+    """Compile the firmware."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "arm-none-eabi-objcopy")
+    for name, text in (("startup.c", STARTUP), ("main.c", MAIN), ("fw.ld", SCRIPT)):
+        (folder / name).write_text(text, encoding="ascii")
+    (folder / "pinned.ld").write_text("", encoding="ascii")
+    for source in ("startup", "main"):
+        flags = ("-c", f"{source}.c", "-o", f"{source}.c.obj")
+        run("arm-none-eabi-gcc", *FLAGS, *flags, folder=folder)
+    archived(folder)
+
+
+def archived(folder: Path) -> None:
+    """Archive the program's own object, as ESP-IDF does."""
+    run("arm-none-eabi-ar", "rcs", "libapp.a", "main.c.obj", folder=folder)
+
+
+def linked(folder: Path, name: str, linker: str = "gnu-ld") -> Path:
+    """Link the objects that are there."""
+    elf = folder / name
+    if linker == "lld":
+        libraries = [
+            run("arm-none-eabi-gcc", *FLAGS, f"-print-file-name={one}", folder=folder).strip()
+            for one in ("libc_nano.a", "libgcc.a")
+        ]
+        command = ["ld.lld", "-T", "fw.ld", f"-Map={elf}.map", "--gc-sections", "-o", elf]
+        run(*command, "startup.c.obj", "libapp.a", *libraries, folder=folder)
+        return elf
+    command = ["arm-none-eabi-gcc", *FLAGS, "-nostartfiles", "--specs=nano.specs", "-T", "fw.ld"]
+    flags = ["-Wl,--gc-sections", f"-Wl,-Map={elf}.map", "-o", elf, "startup.c.obj", "libapp.a"]
+    run(*command, *flags, folder=folder)
+    return elf
+
+
+def booted(elf: Path) -> str:
+    """Boot the firmware and return what it prints; it ends by itself."""
+    command = [*MACHINE.split(), "-kernel", str(elf)]
+    out = subprocess.STDOUT
+    ended = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=out,
+        check=True,
+        timeout=60,
+    )
+    return ended.stdout.decode()
+
+
+def recorded(elf: Path) -> Path:
+    """Record the firmware."""
+    trace = elf.with_suffix(".trace")
+    flashpager("record", "--as-linked", "-o", trace, "--system", MACHINE, elf)
+    return trace
+
+
+def renamed(folder: Path, names: Sequence[str], name: str) -> None:
+    """Rename the sections of an object's functions, so that the script puts them into RAM."""
+    options = [f"--rename-section=.text.{one}=.time_critical.{one}" for one in names]
+    run("arm-none-eabi-objcopy", *options, name, folder=folder)
+    archived(folder)
+
+
+def apply(folder: Path, format_: str, pinned: Path) -> None:
+    """Tell the build of what is pinned, as the tool that reads the format does."""
+    text = pinned.read_text(encoding="ascii")
+    if format_ == "gnu-ld":
+        (folder / "pinned.ld").write_text(text, encoding="ascii")
+    elif format_ == "pico-sdk":
+        for name in ("startup.c.obj", "main.c.obj"):
+            run("arm-none-eabi-objcopy", f"@{pinned}", name, folder=folder)
+        archived(folder)
+    elif format_ == "esp-idf":
+        assert re.match(r"\[mapping:\w+\]\narchive: libapp.a\nentries:\n", text)
+        entries = re.findall(r"^    main:(\w+) \(noflash\)$", text, re.MULTILINE)
+        renamed(folder, entries, "main.c.obj")
+    else:
+        calls = re.findall(r'FILES (\S+) FILTER "(\S+)" LOCATION RAM', text)
+        assert {source for source, _ in calls} <= {"main.c", "startup.c"}
+        for source, filters in calls:
+            wanted = re.compile(filters.replace("\\\\", "\\"))
+            name = f"{source}.obj"
+            sections = run("arm-none-eabi-objdump", "-h", name, folder=folder).split()
+            functions = [one for one in sections if wanted.match(one)]
+            assert functions
+            renamed(folder, [one.removeprefix(".text.") for one in functions], name)
+
+
+@pytest.mark.parametrize(
+    ("format_", "linker"),
+    [
+        ("gnu-ld", "gnu-ld"),
+        ("gnu-ld", "lld"),
+        ("pico-sdk", "gnu-ld"),
+        ("zephyr", "gnu-ld"),
+        ("esp-idf", "gnu-ld"),
+    ],
+)
+def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None:
+    """The firmware linked with its pinned functions in RAM prints what it printed before."""
+    need("ld.lld")
+    compiled(tmp_path)
+    elf = linked(tmp_path, "old.elf", linker)
+    before = booted(elf)
+    assert before.endswith(" as it should\n")
+    pinned = tmp_path / "pinned.out"
+    search: tuple[object, ...] = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map")
+    if format_ == "esp-idf":
+        # Its boot loader loads RAM before the program begins; this firmware has none.
+        search = (*search, "--copied-before", "__libc_init_array")
+    to_build = ("--format", format_, "-o", pinned)
+    done = flashpager(*search, *to_build)
+    result = flashpager(*search, *to_build, "--json").json
+    names = {unit["name"]: unit["reason"] for unit in result["held"]}
+    held = {name.rpartition(".text.")[2].rstrip(")"): why for name, why in names.items()}
+    needed = {"Reset_Handler": "reset-handler", "copy_words": "before-copy"}
+    assert needed.items() <= held.items()
+    assert held["clock_init"] == "before-copy"
+    assert not set(result["pinned"]) & set(names)
+    assert result["copied_before"] == "__libc_init_array"
+    assert "before __libc_init_array, when pinned code is not in RAM yet" in done.err
+    assert len(result["pinned"]) >= 3
+
+    apply(tmp_path, format_, pinned)
+    new = linked(tmp_path, "new.elf", linker)
+    symbols = run("arm-none-eabi-nm", new, folder=tmp_path)
+    in_ram = set(re.findall(r"^2000[0-9a-f]{4} [tT] (\w+)$", symbols, re.MULTILINE))
+    assert len(in_ram) >= 2
+    assert not in_ram & {"Reset_Handler", "copy_words", "clock_init"}
+    assert booted(new) == before
+
+
+def test_what_is_left_in_flash_can_be_corrected(tmp_path: Path) -> None:
+    """--never and --always go before what is inferred; a loader leaves nothing out."""
+    compiled(tmp_path)
+    elf = linked(tmp_path, "old.elf")
+    trace = recorded(elf)
+    search = ("pin", trace, *DESIGN, "--seconds", "3")
+    result = flashpager(*search, "--json").json
+    free = result["pinned"][0]
+    never = flashpager(*search, "--never", free, "--json").json
+    assert free not in never["pinned"]
+    assert {"name": free, "reason": "asked"} in never["held"]
+    loaded = flashpager(*search, "--copied-before", "entry", "--json").json
+    assert loaded["held"] == []
+    assert loaded["time_ratio"] <= result["time_ratio"]
+    assert "copy_words" in loaded["pinned"]
+
+    # A program that is linked so does not boot, as a note says.
+    done = flashpager(*search, "--always", "copy_words")
+    assert "copy_words runs before start-up code has copied it" in " ".join(done.err.split())
+    later = flashpager(*search, "--copied-before", "fold", "--json").json
+    assert later["copied_before"] == "fold"
+    assert {"mix", "swap", "main"} <= {unit["name"] for unit in later["held"]}
+
+    assert "always and never" in fails(*search, "--always", free, "--never", free)
+    assert "no function fol" in fails(*search, "--copied-before", "fol")
+    assert "never executed" in fails(*search, "--copied-before", "Fault_Handler")
+    assert "did you mean" in fails(*search, "--never", free[:-1])
+
+
+def test_a_recording_without_the_start(tmp_path: Path) -> None:
+    """The program's file shows its entry and reset handler even where the trace begins later."""
+    compiled(tmp_path)
+    elf = linked(tmp_path, "old.elf")
+    trace = tmp_path / "part.trace"
+    flashpager(*("record", "--as-linked", "--from", "main", "-o", trace, "--system", MACHINE, elf))
+    done = flashpager("pin", trace, *DESIGN, "--seconds", "2", "--json")
+    reasons = {unit["name"]: unit["reason"] for unit in done.json["held"]}
+    assert reasons["Reset_Handler"] == "reset-handler"
+    noted = " ".join(flashpager("pin", trace, *DESIGN, "--seconds", "2").err.split())
+    assert "perhaps without its start" in noted
+    elf.unlink()
+    noted = " ".join(flashpager("pin", trace, *DESIGN, "--seconds", "2").err.split())
+    assert "could not be read" in noted
