@@ -157,6 +157,11 @@ impl ElfFile {
         &self.build_id
     }
 
+    /// Returns the number of functions with a name.
+    pub fn functions(&self) -> usize {
+        self.symbols.iter().filter(|symbol| !is_unnamed(&symbol.name)).count()
+    }
+
     /// Returns the linked address of the first executable segment.
     pub fn first_executable(&self) -> Option<u64> {
         self.segments.iter().filter(|segment| segment.executable).map(|s| s.address).min()

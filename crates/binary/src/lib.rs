@@ -11,5 +11,6 @@ pub mod lines;
 pub mod link;
 pub mod literals;
 pub mod names;
+pub mod program;
 pub mod sample_profile;
 mod unwind;

@@ -608,6 +608,20 @@ pub fn checked(designs: &[Py<Design>]) -> flashpager::Result<Vec<Arc<design::Des
     designs.iter().map(|design| design.get().checked()).collect()
 }
 
+view! {
+    /// The firmware that runs on a board, by what an ELF file states of itself.
+    BoardFirmware = board::BoardFirmware {
+        /// The instruction set, by its name in a trace, as ``arm``.
+        architecture: String,
+        /// The versions of it that the processor executes, as ``ARMv6-M``, the newest first; empty
+        /// if all do.
+        instruction_sets: Vec<String>,
+        /// The address of the flash's first byte, and that behind its last; None if code is linked
+        /// for any address.
+        flash: Option<(u64, u64)>,
+    }
+}
+
 /// A board, read from its file.
 #[pyclass(frozen, skip_from_py_object, module = "flashpager._engine")]
 pub struct Board(board::Board);
@@ -630,6 +644,12 @@ impl Board {
     #[getter]
     fn ram_bytes(&self) -> Option<u64> {
         self.0.ram_bytes
+    }
+
+    /// The firmware that runs on the board; None if the board does not state it.
+    #[getter]
+    fn firmware(&self) -> Option<BoardFirmware> {
+        self.0.firmware.as_ref().map(BoardFirmware::view_of)
     }
 
     /// The requirements of the board, as its file has them.

@@ -9,8 +9,8 @@ pub const HOST_FIELDS: &[&str] =
     &["peripheral", "memory", "processor", "driver", "dma", "layers", "array_share"];
 
 /// Fields that describe neither a design nor a host.
-pub(super) const OTHER_FIELDS: [&str; 6] =
-    ["description", "kind", "needs", "policies", "ram_bytes", "unknown"];
+pub(super) const OTHER_FIELDS: [&str; 7] =
+    ["description", "firmware", "kind", "needs", "policies", "ram_bytes", "unknown"];
 
 /// The fields that describe a design.
 pub fn design_fields() -> impl Iterator<Item = &'static str> {

@@ -6,6 +6,7 @@ use flashpager_base::sizes::below_4_gib;
 use flashpager_base::{Error, Result};
 use flashpager_replay::pager::PolicySpec;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use toml::Value as Toml;
 
 use super::catalog;
@@ -37,6 +38,21 @@ const ICACHE: &[&str] = &["size_bytes", "line_bytes", "ways", "fetch_ns", "refil
 /// Fields of `[tlb]`.
 const TLB: &[&str] = &["sets", "ways", "lookup_ns", "page_walk_ns"];
 
+/// The firmware that runs on a board, by what an ELF file states of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoardFirmware {
+    /// The instruction set, by its name in a trace, such as `arm`.
+    pub architecture: String,
+    /// The versions of it that the processor executes, such as `ARMv6-M`, the newest first; empty if
+    /// all do.
+    #[serde(default)]
+    pub instruction_sets: Vec<String>,
+    /// The address of the flash's first byte, and the address behind its last one. `None` if code is
+    /// linked for any address, as demand paging copies it.
+    pub flash: Option<(u64, u64)>,
+}
+
 /// A board file. Each value is checked by itself, their combination is not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Board {
@@ -47,6 +63,8 @@ pub struct Board {
     /// Requirements for a design on the board, as they are written: `ram`, `min_bandwidth`,
     /// `max_fault`, `checked_ecc`.
     pub needs: toml::Table,
+    /// The firmware that runs on it; `None` if the board does not state it.
+    pub firmware: Option<BoardFirmware>,
     /// Properties of the board that are not published, in words.
     pub unknown: Vec<String>,
     /// Policies that the board's cache may have, if its maker does not publish which; empty
@@ -79,8 +97,18 @@ impl Board {
             design.policy = first.to_string();
         }
         let ram_bytes = table.get("ram_bytes").map(|given| size(&place, "ram_bytes", given));
+        let wrong =
+            |error: toml::de::Error| Error::data(&place, format!("[firmware] {}", error.message()));
+        let firmware = table.get("firmware").map(|given| given.clone().try_into().map_err(wrong));
+        let firmware: Option<BoardFirmware> = firmware.transpose()?;
+        if let Some((begin, end)) = firmware.as_ref().and_then(|firmware| firmware.flash)
+            && begin >= end
+        {
+            let what = format!("[firmware] flash = [{begin:#x}, {end:#x}] has no byte");
+            return Err(Error::data(place, what));
+        }
         let unknown = texts(&table, "unknown", &place)?;
-        Ok(Self { design, ram_bytes: ram_bytes.transpose()?, needs, unknown, policies })
+        Ok(Self { design, ram_bytes: ram_bytes.transpose()?, needs, firmware, unknown, policies })
     }
 }
 

@@ -1,0 +1,399 @@
+//! A program file as a whole: the processor and the system that it is for, and where its sections
+//! lie.
+
+use std::path::Path;
+
+use flashpager_base::{Error, Result};
+use object::elf::{
+    EM_ARM, EM_AVR, EM_RISCV, ET_REL, FileHeader32, FileHeader64, PT_DYNAMIC, PT_GNU_RELRO,
+    PT_INTERP, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_ARM_ATTRIBUTES, SHT_NOBITS,
+    SHT_RISCV_ATTRIBUTES,
+};
+use object::read::elf::{AttributesSection, FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, FileKind};
+use serde::Serialize;
+
+use crate::elf::{ElfFile, read_bytes};
+
+/// The system that a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramKind {
+    /// It runs on the bare processor, with its own start-up code.
+    Firmware,
+    /// It runs under an operating system.
+    Hosted,
+    /// It is not linked.
+    Object,
+}
+
+impl ProgramKind {
+    /// The name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Firmware => "firmware",
+            Self::Hosted => "hosted",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// The content of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SectionContent {
+    /// Instructions.
+    Code,
+    /// Bytes that nothing writes.
+    Constants,
+    /// Variables with initial values.
+    Data,
+    /// Memory without bytes in the file.
+    Zeroed,
+}
+
+impl SectionContent {
+    /// The name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Constants => "constants",
+            Self::Data => "data",
+            Self::Zeroed => "zeroed",
+        }
+    }
+}
+
+/// A section that has memory when the program runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ProgramSection {
+    /// The name, such as `.text`.
+    pub name: String,
+    /// The address at which the program uses it.
+    pub address: u64,
+    /// The address at which the linker stored it. It differs where start-up code copies the section.
+    pub load_address: u64,
+    /// The length in bytes.
+    pub bytes: u64,
+    /// The content.
+    pub content: SectionContent,
+}
+
+impl ProgramSection {
+    /// Tells whether the program executes or reads the section where it is stored, and never writes
+    /// it. Firmware has such sections in flash.
+    pub fn is_in_place(&self) -> bool {
+        let is_constant = matches!(self.content, SectionContent::Code | SectionContent::Constants);
+        is_constant && self.address == self.load_address
+    }
+}
+
+/// A program file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProgramFile {
+    /// The instruction set as QEMU spells it; empty if QEMU has none.
+    pub architecture: String,
+    /// The version of the instruction set, such as `ARMv7-M`, `rv32imac` or `avr5`; empty if the file
+    /// does not state it.
+    pub instruction_set: String,
+    /// The system that it is for.
+    pub kind: ProgramKind,
+    /// The address of its first instruction.
+    pub entry: u64,
+    /// Its sections, by address.
+    pub sections: Vec<ProgramSection>,
+    /// The number of its functions with a name.
+    pub functions: u64,
+    /// It states the source line of each instruction.
+    pub has_lines: bool,
+}
+
+impl ProgramFile {
+    /// Reads the file `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no complete ELF file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = read_bytes(path)?;
+        Self::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))
+    }
+
+    /// Parses the contents of a file.
+    ///
+    /// # Errors
+    /// Contents that are no ELF file or damaged, in words.
+    pub fn parse(bytes: &[u8]) -> std::result::Result<Self, String> {
+        let elf = ElfFile::parse(bytes)?;
+        let header = match FileKind::parse(bytes) {
+            Ok(FileKind::Elf32) => Header::of::<FileHeader32<Endianness>>(bytes),
+            Ok(FileKind::Elf64) => Header::of::<FileHeader64<Endianness>>(bytes),
+            _ => return Err("is no ELF file".into()),
+        };
+        let header = header.map_err(|e| format!("is a damaged ELF file ({e})"))?;
+        let kind = match () {
+            () if header.is_object => ProgramKind::Object,
+            () if header.is_hosted || matches!(elf.architecture(), "x86_64" | "i386") => {
+                ProgramKind::Hosted
+            }
+            () => ProgramKind::Firmware,
+        };
+        let mut sections = header.sections;
+        sections.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
+        Ok(Self {
+            architecture: elf.architecture().to_owned(),
+            instruction_set: header.instruction_set,
+            kind,
+            entry: header.entry,
+            sections,
+            functions: elf.functions() as u64,
+            has_lines: header.has_lines,
+        })
+    }
+}
+
+/// Names of sections with the source lines of instructions.
+const LINES: [&[u8]; 2] = [b".debug_line", b".zdebug_line"];
+
+/// Notes of Go programs, which need no loader and have no other mark of a system.
+const HOSTED_NOTES: [&[u8]; 2] = [b".note.ABI-tag", b".note.go.buildid"];
+
+/// The parts of a file that only its headers state.
+struct Header {
+    is_object: bool,
+    is_hosted: bool,
+    entry: u64,
+    instruction_set: String,
+    has_lines: bool,
+    sections: Vec<ProgramSection>,
+}
+
+impl Header {
+    fn of<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<Self> {
+        let file = Elf::parse(bytes)?;
+        let endian = file.endian()?;
+        let segments = file.program_headers(endian, bytes)?;
+        let table = file.sections(endian, bytes)?;
+        let mut is_hosted = segments
+            .iter()
+            .any(|segment| [PT_INTERP, PT_DYNAMIC, PT_GNU_RELRO].contains(&segment.p_type(endian)));
+        let mut instruction_set = String::new();
+        if file.e_machine(endian) == EM_AVR {
+            instruction_set = avr(file.e_flags(endian).0);
+        }
+        let (mut has_lines, mut sections) = (false, Vec::new());
+        for section in table.iter() {
+            let name = table.section_name(endian, section).unwrap_or_default();
+            has_lines |= LINES.contains(&name);
+            is_hosted |= HOSTED_NOTES.contains(&name);
+            let machine = file.e_machine(endian);
+            let kind = section.sh_type(endian);
+            if (machine == EM_ARM && kind == SHT_ARM_ATTRIBUTES)
+                || (machine == EM_RISCV && kind == SHT_RISCV_ATTRIBUTES)
+            {
+                let data = section.data(endian, bytes)?;
+                let attributes = Attributes::of::<Elf>(endian, data).unwrap_or_default();
+                instruction_set =
+                    if machine == EM_ARM { attributes.arm() } else { attributes.riscv() };
+            }
+            let flags = section.sh_flags(endian);
+            let size: u64 = section.sh_size(endian).into();
+            if flags.0 & SHF_ALLOC.0 == 0 || size == 0 {
+                continue;
+            }
+            let address: u64 = section.sh_addr(endian).into();
+            let content = match () {
+                () if kind == SHT_NOBITS => SectionContent::Zeroed,
+                () if flags.0 & SHF_EXECINSTR.0 != 0 => SectionContent::Code,
+                () if flags.0 & SHF_WRITE.0 != 0 => SectionContent::Data,
+                () => SectionContent::Constants,
+            };
+            sections.push(ProgramSection {
+                name: String::from_utf8_lossy(name).into_owned(),
+                address,
+                load_address: load_address(segments, endian, address).unwrap_or(address),
+                bytes: size,
+                content,
+            });
+        }
+        Ok(Self {
+            is_object: file.e_type(endian) == ET_REL,
+            is_hosted,
+            entry: file.e_entry(endian).into(),
+            instruction_set,
+            has_lines,
+            sections,
+        })
+    }
+}
+
+/// The address at which the segment with `address` stores it.
+fn load_address<P: ProgramHeader>(segments: &[P], endian: P::Endian, address: u64) -> Option<u64> {
+    segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD).find_map(|segment| {
+        let begin: u64 = segment.p_vaddr(endian).into();
+        let inside = address.checked_sub(begin)?;
+        let bytes: u64 = segment.p_memsz(endian).into();
+        let stored: u64 = segment.p_paddr(endian).into();
+        (inside < bytes).then(|| stored.wrapping_add(inside))
+    })
+}
+
+/// The name of an AVR's instruction set, as GCC writes it.
+fn avr(flags: u32) -> String {
+    match flags & 0x7f {
+        0 => String::new(),
+        100 => "avrtiny".into(),
+        xmega @ 101..=107 => format!("avrxmega{}", xmega - 100),
+        number => format!("avr{number}"),
+    }
+}
+
+/// Attributes of the processor that a linker states for a whole file.
+#[derive(Default)]
+struct Attributes {
+    /// By tag. The last value of a tag counts.
+    numbers: Vec<(u64, u64)>,
+    /// The text of RISC-V's tag 5.
+    text: String,
+}
+
+/// The tag of a sub-subsection about the whole file.
+const OF_FILE: u8 = 1;
+/// Tags of the ARM ABI that hold a text although they are below 32 or even (Addenda, 2.5).
+const ARM_TEXTS: [u64; 2] = [4, 5];
+/// The ARM tag that holds a number and a text.
+const ARM_COMPATIBILITY: u64 = 32;
+/// The ARM tags of architecture and profile.
+const ARM_ARCHITECTURE: u64 = 6;
+const ARM_PROFILE: u64 = 7;
+
+impl Attributes {
+    fn of<Elf: FileHeader>(endian: Elf::Endian, data: &[u8]) -> object::Result<Self> {
+        let mut found = Self::default();
+        let section = AttributesSection::<Elf>::new(endian, data)?;
+        for subsection in section.subsections()? {
+            let subsection = subsection?;
+            let is_riscv = subsection.vendor() == b"riscv";
+            if !is_riscv && subsection.vendor() != b"aeabi" {
+                continue;
+            }
+            for part in subsection.subsubsections() {
+                let part = part?;
+                if part.tag().0 != OF_FILE {
+                    continue;
+                }
+                let mut reader = part.attributes();
+                while let Some(tag) = reader.read_tag()? {
+                    let is_text = if is_riscv {
+                        tag % 2 == 1
+                    } else {
+                        ARM_TEXTS.contains(&tag) || (tag > ARM_COMPATIBILITY && tag % 2 == 1)
+                    };
+                    if is_text {
+                        let text = String::from_utf8_lossy(reader.read_string()?);
+                        if is_riscv && tag == 5 {
+                            found.text = text.into_owned();
+                        }
+                        continue;
+                    }
+                    found.numbers.push((tag, reader.read_integer()?));
+                    if !is_riscv && tag == ARM_COMPATIBILITY {
+                        reader.read_string()?;
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn number(&self, tag: u64) -> Option<u64> {
+        self.numbers.iter().rev().find(|(of, _)| *of == tag).map(|(_, value)| *value)
+    }
+
+    /// The version of an ARM instruction set; empty if the file does not state it.
+    fn arm(&self) -> String {
+        let profile = self.number(ARM_PROFILE).and_then(|letter| u8::try_from(letter).ok());
+        let name = match (self.number(ARM_ARCHITECTURE), profile) {
+            (Some(1), _) => "ARMv4",
+            (Some(2), _) => "ARMv4T",
+            (Some(3), _) => "ARMv5T",
+            (Some(4), _) => "ARMv5TE",
+            (Some(5), _) => "ARMv5TEJ",
+            (Some(6), _) => "ARMv6",
+            (Some(7), _) => "ARMv6KZ",
+            (Some(8), _) => "ARMv6T2",
+            (Some(9), _) => "ARMv6K",
+            (Some(10), Some(b'M')) => "ARMv7-M",
+            (Some(10), Some(b'R')) => "ARMv7-R",
+            (Some(10), _) => "ARMv7-A",
+            (Some(11 | 12), _) => "ARMv6-M",
+            (Some(13), _) => "ARMv7E-M",
+            (Some(14), _) => "ARMv8-A",
+            (Some(15), _) => "ARMv8-R",
+            (Some(16), _) => "ARMv8-M.base",
+            (Some(17), _) => "ARMv8-M.main",
+            (Some(21), _) => "ARMv8.1-M.main",
+            (Some(22), _) => "ARMv9-A",
+            _ => "",
+        };
+        name.to_owned()
+    }
+
+    /// The instruction set of RISC-V without the versions of its extensions, as `rv32imac`.
+    fn riscv(&self) -> String {
+        let (base, extensions) = self.text.split_once('_').unwrap_or((&self.text, ""));
+        let name = |text: &str| {
+            let digits = |c: char| c.is_ascii_digit();
+            // A version is a number, the letter p and a number at the end.
+            let without_minor = text.trim_end_matches(digits);
+            let short = without_minor.strip_suffix('p').unwrap_or(without_minor);
+            short.trim_end_matches(digits).to_owned()
+        };
+        let mut set = name(base);
+        let letters: Vec<String> = extensions.split('_').map(name).collect();
+        let single = letters.iter().filter(|letter| letter.len() == 1);
+        set.extend(single.map(String::as_str));
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arm(architecture: u64, profile: u64) -> String {
+        let numbers = vec![(ARM_ARCHITECTURE, architecture), (ARM_PROFILE, profile)];
+        Attributes { numbers, text: String::new() }.arm()
+    }
+
+    #[test]
+    fn instruction_sets_have_the_names_of_their_makers() {
+        assert_eq!(arm(10, b'M'.into()), "ARMv7-M");
+        assert_eq!(arm(10, b'A'.into()), "ARMv7-A");
+        assert_eq!(arm(13, b'M'.into()), "ARMv7E-M");
+        assert_eq!(arm(99, 0), "");
+        assert_eq!(avr(0x85), "avr5");
+        assert_eq!(avr(103), "avrxmega3");
+        let riscv = |text: &str| Attributes { numbers: Vec::new(), text: text.into() }.riscv();
+        assert_eq!(riscv("rv32i2p1_m2p0_a2p1_c2p0_zicsr2p0"), "rv32imac");
+        assert_eq!(riscv("rv64i2p0"), "rv64i");
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused() {
+        assert_eq!(ProgramFile::parse(b"int main;").unwrap_err(), "is no ELF file");
+        let damaged = ProgramFile::parse(b"\x7fELF\x01\x01\x01").unwrap_err();
+        assert!(damaged.starts_with("is a damaged ELF file"), "{damaged}");
+    }
+
+    #[test]
+    fn a_program_of_this_machine_is_hosted() {
+        let own = std::env::current_exe().unwrap();
+        let program = ProgramFile::read(&own).unwrap();
+        assert_eq!(program.kind, ProgramKind::Hosted);
+        assert!(program.functions > 0);
+        let text = program.sections.iter().find(|section| section.name == ".text").unwrap();
+        assert!(text.content == SectionContent::Code && text.is_in_place());
+        let bss = program.sections.iter().find(|section| section.name == ".bss").unwrap();
+        assert!(bss.content == SectionContent::Zeroed && !bss.is_in_place());
+    }
+}
