@@ -189,6 +189,9 @@ class Board:
     def design(self) -> Design:
         """The design on the board. Fields that the board does not state are left open."""
     @property
+    def firmware(self) -> BoardFirmware | None:
+        """The firmware that runs on the board; None if the board does not state it."""
+    @property
     def needs(self) -> Json:
         """The requirements of the board, as its file has them."""
     @property
@@ -203,6 +206,26 @@ class Board:
     @staticmethod
     def read(board: str | os.PathLike[str]) -> Board:
         """Read a board: a shipped one by its name, any other from its file."""
+
+@final
+class BoardFirmware:
+    """The firmware that runs on a board, by what an ELF file states of itself."""
+
+    @property
+    def architecture(self) -> str:
+        """The instruction set, by its name in a trace, as ``arm``."""
+    @property
+    def flash(self) -> tuple[int, int] | None:
+        """The address of the flash's first byte, and that behind its last; None if code is linked
+        for any address.
+        """
+    @property
+    def instruction_sets(self) -> list[str]:
+        """The versions of it that the processor executes, as ``ARMv6-M``, the newest first; empty
+        if all do.
+        """
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Design:
@@ -4103,6 +4126,9 @@ class BlockStatistics:
     """
 
     @property
+    def hottest(self) -> HottestCode | None:
+        """The code in which most is executed; None in traces of older recorders."""
+    @property
     def mean_executed_block_bytes(self) -> float:
         """Mean size weighted by how often each block was executed."""
     @property
@@ -4133,6 +4159,19 @@ class BlockStatistics:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
+class CodePiece:
+    """A piece of code in the flash image."""
+
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def offset(self) -> int:
+        """Offset of its first byte."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class Ending:
     """The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or ``disk-
     full``.
@@ -4156,6 +4195,19 @@ class Ending:
     @staticmethod
     def interrupted() -> Ending:
         """Somebody stopped the recording."""
+
+@final
+class HottestCode:
+    """The few bytes of code in which a trace executes most."""
+
+    @property
+    def executed_bytes(self) -> int:
+        """Bytes executed by runs that lie in one of the pieces, each time counted."""
+    @property
+    def pieces(self) -> list[CodePiece]:
+        """Its pieces by offset, which do not touch."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Image:
@@ -4208,6 +4260,62 @@ class PageUse:
     @property
     def used_share(self) -> float:
         """Share of their bytes that was executed."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ProgramFile:
+    """A program file as a whole."""
+
+    @property
+    def architecture(self) -> str:
+        """The instruction set as QEMU spells it; empty if QEMU has none."""
+    @property
+    def entry(self) -> int:
+        """The address of its first instruction."""
+    @property
+    def functions(self) -> int:
+        """The number of its functions with a name."""
+    @property
+    def has_lines(self) -> bool:
+        """Whether it states the source line of each instruction."""
+    @property
+    def instruction_set(self) -> str:
+        """The version of the instruction set, as ``ARMv7-M``; empty if the file does not state it."""
+    @property
+    def kind(self) -> str:
+        """The system that it is for: ``firmware``, ``hosted``, or ``object`` if it is not linked."""
+    @property
+    def sections(self) -> list[ProgramSection]:
+        """Its sections, by address."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> ProgramFile:
+        """Read an ELF file."""
+
+@final
+class ProgramSection:
+    """A section that has memory when the program runs."""
+
+    @property
+    def address(self) -> int:
+        """The address at which the program uses it."""
+    @property
+    def bytes(self) -> int:
+        """Its length."""
+    @property
+    def content(self) -> str:
+        """Its content: ``code``, ``constants``, ``data`` or ``zeroed``."""
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the program executes or reads it where it is stored, and never writes it."""
+    @property
+    def load_address(self) -> int:
+        """The address at which the linker stored it."""
+    @property
+    def name(self) -> str:
+        """Its name, as ``.text``."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4316,6 +4424,9 @@ class TraceInfo:
     @property
     def reads(self) -> int:
         """Runs that are data reads, not executed."""
+    @property
+    def reads_recorded(self) -> bool:
+        """Whether the recorder reported data reads, though there may be none."""
     @property
     def recorder(self) -> str:
         """The recorder of the trace: ``qemu``, ``lackey``, or the imported format."""

@@ -35,8 +35,8 @@ mod _engine {
     use super::attribution::{Attribution, Owner, attribute, attributions};
     #[pymodule_export]
     use super::design::{
-        Assumption, Board, Design, Handler, ICache, Ram, Tlb, board_text, boards, cells,
-        design_fields, parse_size, read_toml,
+        Assumption, Board, BoardFirmware, Design, Handler, ICache, Ram, Tlb, board_text, boards,
+        cells, design_fields, parse_size, read_toml,
     };
     #[pymodule_export]
     use super::driver::{CopyLoop, ListedInstruction};
@@ -103,9 +103,10 @@ mod _engine {
     };
     #[pymodule_export]
     use super::trace::{
-        BlockStatistics, Ending, Image, OutsideFile, PageUse, Section, Symbol, TraceInfo, WarmUp,
-        block_statistics, check_trace, elf_identity, export_formats, export_trace, flash_image,
-        linked_ranges, recorded_blocks, trace_info,
+        BlockStatistics, CodePiece, Ending, HottestCode, Image, OutsideFile, PageUse, ProgramFile,
+        ProgramSection, Section, Symbol, TraceInfo, WarmUp, block_statistics, check_trace,
+        elf_identity, export_formats, export_trace, flash_image, linked_ranges, recorded_blocks,
+        trace_info,
     };
     #[pymodule_export]
     use super::version;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use flashpager::binary::binaries::Binaries;
 use flashpager::binary::elf::ElfFile;
+use flashpager::binary::program;
 use flashpager::trace::export::{TextFormat, export, export_to_file};
 use flashpager::trace::{self, BlockCounts, ProgressTrace, TraceFile, blocks, check};
 use flashpager::warm_up;
@@ -13,7 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pythonize::depythonize;
 
-use crate::seam::{ToPyView, bad_argument, call_progress, raise, run, to_python, view};
+use crate::seam::{
+    ToPyView, bad_argument, call_progress, raise, run, to_python, view, views_by_name,
+};
 
 view! {
     /// A function, or whatever else owns code.
@@ -186,6 +189,8 @@ view! {
         image_bytes: u64,
         /// Runs in the file.
         runs: u64,
+        /// Whether the recorder reported data reads, though there may be none.
+        reads_recorded: bool,
         /// Runs that are data reads, not executed.
         reads: u64,
         /// Bytes of the data reads.
@@ -255,6 +260,26 @@ view! {
 }
 
 view! {
+    /// A piece of code in the flash image.
+    CodePiece = blocks::CodePiece {
+        /// Offset of its first byte.
+        offset: u32,
+        /// Its length.
+        bytes: u32,
+    }
+}
+
+view! {
+    /// The few bytes of code in which a trace executes most.
+    HottestCode = blocks::HottestCode {
+        /// Its pieces by offset, which do not touch.
+        pieces: Vec<CodePiece>,
+        /// Bytes executed by runs that lie in one of the pieces, each time counted.
+        executed_bytes: u64,
+    }
+}
+
+view! {
     /// Executed basic blocks of a trace: executed bytes, cut wherever a run begins or ends
     /// (CARDIS 2010, section 6.2).
     BlockStatistics = blocks::BlockStatistics {
@@ -276,6 +301,8 @@ view! {
         seen_returns: Option<u64>,
         /// Use of pages, by the size of a page.
         pages: Vec<PageUse>,
+        /// The code in which most is executed; None in traces of older recorders.
+        hottest: Option<HottestCode>,
     }
 }
 
@@ -385,6 +412,58 @@ pub fn flash_image(info: &TraceInfo, elf: PathBuf) -> PyResult<Cow<'static, [u8]
     let images = &info.0.images;
     let binaries = Binaries::of(images, &[elf]).map_err(raise)?;
     binaries.in_flash(images).map(Cow::Owned).map_err(raise)
+}
+
+views_by_name!(program::ProgramKind, program::SectionContent);
+
+view! {
+    /// A section that has memory when the program runs.
+    ProgramSection = program::ProgramSection {
+        /// Its name, as ``.text``.
+        name: String,
+        /// The address at which the program uses it.
+        address: u64,
+        /// The address at which the linker stored it.
+        load_address: u64,
+        /// Its length.
+        bytes: u64,
+        /// Its content: ``code``, ``constants``, ``data`` or ``zeroed``.
+        content: &'static str,
+    }
+    methods {
+        /// Whether the program executes or reads it where it is stored, and never writes it.
+        #[getter]
+        fn is_in_place(&self) -> bool {
+            self.0.is_in_place()
+        }
+    }
+}
+
+view! {
+    /// A program file as a whole.
+    ProgramFile = program::ProgramFile {
+        /// The instruction set as QEMU spells it; empty if QEMU has none.
+        architecture: String,
+        /// The version of the instruction set, as ``ARMv7-M``; empty if the file does not state it.
+        instruction_set: String,
+        /// The system that it is for: ``firmware``, ``hosted``, or ``object`` if it is not linked.
+        kind: &'static str,
+        /// The address of its first instruction.
+        entry: u64,
+        /// Its sections, by address.
+        sections: Vec<ProgramSection>,
+        /// The number of its functions with a name.
+        functions: u64,
+        /// Whether it states the source line of each instruction.
+        has_lines: bool,
+    }
+    methods {
+        /// Read an ELF file.
+        #[staticmethod]
+        fn read(path: PathBuf) -> PyResult<Self> {
+            program::ProgramFile::read(&path).map(Self).map_err(raise)
+        }
+    }
 }
 
 /// Addresses from the first up to the second.

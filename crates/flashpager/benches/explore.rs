@@ -118,7 +118,7 @@ fn main() {
     let file = TraceFile::open(&path).expect("the trace opens");
     let trace = MemoryTrace::load(&file).expect("the trace reads");
     let found = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
-    replay_cells(&trace, &cells, &|| true, &|index, counts| {
+    replay_cells(&trace, &cells, &|| true, None, &|index, counts| {
         found.lock().expect("no thread panics")[index] = counts;
         Ok(())
     })

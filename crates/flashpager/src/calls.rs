@@ -17,7 +17,7 @@ use flashpager_binary::binaries::Binaries;
 use flashpager_binary::names::is_called;
 use flashpager_replay::{Events, Executed, Fault, FaultClass, replay};
 use flashpager_trace::calls::OpenCalls;
-use flashpager_trace::{Run, Symbol, Trace, TraceInfo, for_runs};
+use flashpager_trace::{Mark, MarkReader, Run, Symbol, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
@@ -124,10 +124,19 @@ struct CallFollower<'a> {
 }
 
 impl CallFollower<'_> {
-    fn begin(&mut self, run: Run, now: ReplayPoint) {
-        let from = self.before.replace(run);
+    /// Takes a run of the trace. A data read is no jump, and neither is what follows it.
+    fn take(&mut self, run: Run, mark: Mark, now: ReplayPoint) {
         let is_warming = self.warming > 0;
         self.warming -= u64::from(is_warming);
+        match (mark, &mut self.before) {
+            (Mark::Read, _) => {}
+            (Mark::Continued, Some(before)) => *before = run,
+            _ => self.begin(run, now, is_warming),
+        }
+    }
+
+    fn begin(&mut self, run: Run, now: ReplayPoint, is_warming: bool) {
+        let from = self.before.replace(run);
         let Self { prices, functions, .. } = self;
         if from.is_some() {
             let returned = self.open.take_returned(run.offset, |back, together| {
@@ -258,7 +267,7 @@ impl CallDurations {
 /// from `elfs`. Progress is that of two passes.
 ///
 /// # Errors
-/// A trace without symbols or with data reads, functions that it does not name, a design that is
+/// A trace without symbols, functions that it does not name, a design that is
 /// executed fault by fault, and the errors of the replay.
 pub fn call_times(
     trace: &dyn Trace,
@@ -275,7 +284,6 @@ pub fn call_times(
              call; time the calls of the design without them"
         )));
     }
-    info.refuse_reads(&info.program, "the time of calls")?;
     let design = &*design.executing(info)?;
     let symbols = symbols_of(info, elfs)?;
     let mut entries: FxHashMap<u32, Vec<usize>> =
@@ -293,10 +301,13 @@ pub fn call_times(
     let read = |runs: u64| {
         progress(((runs as f64 / info.runs as f64).min(PASSES as f64), PASSES));
     };
+    let unwatched = trace;
     let trace = &flashpager_trace::ProgressTrace::new(trace, &read);
     let mut begins = FxHashSet::default();
-    for_runs(trace, go_on, |runs| {
-        begins.extend(runs.iter().map(|run| run.offset));
+    for_marked_runs(trace, go_on, |run, mark| {
+        if mark == Mark::Executed {
+            begins.insert(run.offset);
+        }
         Ok(())
     })?;
 
@@ -325,7 +336,12 @@ pub fn call_times(
         faults_ns.set(faults_ns.get() + prices.fault_ns(&class, written));
         executed.set(executed.get() + fault.executed);
     };
-    let mut begun = |run: Run, executed: &Executed| follower.begin(run, moment(executed));
+    // The marks are read in step with the replay, which an error in them ends, too.
+    let mut marks = trace.has_reads().then(|| MarkReader::of(unwatched)).transpose()?;
+    let mut begun = |run: Run, executed: &Executed| {
+        let mark = marks.as_mut().and_then(MarkReader::next_mark).unwrap_or_default();
+        follower.take(run, mark, moment(executed));
+    };
     let events = Events {
         critical_block_bytes: None,
         sink: &mut sink,

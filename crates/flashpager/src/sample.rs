@@ -140,7 +140,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
                 let finished = (replayed + number) * all + finished;
                 progress((finished as f64, 3 * REPLICATES * all));
             };
-            design::simulate(&trace, designs, go_on, &cells)
+            design::simulate(&trace, designs, go_on, design::WatchedWork::unwatched(), &cells)
         };
         let runs = windows.join(starts, length)?;
         bytes.push(bytes_of(&runs));

@@ -7,10 +7,10 @@ use std::borrow::{Borrow, Cow};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::design::{self, Design, Evaluation};
+use crate::design::{self, Design, Evaluation, WatchedWork};
 pub use crate::result::ResultRow;
 use flashpager_base::{Error, ProgressFn, Result};
-use flashpager_trace::{MemoryTrace, ProgressTrace, Trace, TraceFile, WarmUp};
+use flashpager_trace::{MemoryTrace, Trace, TraceFile, WarmUp};
 
 /// Maximum number of runs of a trace kept decoded in memory, 8 bytes each. Longer traces are
 /// decoded by every pass.
@@ -34,6 +34,8 @@ struct PreparedTrace<'d> {
     trace: Box<dyn Trace>,
     /// Its number of runs.
     runs: u64,
+    /// Their bytes.
+    bytes: u64,
     /// The designs, executing the trace.
     designs: Vec<Cow<'d, Design>>,
 }
@@ -41,7 +43,7 @@ struct PreparedTrace<'d> {
 impl<'d> PreparedTrace<'d> {
     fn new<D: Borrow<Design>>(path: &Path, warm_up: WarmUp, designs: &'d [D]) -> Result<Self> {
         let file = open(path, warm_up)?;
-        let runs = file.info().runs;
+        let (runs, bytes) = (file.info().runs, file.info().bytes);
         let executing = designs.iter().map(|design| design.borrow().executing(file.info()));
         let executing = executing.collect::<Result<Vec<_>>>()?;
         let trace: Box<dyn Trace> = if designs.len() > 1 && runs <= MAX_RUNS_IN_MEMORY {
@@ -49,12 +51,12 @@ impl<'d> PreparedTrace<'d> {
         } else {
             Box::new(file)
         };
-        Ok(Self { trace, runs, designs: executing })
+        Ok(Self { trace, runs, bytes, designs: executing })
     }
 }
 
-/// Progress of a replay: (cells finished, cells in all). A running cell counts by the runs it has
-/// read.
+/// Progress of a replay: the share of its work that is done, in cells, and the cells in all. Cells
+/// differ in their work, so that more or fewer of them may be finished.
 pub type CellProgress = (f64, usize);
 
 /// Part of a cell that is not reported as finished while passes are running.
@@ -62,8 +64,6 @@ const UNFINISHED: f64 = 0.05;
 
 /// Progress of all passes over a trace.
 struct PassProgress<'a> {
-    /// Runs that all passes together read.
-    runs: f64,
     cells: usize,
     /// The most cells reported, as the bits of a float: for floats of at least 0 bits are ordered as
     /// values are.
@@ -72,28 +72,20 @@ struct PassProgress<'a> {
 }
 
 impl<'a> PassProgress<'a> {
-    fn new<D: Borrow<Design>>(
-        designs: &[D],
-        runs: u64,
-        warm_up: WarmUp,
-        progress: ProgressFn<'a, CellProgress>,
-    ) -> Self {
-        let readings = design::readings(designs, rayon::current_num_threads());
-        let cells = design::cells(designs).len();
-        // The warm-up is replayed once more for each cell.
-        let runs = (runs * readings as u64 + warm_up.runs * cells as u64) as f64;
-        Self { runs, cells, most: AtomicU64::new(0), progress }
+    fn new<D: Borrow<Design>>(designs: &[D], progress: ProgressFn<'a, CellProgress>) -> Self {
+        Self { cells: design::cells(designs).len(), most: AtomicU64::new(0), progress }
     }
 
-    /// Reports the number of runs that were read.
-    fn read(&self, read: u64) {
-        let share = (read as f64 / self.runs).min(1.0);
+    /// Reports the share of the work that is done.
+    fn worked(&self, share: f64) {
         self.report((share * self.cells as f64 - UNFINISHED).max(0.0));
     }
 
-    /// Reports the number of cells that are finished.
+    /// Reports that the last cell is finished.
     fn finished(&self, now: usize) {
-        self.report(now as f64);
+        if now == self.cells {
+            self.report(now as f64);
+        }
     }
 
     fn report(&self, now: f64) {
@@ -114,12 +106,12 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     go_on: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Vec<ResultRow>> {
-    let PreparedTrace { trace, runs, designs } = PreparedTrace::new(path, warm_up, designs)?;
-    let passes = PassProgress::new(&designs, runs, trace.warm_up(), progress);
-    let read = |read| passes.read(read);
-    let watched = ProgressTrace::new(&*trace, &read);
+    let PreparedTrace { trace, runs, bytes, designs } = PreparedTrace::new(path, warm_up, designs)?;
+    let passes = PassProgress::new(&designs, progress);
+    let worked = |share| passes.worked(share);
+    let work = WatchedWork { runs, bytes, progress: &worked };
     let finished = |(cells, _)| passes.finished(cells);
-    let evaluations = design::simulate(&watched, &designs, go_on, &finished)?;
+    let evaluations = design::simulate(&*trace, &designs, go_on, work, &finished)?;
     let rows = designs.iter().zip(evaluations);
     Ok(rows.map(|(design, evaluation)| ResultRow::new(design, evaluation)).collect())
 }
@@ -141,11 +133,11 @@ pub fn explore<D: Borrow<Design> + Sync>(
     progress: ProgressFn<'_, CellProgress>,
     found: RowSink<'_>,
 ) -> Result<()> {
-    let PreparedTrace { trace, runs, designs } = PreparedTrace::new(path, warm_up, designs)?;
-    let passes = PassProgress::new(&designs, runs, trace.warm_up(), progress);
-    let read = |read| passes.read(read);
-    let watched = ProgressTrace::new(&*trace, &read);
-    design::evaluate_all(&watched, &designs, go_on, &|evaluations, (now, all)| {
+    let PreparedTrace { trace, runs, bytes, designs } = PreparedTrace::new(path, warm_up, designs)?;
+    let passes = PassProgress::new(&designs, progress);
+    let worked = |share| passes.worked(share);
+    let work = WatchedWork { runs, bytes, progress: &worked };
+    design::evaluate_all(&*trace, &designs, go_on, work, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
             (place, ResultRow::slim(&designs[place], evaluation))
         };
@@ -203,11 +195,11 @@ mod tests {
         let designs = ["lru", "min", "fifo", "clock", "sieve"].map(design);
         let seen = Mutex::new(Vec::new());
         let progress = |now: CellProgress| seen.lock().expect("nobody panics").push(now);
-        let passes = PassProgress::new(&designs, 400_000, WarmUp::default(), &progress);
-        let read = |read| passes.read(read);
-        let watched = ProgressTrace::new(&trace, &read);
-        design::simulate(&watched, &designs, &|| true, &|(cells, _)| passes.finished(cells))
-            .expect("it replays");
+        let passes = PassProgress::new(&designs, &progress);
+        let worked = |share| passes.worked(share);
+        let work = WatchedWork { runs: 400_000, bytes: 400_000 * 40, progress: &worked };
+        let finished = |(cells, _)| passes.finished(cells);
+        design::simulate(&trace, &designs, &|| true, work, &finished).expect("it replays");
         let seen = seen.into_inner().expect("nobody panics");
         assert!(seen.iter().all(|(_, all)| *all == 5));
         assert_eq!(seen.iter().map(|(now, _)| *now).fold(0.0, f64::max), 5.0);

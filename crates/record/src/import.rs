@@ -127,6 +127,7 @@ impl Import {
     /// recorded.
     pub fn take_reads(&mut self) {
         self.recording.with_reads = true;
+        self.recording.info.reads_recorded = true;
     }
 
     /// Tells whether the recorded part has ended, so that nothing more will be recorded.

@@ -108,7 +108,7 @@ pub(super) fn check_reads(trace: &dyn Trace) -> Result<()> {
     }
     Err(Error::design(
         "the trace holds data reads, which do not pass the board's instruction cache: take a \
-         board without one, or record without --with-reads",
+         board without one, or record with --no-reads",
     ))
 }
 

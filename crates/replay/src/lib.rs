@@ -20,7 +20,7 @@ mod sweep;
 pub use cell::Cell;
 pub use counts::{COUNTS, Count, CountingDevice, Counts, Executed, FaultClass, Tags};
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
-pub use many::{passes, replay_cells, trace_reads};
+pub use many::{PassWork, passes, passes_weight, replay_cells};
 pub use single::{Events, RunSink, WordSink, replay};
 pub use sweep::sweep;
 

@@ -25,6 +25,107 @@ pub(crate) const MAX_WRITTEN_RUNS: usize = 1 << 22;
 /// Page sizes for which the use of pages is counted, in bytes.
 pub(crate) const PAGE_BYTES: [u32; 11] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
+/// Largest size of [`HottestCode`], in bytes. Loops that wait are shorter.
+const HOTTEST_BYTES: u32 = 128;
+/// A run that executes less than this part of all bytes is not in [`HottestCode`].
+const SMALL_PART: u64 = 1000;
+/// Number of distinct runs, those with most executed bytes, from which [`HottestCode`] is made.
+const HOTTEST_RUNS: usize = 64;
+
+/// The few bytes of code in which a trace executes most. A program that hangs or waits executes
+/// hardly anything else.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HottestCode {
+    /// Its pieces by offset, which do not touch.
+    pub pieces: Vec<CodePiece>,
+    /// Bytes executed by runs that lie in one of the pieces, each time counted.
+    pub executed_bytes: u64,
+}
+
+/// A piece of code in the flash image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CodePiece {
+    /// Offset of its first byte.
+    pub offset: u32,
+    /// Its length.
+    pub bytes: u32,
+}
+
+impl CodePiece {
+    fn end(self) -> u32 {
+        self.offset + self.bytes
+    }
+
+    fn has(self, run: Run) -> bool {
+        self.offset <= run.offset && run.end() <= self.end()
+    }
+}
+
+impl HottestCode {
+    fn of(tallies: &FxHashMap<Run, RunTally>) -> Self {
+        let executed = |run: &Run, tally: &RunTally| tally.executions * u64::from(run.length);
+        let mut hottest: Vec<(u64, Run)> =
+            tallies.iter().map(|(run, tally)| (executed(run, tally), *run)).collect();
+        let order = |one: &(u64, Run)| (std::cmp::Reverse(one.0), one.1);
+        if hottest.len() > HOTTEST_RUNS {
+            hottest.select_nth_unstable_by_key(HOTTEST_RUNS, order);
+            hottest.truncate(HOTTEST_RUNS);
+        }
+        hottest.sort_unstable_by_key(order);
+        let all: u64 = tallies.iter().map(|(run, tally)| executed(run, tally)).sum();
+        let mut pieces: Vec<CodePiece> = Vec::new();
+        for (bytes, run) in hottest {
+            if bytes < all / SMALL_PART {
+                break;
+            }
+            let with = joined(&pieces, run);
+            if with.iter().map(|piece| piece.bytes).sum::<u32>() > HOTTEST_BYTES {
+                break;
+            }
+            pieces = with;
+        }
+        let inside = |run: &Run| pieces.iter().any(|piece| piece.has(*run));
+        let executed_bytes = tallies
+            .iter()
+            .filter(|(run, _)| inside(run))
+            .map(|(run, tally)| executed(run, tally))
+            .sum();
+        Self { pieces, executed_bytes }
+    }
+
+    /// Tells whether an image of `image_bytes`, of which `executed_bytes` were executed, can have it.
+    pub(crate) fn fits(&self, image_bytes: u64, executed_bytes: u64) -> bool {
+        let apart = |two: &[CodePiece]| {
+            two[0].offset.checked_add(two[0].bytes).is_some_and(|end| end < two[1].offset)
+        };
+        let bytes: u64 = self.pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
+        let last = self.pieces.last();
+        self.pieces.windows(2).all(apart)
+            && self.pieces.iter().all(|piece| piece.bytes > 0)
+            && bytes <= HOTTEST_BYTES.into()
+            && last.is_none_or(|last| u64::from(last.offset) + u64::from(last.bytes) <= image_bytes)
+            && self.executed_bytes <= executed_bytes
+            && (self.executed_bytes > 0) == (bytes > 0)
+    }
+}
+
+/// Returns `pieces` with `run`, which is joined to those that it overlaps or touches.
+fn joined(pieces: &[CodePiece], run: Run) -> Vec<CodePiece> {
+    let (mut begin, mut end) = (run.offset, run.end());
+    let mut others = Vec::with_capacity(pieces.len() + 1);
+    for piece in pieces {
+        if piece.offset <= run.end() && run.offset <= piece.end() {
+            begin = begin.min(piece.offset);
+            end = end.max(piece.end());
+        } else {
+            others.push(*piece);
+        }
+    }
+    others.push(CodePiece { offset: begin, bytes: end - begin });
+    others.sort_unstable_by_key(|piece| piece.offset);
+    others
+}
+
 /// Executed basic blocks of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlockStatistics {
@@ -46,6 +147,8 @@ pub struct BlockStatistics {
     pub seen_returns: Option<u64>,
     /// Use of pages, by page size.
     pub pages: Vec<PageUse>,
+    /// The code in which most is executed; `None` in traces of older recorders.
+    pub hottest: Option<HottestCode>,
 }
 
 /// Use of the pages of one size.
@@ -77,6 +180,8 @@ pub struct BlockCounts {
     pub seen_calls: Option<u64>,
     /// Jumps back behind such a call.
     pub seen_returns: Option<u64>,
+    /// The code in which most is executed; `None` in traces of older recorders.
+    pub hottest: Option<HottestCode>,
 }
 
 impl BlockCounts {
@@ -236,6 +341,7 @@ fn count(tallies: &FxHashMap<Run, RunTally>) -> BlockCounts {
         used_pages: PAGE_BYTES.map(|page| used_pages(&blocks, page)).to_vec(),
         seen_calls: None,
         seen_returns: None,
+        hottest: Some(HottestCode::of(tallies)),
     }
 }
 
@@ -296,6 +402,7 @@ impl BlockStatistics {
             seen_calls: counts.seen_calls,
             seen_returns: counts.seen_returns,
             pages: PAGE_BYTES.into_iter().zip(&counts.used_pages).map(page).collect(),
+            hottest: counts.hottest.clone(),
         }
     }
 }
@@ -330,6 +437,30 @@ mod tests {
         assert_eq!(found.mean_used_block_bytes, 8.0);
         assert_eq!(found.mean_executed_block_bytes, 32.0 / 4.0);
         assert_eq!(found.mean_run_bytes, 32.0 / 3.0);
+    }
+
+    #[test]
+    fn the_hottest_code_is_the_loop_that_a_program_hangs_in() {
+        let run = |offset, length| Run { offset, length };
+        // Start-up code, then a loop that polls a function, then an interrupt now and then.
+        let mut runs = vec![run(0, 400), run(600, 200)];
+        for turn in 0..1000 {
+            runs.extend([run(1000, 10), run(2000, 6)]);
+            if turn % 100 == 0 {
+                runs.push(run(3000, 120));
+            }
+        }
+        let found = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        let piece = |offset, bytes| CodePiece { offset, bytes };
+        assert_eq!(found.pieces, [piece(1000, 10), piece(2000, 6)]);
+        assert_eq!(found.executed_bytes, 16_000);
+        // Runs that touch are one piece, and a run in it counts.
+        let runs = vec![run(8, 8), run(16, 8), run(10, 4), run(500, 200)];
+        let found = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        assert!(found.pieces.is_empty(), "the hottest run is longer than a loop that waits");
+        let runs = vec![run(8, 8), run(16, 8), run(10, 4)];
+        let found = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        assert_eq!((found.pieces, found.executed_bytes), (vec![piece(8, 16)], 20));
     }
 
     #[test]

@@ -296,6 +296,7 @@ impl TraceWriter {
         info.runs = self.runs;
         info.bytes = self.bytes;
         info.reads = self.reads;
+        info.reads_recorded |= self.reads > 0;
         info.read_bytes = self.read_bytes;
         info.continued = self.continued;
         info.image_bytes = info.image_bytes.max(u64::from(self.end));
@@ -335,6 +336,7 @@ impl TraceFile {
         info.warm_up = WarmUp::default();
         // Counts by other rules are not used.
         info.blocks.take_if(|blocks| blocks.rules != RULES);
+        info.reads_recorded |= info.reads > 0;
         let impossible = info.blocks.as_ref().is_some_and(|blocks| !info.can_have(blocks));
         let marked = info.reads.saturating_add(info.continued);
         let misfit = marked > info.runs

@@ -87,6 +87,9 @@ pub struct TraceInfo {
     pub image_bytes: u64,
     /// Runs in the file.
     pub runs: u64,
+    /// The recorder reported data reads, though there may be none.
+    #[serde(default)]
+    pub reads_recorded: bool,
     /// Number of runs that are data reads, not executed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reads: u64,
@@ -169,7 +172,7 @@ impl TraceInfo {
             return Ok(());
         }
         let what = format!(
-            "holds {} data reads, which {reader} would take for code; record it without --with-reads",
+            "holds {} data reads, which {reader} would take for code; record it with --no-reads",
             self.reads
         );
         Err(Error::data(place, what))
@@ -193,8 +196,13 @@ impl TraceInfo {
             (None, None) => true,
             _ => false,
         };
+        let hottest_fits = blocks
+            .hottest
+            .as_ref()
+            .is_none_or(|hottest| hottest.fits(self.image_bytes, self.executed_bytes()));
         pages_fit
             && jumps_fit
+            && hottest_fits
             && (used_blocks > 0) == (self.executed_runs() > 0)
             && used_blocks <= used_bytes
             && used_bytes <= self.image_bytes.min(self.executed_bytes())
@@ -221,6 +229,7 @@ impl Default for TraceInfo {
             images: Vec::new(),
             image_bytes: 0,
             runs: 0,
+            reads_recorded: false,
             reads: 0,
             read_bytes: 0,
             continued: 0,

@@ -46,11 +46,17 @@ pub trait Trace: Sync {
         WarmUp::default()
     }
 
+    /// Is told of runs in memory that a reader has taken. Progress counts them.
+    fn was_read(&self, _runs: u64) {}
+
     /// Tells whether data reads are among the runs. [`RunSource::marks`] then has their kinds.
     fn has_reads(&self) -> bool {
         false
     }
 }
+
+/// Number of runs in memory between two reports of progress.
+const IN_MEMORY_RUNS: usize = 1 << 16;
 
 /// Passes all runs of `trace` to `take`, some at a time. `go_on` is called before each time; the
 /// function stops when it returns false.
@@ -72,7 +78,11 @@ pub fn for_runs(
         Ok(())
     };
     if let Some(runs) = trace.in_memory() {
-        return take_all(runs);
+        return runs.chunks(IN_MEMORY_RUNS).try_for_each(|some| {
+            take_all(some)?;
+            trace.was_read(some.len() as u64);
+            Ok(())
+        });
     }
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, shown};
 use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
-use flashpager_trace::{FirstRuns, Mark, Run, RunSource, Trace, TraceInfo, for_marked_runs};
+use flashpager_trace::{FirstRuns, Mark, MarkReader, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -198,7 +198,7 @@ fn tally_faults(
         begun: Some(&mut |_, _| {
             begun.set(begun.get() + 1);
             if let Some(marks) = &mut marks {
-                is_read.set(marks.next() == Some(Mark::Read));
+                is_read.set(marks.next_mark() == Some(Mark::Read));
             }
         }),
         words: None,
@@ -236,28 +236,6 @@ fn tally_bytes(
         });
         Ok(())
     })
-}
-
-/// Reads the marks of a trace's runs one by one.
-struct MarkReader<'t> {
-    source: Box<dyn RunSource + 't>,
-    runs: Vec<Run>,
-    at: usize,
-}
-
-impl<'t> MarkReader<'t> {
-    fn of(trace: &'t dyn Trace) -> Result<Self> {
-        Ok(Self { source: trace.runs()?, runs: Vec::new(), at: 0 })
-    }
-
-    fn next(&mut self) -> Option<Mark> {
-        if self.at == self.runs.len() {
-            self.at = 0;
-            self.source.read(&mut self.runs).ok()?;
-        }
-        self.at += 1;
-        self.source.marks().get(self.at - 1).copied()
-    }
 }
 
 /// A note on the image with most misses in code without a symbol; `None` if they are few.

@@ -31,7 +31,7 @@ use software::{assumed_check, assumed_software, software};
 
 pub use checks::check_register;
 pub use evaluation::{Evaluation, HandlerTimes, ScheduledFault};
-pub use passes::{CellSink, cells, evaluate_all, memory_bytes, readings, simulate};
+pub use passes::{CellSink, WatchedWork, cells, evaluate_all, memory_bytes, simulate};
 pub use resolved::Assumption;
 pub use software::TAG_AT;
 

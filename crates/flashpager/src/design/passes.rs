@@ -9,8 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use flashpager_base::{ProgressFn, Result};
 use flashpager_replay::pager::PolicySpec;
 use flashpager_replay::register::RegisterDesign;
-use flashpager_replay::{CacheDesign, Cell, HierarchyDesign, passes, replay_cells, sweep};
-use flashpager_trace::{FirstRuns, Trace, TraceInfo};
+use flashpager_replay::{
+    CacheDesign, Cell, HierarchyDesign, PassWork, passes, passes_weight, replay_cells, sweep,
+};
+use flashpager_trace::{FirstRuns, ProgressTrace, Trace, TraceInfo, WeightedWork};
 use rayon::prelude::*;
 
 use super::{Design, Evaluation};
@@ -93,13 +95,27 @@ pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads:
     largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
-/// The number of times that [`evaluate_all`] reads the trace on `threads` cores.
-pub fn readings<D: Borrow<Design>>(designs: &[D], threads: usize) -> usize {
-    let (_, cells) = cells_of(designs);
-    let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_executed());
-    let of_executed = |design: &Design| 1 + usize::from(design.cache.policy.needs_next_use());
-    flashpager_replay::trace_reads(&cells, threads) + executed.map(of_executed).sum::<usize>()
+/// The length of a trace, and the callback for the share of the work on it that is done.
+#[derive(Clone, Copy)]
+pub struct WatchedWork<'a> {
+    /// Runs of the trace.
+    pub runs: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Receives the share, from any thread.
+    pub progress: &'a (dyn Fn(f64) + Sync),
 }
+
+impl WatchedWork<'_> {
+    /// WatchedWork that nobody watches.
+    pub fn unwatched() -> WatchedWork<'static> {
+        WatchedWork { runs: 0, bytes: 0, progress: &|_| () }
+    }
+}
+
+/// Weight of a reference that is replayed for one design by itself, in the unit of
+/// [`passes_weight`].
+const EXECUTED_WEIGHT: f64 = 30.0;
 
 /// Receives the results of a finished cell, each with the index of its design, and the numbers of
 /// finished cells and of all.
@@ -114,6 +130,7 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
+    work: WatchedWork<'_>,
     done: CellSink<'_>,
 ) -> Result<()> {
     let (members, cells) = cells_of(designs);
@@ -124,7 +141,17 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
     }
     let first = FirstRuns::of(trace, warm_up.runs);
     let finished = AtomicUsize::new(0);
-    replay_cells(trace, &cells, go_on, &|index, mut counts| {
+    let WatchedWork { runs, bytes, progress } = work;
+    let of_executed = |design: &Design| {
+        let page = f64::from(design.cache.cache_page_bytes.max(1));
+        (runs as f64 + bytes as f64 / page) * EXECUTED_WEIGHT
+    };
+    let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_executed());
+    let total = passes_weight(&cells, rayon::current_num_threads(), runs, bytes)
+        + executed.map(of_executed).sum::<f64>();
+    let weighted = WeightedWork::new(total, progress);
+    let of_passes = PassWork { work: &weighted, runs, bytes };
+    replay_cells(trace, &cells, go_on, Some(&of_passes), &|index, mut counts| {
         if !warm_up.is_none() {
             let before = sweep(&first, &cells[index], &go_on)?;
             for (counts, before) in counts.iter_mut().flatten().zip(before.iter().flatten()) {
@@ -135,7 +162,13 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
             let design: &Design = designs[member.design].borrow();
             let evaluation = match member.place {
                 Some((size, register)) => design.evaluate(&counts[size][register]),
-                None => design.execute(trace, &go_on)?,
+                None => {
+                    let part = weighted.part(of_executed(design), runs);
+                    let read = |read| part.read(read);
+                    let executed = design.execute(&ProgressTrace::new(trace, &read), &go_on)?;
+                    part.finish();
+                    executed
+                }
             };
             Ok((member.design, evaluation))
         };
@@ -155,10 +188,11 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],
     go_on: &(dyn Fn() -> bool + Sync),
+    work: WatchedWork<'_>,
     progress: ProgressFn<'_, (usize, usize)>,
 ) -> Result<Vec<Evaluation>> {
     let found = Mutex::new(Vec::new());
-    evaluate_all(trace, designs, go_on, &|evaluations, (now, all)| {
+    evaluate_all(trace, designs, go_on, work, &|evaluations, (now, all)| {
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
         progress((now, all));
     })?;

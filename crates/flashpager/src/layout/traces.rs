@@ -154,7 +154,7 @@ pub(super) fn check_reads_pass(design: &Design) -> Result<()> {
     }
     Err(Error::design(
         "the trace holds data reads, which do not pass the board's instruction cache: take a \
-         board without one, or record without --with-reads",
+         board without one, or record with --no-reads",
     ))
 }
 

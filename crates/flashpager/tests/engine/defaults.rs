@@ -29,7 +29,15 @@ fn evaluated(design: &Design) -> Evaluation {
 fn evaluated_on(design: &Design, architecture: &str) -> Evaluation {
     let (trace, info) = trace(architecture);
     let designs = [design.executing(&info).unwrap()];
-    flashpager::design::simulate(&trace, &designs, &|| true, &|_| ()).unwrap().remove(0)
+    flashpager::design::simulate(
+        &trace,
+        &designs,
+        &|| true,
+        flashpager::design::WatchedWork::unwatched(),
+        &|_| (),
+    )
+    .unwrap()
+    .remove(0)
 }
 
 /// `spec` with the value that `design` assumed for `field`. The answer describes times in words:

@@ -29,7 +29,8 @@ fn counted(all: u64) -> SearchLimit<'static> {
 }
 
 fn found(request: &LayoutRequest, evaluations: u64) -> Layout {
-    layout(request, &counted(evaluations), &|| true, &|_| ()).expect("it can be laid out")
+    layout(request, &counted(evaluations), &|| true, design::WatchedWork::unwatched(), &|_| ())
+        .expect("it can be laid out")
 }
 
 /// Predictions have the counts and times of the arranged trace, for each page and both policies, and
@@ -61,7 +62,13 @@ fn predictions_are_what_the_arranged_trace_gives() {
                 ..design(policy, 2048).written().clone()
             };
             let designs = [Design::new(spec).expect("a design that can be")];
-            let replayed = design::simulate(&arranged, &designs, &|| true, &|_| ());
+            let replayed = design::simulate(
+                &arranged,
+                &designs,
+                &|| true,
+                design::WatchedWork::unwatched(),
+                &|_| (),
+            );
             let replayed = replayed.expect("it replays");
             let predicted = &page.found.rows[0].evaluation;
             let mut counts = replayed[0].counts.clone();
@@ -114,7 +121,9 @@ fn what_cannot_be_laid_out_is_refused() {
     };
     let refused = |request: &LayoutRequest| {
         let limit = counted(10);
-        layout(request, &limit, &|| true, &|_| ()).expect_err("refused").to_string()
+        layout(request, &limit, &|| true, design::WatchedWork::unwatched(), &|_| ())
+            .expect_err("refused")
+            .to_string()
     };
     let said = refused(&request("java/purse.trace", &["java/oath.trace"], 0.0));
     assert!(said.contains("recorded in another image"), "{said}");
