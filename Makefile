@@ -63,6 +63,11 @@ demo: build
 	$(BIN)/flashpager swap bench --ram 4M --medium nand:4M --chunk 256K --random-pages 64
 	$(BIN)/flashpager report $(DEMO_TRACE) --board smartcard \
 	    -o report.html --plots plots
+	@echo
+	@echo "Open report.html, the last answer as a page. Then, with a program of your own:"
+	@echo "  $(BIN)/flashpager firmware.elf     what its flash costs, and what to do about it"
+	@echo "  docs/start.md                      the same as a story, from firmware to a part"
+	@echo "  $(BIN)/flashpager --help           all commands; each has examples in its --help"
 
 test: build $(BIN)/.dev
 	@MAKE="$(MAKE)" $(BIN)/python -m tests.stages test-c test-rust test-python

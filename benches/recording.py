@@ -66,10 +66,10 @@ def _ratio(folder: Path) -> None:
 def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, int]]:
     source, trace = folder / "input", folder / f"{recorder}.trace"
     source.write_text(text)
-    command = [FLASHPAGER, "record", "--recorder", recorder, "--with-libraries", "-o", trace, "--"]
+    command = [FLASHPAGER, "record", "--no-reads", "--with-libraries", "--recorder", recorder]
     start = time.perf_counter()
     subprocess.run(
-        [*command, "bzip2", "-kf", source],
+        [*command, "-o", trace, "--", "bzip2", "-kf", source],
         check=True,
         capture_output=True,
         stdin=subprocess.DEVNULL,
@@ -115,7 +115,7 @@ def _reads(folder: Path) -> None:
         program, trace = folder / name, folder / f"{name}.trace"
         build = ["gcc", "-O1", "-w", "-static", "-no-pie", *flags, "-o", program, source]
         subprocess.run(build, check=True)
-        for word, more in (("plain", []), ("with reads", ["--with-reads"])):
+        for word, more in (("plain", ["--no-reads"]), ("with reads", ["--with-reads"])):
             command = [FLASHPAGER, "record", *more, "--section", ".text,.rodata", "-o", trace]
             start = time.perf_counter()
             subprocess.run([*command, "--", program], check=True, capture_output=True)

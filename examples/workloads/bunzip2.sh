@@ -15,5 +15,5 @@ cat "$work/sysroot/usr/share/doc/gcc-12-base/copyright" \
     "$work/sysroot/lib/arm-linux-gnueabihf/libbz2.so.1.0" \
     "$work/sysroot/bin/bzip2" >"$work/input"
 qemu-arm "$work/sysroot/bin/bzip2" --keep --force "$work/input"
-"${FLASHPAGER:-.venv/bin/flashpager}" record --with-libraries -o "$work/bunzip2.trace" -- \
+"${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads --with-libraries -o "$work/bunzip2.trace" -- \
     "$work/sysroot/bin/bzip2" --decompress --keep --force "$work/input.bz2"

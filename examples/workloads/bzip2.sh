@@ -14,5 +14,5 @@ export QEMU_LD_PREFIX="$work/sysroot"
     head -c 50000 "$work/sysroot/usr/share/doc/gcc-12-base/copyright"
     head -c 50000 "$work/sysroot/lib/arm-linux-gnueabihf/libbz2.so.1.0"
 } >"$work/input"
-"${FLASHPAGER:-.venv/bin/flashpager}" record --with-libraries -o "$work/bzip2.trace" -- \
+"${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads --with-libraries -o "$work/bzip2.trace" -- \
     "$work/sysroot/bin/bzip2" --keep --force "$work/input"

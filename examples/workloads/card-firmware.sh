@@ -7,6 +7,6 @@ work=${WORK:-build/examples}/card-firmware
 
 mkdir -p "$work"
 make -s -C examples/firmware BUILD="$(cd "$work" && pwd)"
-"${FLASHPAGER:-.venv/bin/flashpager}" record \
+"${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads \
     --system "qemu-system-arm -M lm3s6965evb -nographic -semihosting" \
     -o "$work/card-firmware.trace" "$work/card-firmware.elf"

@@ -13,5 +13,5 @@ export QEMU_LD_PREFIX="$work/sysroot"
 
 python3 "$here/make-wav.py" "$work/input.wav"
 lame --quiet -b 96 "$work/input.wav" "$work/input.mp3"
-"${FLASHPAGER:-.venv/bin/flashpager}" record --with-libraries -o "$work/madplay.trace" -- \
+"${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads --with-libraries -o "$work/madplay.trace" -- \
     "$work/sysroot/usr/bin/madplay" --very-quiet --output=raw:/dev/null "$work/input.mp3"

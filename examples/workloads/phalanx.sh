@@ -13,5 +13,5 @@ mkdir -p "$work"
 export QEMU_LD_PREFIX="$work/sysroot"
 
 printf '%s\n' xboard nopost easy 'depth 4' e2e4 g1f3 f1b5 quit >"$work/moves"
-"${FLASHPAGER:-.venv/bin/flashpager}" record -o "$work/phalanx.trace" -- \
+"${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads -o "$work/phalanx.trace" -- \
     "$work/sysroot/usr/games/phalanx" -b - -l - -p - -o - <"$work/moves"

@@ -9,12 +9,12 @@ flashpager=${FLASHPAGER:-.venv/bin/flashpager}
 
 mkdir -p "$work"
 make -s -C examples/firmware MACHINE=rp2040 BUILD="$(cd "$work" && pwd)/card"
-"$flashpager" record --system rp2040js -o "$work/card-firmware.trace" \
+"$flashpager" record --no-reads --system rp2040js -o "$work/card-firmware.trace" \
     "$work/card/card-firmware.elf"
 
 # Where Cargo's configuration is read from, which names the target.
 (cd examples/pico && cargo build --quiet --release --locked --target-dir "$OLDPWD/$work/target")
 cp "$work/target/thumbv6m-none-eabi/release/plotter" "$work/plotter.elf"
 python3 examples/pico/part.py > "$work/part.gcode"
-"$flashpager" record --system "rp2040js --usb $work/part.gcode" -o "$work/plotter.trace" \
+"$flashpager" record --no-reads --system "rp2040js --usb $work/part.gcode" -o "$work/plotter.trace" \
     "$work/plotter.elf"

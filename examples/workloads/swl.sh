@@ -37,7 +37,7 @@ export QEMU_LD_PREFIX="$work/sysroot"
 record() {
     name=$1
     shift
-    "${FLASHPAGER:-.venv/bin/flashpager}" record -o "$traces/$name.trace" "$@"
+    "${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads -o "$traces/$name.trace" "$@"
 }
 
 # Toga II hits an instruction cache about as often as Crafty did, Phalanx more

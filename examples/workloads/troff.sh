@@ -12,5 +12,5 @@ mkdir -p "$work"
 "$here/armhf-packages.sh" "$work/sysroot" groff-base
 export QEMU_LD_PREFIX="$work/sysroot"
 
-"${FLASHPAGER:-.venv/bin/flashpager}" record -o "$work/troff.trace" -- \
+"${FLASHPAGER:-.venv/bin/flashpager}" record --no-reads -o "$work/troff.trace" -- \
     "$work/sysroot/usr/bin/troff" -R -Tps -man "$here/manual.7" >"$work/manual.ditroff"

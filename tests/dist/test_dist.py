@@ -195,7 +195,7 @@ class TestRecording:
         """A program of the system; the trace runs through a cache."""
         need(tool)
         trace = f"{recorder}.trace"
-        installation.flashpager("record", "--recorder", recorder, "-o", trace, "--", *command)
+        installation.flashpager("record", "--no-reads", "--recorder", recorder, "-o", trace, "--", *command)
         result = json.loads(installation.flashpager("trace", "info", trace, "--json"))
         assert result["instructions"] > 20
         installation.flashpager("simulate", trace, *DESIGN)
@@ -210,7 +210,7 @@ class TestRecording:
             encoding="utf-8",
         )
         installation.run("javac", source.name)
-        command = ("record", "--java", "-o", "java.trace", "--", "java", "-cp", ".", "Main")
+        command = ("record", "--no-reads", "--java", "-o", "java.trace", "--", "java", "-cp", ".", "Main")
         assert "round 8" in installation.flashpager(*command)
         result = json.loads(installation.flashpager("trace", "info", "java.trace", "--json"))
         assert result["instructions"] > 9
@@ -223,7 +223,7 @@ class TestRecording:
         installation.rights("u+w")
         shutil.move(jar, kept)
         try:
-            command = ("record", "--java", "-o", "j.trace", "--", "java", "Main")
+            command = ("record", "--no-reads", "--java", "-o", "j.trace", "--", "java", "Main")
             message = installation.flashpager(*command, code=2)
         finally:
             shutil.move(kept, jar)
@@ -308,7 +308,7 @@ def test_without_the_papers(installation: Installation) -> None:
 
 def test_every_command_has_been_called(installation: Installation) -> None:
     """A new command is installed, too."""
-    called = {command[0] for command in COMMANDS.values()} | {"record", "examples"}
+    called = {command[0] for command in COMMANDS.values()} | {"record", "--no-reads", "examples"}
     listed = re.findall(r"^  (\w+)  ", installation.flashpager("--help"), re.MULTILINE)
     assert set(listed) == called
 

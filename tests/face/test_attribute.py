@@ -161,7 +161,7 @@ class TestOutputs:
         source += '.size "</script>[red]", . - "</script>[red]"\n'
         program = compile_with("gcc", tmp_path, "markup", source, "-nostdlib", "-static")
         trace, page = tmp_path / "markup.trace", tmp_path / "markup.html"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         done = flashpager("attribute", trace, "--plot", page)
         assert "</script>[red]" in done.out
         assert "</script>[red]" not in page.read_text(encoding="utf-8")
@@ -296,11 +296,11 @@ def _ping_pong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ping-pong")
     flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id")
     program = compile_with("gcc", folder, "ping-pong", PING_PONG, *flags)
-    flashpager("record", "-o", folder / "whole.trace", "--", program, cwd=folder)
+    flashpager("record", "--no-reads", "-o", folder / "whole.trace", "--", program, cwd=folder)
     whole = folder / "ping-pong.debug"
     shutil.copy(program, whole)
     subprocess.run(["strip", program], check=True)
-    flashpager("record", "-o", folder / "stripped.trace", "--", program, cwd=folder)
+    flashpager("record", "--no-reads", "-o", folder / "stripped.trace", "--", program, cwd=folder)
     return folder
 
 
@@ -418,7 +418,7 @@ class TestLines:
         program = tmp_path / "p"
         shutil.copy(ping_pong / "ping-pong.debug", program)
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         assert pong_faults(attribute(trace, *ONE_FRAME, "--by", "line")) == 500
         program.unlink()
         fails("attribute", trace, "--by", "line", words=[str(program), "No such file", "--elf"])
@@ -436,7 +436,7 @@ class TestLines:
         flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id=none")
         program = compile_with("gcc", tmp_path, "p", PING_PONG, *flags)
         trace, whole = tmp_path / "t.trace", tmp_path / "whole"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         shutil.move(program, whole)
         assert info_of(trace)["build_id"] == ""
         assert pong_faults(attribute(trace, *ONE_FRAME, "--by", "line", "--elf", whole)) == 500
@@ -453,7 +453,7 @@ int main(int argc, char **) { return radio::send<int>(argc) - 3; }
 """
         program = compile_with("g++", tmp_path, "cpp", source, "-xc++", "-O1", "-g", "-static")
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         names = {owner["name"] for owner in attribute(trace)["owners"]}
         assert "int radio::send<int>(int)" in names
         functions = {owner["function"] for owner in attribute(trace, "--by", "line")["owners"]}

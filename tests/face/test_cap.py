@@ -447,7 +447,7 @@ def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None
     def recorded(name: str, *options: str | Path) -> tuple[Path, str]:
         trace = tmp_path / f"{name}.trace"
         run = ("java", "-cp", reader.folder, "terminal.Terminal")
-        message = flashpager("record", "--java", *options, "-o", trace, "--", *run)
+        message = flashpager("record", "--no-reads", "--java", *options, "-o", trace, "--", *run)
         return trace, message.out + message.err
 
     plain, _ = recorded("plain")
@@ -517,7 +517,29 @@ def test_a_cap_file_that_is_none_is_one_line(reader: Reader, tmp_path: Path) -> 
     cap = converter.write(tmp_path / "a.cap", "card", {})
     run = ("java", "-cp", reader.folder, "card.Purse")
     trace = tmp_path / "a.trace"
-    fails("record", "--java", "--cap", cap, "-o", trace, "--", *run, words=[str(cap), "component"])
+    fails(
+        "record",
+        "--no-reads",
+        "--java",
+        "--cap",
+        cap,
+        "-o",
+        trace,
+        "--",
+        *run,
+        words=[str(cap), "component"],
+    )
     cap.write_text("none")
-    fails("record", "--java", "--cap", cap, "-o", trace, "--", *run, words=["is no CAP file"])
+    fails(
+        "record",
+        "--no-reads",
+        "--java",
+        "--cap",
+        cap,
+        "-o",
+        trace,
+        "--",
+        *run,
+        words=["is no CAP file"],
+    )
     assert not trace.exists()

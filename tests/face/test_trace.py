@@ -225,7 +225,7 @@ class TestInfo:
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program, "one", "two words")
+        flashpager("record", "--no-reads", "-o", trace, "--", program, "one", "two words")
         info = info_of(trace)
         assert info["schema_version"] == 1
         assert info["program"] == str(program)
@@ -283,7 +283,17 @@ class TestInfo:
         x86_loop(tmp_path)
         (tmp_path / "exit-0").rename(tmp_path / "[bold]exit[x]")
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", "./[bold]exit[x]", "[red]", "[/]", cwd=tmp_path)
+        flashpager(
+            "record",
+            "--no-reads",
+            "-o",
+            trace,
+            "--",
+            "./[bold]exit[x]",
+            "[red]",
+            "[/]",
+            cwd=tmp_path,
+        )
         out = flashpager("trace", "info", trace).out
         assert "[bold]exit[x] [red] [/]" in out
         assert "[bold]exit[x]" in flashpager("simulate", trace).out

@@ -109,6 +109,7 @@ def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
     how = ["--system", words.machine] if words.machine else []
     command: list[str | Path] = [
         "record",
+        "--no-reads",
         "--recorder",
         recorder,
         *how,

@@ -145,7 +145,7 @@ def differences(target: Target, seed: int, folder: Path, recorder: str) -> str:
     environment = {"QEMU_LD_PREFIX": target.libraries} if target.libraries else {}
     trace = folder / f"{seed}.{recorder}.trace"
     flashpager(
-        *("record", "--recorder", recorder, "--one-stream", "--section", ".text"),
+        *("record", "--no-reads", "--recorder", recorder, "--one-stream", "--section", ".text"),
         *("--image", f"{program},{library}", "-o", trace, "--", program, library),
         env=environment,
     )

@@ -50,7 +50,7 @@ def record(program: Path, *options: str) -> Path:
     """Record code and table."""
     trace = program.with_suffix(f".{len(options)}.trace")
     flags = ("--with-reads", "--section", ".text,.rodata", *options)
-    flashpager("record", *flags, "-o", trace, "--", program)
+    flashpager("record", "--no-reads", *flags, "-o", trace, "--", program)
     return trace
 
 
@@ -127,7 +127,7 @@ def test_a_section_named_twice_is_placed_once(program: Path, placing: tuple[str,
 
 def test_what_cannot_be_placed_so(program: Path, tmp_path: Path) -> None:
     """An impossible placement is refused by an error of one line."""
-    refused = ("record", "--as-linked", "-o", tmp_path / "t.trace")
+    refused = ("record", "--no-reads", "--as-linked", "-o", tmp_path / "t.trace")
     assert "one file alone is placed" in fails(*refused, "--with-libraries", "--", program)
     assert "--as-linked" in fails(*refused, "--java", "--", "java", "-jar", "a.jar")
     far = compile_with(

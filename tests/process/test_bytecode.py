@@ -40,7 +40,7 @@ def _record(folder: Path) -> None:
     assert done.returncode == 0, done.stdout
     jar, trace = _jar_and_trace(folder)
     flashpager(
-        *("record", "--java", "--include", "sensors.*", "-o", trace),
+        *("record", "--no-reads", "--java", "--include", "sensors.*", "-o", trace),
         *("--", "java", "-jar", jar, str(_SECONDS)),
     )
 
@@ -162,7 +162,7 @@ def test_another_program_is_refused(recorded: Recorded, tmp_path: Path) -> None:
     subprocess.run(["javac", "-d", classes, source], check=True)
     jar, trace = tmp_path / "halves.jar", tmp_path / "halves.trace"
     subprocess.run(["jar", "cf", jar, "-C", classes, "."], check=True)
-    flashpager("record", "--java", "-o", trace, "--", "java", "-cp", jar, "Halves")
+    flashpager("record", "--no-reads", "--java", "-o", trace, "--", "java", "-cp", jar, "Halves")
     done = _mote(jar, trace, tmp_path / "halves")
     assert done.code == 2
     assert "Halves.main(java.lang.String[]), offset 2: the interpreter has no opcode" in done.err

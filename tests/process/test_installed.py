@@ -38,7 +38,18 @@ def refusal(importable: Path, tmp_path: Path, recorder: str) -> str:
     flags, words = RECORDERS[recorder]
     trace = tmp_path / "t.trace"
     done = subprocess.run(
-        [sys.executable, "-m", "flashpager", "record", *flags, "-o", trace, "--", *command],
+        [
+            sys.executable,
+            "-m",
+            "flashpager",
+            "record",
+            "--no-reads",
+            *flags,
+            "-o",
+            trace,
+            "--",
+            *command,
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -39,7 +39,7 @@ def test_inputs_are_not_overwritten(tmp_path: Path) -> None:
         ("trace", "export", trace, "-o", trace),
         ("trace", "export", trace, "-o", link),
         ("report", trace, "-o", trace),
-        ("record", "-o", COMMAND.parent / "python", "--", COMMAND.parent / "python"),
+        ("record", "--no-reads", "-o", COMMAND.parent / "python", "--", COMMAND.parent / "python"),
     ):
         fails(*arguments, env=tools, words=["would be overwritten"])
     assert (trace.read_bytes(), csv.read_bytes()) == before
@@ -74,7 +74,7 @@ def test_a_program_sees_the_name_it_was_called_by(tmp_path: Path) -> None:
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "real", _NAME)
     (tmp_path / "alias").symlink_to(program)
-    done = flashpager("record", "-o", tmp_path / "t.trace", "--", tmp_path / "alias")
+    done = flashpager("record", "--no-reads", "-o", tmp_path / "t.trace", "--", tmp_path / "alias")
     assert done.out.rstrip().endswith("/alias")
     assert info_of(tmp_path / "t.trace")["instructions"] > 0
 
@@ -83,7 +83,7 @@ def test_a_signal_without_a_name(tmp_path: Path) -> None:
     """A program that ends by a real-time signal, which has no name, is recorded."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "rt", _REAL_TIME)
-    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    flashpager("record", "--no-reads", "-o", tmp_path / "t.trace", "--", program)
     assert "signal" in info_of(tmp_path / "t.trace")["ending"]["failed"]
 
 
@@ -92,7 +92,9 @@ def test_a_program_that_becomes_another(tmp_path: Path, recorder: str) -> None:
     """A program after exec is not recorded, and the trace notes that it ended by exec."""
     need(*TOOLS[recorder])
     program = compile_with("gcc", tmp_path, "exec", _EXEC, *kind_for(recorder))
-    flashpager("record", "--recorder", recorder, "-o", tmp_path / "t.trace", "--", program)
+    flashpager(
+        "record", "--no-reads", "--recorder", recorder, "-o", tmp_path / "t.trace", "--", program
+    )
     assert "exec" in info_of(tmp_path / "t.trace")["ending"]["failed"]
 
 
@@ -101,7 +103,9 @@ def test_an_ignored_interrupt_still_interrupts(tmp_path: Path) -> None:
     need("qemu-x86_64")
     endless = '#include <stdio.h>\nint main(void) { puts("on"); fflush(stdout); for (;;) { } }\n'
     program = compile_with("gcc", tmp_path, "endless", endless)
-    command = list(map(str, (COMMAND, "record", "-o", tmp_path / "t.trace", "--", program)))
+    command = list(
+        map(str, (COMMAND, "record", "--no-reads", "-o", tmp_path / "t.trace", "--", program))
+    )
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -123,7 +127,7 @@ def test_lackey_places_no_part_of_valgrind(tmp_path: Path) -> None:
     for recorder in ("qemu", "lackey"):
         trace = tmp_path / f"{recorder}.trace"
         arguments = ("--recorder", recorder, "--with-libraries", "-o", trace, "--", program)
-        flashpager("record", *arguments)
+        flashpager("record", "--no-reads", *arguments)
         placed[recorder] = [image["path"] for image in info_of(trace)["images"]]
     assert placed["qemu"] == placed["lackey"]
 
@@ -140,7 +144,7 @@ def test_a_finished_recording_leaves_only_the_trace(tmp_path: Path) -> None:
     need("qemu-x86_64")
     program, _ = x86_loop(tmp_path)
     before = set(tmp_path.iterdir())
-    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    flashpager("record", "--no-reads", "-o", tmp_path / "t.trace", "--", program)
     assert set(tmp_path.iterdir()) - before == {tmp_path / "t.trace"}
 
 
@@ -148,11 +152,11 @@ def test_a_trace_to_standard_output(tmp_path: Path) -> None:
     """A trace on standard output equals that in a file; the program prints to standard error."""
     need("qemu-x86_64")
     program, _ = x86_loop(tmp_path)
-    done = process("record", "-o", "-", "--", program)
-    flashpager("record", "-o", tmp_path / "t.trace", "--", program)
+    done = process("record", "--no-reads", "-o", "-", "--", program)
+    flashpager("record", "--no-reads", "-o", tmp_path / "t.trace", "--", program)
     assert done.raw == (tmp_path / "t.trace").read_bytes()
     name = compile_with("gcc", tmp_path, "name", _NAME)
-    done = process("record", "-o", "-", "--", name, "word")
+    done = process("record", "--no-reads", "-o", "-", "--", name, "word")
     assert "word\n" in done.err
     assert "the program's output goes to standard error" in done.err
     assert flashpager("trace", "info", "-", stdin=done.raw).out

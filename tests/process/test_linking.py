@@ -93,7 +93,7 @@ def make_firmware(folder: Path, order: Path | str = "/dev/null") -> Path:
 
 def record_firmware(elf: Path, trace: Path, *flags: str) -> Path:
     """Record it."""
-    flashpager("record", *flags, "-o", trace, "--system", MACHINE, elf)
+    flashpager("record", "--no-reads", *flags, "-o", trace, "--system", MACHINE, elf)
     return trace
 
 
@@ -332,7 +332,7 @@ def link(folder: Path, name: str, *flags: str) -> Path:
 def record(program: Path) -> Path:
     """Record a program."""
     trace = program.with_suffix(".trace")
-    flashpager("record", "-o", trace, "--", program)
+    flashpager("record", "--no-reads", "-o", trace, "--", program)
     return trace
 
 

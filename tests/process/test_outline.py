@@ -39,7 +39,7 @@ def test_drawn_programs(tmp_path: Path, seed: int) -> None:
     need("java", "javac", "mvn")
     before = _built(java.program(seed), tmp_path / "before")
     trace = tmp_path / "before.trace"
-    flashpager("record", "--java", "-o", trace, "--", "java", "-cp", before, "Main")
+    flashpager("record", "--no-reads", "--java", "-o", trace, "--", "java", "-cp", before, "Main")
     printed = _prints(before)
     for share, least in ((0, 1), (50, 1), (99, 4)):
         after = tmp_path / f"after-{share}"
@@ -83,9 +83,9 @@ def test_parts_are_methods(tmp_path: Path) -> None:
     before, after = _built(_PARTS, tmp_path / "before"), tmp_path / "after"
     traces = [tmp_path / "before.trace", tmp_path / "after.trace"]
     command = ("--", "java", "-cp")
-    flashpager("record", "--java", "-o", traces[0], *command, before, "Main")
+    flashpager("record", "--no-reads", "--java", "-o", traces[0], *command, before, "Main")
     result = flashpager("layout", "outline", traces[0], before, "-o", after, "--json").json
-    flashpager("record", "--java", "-o", traces[1], *command, after, "Main")
+    flashpager("record", "--no-reads", "--java", "-o", traces[1], *command, after, "Main")
     sizes = []
     for trace in traces:
         (image,) = info_of(trace)["images"]
@@ -113,7 +113,7 @@ def test_jar(tmp_path: Path) -> None:
         if program is out:
             flashpager("layout", "outline", traces[0], jar, "-o", out)
         flags = ("--include", "sensors.*", "-o", trace, "--", "java", "-Xverify:all", "-jar")
-        printed.append(flashpager("record", "--java", *flags, program).out)
+        printed.append(flashpager("record", "--no-reads", "--java", *flags, program).out)
     assert printed[0] == printed[1]
     with zipfile.ZipFile(jar) as one, zipfile.ZipFile(out) as other:
         assert one.namelist() == other.namelist()
@@ -141,7 +141,9 @@ class TestBadInput:
         refused = fails("layout", "outline", purse, classes, "-o", out)
         assert "has none of the 144 methods" in refused
         trace = tmp_path / "a.trace"
-        flashpager("record", "--java", "-o", trace, "--", "java", "-cp", classes, "Main")
+        flashpager(
+            "record", "--no-reads", "--java", "-o", trace, "--", "java", "-cp", classes, "Main"
+        )
         other = _built(_PARTS.replace("n * 3L", "n * 3L + 1"), tmp_path / "other")
         refused = fails("layout", "outline", trace, other, "-o", out)
         assert "Main.odd(int): has other code than the program that was recorded" in refused

@@ -201,7 +201,7 @@ def recorded(folder: Path, *command: str | Path) -> Path:
     """Record a program with the sections that are paged."""
     need("qemu-x86_64")
     trace = folder / "program.trace"
-    flashpager("record", "--section", _SECTIONS, "-o", trace, "--", *command)
+    flashpager("record", "--no-reads", "--section", _SECTIONS, "-o", trace, "--", *command)
     return trace
 
 
@@ -440,12 +440,16 @@ def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
     need("qemu-x86_64")
     design = ("page", "--frames", "8", "--policy", "clock", "--trace")
     text, part, other = (tmp_path / name for name in ("text.trace", "part.trace", "other.trace"))
-    flashpager("record", "-o", text, "--", program)
-    flashpager(*("record", "--section", _SECTIONS, "-o", part, "--to", "f3", "--"), program)
-    flashpager("record", "--section", _SECTIONS, "-o", other, "--", "/usr/bin/true")
+    flashpager("record", "--no-reads", "-o", text, "--", program)
+    flashpager(
+        *("record", "--no-reads", "--section", _SECTIONS, "-o", part, "--to", "f3", "--"), program
+    )
+    flashpager("record", "--no-reads", "--section", _SECTIONS, "-o", other, "--", "/usr/bin/true")
     reads = tmp_path / "reads.trace"
     flashpager(
-        *("record", "--with-reads", "--section", _SECTIONS, "-o", reads, "--"), program, "reads"
+        *("record", "--no-reads", "--with-reads", "--section", _SECTIONS, "-o", reads, "--"),
+        program,
+        "reads",
     )
     assert "without --with-reads" in fails(*design, reads, "--", program, "reads")
     message = fails(*design, text, "--", program)

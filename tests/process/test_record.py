@@ -53,7 +53,9 @@ class TestKnownByConstruction:
         need(*TOOLS[recorder])
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "--recorder", recorder, "-o", trace, "--", program, "a", "-b")
+        done = flashpager(
+            "record", "--no-reads", "--recorder", recorder, "-o", trace, "--", program, "a", "-b"
+        )
         assert done.out == ""
         info = check_known(trace, known)
         assert info["recorder"] == recorder
@@ -68,7 +70,7 @@ class TestKnownByConstruction:
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, times=1_000_003)
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         info = info_of(trace)
         assert info["instructions"] == known.instructions
         assert info["bytes"] == known.bytes
@@ -89,7 +91,7 @@ class TestKnownByConstruction:
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, ending)
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "-o", trace, "--", program)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program)
         check_known(trace, known, {"failed": failed})
         assert failed in done.err
 
@@ -98,7 +100,7 @@ class TestKnownByConstruction:
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, "raise SIGKILL", times=300_001)
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         info = info_of(trace)
         assert info["instructions"] == known.instructions
         assert info["runs"] == len(known.runs)
@@ -108,7 +110,7 @@ class TestKnownByConstruction:
         need("valgrind")
         program, known = x86_loop(tmp_path, "exit 3")
         trace = tmp_path / "t.trace"
-        flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--recorder", "lackey", "-o", trace, "--", program)
         check_known(trace, known, {"failed": "exit status 3"})
 
     def test_short_under_lackey(self, tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ class TestKnownByConstruction:
         program, known = x86_loop(tmp_path, times=1)
         for turn in range(4):
             trace = tmp_path / f"{turn}.trace"
-            flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
+            flashpager("record", "--no-reads", "--recorder", "lackey", "-o", trace, "--", program)
             check_known(trace, known)
 
     def test_unknown_to_valgrind(self, tmp_path: Path) -> None:
@@ -126,7 +128,9 @@ class TestKnownByConstruction:
         text = 'int main(void) { __asm__ volatile(".byte 0xf2; nop"); return 0; }'
         program = compile_with("gcc", tmp_path, "unknown", text, "-O1")
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "--recorder", "lackey", "-o", trace, "--", program)
+        done = flashpager(
+            "record", "--no-reads", "--recorder", "lackey", "-o", trace, "--", program
+        )
         assert "--recorder step" in done.err
         info = info_of(trace)
         assert info["instructions"] > 0
@@ -140,7 +144,7 @@ class TestKnownByConstruction:
         need("qemu-arm")
         program, known = arm_loop(tmp_path, mode)
         trace = tmp_path / "t.trace"
-        flashpager("record", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "-o", trace, "--", program)
         info = check_known(trace, known)
         assert info["architecture"] == "arm"
         assert calls(trace, info) == {"_start": 1, "function": 200}
@@ -151,7 +155,7 @@ class TestKnownByConstruction:
         program, known = firmware_loop(tmp_path)
         trace = tmp_path / "t.trace"
         machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-        flashpager("record", "-o", trace, "--system", machine, program)
+        flashpager("record", "--no-reads", "-o", trace, "--system", machine, program)
         info = check_known(trace, known)
         assert info["images"][0]["sections"][0]["address"] == 0x40
         assert calls(trace, info) == {"_start": 1, "function": 200}
@@ -176,9 +180,9 @@ apart:  nop
 """
         program = compile_with("gcc", tmp_path, "sections", source, *STATIC)
         text, apart, both = (tmp_path / f"{name}.trace" for name in ("text", "apart", "both"))
-        flashpager("record", "-o", text, "--", program)
-        flashpager("record", "--section", ".apart", "-o", apart, "--", program)
-        flashpager("record", "--section", ".text,.apart", "-o", both, "--", program)
+        flashpager("record", "--no-reads", "-o", text, "--", program)
+        flashpager("record", "--no-reads", "--section", ".apart", "-o", apart, "--", program)
+        flashpager("record", "--no-reads", "--section", ".text,.apart", "-o", both, "--", program)
         counts = [
             (
                 info["instructions"],
@@ -206,7 +210,7 @@ class TestLibcPrograms:
         program = compile_with("gcc", tmp_path, kind, FUNCTIONS, *KINDS[kind], "-Wl,--build-id")
         trace, again = tmp_path / "t.trace", tmp_path / "again.trace"
         for output in (trace, again):
-            done = flashpager("record", "-o", output, "--", program)
+            done = flashpager("record", "--no-reads", "-o", output, "--", program)
             assert done.out == "done\n"
         info = info_of(trace)
         assert runs_of(trace) == runs_of(again)
@@ -231,7 +235,16 @@ class TestLibcPrograms:
         traces = {}
         for recorder in ("qemu", "lackey"):
             traces[recorder] = tmp_path / f"{recorder}.trace"
-            flashpager("record", "--recorder", recorder, "-o", traces[recorder], "--", program)
+            flashpager(
+                "record",
+                "--no-reads",
+                "--recorder",
+                recorder,
+                "-o",
+                traces[recorder],
+                "--",
+                program,
+            )
         assert runs_of(traces["qemu"]) == runs_of(traces["lackey"])
         passed = calls(traces["lackey"])
         assert (passed["main"], passed["middle"], passed["leaf"]) == (1, 10, 70)
@@ -241,7 +254,7 @@ class TestLibcPrograms:
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
         trace = tmp_path / "t.trace"
-        flashpager("record", "--section", ".text,.plt", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--section", ".text,.plt", "-o", trace, "--", program)
         text, plt = info_of(trace)["images"][0]["sections"]
         assert (text["name"], plt["name"]) == (".text", ".plt")
         assert text["offset"] == 0
@@ -256,8 +269,18 @@ class TestLibcPrograms:
         need(*TOOLS[recorder])
         program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
         alone, trace = tmp_path / "alone.trace", tmp_path / "t.trace"
-        flashpager("record", "--recorder", recorder, "-o", alone, "--", program)
-        flashpager("record", "--recorder", recorder, "--with-libraries", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--recorder", recorder, "-o", alone, "--", program)
+        flashpager(
+            "record",
+            "--no-reads",
+            "--recorder",
+            recorder,
+            "--with-libraries",
+            "-o",
+            trace,
+            "--",
+            program,
+        )
         info = info_of(trace)
         images = info["images"]
         assert images[0]["path"].endswith("pie")
@@ -280,7 +303,7 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
 """
         program = compile_with("gcc", tmp_path, "print", source, *KINDS["pie"])
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "-o", trace, "--", program, cwd=tmp_path)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program, cwd=tmp_path)
         line = next(line for line in done.err.splitlines() if "outside the placed code" in line)
         assert "most in libc.so.6" in line
         assert "--with-libraries" in line
@@ -291,7 +314,7 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
         assert "print" in [file["path"] for file in files]
         assert sum(file["instructions"] for file in files) <= info["outside_instructions"]
         assert 100 * files[0]["instructions"] > 90 * info["outside_instructions"]
-        done = flashpager("record", "--with-libraries", "-o", trace, "--", program)
+        done = flashpager("record", "--no-reads", "--with-libraries", "-o", trace, "--", program)
         assert "outside the placed code" not in done.err
 
     def test_image(self, tmp_path: Path) -> None:
@@ -313,7 +336,7 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
             *("-O1", f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-linner"),
         )
         trace = tmp_path / "t.trace"
-        flashpager("record", "--image", library, "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--image", library, "-o", trace, "--", program)
         info = info_of(trace)
         assert [Path(image["path"]).name for image in info["images"]] == ["libinner.so"]
         assert info["program"].endswith("user")
@@ -321,7 +344,9 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
         assert "main" not in calls(trace, info)
 
         both = tmp_path / "both.trace"
-        flashpager("record", "--image", f"{library},{program}", "-o", both, "--", program)
+        flashpager(
+            "record", "--no-reads", "--image", f"{library},{program}", "-o", both, "--", program
+        )
         passed = calls(both)
         assert (passed["inner"], passed["main"]) == (25, 1)
 
@@ -347,7 +372,9 @@ int main(int argc, char **argv)
 """
         program = compile_with("gcc", tmp_path, "fork", source, *kind_for(recorder))
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
+        done = flashpager(
+            "record", "--no-reads", "--recorder", recorder, "-o", trace, "--", program
+        )
         info = info_of(trace)
         assert info["ending"] == "complete"
         passed = calls(trace, info)
@@ -376,7 +403,7 @@ int main(int count, char **arguments)
 """
         program = compile_with("gcc", tmp_path, "daemon", source, *KINDS["pie"])
         daemon = tmp_path / "daemon.pid"
-        flashpager("record", "-o", tmp_path / "t.trace", "--", program, daemon)
+        flashpager("record", "--no-reads", "-o", tmp_path / "t.trace", "--", program, daemon)
         # The daemon still runs, so the recording did not wait for it.
         os.kill(int(daemon.read_text(encoding="ascii")), signal.SIGKILL)
 
@@ -390,7 +417,7 @@ int main(void) { int code = system("echo spawned; exit 5"); printf("%d\\n", code
 """
         program = compile_with("gcc", tmp_path, "spawn", source, *KINDS["pie"])
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "-o", trace, "--", program)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program)
         assert done.out == "spawned\n5\n"
         info = info_of(trace)
         assert info["ending"] == "complete"
@@ -422,7 +449,7 @@ int main(void)
         flags = (*kind_for(recorder), "-pthread", f"-DTIMES={times}")
         program = compile_with("gcc", tmp_path, "threads", source, *flags)
         trace = tmp_path / "t.trace"
-        record = ("record", "--recorder", recorder)
+        record = ("record", "--no-reads", "--recorder", recorder)
         flashpager(*record, "--one-stream", "-o", trace, "--", program)
         info = info_of(trace)
         assert info["ending"] == "complete"
@@ -460,7 +487,7 @@ int main(int argc, char **argv)
         program = compile_with("gcc", tmp_path, "through", source, *KINDS["static"])
         sent = bytes(range(256)) * 40
         done = flashpager(
-            *("record", "-o", tmp_path / "t.trace", "--", program, "--json  -o"),
+            *("record", "--no-reads", "-o", tmp_path / "t.trace", "--", program, "--json  -o"),
             stdin=sent,
             env={"OF_USER": "set"},
         )
@@ -474,7 +501,7 @@ int main(int argc, char **argv)
         """Programs are found as a shell finds them."""
         need("qemu-x86_64")
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "-o", trace, "--", "echo", "hello")
+        done = flashpager("record", "--no-reads", "-o", trace, "--", "echo", "hello")
         assert done.out == "hello\n"
         assert info_of(trace)["program"] == str(Path(shutil.which("echo") or "").resolve())
 
@@ -484,14 +511,14 @@ int main(int argc, char **argv)
         need(*TOOLS[recorder])
         source = "#include <stdio.h>\nint main(int n, char **v) { return n < 0 || puts(v[0]) < 0; }"
         compile_with("gcc", tmp_path, "name", source, *kind_for(recorder))
-        record = ("record", "--recorder", recorder, "-o", "t.trace", "--", "./name")
+        record = ("record", "--no-reads", "--recorder", recorder, "-o", "t.trace", "--", "./name")
         assert flashpager(*record, cwd=tmp_path).out == "./name\n"
 
     def test_a_relative_output_and_program(self, tmp_path: Path) -> None:
         """The output and the program are relative to the user's working folder."""
         need("qemu-x86_64")
         x86_loop(tmp_path)
-        flashpager("record", "-o", "t.trace", "--", "./exit-0", cwd=tmp_path)
+        flashpager("record", "--no-reads", "-o", "t.trace", "--", "./exit-0", cwd=tmp_path)
         assert [path.name for path in tmp_path.iterdir() if "trace" in path.name] == ["t.trace"]
 
     def test_arm_libc_program(self, tmp_path: Path) -> None:
@@ -502,7 +529,7 @@ int main(int argc, char **argv)
         )
         traces = [tmp_path / "1.trace", tmp_path / "2.trace"]
         for trace in traces:
-            assert flashpager("record", "-o", trace, "--", program).out == "done\n"
+            assert flashpager("record", "--no-reads", "-o", trace, "--", program).out == "done\n"
         assert runs_of(traces[0]) == runs_of(traces[1])
         passed = calls(traces[0])
         assert (passed["main"], passed["middle"], passed["leaf"]) == (1, 10, 70)
@@ -516,7 +543,15 @@ int main(int argc, char **argv)
         infos = []
         for name in ("1.trace", "2.trace"):
             trace = tmp_path / name
-            flashpager("record", "-o", trace, "--system", machine, tmp_path / "card-firmware.elf")
+            flashpager(
+                "record",
+                "--no-reads",
+                "-o",
+                trace,
+                "--system",
+                machine,
+                tmp_path / "card-firmware.elf",
+            )
             infos.append(info_of(trace))
         assert infos[0]["ending"] == "complete"
         assert infos[0]["instructions"] > 100_000
@@ -548,10 +583,10 @@ class TestRefused:
             (empty, ["is no ELF file"]),
             (tmp_path, [str(tmp_path)]),
         ):
-            fails("record", "-o", trace, "--", program, words=words)
+            fails("record", "--no-reads", "-o", trace, "--", program, words=words)
             assert not trace.exists()
-        fails("record", "-o", trace, words=["PROGRAM"])
-        fails("record", "-o", trace, "--", words=["PROGRAM"])
+        fails("record", "--no-reads", "-o", trace, words=["PROGRAM"])
+        fails("record", "--no-reads", "-o", trace, "--", words=["PROGRAM"])
 
     def test_damaged_program(self, tmp_path: Path) -> None:
         """ELF files that are cut off are refused."""
@@ -559,7 +594,7 @@ class TestRefused:
         whole = program.read_bytes()
         for length in (4, 20, 63, 64, 100, len(whole) // 2, len(whole) - 1):
             program.write_bytes(whole[:length])
-            fails("record", "-o", tmp_path / "t.trace", "--", program, words=["ELF"])
+            fails("record", "--no-reads", "-o", tmp_path / "t.trace", "--", program, words=["ELF"])
 
     def test_no_text(self, tmp_path: Path) -> None:
         """A program without the section that is to be placed."""
@@ -569,13 +604,23 @@ class TestRefused:
         other = tmp_path / "other"
         subprocess.run(["objcopy", "--rename-section", ".text=.code", program, other], check=True)
         words = ["has no section .text", ".code", "--section"]
-        fails("record", "-o", trace, "--", other, words=words)
-        flashpager("record", "--section", ".code", "-o", trace, "--", other)
-        fails("record", "--section", ".nothing", "-o", trace, "--", program, words=[".nothing"])
+        fails("record", "--no-reads", "-o", trace, "--", other, words=words)
+        flashpager("record", "--no-reads", "--section", ".code", "-o", trace, "--", other)
+        fails(
+            "record",
+            "--no-reads",
+            "--section",
+            ".nothing",
+            "-o",
+            trace,
+            "--",
+            program,
+            words=[".nothing"],
+        )
         stripped = tmp_path / "stripped"
         subprocess.run(["objcopy", "-R", ".text", program, stripped], check=True)
         stripped.chmod(0o755)
-        fails("record", "-o", trace, "--", stripped, words=[".text"])
+        fails("record", "--no-reads", "-o", trace, "--", stripped, words=[".text"])
 
     def test_output(self, tmp_path: Path) -> None:
         """Outputs that cannot be written are reported."""
@@ -587,14 +632,14 @@ class TestRefused:
             (tmp_path, [str(tmp_path)]),
             ("/proc/t.trace", ["/proc/t.trace"]),
         ):
-            fails("record", "-o", output, "--", program, env=tools, words=words)
-        fails("record", "--", program, words=["-o"])
+            fails("record", "--no-reads", "-o", output, "--", program, env=tools, words=words)
+        fails("record", "--no-reads", "--", program, words=["-o"])
 
     def test_a_failure_keeps_an_older_trace(self, tmp_path: Path) -> None:
         """A name can be given only to whole traces."""
         trace = tmp_path / "t.trace"
         trace.write_bytes(b"older")
-        fails("record", "-o", trace, "--", "no-such-program-anywhere")
+        fails("record", "--no-reads", "-o", trace, "--", "no-such-program-anywhere")
         assert trace.read_bytes() == b"older"
 
     def test_emulators(self, tmp_path: Path) -> None:
@@ -602,18 +647,62 @@ class TestRefused:
         program, _ = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         words = ["no such emulator", "qemu-system-nothing"]
-        fails("record", "-o", trace, "--system", "qemu-system-nothing -M x", program, words=words)
-        fails("record", "-o", trace, "--system", "", program, words=["no such emulator"])
-        fails("record", "-o", trace, "--system", 'qemu "', program, words=["--system"])
-        fails("record", "--recorder", "gdb", "-o", trace, "--", program, words=["gdb", "lackey"])
+        fails(
+            "record",
+            "--no-reads",
+            "-o",
+            trace,
+            "--system",
+            "qemu-system-nothing -M x",
+            program,
+            words=words,
+        )
+        fails(
+            "record", "--no-reads", "-o", trace, "--system", "", program, words=["no such emulator"]
+        )
+        fails(
+            "record", "--no-reads", "-o", trace, "--system", 'qemu "', program, words=["--system"]
+        )
+        fails(
+            "record",
+            "--no-reads",
+            "--recorder",
+            "gdb",
+            "-o",
+            trace,
+            "--",
+            program,
+            words=["gdb", "lackey"],
+        )
         words = ["lackey cannot run firmware"]
-        fails("record", "-o", trace, "--recorder", "lackey", "--system", "q", program, words=words)
+        fails(
+            "record",
+            "--no-reads",
+            "-o",
+            trace,
+            "--recorder",
+            "lackey",
+            "--system",
+            "q",
+            program,
+            words=words,
+        )
         tools = stand_ins(tmp_path, "qemu-x86_64", "qemu-system-arm")
         image = ("--image", "/nowhere.so")
-        fails("record", *image, "-o", trace, "--", program, env=tools, words=["/nowhere.so"])
+        fails(
+            "record",
+            "--no-reads",
+            *image,
+            "-o",
+            trace,
+            "--",
+            program,
+            env=tools,
+            words=["/nowhere.so"],
+        )
         machine = ("--system", "qemu-system-arm", "/nowhere.elf")
         words = ["/nowhere.elf", "No such file"]
-        fails("record", "-o", trace, *machine, env=tools, words=words)
+        fails("record", "--no-reads", "-o", trace, *machine, env=tools, words=words)
 
     def test_the_emulator_refuses(self, tmp_path: Path) -> None:
         """A machine that QEMU does not know: its words, then ours, and no trace."""
@@ -621,7 +710,7 @@ class TestRefused:
         program, _ = firmware_loop(tmp_path)
         trace = tmp_path / "t.trace"
         machine = "qemu-system-arm -M no-such-machine -nographic"
-        done = flashpager("record", "-o", trace, "--system", machine, program, code=2)
+        done = flashpager("record", "--no-reads", "-o", trace, "--system", machine, program, code=2)
         assert done.err.splitlines()[-1].startswith("flashpager: ")
         assert "before its first instruction" in done.err
         assert not trace.exists()
@@ -635,7 +724,7 @@ class TestRefused:
         )
         trace = tmp_path / "t.trace"
         words = ["no instruction lies in the placed code", "--image"]
-        fails("record", "--image", library, "-o", trace, "--", program, words=words)
+        fails("record", "--no-reads", "--image", library, "-o", trace, "--", program, words=words)
         assert not trace.exists()
 
     def test_without_qemu_another_stands_in(self, tmp_path: Path) -> None:
@@ -649,10 +738,12 @@ class TestRefused:
         valgrind.write_text(f'#!/bin/sh\nexec {shutil.which("valgrind")} "$@"\n', encoding="ascii")
         valgrind.chmod(0o755)
         path = {"PATH": str(tools)}
-        done = flashpager("record", "-o", trace, "--", program, env=path)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program, env=path)
         assert "the built-in stepper" in done.err
         assert check_known(trace, known)["recorder"] == "step"
-        done = flashpager("record", "--with-reads", "-o", trace, "--", program, env=path)
+        done = flashpager(
+            "record", "--no-reads", "--with-reads", "-o", trace, "--", program, env=path
+        )
         assert "40 times slower" in done.err
         assert info_of(trace)["recorder"] == "lackey"
 
@@ -661,7 +752,7 @@ class TestRefused:
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         nothing = {"PATH": str(tmp_path)}
-        done = flashpager("record", "-o", trace, "--", program, env=nothing)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program, env=nothing)
         note = done.err.splitlines()[0]
         assert "qemu-x86_64 is not installed" in note
         assert "the built-in stepper" in note
@@ -673,10 +764,12 @@ class TestRefused:
         program.write_bytes(foreign)
         other = tmp_path / "other.trace"
         words = ["qemu-aarch64 is not installed", "apt install qemu-user"]
-        fails("record", "-o", other, "--", program, env=nothing, words=words)
+        fails("record", "--no-reads", "-o", other, "--", program, env=nothing, words=words)
         words = ["stepper", "aarch64", "qemu-user"]
-        fails("record", "--recorder", "step", "-o", other, "--", program, words=words)
+        fails("record", "--no-reads", "--recorder", "step", "-o", other, "--", program, words=words)
         words = ["Valgrind", "aarch64", "apt install qemu-user"]
-        line = fails("record", "--recorder", "lackey", "-o", other, "--", program, words=words)
+        line = fails(
+            "record", "--no-reads", "--recorder", "lackey", "-o", other, "--", program, words=words
+        )
         assert "apt install valgrind" not in line
         assert not other.exists()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
 )
 
-CHILDREN = ("record", "--children", "-o")
+CHILDREN = ("record", "--no-reads", "--children", "-o")
 
 #: Starts each argument in its own way, waits for it, and prints its exit status and signal.
 STARTS = r"""
@@ -263,6 +263,7 @@ done:   mov $60, %eax
         command = [
             str(COMMAND),
             "record",
+            "--no-reads",
             "--recorder",
             "step",
             "-o",

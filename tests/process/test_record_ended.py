@@ -65,7 +65,7 @@ def test_a_program_that_waits_is_ended(tmp_path: Path, recorder: str) -> None:
     program = compile_with("gcc", tmp_path, "waits", WAITS, *kind_for(recorder))
     trace, file = tmp_path / "t.trace", tmp_path / "file"
     options = ("--recorder", recorder, "--call", "request:2", "-o", trace)
-    message = flashpager("record", *options, "--", program, file).err
+    message = flashpager("record", "--no-reads", *options, "--", program, file).err
     assert not file.exists()
     assert "the program was ended" in message
     info = info_of(trace)
@@ -82,10 +82,12 @@ def test_a_call_of_a_label(tmp_path: Path, *, strips: bool) -> None:
     trace = tmp_path / "t.trace"
     # The address after the instructions of _start: mov, call, dec, jnz, mov, xor, syscall.
     for name in ["0x401017"] if strips else ["0x401017", "function"]:
-        flashpager("record", "--call", f"{name}:3", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--call", f"{name}:3", "-o", trace, "--", program)
         info = info_of(trace)
         assert (info["instructions"], info["region"]) == (2, f"call 3 of {name}")
-    assert "only" in fails("record", "--call", "0x401017:101", "-o", trace, "--", program)
+    assert "only" in fails(
+        "record", "--no-reads", "--call", "0x401017:101", "-o", trace, "--", program
+    )
 
 
 def test_threads_are_told(tmp_path: Path) -> None:
@@ -93,10 +95,10 @@ def test_threads_are_told(tmp_path: Path) -> None:
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "threads", THREADS, *KINDS["static"], "-pthread")
     trace = tmp_path / "t.trace"
-    message = flashpager("record", "-o", trace, "--", program).err
+    message = flashpager("record", "--no-reads", "-o", trace, "--", program).err
     assert "t.trace, and 3 traces beside it: " in message
     assert "earlier recording" not in message
-    message = flashpager("record", "--one-stream", "-o", trace, "--", program).err
+    message = flashpager("record", "--no-reads", "--one-stream", "-o", trace, "--", program).err
     assert "traces beside it" not in message
     assert "t.thread-2.trace" in message
     assert "of an earlier recording" in message
@@ -109,7 +111,7 @@ def test_the_first_thread_may_have_no_trace(tmp_path: Path) -> None:
     program = compile_with("gcc", tmp_path, "threads", source, *KINDS["static"], "-pthread")
     trace = tmp_path / "t.trace"
     options = ("--section", ".other", "-o", trace)
-    message = flashpager("record", *options, "--", program).err
+    message = flashpager("record", "--no-reads", *options, "--", program).err
     assert "main: executed no placed code" in message
     assert "t.trace is the trace of thread-2" in message
     assert info_of(trace)["thread"] == "thread-2"
@@ -120,5 +122,5 @@ def test_a_part_before_the_placed_code(tmp_path: Path) -> None:
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "waits", WAITS, *KINDS["pie"])
     options = ("--max-instructions", "100", "-o", tmp_path / "t.trace")
-    line = fails("record", *options, "--", program)
+    line = fails("record", "--no-reads", *options, "--", program)
     assert "begin in the program, as with --from main" in line

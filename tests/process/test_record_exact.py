@@ -30,7 +30,7 @@ WRITABLE_ALIGNED = "-Wl,--section-start=.code=0x20000"
 def recorded(folder: Path, program: Path, *options: str, ending: object = "complete") -> Runs:
     """Record a program; return its runs, which hold all that the description counts."""
     trace = folder / "t.trace"
-    flashpager("record", *options, "-o", trace, "--", program)
+    flashpager("record", "--no-reads", *options, "-o", trace, "--", program)
     info, runs = info_of(trace), runs_of(trace)
     assert info["ending"] == ending
     # Lackey does not report it.
@@ -174,7 +174,7 @@ action: .word handler, 0, 0, 0, 0
         compiler = "arm-linux-gnueabihf-gcc"
         program = compile_with(compiler, tmp_path, "thumb", source, *STATIC, PAGE_ALIGNED)
         trace = tmp_path / "t.trace"
-        done = flashpager("record", "-o", trace, "--", program)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program)
         info = info_of(trace)
         assert info["ending"] == ("complete" if handled else {"failed": "signal SIGSEGV"})
         assert info["in_doubt"] == 1
@@ -334,7 +334,7 @@ int main(void)
 """
         program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
         trace = tmp_path / "t.trace"
-        flashpager("record", "--one-stream", "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--one-stream", "-o", trace, "--", program)
         passed = calls(trace)
         assert [passed[name] for name in ("before", "behind", "after")] == [4 * TIMES] * 3
         assert passed["on_fault"] == 8 * TIMES
@@ -490,7 +490,7 @@ int main(void)
 """
     program = compile_with("gcc", tmp_path, "threads", source, "-O1", "-pthread")
     trace = tmp_path / "t.trace"
-    done = flashpager("record", "--one-stream", "-o", trace, "--", program, code=None)
+    done = flashpager("record", "--no-reads", "--one-stream", "-o", trace, "--", program, code=None)
     if info_of(trace)["ending"] == {"failed": "exit status 77"}:
         pytest.skip("so many threads cannot be made here")
     assert "not recorded: threads: more than 1023 at once" in done.err
@@ -518,7 +518,9 @@ int main(int argc, char **argv)
     last = []
     for arguments in ([], ["thread"]):
         trace = tmp_path / f"{len(arguments)}.trace"
-        flashpager("record", "--recorder", "qemu", "-o", trace, "--", program, *arguments)
+        flashpager(
+            "record", "--no-reads", "--recorder", "qemu", "-o", trace, "--", program, *arguments
+        )
         last.append(runs_of(trace)[-1])
     assert last[0] == last[1]
 
@@ -598,7 +600,7 @@ int main(void)
         program = compile_with("arm-linux-gnueabi-gcc", tmp_path, "armel", source, *flags)
         trace = tmp_path / "t.trace"
         libraries = {"QEMU_LD_PREFIX": "/usr/arm-linux-gnueabi"}
-        done = flashpager("record", "-o", trace, "--", program, env=libraries)
+        done = flashpager("record", "--no-reads", "-o", trace, "--", program, env=libraries)
         assert done.out.startswith("done ")
         info = info_of(trace)
         assert (info["ending"], info["architecture"]) == ("complete", "arm")
@@ -647,7 +649,15 @@ class TestEnvironment:
     ) -> None:
         """The program's environment has no variable of the recorder, and misses none of its own."""
         need("qemu-x86_64" if recorder == "qemu" else "valgrind", "env")
-        arguments = ["record", "--recorder", recorder, "-o", str(tmp_path / "t.trace"), "--"]
+        arguments = [
+            "record",
+            "--no-reads",
+            "--recorder",
+            recorder,
+            "-o",
+            str(tmp_path / "t.trace"),
+            "--",
+        ]
         arguments += [shutil.which("env") or "", "-0"]
         code = f"""
 import os, sys
@@ -679,7 +689,7 @@ main()
         environment = {"PATH": os.environ["PATH"], "OF_USER": "set"}
         done = subprocess.run(
             [
-                *(COMMAND, "record", "--java", "-o", tmp_path / "t.trace", "--"),
+                *(COMMAND, "record", "--no-reads", "--java", "-o", tmp_path / "t.trace", "--"),
                 *("java", "-cp", tmp_path, "Sees"),
             ],
             env=environment,

@@ -114,7 +114,7 @@ def record(
     """Record a program; ``flags`` are the command's, ``options`` the virtual machine's."""
     trace = folder / "app.trace"
     java = ["java", *options, "-cp", str(classes), *program]
-    done = flashpager("record", "--java", *flags, "-o", trace, "--", *java, code=code)
+    done = flashpager("record", "--no-reads", "--java", *flags, "-o", trace, "--", *java, code=code)
     return Recorded(done, trace)
 
 
@@ -313,7 +313,7 @@ def test_corners(classes: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_recorded_is_refused(classes: Path, tmp_path: Path) -> None:
     """A file that is no jar and a JVM that is too old are refused in one line."""
     trace = tmp_path / "app.trace"
-    start = ("record", "--java", "-o", trace, "--")
+    start = ("record", "--no-reads", "--java", "-o", trace, "--")
     text = tmp_path / "app.jar"
     text.write_text("not a jar")
     fails(*start, "java", "-jar", text, words=["app.jar", "is no jar"])

@@ -161,7 +161,7 @@ def replayed(all_rows: list[Row], cache_bytes: int, page_bytes: int, ways: int) 
 def recorded(folder: Path, program: Path, *options: str, name: str = "t.trace") -> Path:
     """Record a program with its reads."""
     trace = folder / name
-    flashpager("record", *options, "-o", trace, "--", program)
+    flashpager("record", "--no-reads", *options, "-o", trace, "--", program)
     return trace
 
 
@@ -230,7 +230,7 @@ def test_firmware(tmp_path: Path) -> None:
     program, known = firmware_loop(tmp_path)
     trace = tmp_path / "fw.trace"
     machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-    flashpager("record", "--with-reads", "-o", trace, "--system", machine, program)
+    flashpager("record", "--no-reads", "--with-reads", "-o", trace, "--system", machine, program)
     (offset, length), literal = known.runs[-1], 20
     *loop, first, read, last = rows(trace)
     assert loop == [(a, n, "executed") for a, n in known.runs[:-1]]
@@ -454,5 +454,7 @@ class TestBadInput:
     def test_options(self, tmp_path: Path, options: tuple[str, ...], word: str) -> None:
         """Options that exclude each other are named in the error."""
         output = ("-o", str(tmp_path / "t.trace"), "--", "/bin/true")
-        fails("record", "--with-reads", *options, *output, words=[word, "--with-reads"])
+        fails(
+            "record", "--no-reads", "--with-reads", *options, *output, words=[word, "--with-reads"]
+        )
         assert not list(tmp_path.iterdir())

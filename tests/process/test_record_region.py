@@ -47,7 +47,7 @@ def cut(folder: Path, *options: str, recorder: str) -> tuple[dict[str, Any], Run
     need(*TOOLS[recorder])
     program, known = x86_loop(folder, times=TIMES)
     trace = folder / "t.trace"
-    flashpager("record", "--recorder", recorder, *options, "-o", trace, "--", program)
+    flashpager("record", "--no-reads", "--recorder", recorder, *options, "-o", trace, "--", program)
     info = info_of(trace)
     assert info["ending"] == "complete"
     assert info["bytes"] == sum(length for _, length in runs_of(trace))
@@ -126,7 +126,18 @@ class TestBounds:
             "tail:1": {"tail": 1, "leaf": 1},
             "hop": {"hop": 1, "tail": 1, "leaf": 1},
         }.items():
-            flashpager("record", "--recorder", recorder, "--call", call, "-o", trace, "--", program)
+            flashpager(
+                "record",
+                "--no-reads",
+                "--recorder",
+                recorder,
+                "--call",
+                call,
+                "-o",
+                trace,
+                "--",
+                program,
+            )
             passed = calls(trace)
             names = ("fib", "compare", "tail", "hop", "leaf", "main")
             assert {name: passed[name] for name in names if passed[name]} == expected, call
@@ -141,7 +152,9 @@ class TestEnd:
         source = "volatile int n; int main(void) { for (;;) n++; }"
         program = compile_with("gcc", tmp_path, "endless", source, *KINDS["static"])
         trace = tmp_path / "t.trace"
-        flashpager("record", "--max-instructions", "1000000", "-o", trace, "--", program)
+        flashpager(
+            "record", "--no-reads", "--max-instructions", "1000000", "-o", trace, "--", program
+        )
         info = info_of(trace)
         assert info["ending"] == "complete"
         assert 1_000_000 <= info["instructions"] + info["outside_instructions"] < 1_001_000
@@ -263,7 +276,7 @@ class TestRefused:
         need("qemu-x86_64")
         program, _ = x86_loop(tmp_path, times=TIMES)
         trace = tmp_path / "t.trace"
-        assert message in fails("record", *options, "-o", trace, "--", program)
+        assert message in fails("record", "--no-reads", *options, "-o", trace, "--", program)
         assert not [*tmp_path.glob("*trace*")]
 
     def test_calls_of_another_thread(self, tmp_path: Path) -> None:
@@ -285,10 +298,19 @@ int main(void)
         flags = (*KINDS["static"], "-pthread")
         program = compile_with("gcc", tmp_path, "threads", source, *flags)
         trace = tmp_path / "t.trace"
-        line = fails("record", "--call", "work:5", "-o", trace, "--", program)
+        line = fails("record", "--no-reads", "--call", "work:5", "-o", trace, "--", program)
         assert "--call work: no thread called it more than 3 times" in line
         line = fails(
-            "record", "--call", "work", "--skip-instructions", "500", "-o", trace, "--", program
+            "record",
+            "--no-reads",
+            "--call",
+            "work",
+            "--skip-instructions",
+            "500",
+            "-o",
+            trace,
+            "--",
+            program,
         )
         assert "--skip-instructions 500: no more than" in line
 
@@ -311,10 +333,10 @@ int main(void) { same(); other(); return 0; }
         flags = (*KINDS["static"], str(second))
         program = compile_with("gcc", tmp_path, "same", source, *flags)
         trace = tmp_path / "t.trace"
-        line = fails("record", "--from", "same", "-o", trace, "--", program)
+        line = fails("record", "--no-reads", "--from", "same", "-o", trace, "--", program)
         assert "2 functions of" in line
         address = line.rpartition(", ")[2]
-        flashpager("record", "--from", address, "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--from", address, "-o", trace, "--", program)
         assert calls(trace)["main"] == 0
 
 
@@ -385,11 +407,11 @@ class TestCalls:
             "even": (50, 50, 3),
             "again": (3, 2, 5 + 3),
         }
-        flashpager("record", "--recorder", recorder, "-o", trace, "--", program)
+        flashpager("record", "--no-reads", "--recorder", recorder, "-o", trace, "--", program)
         arguments = [option for name in expected for option in ("--calls", name)]
         timed = flashpager("simulate", trace, *arguments, "--json").json["calls"]
         assert [each["calls"] for each in timed] == [count for count, *_ in expected.values()]
-        record = ("record", "--recorder", recorder, "-o", trace, "--call")
+        record = ("record", "--no-reads", "--recorder", recorder, "-o", trace, "--call")
         for name, (_, number, instructions) in expected.items():
             flashpager(*record, f"{name}:{number}", "--", program)
             assert info_of(trace)["instructions"] == instructions, name
@@ -413,10 +435,10 @@ int main() { ns::f(1); ns::f(2); return 0; }
         program = compile_with("g++", tmp_path, "cpp", source, "-x", "c++", *KINDS["static"])
         trace = tmp_path / "t.trace"
         for name in ("ns::f(int):2", "ns::f:2", "ns::f", "_ZN2ns1fEi:2"):
-            flashpager("record", "--call", name, "-o", trace, "--", program)
+            flashpager("record", "--no-reads", "--call", name, "-o", trace, "--", program)
             assert calls(trace)["_ZN2ns1fEi"] == 1, name
         assert "did you mean ns::f(int)" in fails(
-            "record", "--call", "ns::f(char)", "-o", trace, "--", program
+            "record", "--no-reads", "--call", "ns::f(char)", "-o", trace, "--", program
         )
 
     def test_of_an_alias(self, tmp_path: Path) -> None:
@@ -431,5 +453,5 @@ int main(void) { a_name(); return 0; }
         program = compile_with("gcc", tmp_path, "alias", source, *KINDS["static"])
         trace = tmp_path / "t.trace"
         for name in ("a_name", "b_name"):
-            flashpager("record", "--call", name, "-o", trace, "--", program)
+            flashpager("record", "--no-reads", "--call", name, "-o", trace, "--", program)
             assert info_of(trace)["region"] == f"call 1 of {name}"

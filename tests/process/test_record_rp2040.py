@@ -167,7 +167,7 @@ def firmware(folder: Path, source: str, name: str = "small", address: int = FLAS
 
 def record(output: Path, program: Path, *flags: str, system: str = "rp2040js") -> None:
     """Record a firmware."""
-    flashpager("record", *flags, "--system", system, "-o", output, program)
+    flashpager("record", "--no-reads", *flags, "--system", system, "-o", output, program)
 
 
 def test_as_qemu_does(tmp_path: Path) -> None:
@@ -304,7 +304,8 @@ def test_a_part(tmp_path: Path) -> None:
     assert info_of(trace)["instructions"] == 1000
     trace.unlink()
     with subprocess.Popen(
-        [COMMAND, "record", "--system", "rp2040js", "-o", trace, elf], stderr=subprocess.DEVNULL
+        [COMMAND, "record", "--no-reads", "--system", "rp2040js", "-o", trace, elf],
+        stderr=subprocess.DEVNULL,
     ) as child:
         wait_until_it_ran(child)
         child.send_signal(signal.SIGINT)
@@ -325,7 +326,16 @@ def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
         source, words = f"{source}\n.thumb_func\nstart: udf #1\n.thumb_func\ntick: nop\n", "undef"
     trace = tmp_path / "t.trace"
     done = subprocess.run(
-        [COMMAND, "record", "--system", "rp2040js", "-o", trace, firmware(tmp_path, source)],
+        [
+            COMMAND,
+            "record",
+            "--no-reads",
+            "--system",
+            "rp2040js",
+            "-o",
+            trace,
+            firmware(tmp_path, source),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -356,7 +366,7 @@ def test_usb(tmp_path: Path) -> None:
     drawn = elf.parent / "part.gcode"
     trace = tmp_path / "t.trace"
     done = subprocess.run(
-        [COMMAND, "record", "--system", f"rp2040js --usb {drawn}", "-o", trace, elf],
+        [COMMAND, "record", "--no-reads", "--system", f"rp2040js --usb {drawn}", "-o", trace, elf],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -380,7 +390,7 @@ def test_refused(tmp_path: Path) -> None:
     trace = tmp_path / "t.trace"
 
     def refused(*given: str | Path, words: list[str], system: str = "rp2040js") -> None:
-        fails("record", "-o", trace, "--system", system, *given, words=words)
+        fails("record", "--no-reads", "-o", trace, "--system", system, *given, words=words)
         assert not trace.exists()
 
     refused(elf, system="rp2040js --fast", words=["no option '--fast'", "--usb FILE"])
@@ -392,6 +402,6 @@ def test_refused(tmp_path: Path) -> None:
         without.setenv("PATH", str(tmp_path))
         refused(elf, words=["Node.js is not installed"])
     words = ["say --system rp2040js"]
-    fails("record", "-o", trace, "--recorder", "rp2040js", elf, words=words)
+    fails("record", "--no-reads", "-o", trace, "--recorder", "rp2040js", elf, words=words)
     if os.uname().machine == "x86_64":
         refused(x86_loop(tmp_path)[0], words=["rp2040js does not run programs for x86_64"])

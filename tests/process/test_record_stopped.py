@@ -48,7 +48,16 @@ class TestInterrupt:
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "endless", ENDLESS, *KINDS["pie"])
         child = subprocess.Popen(
-            [COMMAND, "record", "-o", tmp_path / "t.trace", "--", program, *arguments],
+            [
+                COMMAND,
+                "record",
+                "--no-reads",
+                "-o",
+                tmp_path / "t.trace",
+                "--",
+                program,
+                *arguments,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -126,7 +135,7 @@ _start: nop
         trace = tmp_path / "t.trace"
         machine = "qemu-system-arm -M lm3s6965evb -nographic -monitor none -serial none"
         child = subprocess.Popen(
-            [COMMAND, "record", "-o", trace, "--system", machine, firmware],
+            [COMMAND, "record", "--no-reads", "-o", trace, "--system", machine, firmware],
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -173,7 +182,16 @@ class TestFullDisk:
         disk = tmp_path / "disk"
         disk.mkdir()
         saved = tmp_path / "saved.trace"
-        arguments = ("record", "--recorder", recorder, "-o", disk / "t.trace", "--", program)
+        arguments = (
+            "record",
+            "--no-reads",
+            "--recorder",
+            recorder,
+            "-o",
+            disk / "t.trace",
+            "--",
+            program,
+        )
         done = subprocess.run(
             mounted(disk, size, saved, *arguments),
             capture_output=True,
@@ -222,7 +240,15 @@ class TestFullDisk:
         """A device is written in place, and may refuse."""
         need("qemu-x86_64")
         program, _ = x86_loop(tmp_path)
-        fails("record", "-o", "/dev/full", "--", program, words=["/dev/full", "No space left"])
+        fails(
+            "record",
+            "--no-reads",
+            "-o",
+            "/dev/full",
+            "--",
+            program,
+            words=["/dev/full", "No space left"],
+        )
 
     def test_a_limit_on_file_sizes(self, tmp_path: Path) -> None:
         """A quota is as good as a full disk."""
@@ -233,7 +259,7 @@ class TestFullDisk:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
         done = subprocess.run(
-            [COMMAND, "record", "-o", tmp_path / "t.trace", "--", program],
+            [COMMAND, "record", "--no-reads", "-o", tmp_path / "t.trace", "--", program],
             capture_output=True,
             check=False,
             preexec_fn=limit,

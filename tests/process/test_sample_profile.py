@@ -46,7 +46,7 @@ def recorded(folder: Path, *flags: str) -> Path:
     source.write_text(SOURCE, encoding="ascii")
     program, trace = folder / "program", folder / "program.trace"
     subprocess.run(["gcc", "-g", *flags, "-o", program, source], check=True)
-    flashpager("record", "-o", trace, "--", program)
+    flashpager("record", "--no-reads", "-o", trace, "--", program)
     return trace
 
 
@@ -96,7 +96,7 @@ def test_functions_inlined_have_their_own(tmp_path: Path) -> None:
     source.write_text(text, encoding="ascii")
     program, trace = tmp_path / "program", tmp_path / "program.trace"
     subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True)
-    flashpager("record", "-o", trace, "--", program)
+    flashpager("record", "--no-reads", "-o", trace, "--", program)
     functions = profiled(trace)
     assert functions["leaf"][2] == 70
     assert functions["middle"][9] == 10

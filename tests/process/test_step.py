@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
 )
 
-STEP = ("record", "--recorder", "step", "-o")
+STEP = ("record", "--no-reads", "--recorder", "step", "-o")
 EXIT = "mov $60, %eax; xor %edi, %edi; syscall"
 EXIT_BYTES = 9
 

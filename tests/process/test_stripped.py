@@ -49,7 +49,7 @@ def test_functions(tmp_path: Path, prefix: str, emulator: str, libraries: str) -
     traces = tmp_path / "named.trace", tmp_path / "stripped.trace"
     for trace in traces:
         flags = ("--image", program, "--section", ".text", "-o", trace)
-        flashpager("record", *flags, "--", program, env=environment)
+        flashpager("record", "--no-reads", *flags, "--", program, env=environment)
         subprocess.run([f"{prefix}strip", program], check=True)
     assert pl.read_parquet(traces[0]).equals(pl.read_parquet(traces[1]))
     named, result = map(_symbols, traces)

@@ -122,7 +122,16 @@ class Programs:
 
         def record(folder: Path) -> None:
             flags = ("--with-reads",) if reads else ()
-            flashpager("record", *flags, "--system", _MACHINE, "-o", folder / "it.trace", file)
+            flashpager(
+                "record",
+                "--no-reads",
+                *flags,
+                "--system",
+                _MACHINE,
+                "-o",
+                folder / "it.trace",
+                file,
+            )
 
         file = once(self.folder / f"{program}-{state}", build) / name
         recorded = "reads" if reads else "code"
@@ -142,7 +151,7 @@ def _record(machine: str, files: dict[str, str], folder: Path) -> None:
         command = ["make", "-C", str(ROOT / "examples" / name), f"MACHINE={machine}"]
         subprocess.run([*command, f"BUILD={folder / name}"], check=True, capture_output=True)
         trace = folder / f"{name}.trace"
-        flashpager("record", "--system", system, "-o", trace, folder / name / file)
+        flashpager("record", "--no-reads", "--system", system, "-o", trace, folder / name / file)
 
 
 @pytest.fixture(scope="module")
@@ -326,7 +335,7 @@ def _built(folder: Path, program: str) -> tuple[Path, Path]:
     file, trace = folder / "main.elf", folder / "main.trace"
     command = ["arm-none-eabi-gcc", *flags, "-T", str(script), "-o", str(file), *sources]
     subprocess.run(command, check=True, capture_output=True)
-    flashpager("record", "--system", _MACHINE, "-o", trace, file)
+    flashpager("record", "--no-reads", "--system", _MACHINE, "-o", trace, file)
     return file, trace
 
 
@@ -475,7 +484,7 @@ def test_other_programs(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) 
     fails("verify", trace, *_BOARD, "--program", other, words=["not the program that was recorded"])
     fails("verify", trace, *_BOARD, "--program", tmp_path / "none.elf", words=["No such file"])
     part = tmp_path / "part.trace"
-    flashpager("record", "--to", "main", "--system", _MACHINE, "-o", part, file)
+    flashpager("record", "--no-reads", "--to", "main", "--system", _MACHINE, "-o", part, file)
     fails("verify", part, *_BOARD, "--program", file, words=["holds part of what"])
     fails("verify", trace, "--board", "smartcard", "--program", file, words=["versatilepb"])
     shipped = ROOT / "examples/traces/card-firmware.trace"
@@ -776,7 +785,7 @@ def test_thumb_from_a_onenand(tmp_path: Path, reads: tuple[str, ...]) -> None:
     subprocess.run(command, check=True, capture_output=True)
     trace, file = tmp_path / "thumb.trace", tmp_path / "card-firmware.elf"
     system = "qemu-system-arm -M n800 -cpu arm926 -nographic -semihosting"
-    flashpager("record", *reads, "--system", system, "-o", trace, file)
+    flashpager("record", "--no-reads", *reads, "--system", system, "-o", trace, file)
     flags = ("--cache", "8K", "--register", "double-buffer-prefetch", "--device", "n800")
     done = flashpager("verify", trace, *_BOARD, *flags, "--program", file)
     assert "all 18 are equal" in done.out

@@ -55,7 +55,16 @@ class Built:
 
 def _record(folder: Path) -> Finished:
     return flashpager(
-        *("record", "--interpreter", "-o", "library.trace", "--", "told/jzip", "library.z5"),
+        *(
+            "record",
+            "--no-reads",
+            "--interpreter",
+            "-o",
+            "library.trace",
+            "--",
+            "told/jzip",
+            "library.z5",
+        ),
         cwd=folder,
         stdin=_SESSION,
     )
@@ -208,6 +217,8 @@ def test_the_chapter(packages: Path, tmp_path: Path) -> None:
 
 def test_a_program_that_tells_nothing(tmp_path: Path) -> None:
     """Recording a program that writes no stream fails, and no trace is left."""
-    message = fails("record", "--interpreter", "-o", tmp_path / "no.trace", "--", "true")
+    message = fails(
+        "record", "--no-reads", "--interpreter", "-o", tmp_path / "no.trace", "--", "true"
+    )
     assert "FLASHPAGER_STREAM" in message
     assert not (tmp_path / "no.trace").exists()

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from flashpager._engine import FlashpagerError
@@ -27,6 +27,7 @@ from flashpager.cli.console import (
     err,
     note,
 )
+from flashpager.cli.help import CommandWithPanels, add_examples, write_groups
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -43,12 +44,16 @@ class _CommandEntry(NamedTuple):
     extra: str = ""
 
 
+#: The command that a file's name stands for.
+_OF_FILES = "program"
+
 #: The commands in the order of the help. A command's module is imported when it is
 #: called: most need neither tables nor pictures, which are slow to import.
 _COMMANDS = {
     "record": _CommandEntry(
         "Run a program and write the trace of what it executes.", interspersed=False
     ),
+    _OF_FILES: _CommandEntry("Tell what a program is, record it, and what its flash costs."),
     "simulate": _CommandEntry("Replay a trace through one design."),
     "attribute": _CommandEntry("Tell which code causes a design's faults."),
     "explore": _CommandEntry("Find the best designs for one trace or several."),
@@ -100,8 +105,27 @@ class _LazyCommandGroup(TyperGroup):
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """List all without importing one."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in _COMMANDS.items()])
+        write_groups(formatter, {name: entry.help for name, entry in _COMMANDS.items()})
+
+    def shell_complete(self, ctx: "Context", incomplete: str) -> Any:  # noqa: ANN401
+        """Complete the names of commands, without importing one, and those of files."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from typer._click.shell_completion import CompletionItem  # noqa: PLC0415  (rarely used)
+
+        named = [item for item in _COMMANDS.items() if item[0].startswith(incomplete)]
+        items = [CompletionItem(name, help=entry.help) for name, entry in named]
+        return items or [CompletionItem(incomplete, type="file")]
+
+    def resolve_command(self, ctx: "Context", args: list[str]) -> Any:  # noqa: ANN401
+        """Find the command; a file's name stands for one, and its options may follow."""
+        first = args[0]
+        if first not in _COMMANDS and _is_file_name(first):
+            if not Path(first).is_file():
+                message = f"{first}: no such file"
+                raise FlashpagerError(message)
+            return super().resolve_command(ctx, [_OF_FILES, *args])
+        return super().resolve_command(ctx, args)
 
     def make_context(self, *given: Any, **settings: Any) -> "Context":  # noqa: ANN401
         """Parse arguments as Typer does, which may print help; a closed output ends quietly."""
@@ -124,10 +148,21 @@ class _LazyCommandGroup(TyperGroup):
         if made is None:
             made = typer.Typer(rich_markup_mode=None, add_completion=False)
             settings = {} if entry.interspersed else {"allow_interspersed_args": False}
-            made.command(cmd_name, context_settings=settings)(getattr(module, cmd_name))
+            command = getattr(module, cmd_name)
+            made.command(cmd_name, cls=CommandWithPanels, context_settings=settings)(command)
+        for registered in made.registered_commands:
+            if registered.cls in (None, TyperCommand):
+                registered.cls = CommandWithPanels
         command = typer.main.get_command(made)
+        if isinstance(command, TyperGroup):
+            add_examples(command, cmd_name)
         command.name, command.short_help = cmd_name, entry.help
         return command
+
+
+def _is_file_name(text: str) -> bool:
+    """Return True for a name with a folder or an end, and for that of a file."""
+    return not text.startswith("-") and ("/" in text or "." in text or Path(text).is_file())
 
 
 def _module_of(name: str, entry: _CommandEntry) -> ModuleType:
@@ -152,9 +187,9 @@ app = typer.Typer(
     name="flashpager",
     cls=_LazyCommandGroup,
     help="How a program runs from NAND flash through a RAM cache far too small for it.",
-    epilog="Exit codes: 0 done; 1 answered, but a need is not met; 2 wrong input; 130 interrupted.",
+    epilog="'flashpager COMMAND --help' has examples; --install-completion completes names in a "
+    "shell. Exit codes: 0 done; 1 answered, but a need is not met; 2 wrong input; 130 interrupted.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
     rich_markup_mode=None,

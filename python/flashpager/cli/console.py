@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from rich.console import Console
 
 from flashpager._engine import Time, TraceInfo
+from flashpager.base.progress import TimeLeft
 from flashpager.base.quantities import duration, percent, si
 
 if TYPE_CHECKING:
@@ -116,23 +116,18 @@ def counting(counted: str, designs: int | None = None) -> Iterator[Callable[[flo
         yield _lines(counted)
         return
     # Imported late, as most commands show no progress.
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn  # noqa: PLC0415
 
     columns = [
         TextColumn(counted),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[left]}"),
     ]
-    with Progress(*columns, TimeRemainingColumn(), console=err, transient=True) as progress:
-        task = progress.add_task(counted, total=None, rate="")
-        start = time.monotonic()
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task(counted, total=None, rate="", left="")
+        time_left = TimeLeft()
         done_before: float | None = None
 
         def report(finished: float, total: int) -> None:
@@ -140,29 +135,29 @@ def counting(counted: str, designs: int | None = None) -> Iterator[Callable[[flo
             nonlocal done_before
             done_before = finished if done_before is None else done_before
             share = (finished - done_before) / total if total else 0
-            passed = max(time.monotonic() - start, 1e-9)
+            passed = max(time_left.passed, 1e-9)
             rate = f"{si(designs * share / passed)} designs/s" if designs and share else ""
-            progress.update(task, completed=finished, total=total, rate=rate)
+            seconds = time_left.left(finished / total) if total else None
+            left = "" if seconds is None else f"{duration(1e9 * seconds, 2)} left"
+            progress.update(task, completed=finished, total=total, rate=rate, left=left)
 
         yield report
 
 
 def _lines(counted: str) -> Callable[[float, int], None]:
     """Return a callback that prints a line of progress after some seconds, then twice as many."""
-    start = time.monotonic()
+    time_left = TimeLeft()
     wait = QUIET_SECONDS
-    done_before: float | None = None
 
     def report(finished: float, total: int) -> None:
-        nonlocal wait, done_before
-        done_before = finished if done_before is None else done_before
-        passed = time.monotonic() - start
+        nonlocal wait
+        seconds = time_left.left(finished / total) if total else None
+        passed = time_left.passed
         if passed < wait or finished >= total:
             return
         wait = 2 * passed
-        done = finished - done_before
-        left = f", about {duration(1e9 * passed * (total - finished) / done)} left" if done else ""
-        note(f"{counted}: {100 * finished / total:.0f} % after {duration(1e9 * passed)}{left}")
+        left = "" if seconds is None else f", about {duration(1e9 * seconds, 2)} left"
+        note(f"{counted}: {100 * finished / total:.0f} % after {duration(1e9 * passed, 2)}{left}")
 
     return report
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Core
-from flashpager.cli import options
+from flashpager.cli import completion, options
 from flashpager.cli.console import out, print_json, print_whole
 
 
@@ -16,7 +16,10 @@ def cores(
     core: Annotated[
         str | None,
         typer.Argument(
-            metavar="CORE", help="One, with its sources: a name or a TOML file.", show_default=False
+            metavar="CORE",
+            help="One, with its sources: a name or a TOML file.",
+            show_default=False,
+            autocompletion=completion.cores,
         ),
     ] = None,
     *,

@@ -185,6 +185,10 @@ def _noting_kept_cells(output: Path | None, keep: Path | None) -> Iterator[None]
     except KeyboardInterrupt:
         if keep is not None and keep.is_dir():
             note("finished passes are kept: the same command goes on from there")
+        elif keep is not None:
+            note("no pass was finished yet, so that none is kept")
+        else:
+            note("with -o FILE, the passes that are finished are kept")
         raise
 
 

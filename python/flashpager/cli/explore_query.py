@@ -13,6 +13,7 @@ from flashpager._engine import Assumption, Design, FlashpagerError
 from flashpager.base.files import refuse_overwriting
 from flashpager.cli import console, options
 from flashpager.cli.console import NotMetError, note
+from flashpager.cli.long import note_loop
 from flashpager.judge.answer import COMBINED_COLUMNS
 from flashpager.record.trace import Trace, how_it_ended
 from flashpager.replay import table
@@ -207,6 +208,7 @@ def note_beforehand(query: ExploreQuery) -> None:
     for trace in query.traces:
         ending = trace.info.ending
         console.say_warm_up(trace.info, trace.name)
+        note_loop(trace.path, trace.info)
         if not ending.is_complete:
             note(f"note: {trace.name}: {how_it_ended(ending)}")
     needed = max(

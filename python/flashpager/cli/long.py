@@ -9,6 +9,7 @@ from flashpager import _engine
 from flashpager._engine import BlockStatistics, SamplePlan, TraceInfo
 from flashpager.base.quantities import percent
 from flashpager.cli.console import counting, note
+from flashpager.record.hottest import loop_line
 
 Exact = Annotated[
     bool, typer.Option("--exact", help="Replay the whole of a long trace, not windows of it.")
@@ -46,3 +47,10 @@ def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None
             f"{percent(plan.runs / info.runs)} of it, are replayed; --exact replays the whole"
         )
     return plan
+
+
+def note_loop(trace: Path, info: TraceInfo) -> None:
+    """Note the loop that takes nearly all of a trace, if there is one."""
+    loop = loop_line(info, _engine.recorded_blocks(trace))
+    if loop:
+        note(f"note: {loop}")

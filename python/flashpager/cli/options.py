@@ -21,6 +21,8 @@ from flashpager.base.quantities import (
     parse_factor,
     parse_size,
 )
+from flashpager.cli import completion
+from flashpager.record.naming import is_elf
 from flashpager.space.file import read_board
 from flashpager.space.needs import Needs
 from flashpager.space.setting import is_in_place
@@ -28,8 +30,14 @@ from flashpager.space.space import Space
 
 
 def _trace(path: Path) -> Path:
-    """Return the file of a trace, which may come from standard input."""
-    return standard_input() if str(path) == "-" else path
+    """Return the file of a trace. It may come from standard input; a program is recorded first."""
+    if str(path) == "-":
+        return standard_input()
+    if is_elf(path):
+        from flashpager.cli.automatic import trace_of_program  # noqa: PLC0415  (rarely used)
+
+        return trace_of_program(path)
+    return path
 
 
 def traces_given(paths: list[Path]) -> list[Path]:
@@ -44,7 +52,7 @@ Trace = Annotated[
     Path,
     typer.Argument(
         metavar="TRACE",
-        help="A trace file; - for standard input.",
+        help="A trace file; - for standard input. A program (ELF) is recorded first.",
         show_default=False,
         callback=_trace,
     ),
@@ -53,7 +61,12 @@ Trace = Annotated[
 BOARD = "NAME|FILE"
 Board = Annotated[
     str | None,
-    typer.Option("--board", metavar=BOARD, help="A board: one of 'flashpager boards', or a file."),
+    typer.Option(
+        "--board",
+        metavar=BOARD,
+        help="A board: one of 'flashpager boards', or a file.",
+        autocompletion=completion.boards,
+    ),
 ]
 Nor = Annotated[
     str | None,
@@ -84,7 +97,12 @@ Number = TypeVar("Number", int, float)
 def axis_option(name: str) -> OptionInfo:
     """Return the option of an axis."""
     axis = AXES[name]
-    option: OptionInfo = typer.Option(flag_of(axis), metavar=axis.metavar, help=axis.help)
+    option: OptionInfo = typer.Option(
+        flag_of(axis),
+        metavar=axis.metavar,
+        help=axis.help,
+        autocompletion=completion.OF_AXES.get(name),
+    )
     return option
 
 

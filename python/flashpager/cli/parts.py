@@ -11,7 +11,7 @@ from rich.text import Text
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Part
-from flashpager.cli import options
+from flashpager.cli import completion, options
 from flashpager.cli.catalog import CatalogGroup
 from flashpager.cli.console import complain, out, print_json, print_whole
 
@@ -31,7 +31,13 @@ _COUNTED = {"bytes", "bits", "lines", "clocks"}
 _MOST_DIGITS = 1e9
 
 _Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="A part, or its TOML file.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A part, or its TOML file.",
+        show_default=False,
+        autocompletion=completion.parts,
+    ),
 ]
 
 

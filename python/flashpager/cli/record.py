@@ -47,12 +47,7 @@ def record(
     --interpreter the program writes the stream of docs/formats.md into the file that
     FLASHPAGER_STREAM names: code and data of what it interprets, as they lie.
 
-    flashpager record -o app.trace -- ./app args
-
-    flashpager record -o fw.trace --system "qemu-system-arm -M lm3s6965evb
-    -nographic -semihosting" firmware.elf
-
-    flashpager record --java -o app.trace -- java -jar app.jar
+    Data reads of constants are recorded, too, where the recorder sees them.
     """
     request = flags.request(command)
     if request.is_machine_code and command and Path(command[0]).name == "java":
@@ -61,11 +56,11 @@ def record(
     with _output(request) as written, watching() as progress:
         result = recording.record(request, progress, note)
         size = written()
-    note_recording(flags, request, result, time.monotonic() - start, size)
-    if result.interrupted:
+    note_recording(request, result, time.monotonic() - start, size)
+    if result.interrupted and not result.limit:
         sys.exit(EXIT_INTERRUPTED)
     # The trace exists nevertheless; 'trace arrange' can apply another order.
-    methods.check_known(flags.output, asked_order(flags, request))
+    methods.check_known(request.output, asked_order(request))
 
 
 @contextmanager

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from flashpager import _engine
 from flashpager._engine import FlashpagerError, Region
 from flashpager.base.quantities import split_list
 from flashpager.cli import methods
+from flashpager.cli.console import note
+from flashpager.record.java import program_of
 from flashpager.record.machine_code import RECORDERS
+from flashpager.record.naming import default_output
 from flashpager.record.request import JavaOptions, RecordRequest
 
 
@@ -20,14 +22,24 @@ class RecordFlags:
     """Options of the command, as typed."""
 
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            "-o", "--output", metavar="TRACE", help="Trace to write; - for standard output."
+            "-o",
+            "--output",
+            metavar="TRACE",
+            help="Trace to write; - for standard output.",
+            show_default="PROGRAM.trace",
         ),
-    ]
+    ] = None
     section: Annotated[
-        str, typer.Option("--section", metavar="NAMES", help="Sections to place, as .text,.plt.")
-    ] = ",".join(_engine.default_sections())
+        str | None,
+        typer.Option(
+            "--section",
+            metavar="NAMES",
+            help="Sections to place, as .text,.plt.",
+            show_default="code and constants; .text with --no-reads",
+        ),
+    ] = None
     with_libraries: Annotated[
         bool, typer.Option("--with-libraries", help="Each library's text follows in flash.")
     ] = False
@@ -44,18 +56,21 @@ class RecordFlags:
             "--image", metavar="FILES", help="Place these files' code, not the program's."
         ),
     ] = ""
-    with_reads: Annotated[
-        bool,
+    reads: Annotated[
+        bool | None,
         typer.Option(
-            "--with-reads", help="Data reads that fall into what is placed, too: constants, tables."
+            "--with-reads/--no-reads",
+            help="Record data reads that fall into what is placed: constants, tables.",
+            show_default="where the recorder sees them",
         ),
-    ] = False
+    ] = None
     system: Annotated[
         str | None,
         typer.Option(
             "--system",
             metavar="COMMAND",
-            help="Run firmware in this QEMU machine (quoted command), or in rp2040js.",
+            help="Run firmware in this QEMU machine (quoted command), in rp2040js, or auto: what "
+            "suits it.",
         ),
     ] = None
     recorder: Annotated[
@@ -143,14 +158,20 @@ class RecordFlags:
             arrangement=methods.arrangement(self.order, self.keep),
             caps=[Path(name) for name in split_list(self.cap)],
         )
+        if not command:
+            message = "say which program to record, behind --"
+            raise FlashpagerError(message)
+        if self.reads:
+            note("note: data reads are recorded by default; --with-reads may be left out")
         request = RecordRequest(
             command=command,
-            output=self.output,
-            sections=split_list(self.section),
+            output=self.output or default_output(self._program(command)),
+            sections=split_list(self.section or ""),
             images=[Path(name) for name in split_list(self.image)],
             with_libraries=self.with_libraries,
             as_linked=self.as_linked,
-            with_reads=self.with_reads,
+            with_reads=self.reads is True,
+            reads_where_possible=self.reads is None,
             system=self.system,
             recorder=self.recorder,
             one_stream=self.one_stream,
@@ -164,10 +185,9 @@ class RecordFlags:
         _refuse_beside_children(request)
         return request
 
-    @property
-    def is_file(self) -> bool:
-        """True if the trace goes into a file, and not to standard output."""
-        return str(self.output) != "-"
+    def _program(self, command: list[str]) -> str:
+        """Return the program after which a trace without a name is called."""
+        return program_of(command[1:])[0] if self.java else command[0]
 
     def _region(self) -> Region:
         """Return the part of the execution that the options describe."""
@@ -231,7 +251,7 @@ def _refuse_other_kinds(request: RecordRequest, java: JavaOptions) -> None:
         _refuse(given, "only with --java")
         return
     of_machine_code = {
-        "--section": request.sections != _engine.default_sections(),
+        "--section": bool(request.sections),
         "--image": bool(request.images),
         "--with-libraries": request.with_libraries,
         "--as-linked": request.as_linked,

@@ -10,7 +10,7 @@ from flashpager._engine import FlashpagerError, TraceInfo
 from flashpager.base.quantities import counted, counted_si, si
 from flashpager.cli import methods
 from flashpager.cli.console import note
-from flashpager.cli.record_flags import RecordFlags
+from flashpager.cli.long import note_loop
 from flashpager.record.recording import RecordingResult
 from flashpager.record.request import RecordRequest, short
 
@@ -19,7 +19,6 @@ _SHOWN = 3
 
 
 def note_recording(
-    flags: RecordFlags,
     request: RecordRequest,
     result: RecordingResult,
     seconds: float,
@@ -28,7 +27,6 @@ def note_recording(
     """Print the content of a recording, its place, and its gaps.
 
     Args:
-        flags: the options of the command.
         request: the request.
         result: the recording.
         seconds: the duration of the recording.
@@ -36,7 +34,7 @@ def note_recording(
 
     """
     infos = [trace.info for trace in (result.trace, *result.further)]
-    noun = _note_amount(flags, request, result, seconds, size)
+    noun = _note_amount(request, result, seconds, size)
     if infos[0].region:
         before = sum(each.beside_instructions for each in infos)
         ran = counted_si(before, "instruction")
@@ -45,25 +43,28 @@ def note_recording(
         _note_reads(request, infos)
         _note_outside(infos)
     methods.note_further(result.further, noun)
-    if flags.is_file:
-        _note_older(flags.output, [trace.path for trace in result.further])
+    if request.is_file:
+        _note_older(request.output, [trace.path for trace in result.further])
     methods.note_left_out(*infos)
     methods.note_in_doubt(infos)
     methods.note_not_arranged(arranged=result.trace.arranged)
-    methods.note_unknown(flags.output, asked_order(flags, request))
+    methods.note_unknown(request.output, asked_order(request))
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")
-    if result.interrupted:
+    if request.is_file:
+        note_loop(result.trace.path, infos[0])
+    if result.limit:
+        note(f"note: the recording was {result.limit}, and the trace says so")
+    elif result.interrupted:
         note("interrupted: the trace holds what ran until then, and says so")
 
 
-def asked_order(flags: RecordFlags, request: RecordRequest) -> list[str]:
+def asked_order(request: RecordRequest) -> list[str]:
     """Return the order of methods to look up in the trace; empty if the trace is no file."""
-    return request.java.arrangement.order if request.java and flags.is_file else []
+    return request.java.arrangement.order if request.java and request.is_file else []
 
 
 def _note_amount(
-    flags: RecordFlags,
     request: RecordRequest,
     result: RecordingResult,
     seconds: float,
@@ -79,7 +80,7 @@ def _note_amount(
         noun = "byte"
     beside = f", and {counted(len(result.further), 'trace')} beside it" if result.further else ""
     note(
-        f"{flags.output}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
+        f"{request.output}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
         f"({si(total / seconds)} a second), "
         + (f"{si(placed)} of them placed, " if request.is_machine_code else "")
         + f"{size / 1e6:.2f} MB"

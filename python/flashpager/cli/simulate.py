@@ -34,6 +34,7 @@ from flashpager.cli.console import (
     say_uncounted,
     share,
 )
+from flashpager.cli.long import note_loop
 from flashpager.judge.losses import Losses
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace, how_it_ended
@@ -91,6 +92,7 @@ def simulate(
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     options.check_slowdown(needs, has_processor=design.processor is not None)
+    note_loop(trace, opened.info)
     warming = opened.info.warm_up
     unpublished = _UnpublishedFacts.of(flags)
     others = [

@@ -85,7 +85,7 @@ Contents = Annotated[
 Cpu = Annotated[
     str | None,
     typer.Option(
-        "--cpu",
+        "--processor",
         metavar="CLOCK",
         help=f"Of the processor that compresses; else {_ELSE.clock_mhz:g}MHz.",
     ),
@@ -215,7 +215,7 @@ class BenchFlags:
             verify=self.verify,
             layout=_layout(self.layout),
             pages=self.pages,
-            clock_mhz=options.parsed("--cpu", self.cpu, parse_clock),
+            clock_mhz=options.parsed("--processor", self.cpu, parse_clock),
             seed=self.seed,
             policy=self.policy,
             bus=self.bus,
@@ -364,7 +364,7 @@ def churn(
         verify=verify,
         layout=_layout(layout),
         pages=pages,
-        clock_mhz=options.parsed("--cpu", cpu, parse_clock),
+        clock_mhz=options.parsed("--processor", cpu, parse_clock),
         seed=seed,
         fill_percent=fill,
         turnovers=turnovers,

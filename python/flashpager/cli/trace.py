@@ -23,6 +23,7 @@ from flashpager.cli import linking, methods, options
 from flashpager.cli.console import counting, note, out, print_json
 from flashpager.cli.live import watching
 from flashpager.cli.long import Exact, blocks_of, sample_of
+from flashpager.record.hottest import loop_line
 
 app = typer.Typer(
     help="Import, describe and export traces.",
@@ -221,6 +222,9 @@ def _print_info(
         )
     for left_out in info.left_out:
         out.print(f"not recorded: {left_out}", markup=False)
+    loop = loop_line(info, blocks)
+    if loop:
+        out.print(loop, markup=False)
 
 
 def _origin_rows(info: _engine.TraceInfo) -> list[tuple[str, str]]:
@@ -267,6 +271,7 @@ def _runs_rows(info: _engine.TraceInfo, mean_run_bytes: float) -> list[tuple[str
     if not info.reads:
         return [
             ("runs", f"{info.runs:,} ({mean_run_bytes:.1f} bytes each)"),
+            ("data reads", "none" if info.reads_recorded else "not recorded"),
             ("bytes fetched", f"{info.bytes:,}"),
         ]
     # A data read parts a run in the file, not in the program.

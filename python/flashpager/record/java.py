@@ -60,7 +60,7 @@ def target(request: RecordRequest) -> RecordTarget:
             )
             raise FlashpagerError(message)
     runtime = _runtime(name, launcher)
-    program, rest = _program(arguments)
+    program, rest = program_of(arguments)
     for cap in java.caps:
         _check_zip(cap, "CAP file")
     recorder = JavaAgent(launcher, arguments, java, runtime, one_stream=request.one_stream)
@@ -86,7 +86,7 @@ def _runtime(name: str, launcher: str) -> str:
     return match[1]
 
 
-def _program(arguments: list[str]) -> tuple[str, list[str]]:
+def program_of(arguments: list[str]) -> tuple[str, list[str]]:
     """Return the jar or class that a java command runs, and the program's own arguments."""
     at = 0
     while at < len(arguments) and arguments[at].startswith(("-", "@")):

@@ -6,12 +6,14 @@ A new recorder is a module in this folder and an entry in ``RECORDERS``.
 """
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, Placement
+from flashpager._engine import FlashpagerError, Placement, ProgramFile
+from flashpager.record import machines
 from flashpager.record.lackey import Lackey
 from flashpager.record.qemu import Qemu
 from flashpager.record.request import MachineRecorder, RecordRequest, RecordTarget, short
@@ -35,18 +37,24 @@ def target(request: RecordRequest, say: Callable[[str], None]) -> RecordTarget:
         FlashpagerError: if one of them cannot be had.
 
     """
+    _settle_machine(request, say)
     run_as, program = find_program(request.command[0], is_firmware=request.system is not None)
     flat = addresses_of(program) if Rp2040js.is_asked(request) else None
     if not flat:
         _refuse_images(program)
     architecture, build_id = ("arm", "") if flat else _engine.elf_identity(program)
-    recorder = _recorder(request, architecture, say).of(request, run_as, architecture)
+    _check_machine(request, program, architecture, say)
+    kind = _recorder(request, architecture, say)
+    _settle_reads(request, kind, say)
+    sections = request.sections or _sections(request, program, is_flat=flat is not None)
+    request.sections = sections
+    recorder = kind.of(request, run_as, architecture)
     placement = (
         Placement.of_range(flat.start, flat.stop)
         if flat
         else Placement.of_files(
             request.images or [program],
-            sections=request.sections,
+            sections=sections,
             with_libraries=request.with_libraries,
             bias=None if request.system is None else 0,
             as_linked=request.as_linked,
@@ -67,6 +75,71 @@ def _refuse_images(program: Path) -> None:
                 f"{program}: is {kind}, which --system rp2040js takes; all others take the ELF file"
             )
             raise FlashpagerError(message)
+
+
+def _settle_machine(request: RecordRequest, say: Callable[[str], None]) -> None:
+    """Find the machine of firmware for which none was named."""
+    firmware = Path(request.command[0])
+    is_meant = request.system is None and not request.children and request.recorder is None
+    if is_meant and machines.is_surely_firmware(firmware):
+        say(f"note: {firmware} is firmware: as with --system {machines.AUTO}")
+        request.system = machines.AUTO
+    if request.system == machines.AUTO:
+        request.system = machines.automatic(firmware)
+        say(f"note: --system '{request.system}'")
+
+
+def _check_machine(
+    request: RecordRequest, program: Path, architecture: str, say: Callable[[str], None]
+) -> None:
+    """Refuse firmware of another architecture than the machine's; note one that it cannot hold."""
+    if request.system is None or Rp2040js.is_asked(request):
+        return
+    try:
+        command = shlex.split(request.system)
+    except ValueError:
+        return
+    machines.refuse_another_architecture(command, str(program), architecture)
+    beside = machines.beside_memory(command, ProgramFile.read(program))
+    if beside:
+        say(f"note: {program}: {beside}; --system {machines.AUTO} takes a machine that suits it")
+
+
+def _settle_reads(
+    request: RecordRequest, recorder: type[MachineRecorder], say: Callable[[str], None]
+) -> None:
+    """Record data reads if the recorder and the options allow it; note why not."""
+    if not request.reads_where_possible:
+        return
+    obstacles = {
+        "--children": request.children,
+        "--with-libraries": request.with_libraries,
+        "--image": bool(request.images),
+        f"the recorder '{recorder.name}'": not recorder.tells_reads,
+    }
+    obstacle = next((name for name, is_there in obstacles.items() if is_there), None)
+    request.with_reads = obstacle is None
+    if obstacle is not None:
+        say(f"note: data reads, as of constants, are not recorded with {obstacle}")
+
+
+#: The constants of a program that runs under an operating system.
+_CONSTANTS = ".rodata"
+
+
+def _sections(request: RecordRequest, program: Path, *, is_flat: bool) -> list[str]:
+    """Return the sections to place where none is named.
+
+    With data reads these are the sections that are read, too: of firmware, all that nothing copies
+    or writes.
+    """
+    defaults = _engine.default_sections()
+    if is_flat or not request.with_reads:
+        return defaults
+    if request.system is None:
+        return [*defaults, _CONSTANTS]
+    in_place = [one.name for one in ProgramFile.read(program).sections if one.is_in_place]
+    return in_place or defaults
 
 
 def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:

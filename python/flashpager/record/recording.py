@@ -11,7 +11,7 @@ from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted
 from flashpager.record import interpreter, java, machine_code
 from flashpager.record.request import ProgressFn, RecordRequest, RecordTarget
-from flashpager.record.signals import forwarded_signals
+from flashpager.record.signals import TimeLimit, forwarded_signals
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class RecordingResult:
     interrupted: bool
     #: The program's failure, such as ``exit status 1``; empty if it did not fail.
     failure: str
+    #: The limit of time that ended it, in words; empty if none did.
+    limit: str = ""
 
 
 def record(
@@ -72,8 +74,9 @@ def _run(
     # The handlers are installed first, so that the child does not inherit signals as ignored.
     with forwarded_signals(system=bool(request.system)) as forward, recorder.started() as child:
         forward.child = child
+        limit = TimeLimit(request.seconds, request.idle_seconds, forward.stop)
         try:
-            whole = recorder.read(recording, child, progress)
+            whole = recorder.read(recording, child, limit.watching(progress))
             is_over = recording.is_over()
             if is_over or recording.disk_full():
                 child.kill()
@@ -82,7 +85,7 @@ def _run(
             raise
         code = child.wait()
     failure = "" if is_over else _failure(code, whole=whole)
-    interrupted = forward.count > 0
+    interrupted = forward.count > 0 or bool(limit.reached)
     trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
     info = trace.info
     if failure:
@@ -109,7 +112,7 @@ def _run(
                 f"a recorder stream into the file that {interpreter.STREAM} names (docs/formats.md)"
             )
         raise FlashpagerError(message)
-    return RecordingResult(trace, further, interrupted, failure)
+    return RecordingResult(trace, further, interrupted, failure, limit.reached)
 
 
 def _failure(code: int, *, whole: bool) -> str:

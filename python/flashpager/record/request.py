@@ -32,17 +32,20 @@ class RecordRequest:
 
     command: list[str]
     output: Path
-    sections: list[str] = field(default_factory=_engine.default_sections)
+    #: Empty for those that suit the program and what is recorded of it.
+    sections: list[str] = field(default_factory=list)
     images: list[Path] = field(default_factory=list)
     with_libraries: bool = False
     #: Sections keep the distances that they are linked with.
     as_linked: bool = False
-    #: The emulator's command line for bare-metal firmware; the firmware is the command.
+    #: The emulator's command line for bare-metal firmware, which is the command; or ``auto``.
     system: str | None = None
     #: One of ``machine_code.RECORDERS`` by name, or None for the first that is installed.
     recorder: str | None = None
     #: True to record the data reads of placed code, too.
     with_reads: bool = False
+    #: True to record them if the recorder and the other fields allow it.
+    reads_where_possible: bool = False
     #: True for one trace of all threads, in the order executed.
     one_stream: bool = False
     #: Processes that the program starts too, each in a trace of its own.
@@ -53,6 +56,14 @@ class RecordRequest:
     java: JavaOptions | None = None
     #: True if the program is an interpreter that writes a recorder stream itself.
     interpreter: bool = False
+    #: Longest time of the recording, in seconds, and longest without an instruction.
+    seconds: float | None = None
+    idle_seconds: float | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """True if the trace goes into a file, and not to standard output."""
+        return str(self.output) != "-"
 
     @property
     def is_machine_code(self) -> bool:

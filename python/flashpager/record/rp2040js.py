@@ -58,6 +58,11 @@ class Rp2040js:
         if not cls.is_asked(request):
             why = "rp2040js runs firmware of an RP2040 alone"
             return Obstacle(why, f"{why}; for such say --system rp2040js")
+        return cls.missing(architecture)
+
+    @classmethod
+    def missing(cls, architecture: str) -> Obstacle | None:
+        """Explain what is missing to run firmware of this architecture, if something is."""
         if architecture != "arm":
             why = f"rp2040js does not run programs for {architecture}"
             return Obstacle(why, why)
@@ -111,6 +116,15 @@ class Rp2040js:
     ) -> bool:
         """Read to the end; return True if the firmware itself ended there."""
         return self.channel.read(recording, progress)
+
+
+def is_uf2(firmware: Path) -> bool:
+    """Return True for a file as it is copied to a board."""
+    try:
+        with firmware.open("rb") as file:
+            return file.read(len(_UF2_MAGIC)) == _UF2_MAGIC
+    except OSError:
+        return False
 
 
 def addresses_of(firmware: Path) -> range | None:

@@ -3,10 +3,13 @@
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+
+from flashpager.record.request import ProgressFn
 
 
 @dataclass
@@ -17,16 +20,69 @@ class SignalForwarder:
     child: subprocess.Popen[bytes] | None = None
     count: int = 0
 
+    def stop(self) -> None:
+        """End the program as Ctrl-C would."""
+        if self.child is not None:
+            self._send(signal.SIGTERM)
+
     def __call__(self, number: int, _frame: FrameType | None) -> None:
         """Handle a signal of our own."""
         self.count += 1
         if self.child is None:
             raise KeyboardInterrupt
+        self._send(number)
+
+    def _send(self, number: int) -> None:
+        if self.child is None:
+            return
         if self.count > 1:
             self.child.kill()
         else:
             # A machine shuts down on SIGTERM; SIGINT may be a key for its console.
             self.child.send_signal(signal.SIGTERM if self.system else number)
+
+
+class TimeLimit:
+    """Ends a recording after a time, or when the program has executed nothing for a time."""
+
+    def __init__(
+        self,
+        seconds: float | None,
+        idle_seconds: float | None,
+        stop: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Call ``stop`` at the end, once. ``clock`` returns seconds."""
+        #: The limit that ended the recording, in words; empty if none did.
+        self.reached = ""
+        self._seconds = seconds
+        self._idle_seconds = idle_seconds
+        self._stop = stop
+        self._clock = clock
+        self._start = self._changed = clock()
+        self._instructions = 0
+
+    def watching(self, progress: ProgressFn) -> ProgressFn:
+        """Return a callback that passes progress on and checks the time."""
+
+        def watched(instructions: int, file_bytes: int) -> None:
+            progress(instructions, file_bytes)
+            self._check(instructions)
+
+        return watched
+
+    def _check(self, instructions: int) -> None:
+        now = self._clock()
+        if instructions != self._instructions:
+            self._instructions, self._changed = instructions, now
+        if self.reached:
+            return
+        if self._seconds is not None and now - self._start > self._seconds:
+            self.reached = f"ended after {self._seconds:g} s"
+        elif self._idle_seconds is not None and now - self._changed > self._idle_seconds:
+            self.reached = f"ended after {self._idle_seconds:g} s with hardly an instruction"
+        if self.reached:
+            self._stop()
 
 
 @contextmanager

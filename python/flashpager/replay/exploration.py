@@ -94,22 +94,19 @@ def explore_designs(
         else:
             pieces[id(cell)] = piece
 
+    progressing = _CellProgress(progress, len(pieces), len(cells), todo)
+
     def finish(cell: Cell, piece: pl.DataFrame) -> None:
         pieces[id(cell)] = piece
         if kept:
             kept.add(cell, piece)
-        if progress:
-            progress(len(pieces), len(cells))
+        progressing.finished(len(pieces))
 
-    def report_running(share: float) -> None:
-        if progress:
-            progress(len(pieces) + share, len(cells))
-
-    report_running(0)
+    progressing.finished(len(pieces))
     if cluster is not None and todo:
         run_on_cluster(cluster, todo, finish)
     elif todo:
-        _run_here(todo, finish, report_running)
+        _run_here(todo, finish, progressing.worked)
     order = [place for cell in cells for place in cell.places]
     # Rows are sorted by trace, and within a trace by the order of the space.
     whole = pl.concat([pieces[id(cell)] for cell in cells])
@@ -131,8 +128,49 @@ def _refuse_same_names(traces: Sequence[Trace]) -> None:
         raise FlashpagerError(message)
 
 
+class _CellProgress:
+    """The progress of an exploration, in cells; the work of those that run counts in part."""
+
+    def __init__(
+        self, progress: ProgressFn | None, kept: int, total: int, todo: Sequence[Cell]
+    ) -> None:
+        """Begin with cells that were kept; ``todo`` are the others of all ``total`` cells."""
+        self._progress = progress
+        self._kept = kept
+        self._total = total
+        self._most = 0.0
+        # Traces differ in their length, and cells in their pages.
+        works: dict[int, float] = {}
+        for cell in todo:
+            works[id(cell.trace)] = works.get(id(cell.trace), 0.0) + _work(cell)
+        whole = sum(works.values()) or 1.0
+        self._weights = {trace: work / whole for trace, work in works.items()}
+        self._shares: dict[int, float] = {}
+
+    def worked(self, trace: Trace, share: float) -> None:
+        """Report the share of the work on a trace that is done."""
+        self._shares[id(trace)] = share
+        done = sum(self._weights[each] * share for each, share in self._shares.items())
+        self._report(self._kept + done * (self._total - self._kept))
+
+    def finished(self, cells: int) -> None:
+        """Report the number of finished cells, which counts where no work was reported."""
+        self._report(cells if not self._shares or cells == self._total else self._most)
+
+    def _report(self, now: float) -> None:
+        self._most = max(self._most, now)
+        if self._progress:
+            self._progress(self._most, self._total)
+
+
+def _work(cell: Cell) -> float:
+    """Return the references of a cell's trace, about, to which the time of its replay grows."""
+    info = cell.trace.info
+    return info.runs + info.bytes / cell.designs[0].cache_page_bytes
+
+
 def _run_here(
-    cells: Sequence[Cell], finish: CellRowsFn, report_running: Callable[[float], None]
+    cells: Sequence[Cell], finish: CellRowsFn, worked: Callable[[Trace, float], None]
 ) -> None:
     by_trace: dict[int, list[Cell]] = {}
     for cell in cells:
@@ -145,16 +183,16 @@ def _run_here(
         def take(
             rows: list[tuple[int, Row]],
             finished: float,
-            _all: int,
+            total: int,
             cell_of: list[Cell] = cell_of,
-            name: str = trace.name,
+            trace: Trace = trace,
         ) -> None:
             # All rows belong to one cell. Without rows this is a progress report.
             if not rows:
-                report_running(finished % 1)
+                worked(trace, finished / total)
                 return
             cell = cell_of[rows[0][0]]
-            finish(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], name))
+            finish(cell, table.to_frame([row for _, row in sorted(rows, key=_index)], trace.name))
 
         _engine.explore(trace.path, designs, take, warm_up=trace.info.warm_up)
 

@@ -1,0 +1,39 @@
+"""The time that a long work still takes."""
+
+import time
+from collections.abc import Callable
+
+#: Smallest share of the work from which an estimate is made.
+_LEAST_SHARE = 1e-4
+
+
+#: The first report of a work that goes on where an earlier call was comes within this time.
+_AT_ONCE_SECONDS = 0.05
+
+
+class TimeLeft:
+    """Estimates the time left from the share of the work that is done.
+
+    Work that an earlier, interrupted call did has taken no time of this one.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin the work. ``clock`` returns seconds."""
+        self._clock = clock
+        self._start = clock()
+        self._before: float | None = None
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the begin."""
+        return self._clock() - self._start
+
+    def left(self, share: float) -> float | None:
+        """Return the seconds left when ``share`` of all is done; None if it is too early to say."""
+        if self._before is None:
+            # What is done before any time has passed was done by an earlier call.
+            self._before = share if self.passed < _AT_ONCE_SECONDS else 0.0
+        done = share - self._before
+        if done < _LEAST_SHARE:
+            return None
+        return self.passed * max(0.0, 1.0 - share) / done

@@ -1,0 +1,52 @@
+"""The boards that a program is for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import BoardFirmware, ProgramFile
+
+
+@dataclass(frozen=True)
+class SuitingBoard:
+    """A board whose processor executes a program."""
+
+    name: str
+    #: True if the program's code lies where the board has its flash.
+    has_its_flash: bool
+
+
+def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
+    """Return the shipped boards for a program; first those that have their flash where it lies.
+
+    Of the others, those come first whose processor has the program's instruction set as its own,
+    those that execute in place, and those that are to be had.
+    """
+    found = []
+    for place, (name, *_) in enumerate(_engine.boards()):
+        board = _engine.Board.read(Path(name)).firmware
+        if board is None or not _executes(board, program):
+            continue
+        has_its_flash = _has_code(board, program)
+        is_native = (
+            not board.instruction_sets or board.instruction_sets[0] == program.instruction_set
+        )
+        rank = (not has_its_flash, not is_native, board.flash is None, place)
+        found.append((rank, SuitingBoard(name, has_its_flash)))
+    return [board for _, board in sorted(found, key=lambda one: one[0])]
+
+
+def _executes(board: BoardFirmware, program: ProgramFile) -> bool:
+    if board.architecture != program.architecture or program.kind != "firmware":
+        return False
+    sets = board.instruction_sets
+    return not sets or not program.instruction_set or program.instruction_set in sets
+
+
+def _has_code(board: BoardFirmware, program: ProgramFile) -> bool:
+    """Return True if all code that is executed in place lies in the board's flash."""
+    if board.flash is None:
+        return False
+    begin, end = board.flash
+    code = [one for one in program.sections if one.content == "code" and one.is_in_place]
+    return bool(code) and all(begin <= one.address < end for one in code)

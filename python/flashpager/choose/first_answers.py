@@ -1,0 +1,111 @@
+"""The first answers about a trace: the time lost to flash, and the functions that bring it back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, Pinning, Row
+from flashpager.choose import pin as pins
+from flashpager.record.trace import Trace
+
+#: RAM that functions may take, in bytes.
+RAM_BYTES = 16 << 10
+#: Longest search for them, in seconds.
+SECONDS = 20.0
+#: Largest number of functions that are named.
+FEW = 8
+#: Share of what all functions bring back that is enough.
+_MOST = 0.8
+
+
+@dataclass(frozen=True)
+class FewFunctions:
+    """A few functions to pin in RAM."""
+
+    names: list[str]
+    ram_bytes: int
+    #: The time with them as a share of the time before.
+    time_ratio: float
+    #: The share of the time lost to flash that they bring back; None without a processor.
+    brought_back: float | None
+    #: The share of the trace on which this was found.
+    sampled_share: float
+
+
+@dataclass(frozen=True)
+class FirstAnswers:
+    """The results of one design, and a few functions that are worth RAM."""
+
+    row: Row
+    #: None if pinning saves nothing, or the design's time is no sum.
+    few: FewFunctions | None
+    #: Why there are no functions; empty if there are.
+    why_none: str = ""
+
+    @property
+    def lost_share(self) -> float | None:
+        """The share of the run time that is lost to flash; None without a processor."""
+        run = self.row.run
+        return None if run is None else 1 - run.alone_ns / run.paged_ns
+
+
+def first_answers(
+    trace: Trace,
+    design: Design,
+    *,
+    ram_bytes: int = RAM_BYTES,
+    seconds: float = SECONDS,
+    progress: Callable[[float, int], None] | None = None,
+    go_on: Callable[[], bool] | None = None,
+) -> FirstAnswers:
+    """Replay a trace through a design, and find a few functions to pin.
+
+    Args:
+        trace: the trace.
+        design: the design.
+        ram_bytes: RAM for functions, in bytes.
+        seconds: the longest time to search them.
+        progress: callback of the replay.
+        go_on: called during the search; when it returns False, the best so far counts.
+
+    Raises:
+        FlashpagerError: if the design cannot replay the trace.
+
+    """
+    row = _engine.simulate(trace.path, [design], progress, warm_up=trace.info.warm_up)[0]
+    try:
+        found = pins.pin([trace], design, ram_bytes, seconds=seconds, go_on=go_on)
+    except FlashpagerError as error:
+        return FirstAnswers(row, None, str(error))
+    few = _few(found)
+    return FirstAnswers(row, few, "" if few else "no function saves time in RAM")
+
+
+def _few(found: Pinning) -> FewFunctions | None:
+    """Return the fewest steps of a search that bring most of the time back."""
+    steps = found.curve[:FEW]
+    gains = [1 - step.time_ratio for step in steps]
+    most = max([1 - step.time_ratio for step in found.curve], default=0.0)
+    if not gains or max(gains) <= 0:
+        return None
+    # The best of a few steps, if none of them is enough.
+    enough = next((at for at, gain in enumerate(gains) if gain >= _MOST * most), None)
+    last = gains.index(max(gains)) if enough is None else enough
+    step = steps[last]
+    return FewFunctions(
+        names=[one.name for one in steps[: last + 1]],
+        ram_bytes=step.ram_bytes,
+        time_ratio=step.time_ratio,
+        brought_back=_brought_back(step.time_ratio, found.before[0]),
+        sampled_share=found.sampled_share,
+    )
+
+
+def _brought_back(time_ratio: float, row: Row) -> float | None:
+    """Return the share of the lost time that a pinning saves, of the program as pin replays it."""
+    run = row.run
+    if run is None or run.paged_ns <= run.alone_ns:
+        return None
+    # Code outside of flash takes its time before and after.
+    saved = (1 - time_ratio) * row.time.time_ns
+    return saved / (run.paged_ns - run.alone_ns)

@@ -1,0 +1,108 @@
+"""Recording a program that is given in place of a trace."""
+
+import shlex
+import time
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, ProgramFile, Region
+from flashpager.cli.console import note
+from flashpager.cli.live import watching
+from flashpager.cli.record_notes import note_recording
+from flashpager.record import machines, recording
+from flashpager.record.naming import default_output
+from flashpager.record.request import RecordRequest
+
+#: What is recorded of a program that does not end by itself.
+MAX_INSTRUCTIONS = 50_000_000
+SECONDS = 60.0
+IDLE_SECONDS = 5.0
+
+#: Largest distance of sections that are placed as linked, in bytes.
+_LINKED_SPAN = 64 << 20
+_LINKED_BASE = 4096
+
+
+def trace_of_program(program: Path) -> Path:
+    """Return a trace of an ELF file: one that is there already, or a new one.
+
+    Raises:
+        FlashpagerError: if it cannot be recorded here; the message has the command that would.
+
+    """
+    output = default_output(str(program))
+    if _is_fresh(output, program):
+        note(f"note: {program} is in {output} already; 'flashpager record' records it anew")
+        return output
+    described = ProgramFile.read(program)
+    is_firmware = described.kind == "firmware" and (
+        machines.is_surely_firmware(program)
+        or bool(machines.suiting(program, described))
+        or not described.architecture
+    )
+    request = RecordRequest(
+        command=[str(program)],
+        output=output,
+        as_linked=is_firmware and _fits_as_linked(described),
+        reads_where_possible=True,
+        system=machines.AUTO if is_firmware else None,
+        region=Region(max_instructions=MAX_INSTRUCTIONS),
+        seconds=SECONDS,
+        idle_seconds=IDLE_SECONDS,
+    )
+    command = _command(request)
+    if is_firmware:
+        _check_machine(program, command)
+    note(f"recording: {command}")
+    if not is_firmware:
+        note("note: it runs without arguments; behind its name this command takes some")
+    start = time.monotonic()
+    try:
+        with watching() as progress:
+            result = recording.record(request, progress, note)
+    except FlashpagerError as error:
+        raise _with_command(error, command) from None
+    note_recording(request, result, time.monotonic() - start, output.stat().st_size)
+    return output
+
+
+def _check_machine(program: Path, command: str) -> None:
+    """Refuse firmware that no machine here runs."""
+    try:
+        machines.automatic(program)
+    except FlashpagerError as error:
+        raise _with_command(error, command) from None
+
+
+def _with_command(error: FlashpagerError, command: str) -> FlashpagerError:
+    """Return an error that also has the command that would record the program."""
+    return FlashpagerError(f"{error} (the command: {command})")
+
+
+def _command(request: RecordRequest) -> str:
+    """Write the command that records the same."""
+    words = ["flashpager", "record", "-o", str(request.output)]
+    words += ["--as-linked"] if request.as_linked else []
+    words += ["--system", request.system] if request.system else []
+    words += ["--max-instructions", str(MAX_INSTRUCTIONS), "--", *request.command]
+    return shlex.join(words)
+
+
+def _is_fresh(trace: Path, program: Path) -> bool:
+    """Return True if a trace was recorded of the program as it is now."""
+    if not trace.is_file() or trace.stat().st_mtime < program.stat().st_mtime:
+        return False
+    info = _engine.trace_info(trace)
+    _, build_id = _engine.elf_identity(program)
+    return Path(info.program).resolve() == program.resolve() and info.build_id == build_id
+
+
+def _fits_as_linked(program: ProgramFile) -> bool:
+    """Return True if the sections in flash lie apart, and near enough, to keep their distances."""
+    sections = [one for one in program.sections if one.is_in_place]
+    if not sections:
+        return False
+    ends = [one.address + one.bytes for one in sections]
+    starts = [one.address for one in sections]
+    apart = all(end <= start for end, start in zip(ends, starts[1:], strict=False))
+    return apart and ends[-1] - starts[0] // _LINKED_BASE * _LINKED_BASE <= _LINKED_SPAN

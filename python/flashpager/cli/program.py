@@ -1,0 +1,241 @@
+"""``flashpager FILE``: what a program is, and the first answers about it."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from flashpager import _engine
+from flashpager._engine import Design, FlashpagerError, ProgramFile, TraceInfo
+from flashpager.base.quantities import counted, format_size, percent, significant
+from flashpager.choose.board import SuitingBoard, suiting_boards
+from flashpager.choose.first_answers import FewFunctions, FirstAnswers, first_answers
+from flashpager.cli import console, options
+from flashpager.cli.automatic import trace_of_program
+from flashpager.cli.console import counting, mebibytes, out, print_json, print_whole
+from flashpager.cli.long import note_loop
+from flashpager.cli.searching import stoppable
+from flashpager.record import machines
+from flashpager.record.naming import is_elf
+from flashpager.record.trace import Trace
+
+#: Largest number of boards and emulators in a line.
+_LISTED = 4
+#: RAM for functions that the proposed command has, at least.
+_LEAST_RAM = 1024
+
+
+def program(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A program (ELF), or a trace.", show_default=False),
+    ],
+    *,
+    board: options.Board = None,
+    json: options.Json = False,
+) -> None:
+    """Tell what a program is, record it, and answer what its flash costs.
+
+    Three answers: which share of the time is lost to flash, which few functions in how much RAM
+    bring most of it back, and what to type next.
+    """
+    if not is_elf(file):
+        _answer_trace(file, board, json=json)
+        return
+    described = ProgramFile.read(file)
+    if described.kind == "object":
+        message = f"{file}: is not linked; give the program that the linker wrote"
+        raise FlashpagerError(message)
+    boards = suiting_boards(described)
+    if not json:
+        _show_program(file, described, boards)
+    path = trace_of_program(file)
+    trace = Trace.open(path)
+    _answer(trace, _Choice.of(board, boards, trace.info), json=json, described=described)
+
+
+def _answer_trace(file: Path, board: str | None, *, json: bool) -> None:
+    """Answer for a trace, whose program is used if it is still there."""
+    trace = Trace.open(file)
+    program_file = Path(trace.info.program)
+    boards: list[SuitingBoard] = []
+    if board is None and is_elf(program_file):
+        boards = suiting_boards(ProgramFile.read(program_file))
+    _answer(trace, _Choice.of(board, boards, trace.info), json=json, described=None)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A design, and why it is taken."""
+
+    board: str | None
+    design: Design
+    why: str
+
+    @classmethod
+    def of(cls, board: str | None, boards: list[SuitingBoard], trace: TraceInfo) -> "_Choice":
+        """Take the given board, else the first that suits, else the default design."""
+        if board is not None:
+            return cls(board, _design(board, trace), "given")
+        if not boards:
+            return cls(None, _design(None, trace), "no board given, none suits")
+        first = boards[0]
+        why = "its code lies in this board's flash"
+        if not first.has_its_flash:
+            why = "no board here has flash where its code lies; this one has such a processor"
+        return cls(first.name, _design(first.name, trace), why)
+
+    @property
+    def flags(self) -> str:
+        """The option of the board, with the space before it."""
+        return f" --board {shlex.quote(self.board)}" if self.board else ""
+
+
+def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile | None) -> None:
+    with stoppable() as go_on, counting("replays") as progress:
+        answers = first_answers(trace, choice.design, progress=progress, go_on=go_on)
+    commands = _next_commands(trace.path, choice, answers)
+    if json:
+        print_json(_as_json(trace, choice, answers, commands, described))
+        return
+    _show_answers(trace, choice, answers)
+    out.print()
+    out.print("[bold]next[/bold]")
+    for command, purpose in commands:
+        out.print(f"  {escape(command)}   # {purpose}")
+
+
+def _design(board: str | None, trace: TraceInfo) -> Design:
+    """Return the design of a board, with the processor that the trace chooses if it has none."""
+    return options.DesignFlags(board).executing(trace).design()
+
+
+def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) -> None:
+    """Print what an ELF file is, and which boards and emulators suit it."""
+    kind = "firmware" if program.kind == "firmware" else "a program of an operating system"
+    of = program.instruction_set or program.architecture or "an unknown processor"
+    out.print(f"[bold]{escape(str(file))}[/bold]: {kind} for {escape(of)}")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("section", no_wrap=True)
+    table.add_column("bytes", justify="right")
+    table.add_column("address", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for section in program.sections:
+        where = section.content
+        if section.content == "zeroed":
+            where = "RAM, without content"
+        elif section.address != section.load_address:
+            where = f"{section.content} in RAM, from {section.load_address:#x}"
+        elif program.kind == "firmware" and section.is_in_place:
+            where = f"{section.content} in place, in flash"
+        table.add_row(escape(section.name), f"{section.bytes:,}", f"{section.address:#x}", where)
+    print_whole(table)
+    out.print(_totals(program))
+    lines = "with source lines" if program.has_lines else "no source lines (compile with -g)"
+    out.print(f"debug information: {counted(program.functions, 'named function')}, {lines}")
+    out.print(f"boards: {_boards_text(boards)}")
+    if program.kind == "firmware":
+        out.print(f"emulators: {escape(_emulators_text(file, program))}")
+    out.print()
+
+
+def _totals(program: ProgramFile) -> str:
+    """Write the bytes that a program has in flash and in RAM."""
+    flash = sum(one.bytes for one in program.sections if one.content != "zeroed")
+    ram = sum(one.bytes for one in program.sections if not one.is_in_place)
+    if program.kind != "firmware":
+        return f"{flash:,} bytes in the file, {ram:,} bytes of memory that it writes"
+    return f"{flash:,} bytes of flash, {ram:,} bytes of RAM without stack and heap"
+
+
+def _boards_text(boards: list[SuitingBoard]) -> str:
+    if not boards:
+        return "none here is for it; --board takes one of 'flashpager boards', or a file"
+    matching = [one.name for one in boards if one.has_its_flash]
+    names = matching or [one.name for one in boards]
+    text = ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
+    if matching:
+        return f"{text} (flash at its addresses)"
+    return f"{text} (such a processor, but flash elsewhere)"
+
+
+def _emulators_text(file: Path, program: ProgramFile) -> str:
+    found = machines.suiting(file, program)
+    if not found:
+        return machines.no_machine(program)
+    texts = [one.command + (f" ({one.missing})" if one.missing else "") for one in found[:2]]
+    return "; ".join(texts)
+
+
+def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
+    row, run, lost = answers.row, answers.row.run, answers.lost_share
+    of = f"on {choice.board} ({choice.why})" if choice.board else f"({choice.why})"
+    note_loop(trace.path, trace.info)
+    if run is None or lost is None:
+        out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(of)}")
+    else:
+        out.print(
+            f"[bold]{percent(lost, 1)}[/bold] of the time is lost to flash: "
+            f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as out of RAM, "
+            f"{escape(of)}"
+        )
+    console.say_warm_up(trace.info)
+    if answers.few is None:
+        out.print(f"functions for RAM: {escape(answers.why_none)}")
+    else:
+        out.print(escape(_few_text(answers.few)))
+
+
+def _few_text(few: FewFunctions) -> str:
+    names = ", ".join(few.names)
+    about = "" if few.sampled_share >= 1 else "about "
+    size = f"{counted(len(few.names), 'function')} in {few.ram_bytes:,} bytes of RAM"
+    ending = "s" if len(few.names) == 1 else ""
+    if few.brought_back is None:
+        gain = f"save{ending} {about}{percent(1 - few.time_ratio, 1)} of the time"
+    else:
+        gain = f"bring{ending} {about}{percent(few.brought_back, 1)} of that back"
+    return f"{size} {gain}: {names}"
+
+
+def _next_commands(path: Path, choice: _Choice, answers: FirstAnswers) -> list[tuple[str, str]]:
+    """Return the commands to type next, each with its purpose."""
+    trace = shlex.quote(str(path))
+    commands = [(f"flashpager simulate {trace}{choice.flags}", "where the time goes")]
+    if answers.few is not None:
+        ram = max(_LEAST_RAM, 1 << (answers.few.ram_bytes - 1).bit_length())
+        pin = f"flashpager pin {trace}{choice.flags} --ram {format_size(ram)} -o pinned.txt"
+        commands.append((pin, "functions for RAM, as a list; --map FILE writes a linker's"))
+    layout = f"flashpager layout {trace}{choice.flags} -o order.txt"
+    commands.append((layout, "an order of the rest"))
+    report = f"flashpager report {trace}{choice.flags} -o {shlex.quote(path.stem + '.html')}"
+    commands.append((report, "the same as pictures"))
+    return commands
+
+
+def _as_json(
+    trace: Trace,
+    choice: _Choice,
+    answers: FirstAnswers,
+    commands: list[tuple[str, str]],
+    described: ProgramFile | None,
+) -> dict[str, Any]:
+    run, few = answers.row.run, answers.few
+    return {
+        "version": _engine.version(),
+        "program": described.as_dict() if described else None,
+        "trace": trace.described(),
+        "board": choice.board,
+        "board_because": choice.why,
+        "slowdown": run.slowdown if run else None,
+        "lost_share": answers.lost_share,
+        "functions": None if few is None else few.names,
+        "ram_bytes": None if few is None else few.ram_bytes,
+        "time_ratio": None if few is None else few.time_ratio,
+        "brought_back": None if few is None else few.brought_back,
+        "next": [command for command, _ in commands],
+    }

@@ -1,0 +1,120 @@
+"""Tests of progress and of the time left.
+
+The clock is the processor time of this process: it grows with the work, and not with the load of
+the machine.
+"""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+import flashpager as flashpager_api
+from flashpager import _engine
+from flashpager.base.progress import TimeLeft
+from flashpager.choose.page_size import choose_page
+from tests.conftest import ROOT
+
+_TRACES = ROOT / "examples" / "traces"
+#: Ratio of an estimate to the time that it then took, at most.
+_FACTOR = 1.5
+#: Seconds that do not count: loading a trace takes some before there is any progress.
+_START_SECONDS = 0.3
+#: Share of the work from which estimates have to hold, and share before the end up to which.
+_FROM = 0.2
+_UNTIL = 0.9
+
+ProgressFn = Callable[[float, int], None]
+
+
+class Watch:
+    """The estimates of a work, each with the time at which it was made."""
+
+    def __init__(self) -> None:
+        """Begin at 0 s."""
+        self._start = time.process_time()
+        self._left = TimeLeft(time.process_time)
+        self._made: list[tuple[float, float | None]] = []
+
+    def __call__(self, finished: float, total: int) -> None:
+        """Take the progress."""
+        passed = time.process_time() - self._start
+        self._made.append((passed, self._left.left(finished / total)))
+
+    def check(self) -> None:
+        """Compare the estimates with the time that the work took."""
+        whole = time.process_time() - self._start
+        checked = 0
+        for passed, left in self._made:
+            if not _FROM * whole <= passed <= _UNTIL * whole:
+                continue
+            assert left is not None, f"nothing known after {passed:.2f} of {whole:.2f} s"
+            actual = whole - passed
+            assert actual / _FACTOR <= left + _START_SECONDS, (passed, left, actual)
+            assert left - _START_SECONDS <= actual * _FACTOR, (passed, left, actual)
+            checked += 1
+        assert checked >= 2, self._made
+
+
+def _explore(*traces: str, **axes: str) -> Callable[[ProgressFn], object]:
+    opened = [flashpager_api.Trace.open(_TRACES / f"{name}.trace") for name in traces]
+    space = flashpager_api.Space(**axes)  # type: ignore[arg-type]
+    return lambda progress: flashpager_api.explore(opened, space, progress=progress)
+
+
+def _simulate(progress: ProgressFn) -> object:
+    design = flashpager_api.Design(cache_page_bytes=16, policy="min")
+    return _engine.simulate(_TRACES / "bzip2.trace", [design], progress)
+
+
+def _page(progress: ProgressFn) -> object:
+    trace = _TRACES / "bzip2.trace"
+    blocks = _engine.block_statistics(trace)
+    return choose_page(trace, blocks, flashpager_api.Design(), sample=None, progress=progress)
+
+
+def _calls(progress: ProgressFn) -> object:
+    design = flashpager_api.Design(cache_page_bytes=16)
+    return _engine.call_times(_TRACES / "bzip2.trace", design, ["BZ2_compressBlock"], [], progress)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        _explore(
+            "bzip2",
+            cache_page_bytes="16,32,64,128,256,512,1024",
+            cache_bytes="2K,4K,6K,8K,12K,16K",
+            policy="lru,fifo,clock,sieve,min,arc",
+        ),
+        _explore("bzip2", cache_page_bytes="32", cache_bytes="2K,4K,8K", policy="all"),
+        _explore("card-firmware", "bzip2", "troff", cache_page_bytes="16,512", policy="all"),
+        _simulate,
+        _page,
+        _calls,
+    ],
+    ids=["pages and policies", "one page", "two traces", "simulate", "page", "calls"],
+)
+def test_the_time_left(work: Callable[[ProgressFn], object]) -> None:
+    """From a fifth of a run on, the time left is estimated within a factor of 1.5."""
+    watch = Watch()
+    work(watch)
+    watch.check()
+
+
+def test_time_that_an_earlier_call_took() -> None:
+    """Work that was kept from before an interruption takes no time; the rest sets the pace."""
+    now = 100.0
+    left = TimeLeft(lambda: now)
+    assert left.left(0.5) is None
+    now += 10
+    assert left.left(0.6) == pytest.approx(40)
+    now += 10
+    assert left.left(1.0) == 0
+
+
+def test_no_time_left_is_told_before_anything_was_done() -> None:
+    """Without any work done there is no estimate."""
+    left = TimeLeft(lambda: 0.0)
+    assert left.left(0.0) is None
+    assert left.left(0.0) is None

@@ -1,0 +1,300 @@
+"""Tests of a program that is given in place of a trace, and of what is told about it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, fails, flashpager, info_of, need
+from tests.programs import compile_with
+
+#: The memory of an STM32F405, which QEMU's netduinoplus2 has.
+_STM32 = """
+MEMORY {
+  FLASH (rx): ORIGIN = 0x08000000, LENGTH = 1M
+  RAM (rwx): ORIGIN = 0x20000000, LENGTH = 128K
+}
+SECTIONS {
+  .vectors : { KEEP(*(.vectors)) } > FLASH
+  .text : { *(.text*) KEEP(*(.init)) KEEP(*(.fini)) } > FLASH
+  .rodata : { *(.rodata*) } > FLASH
+  .ARM.exidx : { *(.ARM.exidx*) } > FLASH
+  data_from = LOADADDR(.data);
+  .data : { data_begin = .; *(.data*) data_end = .; } > RAM AT> FLASH
+  .bss : { bss_begin = .; *(.bss*) *(COMMON) bss_end = .; end = .; } > RAM
+  stack_top = ORIGIN(RAM) + LENGTH(RAM);
+}
+"""
+_START = """
+#include <stdint.h>
+extern uint32_t data_from, data_begin, data_end, bss_begin, bss_end, stack_top;
+int main(void);
+void stop(int);
+void reset(void) {
+    uint32_t *from = &data_from;
+    for (uint32_t *to = &data_begin; to < &data_end;) *to++ = *from++;
+    for (uint32_t *to = &bss_begin; to < &bss_end;) *to++ = 0;
+    stop(main());
+}
+void hang(void) { for (;;) ; }
+void stop(int code) {
+    register uint32_t r0 __asm__("r0") = 0x18, r1 __asm__("r1") = code ? 0x20023 : 0x20026;
+    __asm__ volatile("bkpt 0xab" : : "r"(r0), "r"(r1) : "memory");
+    hang();
+}
+__attribute__((section(".vectors"), used)) void *const vectors[16] = {
+    &stack_top, reset, hang, hang, hang, hang, hang, 0, 0, 0, 0, hang, hang, 0, hang, hang};
+"""
+#: Formatted output and sorting of newlib, and a table of constants.
+_WORK = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static const unsigned table[256] = {1, 2, 3, 5, 8, 13};
+static int values[100];
+static int before(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+unsigned sum;
+int main(void) {
+    char text[64];
+    for (int round = 0; round < 30; round++) {
+        for (int i = 0; i < 100; i++) values[i] = (i * 7919 + round * 31) % 1009;
+        qsort(values, 100, sizeof values[0], before);
+        snprintf(text, sizeof text, "%d %x", values[round], sum);
+        for (size_t i = 0; i < strlen(text); i++) sum += table[(unsigned char)text[i]];
+    }
+    return 0;
+}
+"""
+
+
+def firmware(folder: Path, name: str, source: str, *flags: str, core: str = "cortex-m4") -> Path:
+    """Compile firmware of an STM32F405, without the part of newlib that needs a system."""
+    script = folder / f"{name}.ld"
+    script.write_text(_STM32, encoding="ascii")
+    options = (f"-mcpu={core}", "-mthumb", "-Os", "-g", "--specs=nosys.specs", "-nostartfiles")
+    linked = (f"-Wl,-T,{script}", "-Wl,-e,reset", "-Wl,--no-warnings")
+    program = compile_with(
+        "arm-none-eabi-gcc", folder, f"{name}.elf", _START + source, *options, *linked, *flags
+    )
+    assert program.exists()
+    return program
+
+
+@pytest.fixture(name="worker", scope="module")
+def _worker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("arm-none-eabi-gcc", "qemu-system-arm")
+    return firmware(tmp_path_factory.mktemp("worker"), "worker", _WORK)
+
+
+class TestFirstContact:
+    """``flashpager firmware.elf``."""
+
+    def test_three_answers(self, worker: Path, tmp_path: Path) -> None:
+        """It is described and recorded, and the answers agree with the commands that are named."""
+        done = flashpager(worker, "--board", "stm32h743-qspi", cwd=tmp_path)
+        assert "firmware for ARMv7E-M" in done.out
+        assert "in place, in flash" in done.out
+        assert "qemu-system-arm -M netduinoplus2" in done.out
+        assert "of the time is lost to flash" in done.out
+        trace = tmp_path / "worker.trace"
+        info = info_of(trace)
+        assert info["ending"] == "complete"
+        assert info["reads_recorded"] is True
+        assert info["reads"] > 0
+        assert {".text", ".rodata", ".vectors"} <= {
+            section["name"] for section in info["images"][0]["sections"]
+        }
+        answer = flashpager(trace, "--board", "stm32h743-qspi", "--json").json
+        run = flashpager("simulate", trace, "--board", "stm32h743-qspi", "--json").json["run"]
+        assert answer["slowdown"] == run["slowdown"]
+        assert answer["lost_share"] == pytest.approx(1 - run["alone_ns"] / run["paged_ns"])
+        assert 0 < answer["brought_back"] <= 1
+        assert all(command.startswith("flashpager ") for command in answer["next"])
+
+    def test_functions_bring_back_what_is_said(self, worker: Path, tmp_path: Path) -> None:
+        """The time with the named functions in RAM is what pin finds for just them."""
+        flashpager(worker, "--board", "stm32h743-qspi", cwd=tmp_path)
+        trace, board = tmp_path / "worker.trace", ("--board", "stm32h743-qspi")
+        answer = flashpager(trace, *board, "--json").json
+        ram = ("--ram", str(answer["ram_bytes"]))
+        named = ("--always", ",".join(answer["functions"]))
+        pinned = flashpager("pin", trace, *board, *ram, *named, "--json").json
+        # The rest of the RAM may hold another small one.
+        assert set(answer["functions"]) <= set(pinned["pinned"])
+        assert pinned["time_ratio"] <= answer["time_ratio"] * (1 + 1e-9)
+
+    def test_a_program_is_recorded_once(self, worker: Path, tmp_path: Path) -> None:
+        """A command that is given the program again takes the trace that is there."""
+        board = ("--board", "stm32h743-qspi")
+        first = flashpager("simulate", worker, *board, cwd=tmp_path)
+        assert "recording: flashpager record -o worker.trace" in first.err
+        again = flashpager("simulate", worker, *board, cwd=tmp_path)
+        assert "is in worker.trace already" in again.err
+        assert first.out == again.out
+
+    def test_a_board_that_suits_is_taken(self, worker: Path, tmp_path: Path) -> None:
+        """Without --board, a board is taken and the reason is printed."""
+        answer = flashpager(worker, "--json", cwd=tmp_path).json
+        assert answer["board"]
+        assert "no board here has flash where its code lies" in answer["board_because"]
+
+    def test_what_no_machine_runs(self, tmp_path: Path) -> None:
+        """Firmware of a chip that nothing emulates is described, and the reason is told."""
+        need("arm-none-eabi-gcc")
+        script = tmp_path / "far.ld"
+        script.write_text("SECTIONS { .text 0x50000000 : { *(.text*) } }", encoding="ascii")
+        flags = ("-mcpu=cortex-m3", "-nostdlib", f"-Wl,-T,{script}", "-Wl,-e,reset")
+        source = ".syntax unified\n.thumb\n.global reset\nreset: b reset\n"
+        program = compile_with("arm-none-eabi-gcc", tmp_path, "far.elf", source, *flags)
+        done = flashpager(program, cwd=tmp_path, code=2)
+        assert "firmware for ARMv7-M" in done.out
+        [line] = done.err.splitlines()
+        assert "no emulator known here" in line
+        assert "0x50000000" in line
+        assert "flashpager record -o far.trace" in line
+
+    def test_a_file_that_is_nothing_of_ours(self, tmp_path: Path) -> None:
+        """A missing file, and one that is neither program nor trace, get one line."""
+        fails(tmp_path / "missing.elf", words=["no such file"])
+        text = tmp_path / "notes.txt"
+        text.write_text("no program", encoding="ascii")
+        fails(text, words=["is no flashpager trace"])
+        unlinked = tmp_path / "part.o"
+        subprocess.run(["as", "-o", unlinked, "/dev/null"], check=True)
+        fails(unlinked, words=["is not linked"])
+
+
+#: Faults at once, and hangs in its default handler.
+_HUNG = """
+    .syntax unified
+    .thumb
+    .section .vectors, "a"
+    .word 0x20001000, reset + 1, hang + 1, hang + 1
+    .text
+    .thumb_func
+    .global reset
+    .type reset, %function
+reset: udf #0
+    .thumb_func
+    .global hang
+    .type hang, %function
+hang: b hang
+"""
+#: Polls a flag through a function.
+_POLLING = """
+    .syntax unified
+    .thumb
+    .section .vectors, "a"
+    .word 0x20001000, reset + 1, reset + 1, reset + 1
+    .text
+    .thumb_func
+    .global ready
+    .type ready, %function
+ready: ldr r0, [r4]
+    bx lr
+    .thumb_func
+    .global reset
+    .type reset, %function
+reset: movs r4, #0x20
+    lsls r4, r4, #24
+again: bl ready
+    cmp r0, #0
+    beq again
+    b reset
+"""
+
+
+def _bare(folder: Path, name: str, source: str) -> Path:
+    script = folder / f"{name}.ld"
+    script.write_text(
+        "SECTIONS { . = 0; .text : { KEEP(*(.vectors)) *(.text) } }", encoding="ascii"
+    )
+    flags = ("-mcpu=cortex-m3", "-nostdlib", f"-Wl,-T,{script}", "-Wl,-e,reset", "-Wl,-n")
+    return compile_with("arm-none-eabi-gcc", folder, f"{name}.elf", source, *flags)
+
+
+class TestWaiting:
+    """Firmware that hangs or waits."""
+
+    @pytest.mark.parametrize(
+        ("source", "line"),
+        [
+            (_HUNG, " of what it executed is a loop of 2 bytes in hang: a jump to itself"),
+            (_POLLING, " of what it executed is a loop of 12 bytes in ready, reset"),
+        ],
+        ids=["hung", "polling"],
+    )
+    def test_the_loop_is_named(self, tmp_path: Path, source: str, line: str) -> None:
+        """The note has the loop's share, its bytes and its functions."""
+        need("arm-none-eabi-gcc", "qemu-system-arm")
+        program = _bare(tmp_path, "waiting", source)
+        done = flashpager(
+            *("record", "--max-instructions", "100000", "--system", "auto", program), cwd=tmp_path
+        )
+        assert line in done.err
+        trace = tmp_path / "waiting.trace"
+        hottest = flashpager("trace", "info", trace, "--json").json["blocks"]["hottest"]
+        info = info_of(trace)
+        executed = info["bytes"] - info.get("read_bytes", 0)
+        share = float(done.err.split(" % of what it executed")[0].split()[-1])
+        exact = 100 * hottest["executed_bytes"] / executed
+        assert exact - 0.1 < share <= exact
+        assert "loop of" in flashpager("trace", "info", trace).out
+
+    def test_a_program_that_works_has_no_such_line(self) -> None:
+        """A trace of real work has no loop that takes nearly all of it."""
+        done = flashpager("trace", "info", ROOT / "examples" / "traces" / "card-firmware.trace")
+        assert "is a loop of" not in done.out + done.err
+
+
+class TestMachines:
+    """The machine that a program is given to."""
+
+    def test_auto(self, worker: Path, tmp_path: Path) -> None:
+        """--system auto takes the machine of the processor with memory where the program lies."""
+        done = flashpager("record", "--system", "auto", worker, cwd=tmp_path)
+        assert "qemu-system-arm -M netduinoplus2" in done.err
+        assert info_of(tmp_path / "worker.trace")["ending"] == "complete"
+
+    def test_firmware_needs_no_machine_named(self, worker: Path, tmp_path: Path) -> None:
+        """Firmware of a Cortex-M is never run as a program of this system."""
+        done = flashpager("record", worker, cwd=tmp_path)
+        assert "is firmware: as with --system auto" in done.err
+
+    def test_another_architecture(self, tmp_path: Path) -> None:
+        """A program of another processor than the emulator's is refused."""
+        need("qemu-system-arm")
+        program = compile_with("gcc", tmp_path, "native", "int main(void) { return 0; }\n")
+        machine = "qemu-system-arm -M lm3s6965evb -nographic"
+        fails(
+            *("record", "-o", tmp_path / "t.trace", "--system", machine, program),
+            words=["is a program for x86_64", "qemu-system-arm runs arm"],
+        )
+        assert not (tmp_path / "t.trace").exists()
+
+    def test_memory_that_a_machine_lacks(self, worker: Path, tmp_path: Path) -> None:
+        """A machine without memory where the firmware lies is noted."""
+        machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+        done = flashpager(
+            *("record", "-o", tmp_path / "t.trace", "--max-instructions", "1000"),
+            *("--system", machine, worker),
+            code=None,
+        )
+        assert "lm3s6965evb does not execute ARMv7E-M" in done.err or (
+            "lm3s6965evb has no memory at 0x8000000" in done.err
+        )
+
+
+class TestNames:
+    """The file of a trace for which no name was given."""
+
+    def test_another_file_is_kept(self, tmp_path: Path) -> None:
+        """A file that is no trace of the same program is not overwritten."""
+        need("qemu-x86_64")
+        program = compile_with("gcc", tmp_path, "app", "int main(void) { return 0; }\n", "-static")
+        flashpager("record", "--", program, cwd=tmp_path)
+        assert info_of(tmp_path / "app.trace")["ending"] == "complete"
+        flashpager("record", "--", program, cwd=tmp_path)
+        (tmp_path / "app.trace").write_text("mine", encoding="ascii")
+        fails("record", "--", program, cwd=tmp_path, words=["is no trace", "-o"])
+        assert (tmp_path / "app.trace").read_text(encoding="ascii") == "mine"
