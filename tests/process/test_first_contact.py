@@ -178,7 +178,7 @@ reset: udf #0
     .thumb_func
     .global hang
     .type hang, %function
-hang: b hang
+hang: b .
 """
 #: Polls a flag through a function.
 _POLLING = """

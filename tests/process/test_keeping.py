@@ -135,7 +135,7 @@ def test_lackey_places_no_part_of_valgrind(tmp_path: Path) -> None:
 def test_nothing_asked_is_answered_with_help() -> None:
     """Without arguments the help is printed, with its line breaks."""
     done = flashpager(code=2)
-    assert "Commands:\n" in done.err
+    assert "Your program:\n" in done.err
     assert "record" in done.err
 
 

@@ -633,7 +633,6 @@ class TestRefused:
             ("/proc/t.trace", ["/proc/t.trace"]),
         ):
             fails("record", "--no-reads", "-o", output, "--", program, env=tools, words=words)
-        fails("record", "--no-reads", "--", program, words=["-o"])
 
     def test_a_failure_keeps_an_older_trace(self, tmp_path: Path) -> None:
         """A name can be given only to whole traces."""

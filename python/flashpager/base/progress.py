@@ -7,6 +7,8 @@ from collections.abc import Callable
 _LEAST_SHARE = 1e-4
 
 
+#: Share of the work that sets the pace by itself.
+_PACED_SHARE = 0.03
 #: The first report of a work that goes on where an earlier call was comes within this time.
 _AT_ONCE_SECONDS = 0.05
 
@@ -22,6 +24,8 @@ class TimeLeft:
         self._clock = clock
         self._start = clock()
         self._before: float | None = None
+        #: The first report of work done: seconds, and share.
+        self._first: tuple[float, float] | None = None
 
     @property
     def passed(self) -> float:
@@ -30,10 +34,16 @@ class TimeLeft:
 
     def left(self, share: float) -> float | None:
         """Return the seconds left when ``share`` of all is done; None if it is too early to say."""
+        passed = self.passed
         if self._before is None:
             # What is done before any time has passed was done by an earlier call.
-            self._before = share if self.passed < _AT_ONCE_SECONDS else 0.0
-        done = share - self._before
-        if done < _LEAST_SHARE:
+            self._before = share if passed < _AT_ONCE_SECONDS else 0.0
+        if share - self._before < _LEAST_SHARE:
             return None
-        return self.passed * max(0.0, 1.0 - share) / done
+        if self._first is None:
+            self._first = (passed, share)
+        begin, before = self._first
+        if share - before < _PACED_SHARE:
+            begin, before = 0.0, self._before
+        # What is done before the first report, as loading a trace, is done once.
+        return (passed - begin) * max(0.0, 1.0 - share) / (share - before)

@@ -14,9 +14,7 @@ def _completing(names: Callable[[], Iterable[tuple[str, str]]]) -> CompletionFn:
     def complete(incomplete: str) -> list[tuple[str, str]]:
         before, comma, last = incomplete.rpartition(",")
         return [
-            (f"{before}{comma}{name}", about)
-            for name, about in names()
-            if name.startswith(last)
+            (f"{before}{comma}{name}", about) for name, about in names() if name.startswith(last)
         ]
 
     return complete

@@ -82,7 +82,7 @@ def _output(request: RecordRequest) -> Iterator[Callable[[], int]]:
         )
         raise FlashpagerError(message)
     note("note: the program's output goes to standard error, and all its threads into one trace")
-    request.one_stream = True
+    request.one_stream = request.to_standard_output = True
     with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
         request.output = Path(folder) / "standard-output"
         sys.stdout.flush()

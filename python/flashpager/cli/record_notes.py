@@ -80,7 +80,7 @@ def _note_amount(
         noun = "byte"
     beside = f", and {counted(len(result.further), 'trace')} beside it" if result.further else ""
     note(
-        f"{request.output}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
+        f"{request.label}{beside}: {counted_si(total, noun)} in {seconds:.1f} s "
         f"({si(total / seconds)} a second), "
         + (f"{si(placed)} of them placed, " if request.is_machine_code else "")
         + f"{size / 1e6:.2f} MB"

@@ -99,6 +99,9 @@ def _check_machine(
         command = shlex.split(request.system)
     except ValueError:
         return
+    if not command or shutil.which(command[0]) is None:
+        # The recorder reports it.
+        return
     machines.refuse_another_architecture(command, str(program), architecture)
     beside = machines.beside_memory(command, ProgramFile.read(program))
     if beside:

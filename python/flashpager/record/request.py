@@ -56,6 +56,8 @@ class RecordRequest:
     java: JavaOptions | None = None
     #: True if the program is an interpreter that writes a recorder stream itself.
     interpreter: bool = False
+    #: True if ``output`` is a temporary file on the way to standard output.
+    to_standard_output: bool = False
     #: Longest time of the recording, in seconds, and longest without an instruction.
     seconds: float | None = None
     idle_seconds: float | None = None
@@ -63,7 +65,12 @@ class RecordRequest:
     @property
     def is_file(self) -> bool:
         """True if the trace goes into a file, and not to standard output."""
-        return str(self.output) != "-"
+        return not self.to_standard_output and str(self.output) != "-"
+
+    @property
+    def label(self) -> str:
+        """The place of the trace, as a note names it."""
+        return str(self.output) if self.is_file else "-"
 
     @property
     def is_machine_code(self) -> bool:
