@@ -202,7 +202,7 @@ class TestKnown:
         assert (info["schema_version"], info["reads"], info["read_bytes"]) == (2, 5, 12)
         assert info["continued"] == 5
         # Without that section nothing is read, and the file has the older version of the format.
-        trace = recorded(tmp_path, program, *options[:-2])
+        trace = recorded(tmp_path, program, *options[:-1], ".text")
         assert info_of(trace)["schema_version"] == 1
         assert "reads" not in info_of(trace)
 
@@ -230,7 +230,8 @@ def test_firmware(tmp_path: Path) -> None:
     program, known = firmware_loop(tmp_path)
     trace = tmp_path / "fw.trace"
     machine = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-    flashpager("record", "--no-reads", "--with-reads", "-o", trace, "--system", machine, program)
+    section = ("--section", ".text")
+    flashpager("record", "--with-reads", *section, "-o", trace, "--system", machine, program)
     (offset, length), literal = known.runs[-1], 20
     *loop, first, read, last = rows(trace)
     assert loop == [(a, n, "executed") for a, n in known.runs[:-1]]
@@ -347,13 +348,24 @@ class TestProgram:
         labels = Counter(line.split()[0] for line in din.splitlines())
         assert set(labels) == {"0", "2"}
 
+    def test_calls_are_those_of_the_code(self, tmp_path: Path, program: Path, trace: Path) -> None:
+        """Reads are no jumps: calls of a function are counted as in a trace of code alone."""
+        code = recorded(tmp_path, program, *PART, "--no-reads", name="code.trace")
+        flags = ("--calls", "sum", "--calls", "chosen")
+
+        def calls(of: Path) -> list[tuple[str, int, int]]:
+            timed = flashpager("simulate", of, *flags, "--json").json["calls"]
+            return [(one["function"], one["calls"], one["unreturned"]) for one in timed]
+
+        assert calls(trace) == calls(code)
+        assert all(count >= 100 for _, count, _ in calls(code))
+
     def test_refused_where_reads_would_be_taken_for_code(self, tmp_path: Path, trace: Path) -> None:
         """The error is one line that names the remedy."""
         remedy = "record"
         board = ("--board", "omap5912-onenand")
         fails("simulate", trace, *board, words=["data reads", "instruction cache"])
         fails("explore", trace, *board, "--cache", "8K,16K", words=["instruction cache"])
-        fails("simulate", trace, "--calls", "main", words=["data reads", remedy])
         flags = (*board, "--cache-page", "1K", "-o", tmp_path / "o")
         fails("layout", trace, *flags, words=["data reads", "instruction cache"])
         order, anew = tmp_path / "some.order", tmp_path / "anew.trace"

@@ -10,7 +10,6 @@ import typer
 from flashpager._engine import FlashpagerError, Region
 from flashpager.base.quantities import split_list
 from flashpager.cli import methods
-from flashpager.cli.console import note
 from flashpager.record.java import program_of
 from flashpager.record.machine_code import RECORDERS
 from flashpager.record.naming import default_output
@@ -161,8 +160,6 @@ class RecordFlags:
         if not command:
             message = "say which program to record, behind --"
             raise FlashpagerError(message)
-        if self.reads:
-            note("note: data reads are recorded by default; --with-reads may be left out")
         request = RecordRequest(
             command=command,
             output=self.output or default_output(self._program(command)),

@@ -92,7 +92,6 @@ def simulate(
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     options.check_slowdown(needs, has_processor=design.processor is not None)
-    note_loop(trace, opened.info)
     warming = opened.info.warm_up
     unpublished = _UnpublishedFacts.of(flags)
     others = [
@@ -117,6 +116,7 @@ def simulate(
             }
             print_json(_as_json(opened, flags, design, rows, unpublished) | extra)
             return
+        note_loop(trace, opened.info)
         _show(opened.info, row, flags.origins(design), losses)
         say_uncounted(uncounted([opened.info], row.design))
         if timed:

@@ -7,6 +7,8 @@ from flashpager._engine import BlockStatistics, HottestCode, Symbol, TraceInfo
 
 #: Smallest share of the executed bytes for which the loop is worth a line.
 _NEARLY_ALL = 0.9
+#: Largest size of a loop that is worth a line, in bytes.
+_LONGEST = 64
 #: Smallest number of times that a loop is executed.
 _TIMES = 100
 #: Largest number of functions that the line names.
@@ -28,7 +30,7 @@ def loop_line(info: TraceInfo, blocks: BlockStatistics | None) -> str | None:
     if hottest is None or not executed or hottest.executed_bytes < _NEARLY_ALL * executed:
         return None
     size = sum(piece.bytes for piece in hottest.pieces)
-    if hottest.executed_bytes < _TIMES * size:
+    if size > _LONGEST or hottest.executed_bytes < _TIMES * size:
         return None
     symbols = [symbol for image in info.images for symbol in image.symbols]
     functions = _functions(hottest, sorted(symbols, key=lambda symbol: symbol.offset))
