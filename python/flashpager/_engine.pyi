@@ -4500,9 +4500,10 @@ def export_trace(
     format: str,
     instruction_bytes: int,
     output: str | os.PathLike[str] | None,
+    page_bytes: int = 4096,
 ) -> None:
-    """Write a trace as text, in one of ``export_formats()``: ``din`` with an instruction every so
-    many bytes; to standard output without `output`.
+    """Write a trace in one of ``export_formats()``: ``din`` with an instruction every so many bytes,
+    ``oracle-general`` with pages of ``page_bytes``; to standard output without `output`.
     """
 
 def flash_image(info: TraceInfo, elf: str | os.PathLike[str]) -> bytes:

@@ -10,10 +10,12 @@ import polars as pl
 import pytest
 
 import flashpager as flashpager_api
+from flashpager import Space, Trace
 from flashpager._engine import Design
 from flashpager.base.quantities import parse_size
 from flashpager.replay.table import flatten, read
 from flashpager.report.demand_paging import build
+from flashpager.space.sweep import sweep
 from tests.conftest import ROOT, fails, flashpager, import_csv
 
 if TYPE_CHECKING:
@@ -665,3 +667,41 @@ def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
 def test_messages_have_no_pictures(tmp_path: Path) -> None:
     """Words between colons are printed unchanged, not as pictures."""
     fails("simulate", tmp_path / ":smile:x.trace", words=(":smile:x.trace",))
+
+
+class TestSwept:
+    """A question that names one design tries what it left open."""
+
+    def test_what_nobody_named(self, trace: Path) -> None:
+        """Parts, pages, policies and RAM are tried, and a line says so."""
+        done = flashpager("explore", trace, "--json").json
+        designs = pl.DataFrame(done["designs"])
+        assert set(done["swept"]) == {"part", "cache_page_bytes", "policy", "cache_bytes"}
+        for column in ("part", "policy", "cache_bytes", "cache_page_bytes"):
+            assert designs[column].n_unique() > 1, column
+        code = done["traces"][0]["image_bytes"]
+        assert designs["cache_bytes"].min() <= code / 8
+        assert designs["cache_bytes"].max() >= code
+        printed = flashpager("explore", trace)
+        assert "tried, as nobody named them: " in printed.err
+        assert "RAM against time" in printed.out
+
+    def test_what_is_named_stays(self, trace: Path) -> None:
+        """A named value is not varied; two named designs are not added to."""
+        flags = ("--part", "W25N01GV", "--policy", "clock")
+        done = flashpager("explore", trace, *flags, "--json").json
+        assert {(row["part"], row["policy"]) for row in done["designs"]} == {("W25N01GV", "clock")}
+        two = flashpager("explore", trace, *flags, "--cache", "1K,2K", "--json").json
+        assert (len(two["designs"]), two["swept"]) == (2, {})
+        board = flashpager("explore", trace, "--board", "smartcard", "--json").json
+        assert {row["part"] for row in board["designs"]} == {"K9F1208Q0B"}
+        assert {row["policy"] for row in board["designs"]} == {"lru"}
+
+    def test_long_traces_are_tried_with_less(self) -> None:
+        """The passes over a trace are bounded, whatever its length."""
+        info = Trace.open(ROOT / "examples" / "traces" / "madplay.trace").info
+        for times in (1, 30, 1000):
+            space, swept = sweep(Space(), [info] * times, is_on_board=False)
+            passes = len(space.axes["policy"]) * len(space.axes["cache_page_bytes"])
+            assert passes == 1 or passes * info.runs * times <= 100_000_000
+            assert swept["policy"]

@@ -363,6 +363,42 @@ impl ElfFile {
         section.data().ok().filter(|data| data.len() == wanted.bytes as usize)
     }
 
+    /// Returns the executable sections in the contents of a file, with their addresses.
+    pub fn executable_code(contents: &[u8]) -> Vec<(u64, Vec<u8>)> {
+        let Ok(file) = object::File::parse(contents) else { return Vec::new() };
+        file.sections()
+            .filter(|section| section.kind() == object::SectionKind::Text)
+            .filter_map(|section| Some((section.address(), section.data().ok()?.to_vec())))
+            .filter(|(_, code)| !code.is_empty())
+            .collect()
+    }
+
+    /// Returns the addresses from which on the code of an ARM file is Thumb code, or is not, by its
+    /// mapping symbols. Without these all code is of the kind at the entry. Empty for other files.
+    pub fn thumb_code(contents: &[u8]) -> Vec<(u64, bool)> {
+        let Ok(file) = object::File::parse(contents) else { return Vec::new() };
+        if file.architecture() != object::Architecture::Arm {
+            return Vec::new();
+        }
+        let mut marks: Vec<(u64, bool)> = file
+            .symbols()
+            .filter_map(|symbol| {
+                let name = symbol.name_bytes().ok()?;
+                let is_mark = |mark: &[u8]| {
+                    name.strip_prefix(mark)
+                        .is_some_and(|rest| matches!(rest.first(), None | Some(b'.')))
+                };
+                let thumb = is_mark(b"$t");
+                (thumb || is_mark(b"$a")).then(|| (symbol.address(), thumb))
+            })
+            .collect();
+        marks.sort_unstable();
+        if marks.is_empty() {
+            marks.push((0, file.entry() & 1 == 1));
+        }
+        marks
+    }
+
     /// Returns the functions in `sections`, sorted by flash offset. Of several names for one address
     /// it has the one with most bytes.
     pub fn symbols_in(&self, sections: &[Section]) -> Vec<Symbol> {

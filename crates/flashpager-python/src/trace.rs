@@ -372,18 +372,19 @@ pub fn check_trace(
     Ok(TraceInfo(checked))
 }
 
-/// Write a trace as text, in one of ``export_formats()``: ``din`` with an instruction every so
-/// many bytes; to standard output without `output`.
+/// Write a trace in one of ``export_formats()``: ``din`` with an instruction every so many bytes,
+/// ``oracle-general`` with pages of ``page_bytes``; to standard output without `output`.
 #[pyfunction]
-#[pyo3(signature = (trace, format, instruction_bytes, output))]
+#[pyo3(signature = (trace, format, instruction_bytes, output, page_bytes=4096))]
 pub fn export_trace(
     py: Python<'_>,
     trace: PathBuf,
     format: &str,
     instruction_bytes: u32,
     output: Option<PathBuf>,
+    page_bytes: u32,
 ) -> PyResult<()> {
-    let format = TextFormat::named(format, instruction_bytes).map_err(raise)?;
+    let format = TextFormat::named(format, instruction_bytes, page_bytes).map_err(raise)?;
     run(
         py,
         |_, ()| Ok(()),

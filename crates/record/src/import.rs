@@ -8,12 +8,21 @@ use flashpager_trace::{Ending, TraceInfo};
 use crate::input::Input;
 use crate::placement::arrange::MethodArrangement;
 use crate::placement::{Placement, Placer};
+use crate::readers::etrace::{
+    encapsulated as etrace_encapsulated, esp32 as etrace_esp32, smi as etrace_smi,
+};
+use crate::readers::{
+    csv, din, drmemtrace, execlog, gem5, lackey, perf, qemu_log, renode, spike, tarmac,
+};
 use crate::recording::Recording;
 use crate::region::Region;
 use crate::session::{ImportSession, Importer};
-use crate::{csv, din, lackey, stream};
+use crate::stream;
 
 pub use crate::recording::{ProgressFn, RecordedTrace, RecordingProgress};
+
+/// Bytes of an input by which its format is recognised: logs begin with messages.
+const DETECTED_BYTES: usize = 16 << 10;
 
 /// Makes [`ImportFormat`] of the formats' names, modules and descriptions.
 macro_rules! importers {
@@ -48,16 +57,38 @@ importers! {
     "din" => din, Din;
     /// CSV with the header `offset,length`.
     "csv" => csv, Csv;
+    /// The log of QEMU's `-d in_asm,exec,nochain`.
+    "qemu-log" => qemu_log, QemuLog;
+    /// The log of QEMU's plugin `execlog`.
+    "execlog" => execlog, Execlog;
+    /// The log of Spike's `-l` or `--log-commits`.
+    "spike" => spike, Spike;
+    /// Tarmac text.
+    "tarmac" => tarmac, Tarmac;
+    /// Text of `perf script --insn-trace`.
+    "perf" => perf, Perf;
+    /// Text of drmemtrace's tool `view`.
+    "drmemtrace" => drmemtrace, DrMemtrace;
+    /// The trace of gem5's `Exec,-ExecSymbol`.
+    "gem5" => gem5, Gem5;
+    /// Renode's execution tracing.
+    "renode" => renode, Renode;
+    /// E-Trace of RISC-V, in packets of Siemens' messaging infrastructure.
+    "etrace" => etrace_smi, Etrace;
+    /// E-Trace of RISC-V, in packets of the RISC-V encapsulation.
+    "etrace-encapsulated" => etrace_encapsulated, EtraceEncapsulated;
+    /// E-Trace of an ESP32-C6 or ESP32-H2.
+    "etrace-esp32" => etrace_esp32, EtraceEsp32;
 }
 
 impl ImportFormat {
-    /// Recognises the format of `input` by its first bytes.
+    /// Recognises the format of `input` by its first kilobytes.
     ///
     /// # Errors
     /// An input that cannot be read, is empty, or is in no known format.
     pub fn detect(input: &mut Input) -> Result<Self> {
         let name = input.name.clone();
-        let start = input.peek()?;
+        let start = input.head(DETECTED_BYTES)?;
         let formats = Self::ALL.iter().map(|(_, format)| *format);
         if let Some(format) =
             formats.into_iter().find(|format| (format.importer().recognises)(start))
@@ -71,8 +102,9 @@ impl ImportFormat {
             } else if start.starts_with(b"PAR1") {
                 "is Parquet: if it is a flashpager trace it needs no import"
             } else {
-                "is in no known format (lackey, din, csv with the header 'offset,length', or a \
-                 recorder stream); --format says which"
+                "is in no known format (lackey, din, csv with the header 'offset,length', a \
+                 recorder stream, or a log of QEMU, Spike, Tarmac, perf, drmemtrace, gem5 or \
+                 Renode); --format says which"
             },
         ))
     }

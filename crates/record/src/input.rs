@@ -2,12 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
+use memchr::memchr;
 
 /// Longest line of text, in bytes. A file with a longer one is no text.
-const MAX_LINE_BYTES: u64 = 4096;
+const MAX_LINE_BYTES: usize = 4096;
+
+/// Bytes of text that are read at once.
+const LINE_BUFFER_BYTES: usize = 1 << 18;
 
 /// First bytes of a file by which every format and compression is recognised.
 const HEAD_BYTES: usize = 64;
@@ -64,6 +69,19 @@ impl Input {
     /// Data that cannot be read or unpacked.
     pub fn peek(&mut self) -> Result<&[u8]> {
         self.reader.fill_buf().map_err(|e| read_error(&self.name, self.packing, e))
+    }
+
+    /// Returns the first `bytes` bytes without consuming them, fewer if the input is shorter.
+    ///
+    /// # Errors
+    /// Data that cannot be read or unpacked.
+    pub fn head(&mut self, bytes: usize) -> Result<&[u8]> {
+        let mut head = vec![0; bytes];
+        let length = self.read_full(&mut head)?;
+        head.truncate(length);
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(head).chain(rest));
+        self.peek()
     }
 
     /// Fills `buffer`. Returns the number of bytes, which is smaller only at the end.
@@ -171,13 +189,32 @@ fn read_error(name: &str, packing: Option<Compression>, error: io::Error) -> Err
 pub struct TextLines {
     input: Input,
     number: u64,
-    line: Vec<u8>,
+    /// Bytes read from the input, of which `filled` are valid.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// The current line without its end, in the buffer.
+    line: Range<usize>,
+    /// Start of the next line in the buffer.
+    next: usize,
+    /// The input has been read to its end.
+    is_read: bool,
+    /// The current line has no line end.
+    is_cut: bool,
 }
 
 impl TextLines {
     /// The lines of `input` from its first on.
     pub fn new(input: Input) -> Self {
-        Self { input, number: 0, line: Vec::new() }
+        Self {
+            input,
+            number: 0,
+            buffer: vec![0; LINE_BUFFER_BYTES],
+            filled: 0,
+            line: 0..0,
+            next: 0,
+            is_read: false,
+            is_cut: false,
+        }
     }
 
     /// Returns the next line without its line end; `None` at the end of the input.
@@ -185,24 +222,53 @@ impl TextLines {
     /// # Errors
     /// A line that is too long for text, and data that cannot be read or unpacked.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
-        self.line.clear();
-        let read = (&mut self.input.reader)
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut self.line)
-            .map_err(|e| read_error(&self.input.name, self.input.packing, e))?;
-        if read == 0 {
+        let mut length = loop {
+            let rest = &self.buffer[self.next..self.filled];
+            let end = memchr(b'\n', &rest[..rest.len().min(MAX_LINE_BYTES)]);
+            if end.is_some() || rest.len() >= MAX_LINE_BYTES || self.is_read {
+                self.is_cut = end.is_none();
+                break end.unwrap_or(rest.len().min(MAX_LINE_BYTES));
+            }
+            self.refill()?;
+        };
+        let start = self.next;
+        if length == 0 && self.is_cut {
             return Ok(None);
         }
         self.number += 1;
-        if self.line.last() == Some(&b'\n') {
-            self.line.pop();
-            if self.line.last() == Some(&b'\r') {
-                self.line.pop();
-            }
-        } else if read as u64 == MAX_LINE_BYTES {
+        self.line = start..start + length;
+        self.next = start + length + usize::from(!self.is_cut);
+        if self.is_cut && length == MAX_LINE_BYTES {
             return Err(self.error("the line is longer than 4096 bytes: is this text?"));
         }
-        Ok(Some(&self.line))
+        if !self.is_cut && self.buffer[self.line.clone()].last() == Some(&b'\r') {
+            length -= 1;
+            self.line = start..start + length;
+        }
+        Ok(Some(&self.buffer[self.line.clone()]))
+    }
+
+    /// Reads more bytes behind those of the next line.
+    fn refill(&mut self) -> Result<()> {
+        if self.filled == self.buffer.len() {
+            self.buffer.copy_within(self.next.., 0);
+            self.filled -= self.next;
+            self.next = 0;
+        }
+        let read = self.input.read_some(&mut self.buffer[self.filled..])?;
+        self.filled += read;
+        self.is_read = read == 0;
+        Ok(())
+    }
+
+    /// Tells whether the input ends within the current line.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The input's name, for messages.
+    pub fn name(&self) -> &str {
+        &self.input.name
     }
 
     /// Number of the current line, counted from 1.
@@ -217,12 +283,107 @@ impl TextLines {
 
     /// Makes an error that names the current line and shows its text.
     pub fn error_showing(&self, what: impl std::fmt::Display) -> Error {
-        let shown: String = String::from_utf8_lossy(&self.line)
+        let shown: String = String::from_utf8_lossy(&self.buffer[self.line.clone()])
             .chars()
             .map(|c| if c.is_control() { '\u{fffd}' } else { c })
             .take(60)
             .collect();
         self.error(format!("{what}: '{shown}'"))
+    }
+}
+
+/// Bytes of a binary input, one piece after another.
+pub struct ByteReader {
+    input: Input,
+    buffer: Vec<u8>,
+    /// The bytes that were read and not yet taken.
+    rest: Range<usize>,
+    /// Offset in the input of the first byte of `rest`.
+    position: u64,
+}
+
+impl ByteReader {
+    /// The bytes of `input` from its first on.
+    pub fn new(input: Input) -> Self {
+        Self { input, buffer: vec![0; LINE_BUFFER_BYTES], rest: 0..0, position: 0 }
+    }
+
+    /// Returns the next `length` bytes without taking them; `None` if the input has fewer.
+    ///
+    /// # Errors
+    /// Data that cannot be read or unpacked.
+    pub fn peek(&mut self, length: usize) -> Result<Option<&[u8]>> {
+        while self.rest.len() < length {
+            if self.rest.end == self.buffer.len() {
+                self.buffer.copy_within(self.rest.clone(), 0);
+                self.rest = 0..self.rest.len();
+            }
+            let read = self.input.read_some(&mut self.buffer[self.rest.end..])?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.rest.end += read;
+        }
+        Ok(Some(&self.buffer[self.rest.start..self.rest.start + length]))
+    }
+
+    /// Takes the next `length` bytes; `None` if the input has fewer.
+    ///
+    /// # Errors
+    /// Data that cannot be read or unpacked.
+    #[inline]
+    pub fn next(&mut self, length: usize) -> Result<Option<&[u8]>> {
+        if self.rest.len() < length && self.peek(length)?.is_none() {
+            return Ok(None);
+        }
+        let start = self.rest.start;
+        self.rest.start += length;
+        self.position += length as u64;
+        Ok(Some(&self.buffer[start..start + length]))
+    }
+
+    /// Takes the next `length` bytes.
+    ///
+    /// # Errors
+    /// An input that ends before, and data that cannot be read or unpacked.
+    pub fn take(&mut self, length: usize) -> Result<&[u8]> {
+        if self.peek(length)?.is_none() {
+            return Err(self.error("ends within its header"));
+        }
+        let start = self.rest.start;
+        self.rest.start += length;
+        self.position += length as u64;
+        Ok(&self.buffer[start..start + length])
+    }
+
+    /// Takes the next bytes as an array.
+    ///
+    /// # Errors
+    /// Those of [`ByteReader::take`].
+    pub fn array<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH]> {
+        let mut array = [0; LENGTH];
+        array.copy_from_slice(self.take(LENGTH)?);
+        Ok(array)
+    }
+
+    /// Offset of the next byte in the unpacked input.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The input's name, for messages.
+    pub fn name(&self) -> &str {
+        &self.input.name
+    }
+
+    /// Makes an error at the next byte.
+    pub fn error(&self, what: impl std::fmt::Display) -> Error {
+        self.error_at(self.position, what)
+    }
+
+    /// Makes an error at a byte.
+    pub fn error_at(&self, position: u64, what: impl std::fmt::Display) -> Error {
+        Error::data(format!("{}, byte {position}", self.input.name), what.to_string())
     }
 }
 

@@ -3,15 +3,13 @@
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
-mod csv;
-mod din;
 mod fetch;
 mod functions;
 pub mod import;
 pub mod input;
-mod lackey;
 pub mod pipe;
 pub mod placement;
+mod readers;
 mod recording;
 pub mod region;
 mod session;

@@ -475,7 +475,10 @@ fn sinks_with_runs(sinks: Vec<Sink>, info: &mut TraceInfo) -> Result<Vec<Sink>> 
     let mut why_outside = None;
     for mut sink in sinks {
         outside += sink.all_instructions();
-        if sink.complete()? || (with_runs.is_empty() && info.ending != Ending::Complete) {
+        if sink.complete()?
+            || (with_runs.is_empty()
+                && !matches!(info.ending, Ending::Complete | Ending::AsCaptured))
+        {
             with_runs.push(sink);
         } else {
             why_outside = sink.selection().and_then(|part| part.why_outside(outside));

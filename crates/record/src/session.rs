@@ -21,6 +21,22 @@ pub(crate) struct Importer {
     pub read: fn(Input, &mut ImportSession<'_>) -> Result<Ending>,
 }
 
+/// A place in the input, for messages.
+#[derive(Clone, Copy)]
+enum SourcePlace {
+    Line(u64),
+    Byte(u64),
+}
+
+impl std::fmt::Display for SourcePlace {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(out, "line {line}"),
+            Self::Byte(byte) => write!(out, "byte {byte}"),
+        }
+    }
+}
+
 /// A line of text that is a run at an address, or at an offset if nothing is placed.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
@@ -89,7 +105,7 @@ impl<'a> ImportSession<'a> {
         let Row { address, length: bytes, mark, instructions } = row;
         let placer = self.recording.placer.as_ref();
         let run = place(placer, Fetch { address, bytes, instructions })
-            .map_err(|what| self.error(line, what))?;
+            .map_err(|what| self.error(SourcePlace::Line(line), what))?;
         let sink = self.recording.sink();
         match (run, mark) {
             (Some(run), mark) => sink.run(run, mark, instructions)?,
@@ -105,14 +121,26 @@ impl<'a> ImportSession<'a> {
     /// # Errors
     /// Addresses beyond 4 GiB without a placement, [`Error::Interrupted`], and errors of writing.
     pub fn add_fetch(&mut self, line: u64, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
+        self.add(SourcePlace::Line(line), fetch, reads)
+    }
+
+    /// Adds an instruction from a byte of a binary format.
+    ///
+    /// # Errors
+    /// Those of [`ImportSession::add_fetch`].
+    pub fn add_fetch_at(&mut self, byte: u64, fetch: Fetch) -> Result<()> {
+        self.add(SourcePlace::Byte(byte), fetch, &[])
+    }
+
+    fn add(&mut self, at: SourcePlace, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
         self.update_mappings(fetch.address)?;
         let placer = self.recording.placer.as_ref();
-        let run = place(placer, fetch).map_err(|what| self.error(line, what))?;
+        let run = place(placer, fetch).map_err(|what| self.error(at, what))?;
         self.reads.clear();
         if self.recording.with_reads {
             for read in reads {
                 place_read(placer, *read, fetch.bytes, &mut self.reads)
-                    .map_err(|what| Error::data(format!("{}, line {line}", self.name), what))?;
+                    .map_err(|what| Error::data(format!("{}, {at}", self.name), what))?;
             }
         }
         let Fetch { bytes, instructions, .. } = fetch;
@@ -153,7 +181,7 @@ impl<'a> ImportSession<'a> {
         if self.recording.report_progress(self.progress) { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    fn error(&self, line: u64, what: String) -> Error {
-        Error::data(format!("{}, line {line}", self.name), what)
+    fn error(&self, at: SourcePlace, what: String) -> Error {
+        Error::data(format!("{}, {at}", self.name), what)
     }
 }

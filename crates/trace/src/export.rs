@@ -1,4 +1,4 @@
-//! Export of traces to text for other tools.
+//! Export of traces for other tools.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -6,10 +6,11 @@ use std::path::Path;
 use flashpager_base::{Error, Result};
 
 use crate::output::{DiskReserve, OutputFile};
+use crate::page_references::export_page_references;
 use crate::run::Mark;
 use crate::source::Trace;
 
-/// A text format.
+/// A format of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
     /// Lines `offset,length` under a header, with a third column `kind` if there are data reads.
@@ -19,20 +20,27 @@ pub enum TextFormat {
         /// Bytes between two fetches within a run.
         instruction_bytes: u32,
     },
+    /// Binary page references for libCacheSim.
+    OracleGeneral {
+        /// Bytes of a page.
+        page_bytes: u32,
+    },
 }
 
 impl TextFormat {
     /// The formats' names.
-    pub const NAMES: &[&str] = &["csv", "din"];
+    pub const NAMES: &[&str] = &["csv", "din", "oracle-general"];
 
-    /// Returns the format with this name. Only `din` needs `instruction_bytes`.
+    /// Returns the format with this name. Only `din` needs `instruction_bytes`, and only
+    /// `oracle-general` `page_bytes`.
     ///
     /// # Errors
     /// An unknown name.
-    pub fn named(name: &str, instruction_bytes: u32) -> Result<Self> {
+    pub fn named(name: &str, instruction_bytes: u32, page_bytes: u32) -> Result<Self> {
         match name {
             "csv" => Ok(Self::Csv),
             "din" => Ok(Self::Din { instruction_bytes }),
+            "oracle-general" => Ok(Self::OracleGeneral { page_bytes }),
             other => {
                 let known = Self::NAMES.join(", ");
                 Err(Error::design(format!("unknown format '{other}' (known: {known})")))
@@ -70,6 +78,9 @@ pub fn export(
     place: &str,
     go_on: &dyn Fn() -> bool,
 ) -> Result<()> {
+    if let TextFormat::OracleGeneral { page_bytes } = format {
+        return export_page_references(trace, page_bytes, out, place, go_on);
+    }
     let failed = |e| Error::io(place, e);
     if format == TextFormat::Csv {
         let kind = if trace.has_reads() { ",kind" } else { "" };
@@ -101,6 +112,7 @@ pub fn export(
                         writeln!(out, "{label} {at:x}").map_err(failed)?;
                     }
                 }
+                TextFormat::OracleGeneral { .. } => {}
             }
         }
     }

@@ -19,6 +19,8 @@ pub const SCHEMA_VERSION_WITH_READS: u32 = 2;
 pub enum Ending {
     /// The program ended by itself with exit status 0, or the file was imported whole.
     Complete,
+    /// The log of another tool, read to its end. It cannot tell whether the program went on.
+    AsCaptured,
     /// The program ended with this exit status or by this signal.
     Failed(String),
     /// The recording was stopped.
@@ -32,6 +34,7 @@ impl Ending {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
+            Self::AsCaptured => "as-captured",
             Self::Failed(_) => "failed",
             Self::Interrupted => "interrupted",
             Self::DiskFull => "disk-full",
@@ -43,6 +46,7 @@ impl std::fmt::Display for Ending {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Failed(reason) => write!(out, "{}: {reason}", self.name()),
+            Self::AsCaptured => out.write_str("as captured"),
             _ => out.write_str(self.name()),
         }
     }

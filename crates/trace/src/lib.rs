@@ -18,6 +18,7 @@ mod info;
 mod marks;
 mod memory;
 pub mod output;
+mod page_references;
 mod progress;
 mod relocations;
 mod run;

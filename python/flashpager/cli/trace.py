@@ -10,7 +10,7 @@ from rich.markup import escape
 from flashpager import _engine
 from flashpager._engine import Origin, Placement
 from flashpager.base.files import refuse_overwriting
-from flashpager.base.quantities import counted, format_size, si, split_list
+from flashpager.base.quantities import counted, format_size, parse_size, si, split_list
 from flashpager.choose.page_size import (
     PageChoice,
     calls_text,
@@ -80,7 +80,7 @@ def import_trace(
         bool, typer.Option("--with-reads", help="lackey: take data reads of what is placed, too.")
     ] = False,
 ) -> None:
-    """Turn lackey text, Dinero din, CSV or a recorder stream into a trace.
+    """Turn the log or trace of another tool into a trace.
 
     Without --elf or --range, addresses are taken as flash offsets.
     """
@@ -354,7 +354,7 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Text to write; - for standard output."
+            "-o", "--output", metavar="FILE", help="File to write; - for standard output."
         ),
     ],
     format_: Annotated[
@@ -369,10 +369,14 @@ def export(
         int,
         typer.Option("--instruction-bytes", min=1, max=16, help="Bytes between fetches in din."),
     ] = 4,
+    page: Annotated[
+        str,
+        typer.Option("--page", metavar="SIZE", help="Page of the references in oracle-general."),
+    ] = "4K",
 ) -> None:
-    """Write a trace as text for other tools."""
+    """Write a trace for other tools: text, or page references for libCacheSim."""
     refuse_overwriting(output, trace)
     target = None if str(output) == "-" else output
     if target is None:
         sys.stdout.flush()
-    _engine.export_trace(trace, format_, instruction_bytes, target)
+    _engine.export_trace(trace, format_, instruction_bytes, target, parse_size(page))

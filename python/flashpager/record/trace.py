@@ -94,4 +94,6 @@ def how_it_ended(ending: Ending) -> str:
     """Explain why a recording may not be the whole program."""
     if ending.failure is not None:
         return f"the recorded program failed: {ending.failure}"
+    if ending.name == "as-captured":
+        return "the trace is as captured: its log does not tell whether the program went on"
     return f"the recording did not end by itself ({ending})"

@@ -43,6 +43,7 @@ mod arm;
 mod avr;
 mod code;
 mod count;
+mod flow;
 mod graph;
 mod instruction;
 mod loop_counts;
@@ -63,6 +64,7 @@ use instruction::{AccessKind, Flow};
 use ports::{ClassifiedAccesses, DataPort, FixedAddress};
 use values::Values;
 
+pub use flow::{FlowReader, InstructionFlow, JumpTarget};
 pub use loop_counts::{CopyLoop, Direction, ListedInstruction};
 
 /// Largest object file, in bytes. Whole firmware images are smaller.

@@ -12,5 +12,5 @@ mod process;
 mod spec;
 
 pub use bytecode::{BYTECODE, METHOD_COMPONENT};
-pub use placer::{FlashLocation, PlacementOptions, Placer, UnplacedCode, short};
+pub use placer::{FlashLocation, PlacedCode, PlacementOptions, Placer, UnplacedCode, short};
 pub use spec::Placement;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result};
-use flashpager_binary::elf::ElfFile;
+use flashpager_binary::elf::{ElfFile, read_bytes};
 use flashpager_trace::{Image, Symbol};
 
 /// The code to place.
@@ -58,6 +58,25 @@ pub struct FlashLocation {
     pub offset: u32,
     /// Number of placed bytes from there on, at least 1.
     pub bytes: u32,
+}
+
+/// The bytes of a placed section at their run-time addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedCode {
+    /// Address of the first byte.
+    pub start: u64,
+    /// The bytes, as the file has them.
+    pub bytes: Vec<u8>,
+    /// Addresses from which on the code of an ARM is Thumb code, or is not.
+    thumb: Vec<(u64, bool)>,
+}
+
+impl PlacedCode {
+    /// Tells whether the code at `address` is Thumb code.
+    pub fn is_thumb(&self, address: u64) -> bool {
+        let after = self.thumb.partition_point(|(start, _)| *start <= address);
+        self.thumb[..after].last().is_some_and(|(_, thumb)| *thumb)
+    }
 }
 
 /// Placed code at its run-time addresses.
@@ -247,6 +266,59 @@ impl Placer {
             offset: range.offset + (address - range.start) as u32,
             bytes: (range.end - address) as u32,
         })
+    }
+
+    /// Reads the bytes of all loaded sections, by ascending address. A section without bytes in its
+    /// file is left out.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn placed_code(&self) -> Result<Vec<PlacedCode>> {
+        let mut code = Vec::new();
+        for (file, image) in self.files.iter().zip(&self.images) {
+            let contents = read_bytes(&file.path)?;
+            let thumb = ElfFile::thumb_code(&contents);
+            for section in &image.sections {
+                let range = self.ranges.iter().find(|range| range.offset == section.offset);
+                if let (Some(range), Some(bytes)) =
+                    (range, ElfFile::section_bytes(&contents, section))
+                {
+                    let bias = range.start.wrapping_sub(section.address);
+                    let of_section =
+                        |(start, thumb): &(u64, bool)| (start.wrapping_add(bias), *thumb);
+                    let thumb = thumb.iter().map(of_section).collect();
+                    code.push(PlacedCode { start: range.start, bytes: bytes.to_vec(), thumb });
+                }
+            }
+        }
+        code.sort_by_key(|code| code.start);
+        Ok(code)
+    }
+
+    /// Reads the bytes of all executable sections of the loaded files, placed or not, by ascending
+    /// address.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn executable_code(&self) -> Result<Vec<(u64, Vec<u8>)>> {
+        let mut code = Vec::new();
+        for (file, image) in self.files.iter().zip(&self.images) {
+            let bias = image.sections.iter().find_map(|section| {
+                let range = self.ranges.iter().find(|range| range.offset == section.offset)?;
+                Some(range.start.wrapping_sub(section.address))
+            });
+            let Some(bias) = bias else { continue };
+            for (address, bytes) in ElfFile::executable_code(&read_bytes(&file.path)?) {
+                code.push((address.wrapping_add(bias), bytes));
+            }
+        }
+        code.sort_by_key(|(address, _)| *address);
+        Ok(code)
+    }
+
+    /// Tells whether code is placed by files, and not by addresses.
+    pub fn has_files(&self) -> bool {
+        !self.files.is_empty()
     }
 
     /// Returns the linked address of the byte at a run-time `address`, as if it were of the first

@@ -17,10 +17,13 @@ use flashpager::{Error, Result};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+mod etrace;
 mod link;
+mod logs;
 mod methods;
 mod parts;
 mod programs;
+mod qemu_log;
 mod random;
 mod stream;
 mod text;

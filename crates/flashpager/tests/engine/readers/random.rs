@@ -41,7 +41,9 @@ proptest! {
 
     #[test]
     fn any_bytes_give_a_value_or_one_line(
-        head in prop::sample::select(vec!["", "I  ", "offset,length\n", "2 ", "FPSTRM01", "PAR1"]),
+        head in prop::sample::select(vec![
+            "", "I  ", "offset,length\n", "2 ", "FPSTRM01", "PAR1", "IN: \n0x10:  ",
+        ]),
         rest in prop::collection::vec(any::<u8>(), 0..300),
     ) {
         let data = [head.as_bytes(), &rest].concat();

@@ -1,0 +1,97 @@
+//! Page references as libCacheSim's `oracleGeneral` traces.
+
+use std::io::Write;
+
+use flashpager_base::{Error, Result};
+use rustc_hash::FxHashMap;
+
+use crate::source::Trace;
+
+/// Largest number of references: each takes eight bytes of memory, because its entry tells when the
+/// page is referenced next.
+const MAX_REFERENCES: usize = 1 << 30;
+
+/// Stands for no next reference.
+const NEVER: u32 = u32::MAX;
+
+/// The pages that a trace references, in order. References to one page in a row are one.
+struct PageReferences {
+    pages: Vec<u32>,
+    /// Number of the next reference to the same page.
+    next: Vec<u32>,
+}
+
+impl PageReferences {
+    fn of(trace: &dyn Trace, page_bytes: u32, go_on: &dyn Fn() -> bool) -> Result<Self> {
+        let mut references = Self { pages: Vec::new(), next: Vec::new() };
+        let mut last: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut source = trace.runs()?;
+        let mut chunk = Vec::new();
+        loop {
+            if !go_on() {
+                return Err(Error::Interrupted);
+            }
+            source.read(&mut chunk)?;
+            if chunk.is_empty() {
+                return Ok(references);
+            }
+            for run in &chunk {
+                for page in run.offset / page_bytes..=(run.end() - 1) / page_bytes {
+                    references.push(page, &mut last)?;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, page: u32, last: &mut FxHashMap<u32, u32>) -> Result<()> {
+        if self.pages.last() == Some(&page) {
+            return Ok(());
+        }
+        let number = self.pages.len();
+        if number == MAX_REFERENCES {
+            return Err(Error::design(format!(
+                "the trace has over {MAX_REFERENCES} page references: export a part of it, or with \
+                 larger pages"
+            )));
+        }
+        if let Some(before) = last.insert(page, number as u32) {
+            self.next[before as usize] = number as u32;
+        }
+        self.pages.push(page);
+        self.next.push(NEVER);
+        Ok(())
+    }
+}
+
+/// Writes the page references of `trace` to `out`, which errors call `place`. An entry has 24 bytes,
+/// little-endian: its number (32 bits), the page (64), the bytes of a page (32), and the number of
+/// the next entry of the page (64; -1 if there is none).
+///
+/// # Errors
+/// Pages that are no power of two, too many references, errors of reading and writing, and
+/// [`Error::Interrupted`].
+pub fn export_page_references(
+    trace: &dyn Trace,
+    page_bytes: u32,
+    out: &mut dyn Write,
+    place: &str,
+    go_on: &dyn Fn() -> bool,
+) -> Result<()> {
+    if !page_bytes.is_power_of_two() {
+        return Err(Error::design(format!("a page of {page_bytes} bytes is no power of two")));
+    }
+    let references = PageReferences::of(trace, page_bytes, go_on)?;
+    for (number, (page, next)) in references.pages.iter().zip(&references.next).enumerate() {
+        let next = if *next == NEVER { -1 } else { i64::from(*next) };
+        let mut entry = [0; 24];
+        entry[..4].copy_from_slice(&(number as u32).to_le_bytes());
+        entry[4..12].copy_from_slice(&u64::from(*page).to_le_bytes());
+        entry[12..16].copy_from_slice(&page_bytes.to_le_bytes());
+        entry[16..].copy_from_slice(&next.to_le_bytes());
+        out.write_all(&entry).map_err(|error| Error::io(place, error))?;
+        if number % (1 << 20) == 0 && !go_on() {
+            return Err(Error::Interrupted);
+        }
+    }
+    out.flush().map_err(|error| Error::io(place, error))
+}

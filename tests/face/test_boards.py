@@ -1,0 +1,72 @@
+"""Boards by the names people use, and the catalogs that list them."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from flashpager import _engine
+from tests.conftest import ROOT, fails, flashpager
+
+PLOTTER = ROOT / "examples" / "traces" / "pico" / "plotter.trace"
+BOARDS = sorted(path.stem for path in (ROOT / "boards").glob("*.toml"))
+
+
+class TestPico:
+    """A Pico's flash runs at half of the system's clock."""
+
+    def test_a_miss_takes_56_cycles(self) -> None:
+        """28 clocks of the flash for 8 bytes, each of 2 system clocks; the SDK's default has 4."""
+        cycles = {
+            board: flashpager("simulate", PLOTTER, "--board", board, "--json").json["losses"][
+                "miss_cycles"
+            ]
+            for board in ("pico", "rp2040")
+        }
+        assert cycles == {"pico": pytest.approx(56), "rp2040": pytest.approx(112)}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_says_what_it_is(name: str) -> None:
+    """Each shipped board has a kind; each to buy states its chip, flash, boot code, processor."""
+    table = tomllib.loads((ROOT / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
+    assert table["kind"] in ("board", "chip", "model")
+    if table["kind"] == "board":
+        assert "boot" in table["description"]
+        assert table["part"]
+        assert set(table["processor"]) == {"core", "clock_mhz"}
+        assert _engine.find_core(table["processor"]["core"]).name == table["processor"]["core"]
+    # Prices of a paper or an emulator are those of the file alone.
+    if "ram" in table:
+        processor = table["processor"]
+        assert "none" in (processor, processor["core"] if isinstance(processor, dict) else "")
+
+
+class TestCatalogs:
+    """Without an argument catalogs list, with a name they show."""
+
+    def test_list_says_what_to_take(self) -> None:
+        """One line chooses among the kinds; boards to buy come first."""
+        listed = flashpager("boards").out
+        assert listed.splitlines()[0].startswith("Take the board you have")
+        kinds = [board["kind"] for board in flashpager("boards", "--json").json["boards"]]
+        assert kinds == sorted(kinds, key=["board", "chip", "model"].index)
+        assert listed == flashpager("boards", "list").out
+
+    def test_a_name_shows(self) -> None:
+        """``boards X`` and ``parts X`` are ``show X``."""
+        assert flashpager("boards", "pico").out == flashpager("boards", "show", "pico").out
+        assert flashpager("parts", "W25N01GV").out == flashpager("parts", "show", "W25N01GV").out
+        one = flashpager("parts", "W25N01GV", "--json").json
+        assert one == flashpager("parts", "show", "W25N01GV", "--json").json
+        assert flashpager("parts").out == flashpager("parts", "list").out
+        fails("boards", "pcio", words=["unknown board 'pcio'", "did you mean pico"])
+        fails("parts", "W25N01", words=["W25N01"])
+
+
+def test_a_fitted_board_is_no_processors(tmp_path: Path) -> None:
+    """A core of none leaves an estimate its clock, and a design without a processor."""
+    board = tmp_path / "board.toml"
+    board.write_text('[processor]\ncore = "none"\nclock_mhz = 80\n', encoding="ascii")
+    assert "run" not in flashpager("simulate", PLOTTER, "--board", board, "--json").json
+    flashpager("estimate", "--board", board, "--part", "W25N01GV")
