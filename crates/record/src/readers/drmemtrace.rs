@@ -3,9 +3,11 @@
 //! `90 64: 296231 ifetch 4 byte(s) @ 0x0000000000401028 48 83 eb 01 sub $0x1 %rbx -> %rbx` is an
 //! instruction of the thread 296231. Other records are skipped.
 
+use std::sync::LazyLock;
+
 use flashpager_base::Result;
 use flashpager_trace::Ending;
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::instructions::{LogLine, LoggedCode, LoggedInstruction, read_lines};
 use super::text::{decimal, hex};
@@ -14,7 +16,8 @@ use crate::session::{ImportSession, Importer};
 
 pub(crate) const IMPORTER: Importer = Importer { recognises, read };
 
-const FETCH: &[u8] = b" ifetch ";
+/// The word that an instruction has.
+static FETCH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b" ifetch "));
 
 fn recognises(start: &[u8]) -> bool {
     let is_instruction = |line: &[u8]| matches!(parse(line), LogLine::Instruction(_));
@@ -26,12 +29,12 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
 }
 
 fn parse(line: &[u8]) -> LogLine<'_> {
-    let Some(at) = memmem::find(line, FETCH) else { return LogLine::Other };
+    let Some(at) = FETCH.find(line) else { return LogLine::Other };
     let parsed = (|| {
         let before = line[..at].trim_ascii_end();
         let name = before.rsplit(u8::is_ascii_whitespace).next()?;
         let (thread, _) = decimal(name.strip_prefix(b"T").unwrap_or(name))?;
-        let (bytes, rest) = decimal(line[at + FETCH.len()..].trim_ascii_start())?;
+        let (bytes, rest) = decimal(line[at + FETCH.needle().len()..].trim_ascii_start())?;
         let (address, _) = hex(rest.strip_prefix(b" byte(s) @ 0x")?)?;
         let code = LoggedCode::Length(bytes);
         Some(LoggedInstruction { thread, address, code })

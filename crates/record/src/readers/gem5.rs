@@ -6,7 +6,7 @@
 
 use flashpager_base::Result;
 use flashpager_trace::Ending;
-use memchr::memmem;
+use memchr::memchr_iter;
 
 use super::instructions::{LogLine, LoggedCode, LoggedInstruction, read_lines};
 use super::text::{ThreadNames, decimal, hex};
@@ -65,7 +65,10 @@ impl Gem5Reader {
 fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = text[digits..].strip_prefix(b": ").filter(|_| digits > 0)?;
-    let end = memmem::find(rest, b" : ")?;
+    let colon = memchr_iter(b':', rest).find(|colon| {
+        colon.checked_sub(1).and_then(|before| rest.get(before..colon + 2)) == Some(b" : ")
+    })?;
+    let end = colon - 1;
     let name = &rest[..end];
     let last = name.rsplit(u8::is_ascii_whitespace).next()?;
     let is_thread = last.strip_prefix(b"T").is_some_and(|number| decimal(number).is_some());

@@ -3,9 +3,12 @@
 //! `app 1234 [000] 5.1: 401136 main+0x0 (/tmp/app) insn: 55` is an instruction of the thread 1234.
 //! Branch stacks (`-F brstack`) are samples of a few branches, and no trace.
 
+use std::sync::LazyLock;
+
 use flashpager_base::Result;
 use flashpager_trace::Ending;
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
+use memchr::memrchr_iter;
 
 use super::instructions::{LogLine, LoggedCode, LoggedInstruction, read_lines};
 use super::text::{decimal, hex, hex_digit, word};
@@ -14,7 +17,8 @@ use crate::session::{ImportSession, Importer};
 
 pub(crate) const IMPORTER: Importer = Importer { recognises, read };
 
-const CODE: &[u8] = b" insn: ";
+/// The words before the bytes of an instruction.
+static CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b" insn: "));
 
 fn recognises(start: &[u8]) -> bool {
     let is_known = |line: &[u8]| !matches!(parse(line), LogLine::Other);
@@ -26,24 +30,23 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
 }
 
 fn parse(line: &[u8]) -> LogLine<'_> {
-    if is_branch_stack(line) {
-        return LogLine::Refused(
-            "is a branch stack: samples of a few branches are no trace; decode an Intel PT or \
-             CoreSight recording with 'perf script --insn-trace'",
-        );
-    }
-    let Some(at) = memmem::find(line, CODE) else {
+    let Some(at) = CODE.find(line) else {
+        if is_branch_stack(line) {
+            return LogLine::Refused(
+                "is a branch stack: samples of a few branches are no trace; decode an Intel PT or \
+                 CoreSight recording with 'perf script --insn-trace'",
+            );
+        }
         let is_gap = memmem::find(line, b"instruction trace error").is_some();
         return if is_gap { LogLine::Gap } else { LogLine::Other };
     };
     let parsed = (|| {
-        let digits = digits(line[at + CODE.len()..].trim_ascii_start())?;
+        let digits = digits(line[at + CODE.needle().len()..].trim_ascii_start())?;
         // The time ends with a colon, and an event may follow it.
         let before = &line[..at];
-        let (head, mut rest) = match memmem::rfind(before, b": ") {
-            Some(colon) => (&before[..colon], &before[colon + 2..]),
-            None => return None,
-        };
+        let colon =
+            memrchr_iter(b':', before).find(|colon| before.get(colon + 1) == Some(&b' '))?;
+        let (head, mut rest) = (&before[..colon], &before[colon + 2..]);
         rest = rest.trim_ascii_start();
         let (address, after) = hex(rest.strip_prefix(b"0x").unwrap_or(rest))?;
         matches!(after.first(), None | Some(b' ')).then_some(())?;
