@@ -556,7 +556,6 @@ def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]
     shutil.copy(folder / "card-firmware.map", old)
     search = ("pin", before, *SERIAL_NOR, "--map", old, "--json", "--ram")
     # Functions of libraries call one another by short calls.
-    # So much is pinned that the start's loop, which moves, lies in two lines.
     most = "800" if reads else "1000"
     result = flashpager(*search, most).json
     own = [name for name in result["pinned"] if "lib" not in name]
@@ -577,9 +576,11 @@ def check_pinned(
     predicted = result["after"][0]["counts"]
     for name in ("misses", "loads", "bytes_fetched", "bytes_written"):
         assert counted[name] == predicted[name], name
-    # The start copies more into RAM: a loop over two lines for each word, which hits.
+    # The start copies more into RAM: a loop over some lines for each word, which hits. It moves, as
+    # it stays in flash, so that the number of its lines depends on what is pinned.
     words = -(-int(ram) // 4)
-    assert counted["references"] - predicted["references"] == 2 * words
+    lines, rest = divmod(counted["references"] - predicted["references"], words)
+    assert (lines in (1, 2, 3), rest) == (True, 0)
     assert predicted["misses"] < result["before"][0]["counts"]["misses"]
     ran = subprocess.run([*firmware, "run"], capture_output=True, text=True, check=True)
     assert "fault" not in ran.stdout
