@@ -12,7 +12,7 @@ final class Selection {
      * recording them would never end. The others unmount and mount virtual threads: meanwhile a
      * thread is neither virtual nor its carrier, and must not wait for a lock.
      */
-    private static final String[] OWN = {
+    private static final String[] RECORDER_DEPENDENCIES = {
         "java.lang.*VirtualThread",
         "java.lang.Object",
         "java.lang.Thread",
@@ -45,7 +45,7 @@ final class Selection {
     }
 
     /** Returns true if the user's selection includes a class, whether it can be recorded or not. */
-    boolean wants(Module module, ClassLoader loader, String name) {
+    boolean includes(Module module, ClassLoader loader, String name) {
         if (name.startsWith(RECORDER_PACKAGE)) {
             return false;
         }
@@ -71,12 +71,12 @@ final class Selection {
                         || module.getName().startsWith("jdk.proxy"));
     }
 
-    /** Returns the pattern of {@link #OWN} that matches a class, or null. */
-    static String own(ClassLoader loader, String name) {
+    /** Returns the pattern of {@link #RECORDER_DEPENDENCIES} that matches a class, or null. */
+    static String dependencyPattern(ClassLoader loader, String name) {
         if (loader != null && !name.startsWith(REFLECTION)) {
             return null;
         }
-        for (String pattern : OWN) {
+        for (String pattern : RECORDER_DEPENDENCIES) {
             if (matches(pattern, name)) {
                 return pattern;
             }

@@ -102,7 +102,8 @@ final class Transformer implements ClassFileTransformer {
                 String name = internalName.replace('/', '.');
                 // Classes that the recorder itself uses are not reported here, which would take a
                 // lock: the recorder may be waiting for this class, on any thread.
-                return selection.wants(module, loader, name) && Selection.own(loader, name) == null
+                return selection.includes(module, loader, name)
+                                && Selection.dependencyPattern(loader, name) == null
                         ? record(loader, name, redefined != null, bytes)
                         : null;
             } finally {
@@ -138,8 +139,8 @@ final class Transformer implements ClassFileTransformer {
             while (reportedCount < missedCount) {
                 Missed next = missed[reportedCount];
                 String name = next.internalName.replace('/', '.');
-                if (selection.wants(next.module, next.loader, name)
-                        && Selection.own(next.loader, name) == null) {
+                if (selection.includes(next.module, next.loader, name)
+                        && Selection.dependencyPattern(next.loader, name) == null) {
                     leaveOut(name, "stack or memory ran out as it was loaded");
                 }
                 next.module = null;
@@ -157,14 +158,14 @@ final class Transformer implements ClassFileTransformer {
      */
     boolean selects(Class<?> type) {
         String name = type.getName();
-        if (!selection.wants(type.getModule(), type.getClassLoader(), name)) {
+        if (!selection.includes(type.getModule(), type.getClassLoader(), name)) {
             return false;
         }
-        String own = Selection.own(type.getClassLoader(), name);
-        if (own != null) {
-            leaveOut(own, "the recorder itself uses it");
+        String pattern = Selection.dependencyPattern(type.getClassLoader(), name);
+        if (pattern != null) {
+            leaveOut(pattern, "the recorder itself uses it");
         }
-        return own == null;
+        return pattern == null;
     }
 
     private byte[] record(ClassLoader loader, String name, boolean again, byte[] bytes) {
