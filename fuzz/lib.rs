@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use flashpager::Error;
 use flashpager::placement::Placer;
-use flashpager::trace::TraceInfo;
+use flashpager::trace::{MAX_IMAGE_BYTES, TraceInfo};
 use flashpager::record::import::{ImportFormat, Import};
 use flashpager::record::input::Input;
 
@@ -26,7 +26,7 @@ pub fn import(data: &[u8], format: ImportFormat) {
     let placed = data.last().is_some_and(|byte| byte % 2 == 1);
     let outcome = (|| {
         let placer = placed.then(|| Placer::for_range(0x1000, 0x40_0000)).transpose()?;
-        let limit = placer.as_ref().map_or(u32::MAX, Placer::image_bytes);
+        let limit = placer.as_ref().map_or(MAX_IMAGE_BYTES, Placer::image_bytes);
         let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
         // Methods are laid out only in files that can be read again.
         let output = match format {
@@ -36,7 +36,7 @@ pub fn import(data: &[u8], format: ImportFormat) {
         let mut import = Import::new(placer, &output, info, false)?;
         let ending = import.read(input(data)?, format, 4, &mut |_| true)?;
         for done in import.finish(ending, &|| true)? {
-            assert!(done.info.image_bytes <= u64::from(limit));
+            assert!(done.info.image_bytes <= limit);
         }
         Ok(())
     })();

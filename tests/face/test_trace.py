@@ -270,6 +270,23 @@ class TestInfo:
         known = {key: printed[key] for key in printed.keys() - {"cache_page", "file_bytes"}}
         assert seen(trace.info, known) == known
 
+    def test_last_byte_of_4_gib(self, tmp_path: Path) -> None:
+        """A run up to 4 GiB is imported, described, replayed and priced; one byte more is not."""
+        top, low = (
+            import_csv(tmp_path, f"{at},8\n{at + 8},8\n" * 9, name=f"{at}.trace")
+            for at in (2**32 - 16, 2**20)
+        )
+        info = info_of(top)
+        assert (info["image_bytes"], info["bytes"]) == (2**32, 18 * 8)
+        assert info["blocks"]["used_bytes"] == 16
+        replayed = [
+            flashpager("simulate", trace, "--cache", "1K", "--json").json for trace in (top, low)
+        ]
+        for name in ("misses", "references", "bytes_fetched", "time_ns"):
+            assert replayed[0][name] == replayed[1][name]
+        further = b"offset,length\n4294967290,7\n"
+        fails("trace", "import", "-", "-o", top, stdin=further, words=["4 GiB"])
+
     def test_for_people(self, tmp_path: Path) -> None:
         """The same, for reading."""
         trace = import_csv(tmp_path, "0,16\n8,8\n")

@@ -24,8 +24,8 @@ pub(crate) struct Binary {
 impl Binary {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
-        let elf =
-            ElfFile::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))?;
+        let elf = ElfFile::parse(&bytes)
+            .map_err(|reason| Error::data(path.display().to_string(), reason))?;
         Ok(Self { path: path.to_owned(), bytes, elf })
     }
 
@@ -108,7 +108,7 @@ impl Binaries {
         &self,
         image: usize,
         about: &Image,
-        times: &dyn Fn(Range<u32>) -> u64,
+        times: &dyn Fn(Range<u64>) -> u64,
     ) -> Result<SampleProfile> {
         self.read(image, about, |bytes| profile(bytes, &about.sections, times))
     }
@@ -123,11 +123,11 @@ impl Binaries {
         let mut flash = Vec::new();
         for (image, binary) in images.iter().zip(&self.named) {
             let Some(Binary { path, bytes, elf }) = binary else {
-                let what = "is in flash, too, and no file was given for it: give one file with the \
+                let reason = "is in flash, too, and no file was given for it: give one file with the \
                             bytes of all";
-                return Err(Error::data(shown(file_name(&image.path)), what));
+                return Err(Error::data(shown(file_name(&image.path)), reason));
             };
-            let wrong = |what: String| Error::data(path.display().to_string(), what);
+            let wrong = |reason: String| Error::data(path.display().to_string(), reason);
             if let Some(moved) = elf.moved(image) {
                 return Err(wrong(format!(
                     "is not the version that was recorded: {} lies elsewhere; record it again",
@@ -154,7 +154,8 @@ impl Binaries {
         read: impl FnOnce(&[u8]) -> std::result::Result<T, String>,
     ) -> Result<T> {
         let of = |binary: &Binary| {
-            read(&binary.bytes).map_err(|what| Error::data(binary.path.display().to_string(), what))
+            read(&binary.bytes)
+                .map_err(|reason| Error::data(binary.path.display().to_string(), reason))
         };
         if let Some(binary) = &self.named[image] {
             return of(binary);
@@ -168,9 +169,9 @@ impl Binaries {
             other => other,
         })?;
         if let Some(how) = binary.differs_from(about) {
-            let what =
+            let reason =
                 format!("is not the file that was recorded ({how}); record again, or {advice}");
-            return Err(Error::data(&place, what));
+            return Err(Error::data(&place, reason));
         }
         of(&binary)
     }
@@ -192,6 +193,6 @@ fn belongs_to_none(binary: &Binary, images: &[Image]) -> Error {
     if reasons.is_empty() {
         reasons.push("it names no program".into());
     }
-    let what = format!("belongs to none of the trace's files ({})", reasons.join("; "));
-    Error::data(binary.path.display().to_string(), what)
+    let reason = format!("belongs to none of the trace's files ({})", reasons.join("; "));
+    Error::data(binary.path.display().to_string(), reason)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
-use flashpager_trace::{Image, Section, Symbol};
+use flashpager_trace::{Image, MAX_IMAGE_BYTES, Section, Symbol};
 use object::elf::{self, Machine, PF_X, STT_NOTYPE};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{
@@ -213,8 +213,8 @@ impl ElfFile {
     ///
     /// # Errors
     /// A file with none of the sections, and an image over 4 GiB.
-    pub fn place(&self, path: &Path, names: &[String], offset: u32) -> Result<Image> {
-        let mut end = u64::from(offset);
+    pub fn place(&self, path: &Path, names: &[String], offset: u64) -> Result<Image> {
+        let mut end = offset;
         let mut placed = Vec::new();
         for found in self.sections_named(names) {
             let at = end.next_multiple_of(found.align);
@@ -287,7 +287,7 @@ impl ElfFile {
                 );
                 return Err(Error::data(place, what));
             }
-            if end > u64::from(u32::MAX) {
+            if end > MAX_IMAGE_BYTES {
                 return Err(Error::data(place, "the flash image grows over 4 GiB"));
             }
             sections.push(Section {
@@ -314,12 +314,15 @@ impl ElfFile {
                 ),
             ));
         };
+        let Ok(bytes) = u32::try_from(end - u64::from(first)) else {
+            return Err(Error::data(place, "fills 4 GiB alone: leave a section out"));
+        };
         let symbols = self.symbols_in(&sections);
         Ok(Image {
             path: place,
             build_id: self.build_id.clone(),
             offset: first,
-            bytes: end as u32 - first,
+            bytes,
             sections,
             symbols,
         })

@@ -33,7 +33,7 @@ pub struct SourceLines {
     /// The lines, each once.
     pub lines: Vec<SourceLine>,
     /// Flash offsets and the index of their line, not sorted.
-    pub spans: Vec<(Range<u32>, usize)>,
+    pub spans: Vec<(Range<u64>, usize)>,
 }
 
 impl SourceLines {
@@ -65,7 +65,7 @@ impl SourceLines {
                 if lines.spans.len() > bytes.len().saturating_mul(4) {
                     return Err(damaged(&"its lines repeat without end"));
                 }
-                let offset = |address: u64| section.offset.saturating_add((address - start) as u32);
+                let offset = |address: u64| u64::from(section.offset) + (address - start);
                 let file = text(bounded(file));
                 let index = *known.entry((Arc::clone(&file), line)).or_insert_with(|| {
                     let function = function_at(&context, from).map(&mut text);
@@ -138,6 +138,6 @@ fn unpacked<'data>(
     }
 }
 
-pub(crate) fn damaged(what: &dyn std::fmt::Display) -> String {
-    format!("its debug information is damaged ({})", shown(what))
+pub(crate) fn damaged(reason: &dyn std::fmt::Display) -> String {
+    format!("its debug information is damaged ({})", shown(reason))
 }

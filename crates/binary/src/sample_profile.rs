@@ -59,7 +59,7 @@ struct LineSamples {
 pub fn profile(
     bytes: &[u8],
     sections: &[Section],
-    times: &dyn Fn(Range<u32>) -> u64,
+    times: &dyn Fn(Range<u64>) -> u64,
 ) -> Result<SampleProfile, String> {
     let (sections_of_dwarf, endian) = dwarf_of(bytes)?;
     let dwarf = sections_of_dwarf.borrow(|data| EndianSlice::new(data, endian));
@@ -129,11 +129,11 @@ impl LineSamples {
 }
 
 /// Returns the flash offset of an address, and the end of its section in flash.
-fn offset_of(sections: &[Section], address: u64) -> Option<(u32, u32)> {
+fn offset_of(sections: &[Section], address: u64) -> Option<(u64, u64)> {
     sections.iter().find_map(|section| {
         let ahead = address.checked_sub(section.address)?;
         let inside = ahead < u64::from(section.bytes);
-        inside.then(|| (section.offset + ahead as u32, section.offset + section.bytes))
+        inside.then(|| (u64::from(section.offset) + ahead, section.end()))
     })
 }
 
@@ -142,7 +142,7 @@ fn offset_of(sections: &[Section], address: u64) -> Option<(u32, u32)> {
 fn add_lines(
     unit: &Unit<DwarfReader<'_>>,
     sections: &[Section],
-    times: &dyn Fn(Range<u32>) -> u64,
+    times: &dyn Fn(Range<u64>) -> u64,
     is_llvm: bool,
     mut take: impl FnMut(u64, u64, u64, u64),
 ) -> Result<usize, String> {
@@ -154,10 +154,10 @@ fn add_lines(
         if let Some((address, line, discriminator)) = before
             && let Some((offset, end)) = offset_of(sections, address)
         {
-            let bytes = row.address().saturating_sub(address).min(u64::from(end - offset));
+            let bytes = row.address().saturating_sub(address).min(end - offset);
             if bytes > 0 {
                 count += 1;
-                take(address, line, discriminator, times(offset..offset + bytes as u32));
+                take(address, line, discriminator, times(offset..offset + bytes));
             }
         }
         let line = row.line().filter(|_| !row.end_sequence()).map(|line| line.get());
@@ -185,7 +185,7 @@ fn declared(
     begins: &mut FxHashMap<String, u64>,
     heads: &mut FxHashMap<String, u64>,
     sections: &[Section],
-    times: &dyn Fn(Range<u32>) -> u64,
+    times: &dyn Fn(Range<u64>) -> u64,
 ) -> Result<bool, String> {
     let mut is_llvm = false;
     let mut named: FxHashMap<UnitOffset, String> = FxHashMap::default();

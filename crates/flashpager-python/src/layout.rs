@@ -76,7 +76,7 @@ view! {
         /// The names of movable units, as they are laid out.
         order: Vec<String>,
         /// Bytes of the image laid out so.
-        image_bytes: u32,
+        image_bytes: u64,
         /// Bytes between units.
         gap_bytes: u32,
         /// All units.

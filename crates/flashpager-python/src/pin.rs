@@ -105,7 +105,7 @@ view! {
         /// The units found in the program.
         coverage: LayoutCoverage,
         /// Bytes of the image that stays in flash.
-        image_bytes: u32,
+        image_bytes: u64,
         /// Choices replayed.
         evaluations: u64,
         /// The share of the executed pieces that the search looked at.

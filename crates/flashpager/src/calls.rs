@@ -26,7 +26,7 @@ use crate::design::{Design, NO_SUMS};
 use crate::simulation::CellProgress;
 
 /// An address to which nothing returns: the end of the address space.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u64 = u64::MAX;
 
 /// Maximum number of calls that may return together. Older ones are counted as not returned.
 const MAX_TOGETHER: usize = 1 << 16;
@@ -141,7 +141,12 @@ impl CallFollower<'_> {
         if from.is_some() {
             let returned = self.open.take_returned(run.offset, |back, together| {
                 for begun in together.iter().rev() {
-                    functions[begun.function].end(&begun.at, &now, prices, back != run.offset);
+                    functions[begun.function].end(
+                        &begun.at,
+                        &now,
+                        prices,
+                        back != u64::from(run.offset),
+                    );
                 }
             });
             if returned {
@@ -151,10 +156,13 @@ impl CallFollower<'_> {
         let Some(entered) = self.entries.get(&run.offset) else { return };
         let end = from.map(Run::end);
         // The start of a function is no place to return to.
-        let is_back = |end: &u32| self.begins.contains(end) && !self.entries.contains_key(end);
+        let is_back = |end: &u64| {
+            u32::try_from(*end)
+                .is_ok_and(|end| self.begins.contains(&end) && !self.entries.contains_key(&end))
+        };
         let back = end.filter(is_back).unwrap_or(NOWHERE);
         let is_loop = |function: usize| {
-            let inside = |end: u32, body: &Run| body.offset < end && end <= body.end();
+            let inside = |end: u64, body: &Run| u64::from(body.offset) < end && end <= body.end();
             let is_in = |end| {
                 let mut bodies = self.bodies.iter();
                 bodies.any(|(body, owner)| *owner == function && inside(end, body))
@@ -178,7 +186,7 @@ impl CallFollower<'_> {
     }
 
     /// Begins calls that return to `back`.
-    fn called(&mut self, back: u32, begun: Vec<OpenCall>, now: &ReplayPoint) {
+    fn called(&mut self, back: u64, begun: Vec<OpenCall>, now: &ReplayPoint) {
         for forgotten in self.open.push(back, begun).into_iter().flat_map(|(_, begun)| begun) {
             self.functions[forgotten.function].end(&forgotten.at, now, self.prices, true);
         }
@@ -280,7 +288,7 @@ pub fn call_times(
 ) -> Result<Vec<CallTimes>> {
     if design.is_executed() {
         return Err(Error::design(format!(
-            "with {NO_SUMS}, a fault's time depends on what runs around it and cannot be told by \
+            "with {NO_SUMS}, a fault's time depends on what runs around it and cannot be split by \
              call; time the calls of the design without them"
         )));
     }
@@ -361,7 +369,7 @@ fn symbols_of(info: &TraceInfo, elfs: &[PathBuf]) -> Result<Vec<Symbol>> {
         symbols.extend(binaries.symbols(index, image));
     }
     if symbols.is_empty() {
-        let what = "names no functions, so their calls cannot be told: record a program that has \
+        let what = "names no functions, so their calls are unknown: record a program that has \
                     their symbols, or give --elf a file with its symbols";
         return Err(Error::data(shown(&info.program), what));
     }

@@ -134,9 +134,7 @@ impl LinkedProgram {
             }
         }
         let (units, inputs): (Vec<Unit>, Vec<Option<InputSection>>) = units.into_iter().unzip();
-        let image_bytes = u32::try_from(info.image_bytes)
-            .map_err(|_| Error::data(&place, "is of an image over 4 GiB"))?;
-        let units = Units::new(units, image_bytes).map_err(|error| match error {
+        let units = Units::new(units, info.image_bytes).map_err(|error| match error {
             Error::Design(what) => Error::data(&place, what),
             other => other,
         })?;
@@ -278,9 +276,7 @@ impl LinkedProgram {
     fn fragment(&self, order: &Order) -> String {
         // Fixed units behind keep their addresses, however much alignment the new order needs.
         let end = self.behind().map(|unit| {
-            u64::from(
-                unit.offset.min(self.section.offset + self.section.bytes) - self.section.offset,
-            )
+            self.section.end().min(unit.offset.into()) - u64::from(self.section.offset)
         });
         fragment(&self.map, &self.ordered(order), end)
     }
@@ -371,7 +367,7 @@ impl LinkedProgram {
         let placement = self.place(order)?;
         let mut info = trace.info().clone();
         info.images = self.laid_out(&placement);
-        info.image_bytes = u64::from(placement.image_bytes);
+        info.image_bytes = placement.image_bytes;
         let mut writer = TraceWriter::create(output, false)?;
         for image in &info.images {
             writer.add_symbols(&image.symbols);
@@ -389,7 +385,9 @@ impl LinkedProgram {
     fn laid_out(&self, placement: &UnitPlacement) -> Vec<Image> {
         let all = self.units.all();
         let ends = self.inputs.iter().enumerate().filter(|(_, input)| input.is_some());
-        let end = ends.map(|(number, _)| placement.offsets[number] + all[number].bytes).max();
+        let end = ends
+            .map(|(number, _)| u64::from(placement.offsets[number]) + u64::from(all[number].bytes));
+        let end = end.max();
         let mut images = self.images.clone();
         for image in &mut images {
             for symbol in &mut image.symbols {
@@ -401,14 +399,16 @@ impl LinkedProgram {
             image.symbols.sort_by_key(|symbol| symbol.offset);
             for section in &mut image.sections {
                 if *section == self.section {
-                    section.bytes = end.unwrap_or(section.offset).saturating_sub(section.offset);
+                    let start = u64::from(section.offset);
+                    section.bytes = end.unwrap_or(start).saturating_sub(start) as u32;
                     // No file contains this section: lines of the recorded one would be wrong.
                     section.name += " (laid out anew)";
                     image.build_id.clear();
                 }
             }
-            let ends = image.sections.iter().map(|section| section.offset + section.bytes);
-            image.bytes = ends.max().unwrap_or(image.offset) - image.offset;
+            let start = u64::from(image.offset);
+            let end = image.sections.iter().map(Section::end).max();
+            image.bytes = end.unwrap_or(start).saturating_sub(start).min(u32::MAX.into()) as u32;
         }
         images
     }

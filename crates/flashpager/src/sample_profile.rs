@@ -28,7 +28,7 @@ pub fn sample_profile(
     let elfs: Vec<PathBuf> = elf.into_iter().collect();
     let binaries = Binaries::of(&info.images, &elfs)?;
     let times = times(&trace, go_on)?;
-    let most = |offsets: Range<u32>| {
+    let most = |offsets: Range<u64>| {
         let offsets = offsets.start as usize..(offsets.end as usize).min(times.len());
         times.get(offsets).and_then(|times| times.iter().max()).copied().unwrap_or(0)
     };

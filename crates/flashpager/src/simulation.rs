@@ -175,7 +175,7 @@ mod tests {
     struct StreamedTrace(MemoryTrace);
 
     impl Trace for StreamedTrace {
-        fn image_bytes(&self) -> u32 {
+        fn image_bytes(&self) -> u64 {
             self.0.image_bytes()
         }
 

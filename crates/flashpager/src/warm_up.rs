@@ -45,7 +45,7 @@ pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
     let symbols: Vec<_> = info.symbols().cloned().collect();
     let entries: Vec<u32> =
         symbols_named(&symbols, text, info)?.iter().map(|symbol| symbol.offset).collect();
-    let enters = |run: &Run| entries.iter().any(|at| (run.offset..run.end()).contains(at));
+    let enters = |run: &Run| entries.iter().any(|at| (run.offset..=run.last()).contains(at));
     // A data read of a function does not enter it.
     let warm_up = WarmUp::until(trace, |_, run, mark| mark != Mark::Read && enters(run))?;
     if warm_up.runs >= info.runs {

@@ -1,6 +1,7 @@
 //! Edits: another link of a program whose executed code stays the same.
 
 use flashpager_base::{Error, Result};
+use flashpager_trace::MAX_IMAGE_BYTES;
 
 use crate::order::Order;
 use crate::place::{PlacedPart, UnitPlacement, lay_out_parts};
@@ -51,9 +52,10 @@ impl LinkEdit {
         let (before, behind) = order.numbers().split_at(place);
         let parts = before.iter().map(part).chain(added).chain(behind.iter().map(part));
         let mut offsets: Vec<u32> = all.iter().map(|unit| unit.offset).collect();
-        let (end, gap_bytes) = lay_out_parts(units, parts, &mut offsets);
-        let image_bytes = u32::try_from(end)
-            .map_err(|_| Error::design("edited, the image would reach beyond 4 GiB"))?;
+        let (image_bytes, gap_bytes) = lay_out_parts(units, parts, &mut offsets);
+        if image_bytes > MAX_IMAGE_BYTES {
+            return Err(Error::design("edited, the image would reach beyond 4 GiB"));
+        }
         Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
     }
 }

@@ -52,7 +52,7 @@ impl Order {
         let mut numbers = Vec::new();
         let mut taken = FxHashSet::default();
         for name in names {
-            let refused = |what: &str| Err(Error::design(format!("'{}' {what}", shown(name))));
+            let refused = |reason: &str| Err(Error::design(format!("'{}' {reason}", shown(name))));
             let Some(&number) = known.get(name) else {
                 let near = did_you_mean(name, known.keys().copied());
                 return refused(&format!("is no unit of the image{near}"));

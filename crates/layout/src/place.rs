@@ -2,7 +2,8 @@
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{
-    MemoryTrace, Relocation, RelocationError, Relocations, Run, RunBuilder, Trace, for_runs,
+    MAX_IMAGE_BYTES, MemoryTrace, Relocation, RelocationError, Relocations, Run, RunBuilder, Trace,
+    for_runs,
 };
 
 use crate::order::Order;
@@ -15,7 +16,7 @@ pub struct UnitPlacement {
     pub offsets: Vec<u32>,
     /// Size of the image in bytes. It is at least that of the recorded image if a unit stays at its
     /// end.
-    pub image_bytes: u32,
+    pub image_bytes: u64,
     /// Bytes between units, for alignment or before units that stay.
     pub gap_bytes: u32,
 }
@@ -27,9 +28,10 @@ pub struct UnitPlacement {
 /// An image beyond 4 GiB.
 pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     let mut offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
-    let (end, gap_bytes) = lay_out(units, order.numbers(), &mut offsets);
-    let image_bytes = u32::try_from(end)
-        .map_err(|_| Error::design("laid out anew, the image would reach beyond 4 GiB"))?;
+    let (image_bytes, gap_bytes) = lay_out(units, order.numbers(), &mut offsets);
+    if image_bytes > MAX_IMAGE_BYTES {
+        return Err(Error::design("laid out anew, the image would reach beyond 4 GiB"));
+    }
     Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
 }
 
@@ -45,7 +47,7 @@ pub(crate) struct PlacedPart {
 }
 
 /// Places the units with these numbers one behind another. Returns the end of the image, and the
-/// number of bytes between units.
+/// number of bytes between units. A unit that would reach beyond 4 GiB is placed at their end.
 pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
     let all = units.all();
     let part = |number: &u32| {
@@ -70,7 +72,7 @@ pub(crate) fn lay_out_parts(
         let mut free = at;
         let mut offset = at.next_multiple_of(align);
         while let Some(next) = fixed.peek().filter(|next| u64::from(next.offset) < offset + bytes) {
-            let end = u64::from(next.end());
+            let end = next.end();
             if end > free {
                 gaps += u64::from(next.offset).saturating_sub(free);
                 free = end;
@@ -81,10 +83,10 @@ pub(crate) fn lay_out_parts(
         gaps += offset - free;
         at = offset + bytes;
         if let Some(number) = part.unit {
-            offsets[number as usize] = u32::try_from(offset).unwrap_or(u32::MAX);
+            offsets[number as usize] = offset.min(MAX_IMAGE_BYTES - bytes) as u32;
         }
     }
-    let last = units.fixed().last().map_or(0, |number| u64::from(all[*number as usize].end()));
+    let last = units.fixed().last().map_or(0, |number| all[*number as usize].end());
     (at.max(last), gaps)
 }
 
@@ -125,8 +127,8 @@ impl UnitPlacement {
                     let at = match not_placed {
                         RelocationError::Dropped(at) => at,
                         RelocationError::Uncovered(at) => {
-                            let what = format!("the code at {at:#x} belongs to no unit");
-                            return Err(Error::design(what));
+                            let reason = format!("the code at {at:#x} belongs to no unit");
+                            return Err(Error::design(reason));
                         }
                     };
                     // Continue behind the resident unit.
@@ -135,7 +137,7 @@ impl UnitPlacement {
                     if behind >= run.end() {
                         break;
                     }
-                    rest = Run { offset: behind, length: run.end() - behind };
+                    rest = Run { offset: behind as u32, length: (run.end() - behind) as u32 };
                 }
             }
             Ok(())
@@ -164,7 +166,7 @@ mod tests {
                 at = offset + bytes;
                 units.push(Unit { name: number.to_string(), offset, bytes, align, fixed });
             }
-            Units::new(units, at).ok()
+            Units::new(units, at.into()).ok()
         });
         all.prop_flat_map(|units| {
             let numbers = Just(units.movable().to_vec()).prop_shuffle();
@@ -201,11 +203,11 @@ mod tests {
             runs in prop::collection::vec((0u32..2000, 1u32..120), 1..30),
         ) {
             let placement = place(&units, &order).expect("a small image");
-            let in_units = |run: &Run| (run.offset..run.end()).all(|at| units.owner(at).is_some());
+            let in_units = |run: &Run| (run.offset..=run.last()).all(|at| units.owner(at).is_some());
             let runs = runs.into_iter().map(|(offset, length)| Run { offset, length });
             let runs: Vec<Run> = runs.filter(in_units).collect();
             let bytes = |runs: &[Run]| -> Vec<u32> {
-                runs.iter().flat_map(|run| run.offset..run.end()).collect()
+                runs.iter().flat_map(|run| run.offset..=run.last()).collect()
             };
             let expected: Vec<u32> = bytes(&runs)
                 .into_iter()

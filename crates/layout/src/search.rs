@@ -7,6 +7,7 @@
 
 use flashpager_base::random::SplitMix64;
 use flashpager_base::{Error, Result};
+use flashpager_trace::MAX_IMAGE_BYTES;
 use rayon::prelude::*;
 
 use crate::order::Order;
@@ -84,7 +85,7 @@ pub struct Annealer<'a> {
     executed: Vec<u32>,
     /// For each unit, the units that may be placed beside it, and ascending sums of their weights.
     partners: Vec<(Vec<u32>, Vec<f64>)>,
-    image_bytes: u32,
+    image_bytes: u64,
     sample: usize,
 }
 
@@ -127,8 +128,8 @@ impl<'a> Annealer<'a> {
         // In any order, units with their alignments take no more.
         let all = units.all().iter();
         let most: u64 = all.map(|unit| u64::from(unit.bytes) + u64::from(unit.align)).sum();
-        let image_bytes = u64::from(units.image_bytes()).saturating_mul(2).saturating_add(most);
-        let image_bytes = image_bytes.min(u64::from(u32::MAX)) as u32;
+        let image_bytes = units.image_bytes().saturating_mul(2).saturating_add(most);
+        let image_bytes = image_bytes.min(MAX_IMAGE_BYTES);
         let effort: usize =
             windows.iter().map(|(stream, window)| streams[*stream].effort(*window)).sum();
         let mean = (effort / windows.len()).max(1);
@@ -533,8 +534,8 @@ mod tests {
                 runs.push(Run { offset: unit.offset + start, length });
             }
         }
-        let units = Units::new(units, offset).expect("units that can be");
-        (units, MemoryTrace::with_image(runs, offset))
+        let units = Units::new(units, offset.into()).expect("units that can be");
+        (units, MemoryTrace::with_image(runs, offset.into()))
     }
 
     fn cache(policy: &str) -> CacheDesign {

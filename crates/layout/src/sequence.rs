@@ -47,25 +47,26 @@ impl PieceSequence {
                     continue;
                 }
                 let mut pieces = Vec::new();
-                let mut at = run.offset;
-                while at < run.end() {
+                let mut next = u64::from(run.offset);
+                while next < run.end() {
+                    let at = next as u32;
                     let number = units.owner(at).ok_or_else(|| {
                         Error::design(format!("the code at {at:#x} belongs to no unit"))
                     })?;
                     let unit = &units.all()[number];
-                    let bytes = unit.end().min(run.end()) - at;
+                    let end = unit.end().min(run.end());
+                    let bytes = (end - next) as u32;
+                    next = end;
                     if units.is_resident(number) {
-                        at += bytes;
                         continue;
                     }
                     let piece = Piece { unit: number as u32, start: at - unit.offset, bytes };
-                    let next = sequence.pieces.len() as u32;
+                    let new_number = sequence.pieces.len() as u32;
                     let piece_number = *numbers.entry(piece).or_insert_with(|| {
                         sequence.pieces.push(piece);
-                        next
+                        new_number
                     });
                     pieces.push(piece_number);
-                    at += bytes;
                 }
                 sequence.executed.extend_from_slice(&pieces);
                 known.insert(run, pieces);

@@ -125,7 +125,7 @@ impl<'a> WindowedStream<'a> {
         let range = self.by_unit[unit].clone();
         for (at, piece) in table[range.clone()].iter_mut().zip(&self.pieces[range]) {
             let first = offset + piece.start;
-            *at = (first >> self.shift, (first + piece.bytes - 1) >> self.shift);
+            *at = (first >> self.shift, (first + (piece.bytes - 1)) >> self.shift);
         }
     }
 
@@ -142,7 +142,7 @@ impl<'a> WindowedStream<'a> {
         &self,
         (offsets, table): (&[u32], &PiecePages),
         windows: impl Iterator<Item = usize>,
-        image_bytes: u32,
+        image_bytes: u64,
         misses: Option<&mut [f64]>,
         take: impl FnMut(f64) -> bool,
     ) -> Result<()> {
@@ -159,7 +159,7 @@ impl<'a> WindowedStream<'a> {
         &self,
         offsets: &[u32],
         windows: impl Iterator<Item = usize>,
-        image_bytes: u32,
+        image_bytes: u64,
         mut take: impl FnMut(f64) -> bool,
     ) -> Result<()> {
         for window in windows {
@@ -259,7 +259,7 @@ struct WindowReplay<'s, 'a, W, F> {
     stream: &'s WindowedStream<'a>,
     table: &'s PiecePages,
     windows: W,
-    image_bytes: u32,
+    image_bytes: u64,
     misses: Option<&'s mut [f64]>,
     take: F,
 }
@@ -271,7 +271,7 @@ impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for WindowRe
         let Self { stream, table, windows, image_bytes, mut misses, mut take } = self;
         let LayoutTask { cache, register, weight, cost, needs_classes, .. } = stream.task;
         let page_bytes = cache.cache_page_bytes;
-        let pages = image_bytes.div_ceil(page_bytes);
+        let pages = image_bytes.div_ceil(page_bytes.into()) as u32;
         let shape = cache.shape(pages);
         let mut classes: FxHashMap<FaultClass, u64> = FxHashMap::default();
         for window in windows {

@@ -1,6 +1,7 @@
 //! Units: the parts of an image that a linker can place elsewhere as a whole.
 
 use flashpager_base::{Error, Result};
+use flashpager_trace::MAX_IMAGE_BYTES;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -21,8 +22,8 @@ pub struct Unit {
 
 impl Unit {
     /// Returns the offset just behind it.
-    pub fn end(&self) -> u32 {
-        self.offset + self.bytes
+    pub fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.bytes)
     }
 }
 
@@ -36,7 +37,7 @@ pub struct Units {
     resident: Vec<bool>,
     /// Offset of the first unit that is not fixed, resident or not.
     start: u32,
-    image_bytes: u32,
+    image_bytes: u64,
 }
 
 impl Units {
@@ -45,11 +46,11 @@ impl Units {
     /// # Errors
     /// Units that overlap, lie beyond the image, are empty, share a name, or have an alignment that is
     /// no power of two; and images without a movable unit.
-    pub fn new(mut units: Vec<Unit>, image_bytes: u32) -> Result<Self> {
+    pub fn new(mut units: Vec<Unit>, image_bytes: u64) -> Result<Self> {
         units.sort_by_key(|unit| unit.offset);
-        let refused = |unit: &Unit, what: &str| {
+        let refused = |unit: &Unit, reason: &str| {
             let Unit { name, offset, .. } = unit;
-            Err(Error::design(format!("unit {name} at {offset:#x} {what}")))
+            Err(Error::design(format!("unit {name} at {offset:#x} {reason}")))
         };
         let mut free = 0;
         let mut names = FxHashMap::default();
@@ -60,13 +61,13 @@ impl Units {
             if !unit.align.is_power_of_two() {
                 return refused(unit, &format!("has an alignment of {}", unit.align));
             }
-            if unit.offset < free {
+            if u64::from(unit.offset) < free {
                 return refused(unit, "lies over the one before it");
             }
-            match unit.offset.checked_add(unit.bytes).filter(|end| *end <= image_bytes) {
-                Some(end) => free = end,
-                None => return refused(unit, &format!("ends beyond the {image_bytes} bytes")),
+            if unit.end() > image_bytes.min(MAX_IMAGE_BYTES) {
+                return refused(unit, &format!("ends beyond the {image_bytes} bytes"));
             }
+            free = unit.end();
             if let Some(other) = names.insert(unit.name.as_str(), unit.offset) {
                 return refused(unit, &format!("has the name of the one at {other:#x}"));
             }
@@ -123,7 +124,7 @@ impl Units {
     }
 
     /// Returns the size of the recorded image in bytes.
-    pub fn image_bytes(&self) -> u32 {
+    pub fn image_bytes(&self) -> u64 {
         self.image_bytes
     }
 

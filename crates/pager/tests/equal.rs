@@ -152,7 +152,7 @@ fn shipped_traces() {
                     page_bytes,
                     flash_page_bytes,
                     codeword_bytes,
-                    image_bytes,
+                    image_bytes: image_bytes as u32,
                     parameter: 3,
                 };
                 if can_be(variant, &sizes) {
@@ -200,7 +200,7 @@ fn exhaustive() {
         // Strings that differ only in the names of pages differ to a register, which knows their order.
         let runs: Vec<Run> =
             (0..LENGTH).map(|place| Run { offset: page(place) * 4, length: 4 }).collect();
-        let trace = MemoryTrace::with_image(runs.clone(), image_bytes);
+        let trace = MemoryTrace::with_image(runs.clone(), image_bytes.into());
         // The step is coprime to the number of sizes and to that of the pages.
         let one = number as usize * 31 % all_sizes.len();
         let sizes = if is_soak() { &all_sizes[..] } else { &all_sizes[one..=one] };
@@ -240,7 +240,7 @@ fn all_small_sizes() {
                             Run { offset, length: 1 + random(most) }
                         })
                         .collect();
-                    let trace = MemoryTrace::with_image(runs.clone(), image_bytes);
+                    let trace = MemoryTrace::with_image(runs.clone(), image_bytes.into());
                     let sizes = DesignSizes {
                         frames,
                         page_bytes,
@@ -300,7 +300,7 @@ proptest! {
             runs.truncate(60);
             runs = runs.iter().copied().cycle().take(600).collect();
         }
-        let trace = MemoryTrace::with_image(runs.clone(), sizes.image_bytes);
+        let trace = MemoryTrace::with_image(runs.clone(), sizes.image_bytes.into());
         for variant in VARIANTS.iter().filter(|variant| can_be(variant, &sizes)) {
             check(variant, &sizes, &trace, &runs, false);
         }

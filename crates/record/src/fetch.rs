@@ -57,7 +57,7 @@ pub fn place_read(
     let mut add = |run: Run| match reads.last_mut() {
         Some(last)
             if last.behind == behind
-                && last.run.end() == run.offset
+                && last.run.end() == u64::from(run.offset)
                 && last.run.length + run.length <= MAX_RUN_BYTES =>
         {
             last.run.length += run.length;

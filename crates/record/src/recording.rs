@@ -399,7 +399,7 @@ impl Recording {
         self.check_selection()?;
         let Self { placer, methods, mut info, sinks, files, .. } = self;
         if let Some(placer) = placer {
-            info.image_bytes = u64::from(placer.image_bytes());
+            info.image_bytes = placer.image_bytes();
             info.images = placer.into_images();
         }
         let arrangement = methods.describe(&mut info);

@@ -10,7 +10,7 @@ use super::placement::UnplacedCode;
 use super::unplaced::{CodePlace, UnplacedCalls};
 
 /// Return address of calls that never return: the end of the address space.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u64 = u64::MAX;
 
 /// The part of an execution to record; by default all of it. It applies to each thread by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -222,7 +222,7 @@ pub struct Selection {
     /// Calls so far of the function whose call is recorded.
     calls: u64,
     /// End of the placed code that was executed last.
-    end: u32,
+    end: u64,
     /// Code outside the placed code was executed last.
     was_outside: bool,
     /// The thread is in the region.
@@ -385,7 +385,7 @@ impl Selection {
     pub fn takes_placed(&mut self, piece: Run, instructions: u32) -> bool {
         if self.unplaced.is_some() {
             let is_function = self.functions.begin_at(piece.offset);
-            let [start, end] = [piece.offset, piece.end()].map(CodePlace::Placed);
+            let [start, end] = [piece.offset.into(), piece.end()].map(CodePlace::Placed);
             self.follow_unplaced(start, end, is_function);
         } else if self.call.is_some() {
             self.follow(piece);
@@ -455,7 +455,7 @@ impl Selection {
     /// Follows the calls and returns that a jump to `piece` means.
     fn follow(&mut self, piece: Run) {
         let (to, from_outside) = (piece.offset, self.was_outside);
-        if !from_outside && self.end == to {
+        if !from_outside && self.end == u64::from(to) {
             return;
         }
         // The requested address counts as a function even without a symbol.

@@ -41,7 +41,7 @@ pub struct Sink {
     /// The run in the builder continues one that was cut by a data read.
     continues: bool,
     /// The end of a run that was cut by a data read, until other code is executed.
-    parted: Option<u32>,
+    parted: Option<u64>,
     instructions: u64,
     outside_instructions: u64,
     outside_bytes: u64,
@@ -140,7 +140,7 @@ impl Sink {
     fn fetch(&mut self, piece: Run) -> Result<()> {
         if let Some(end) = self.parted.take() {
             // The builder is empty.
-            self.continues = end == piece.offset;
+            self.continues = end == u64::from(piece.offset);
         }
         match self.builder.push(piece) {
             Some(run) => self.write(run),

@@ -10,8 +10,8 @@ const MAX_OPEN: usize = 4096;
 /// A place in executed code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodePlace {
-    /// A flash offset.
-    Placed(u32),
+    /// A flash offset, at most 4 GiB.
+    Placed(u64),
     /// A linked address outside the placed code.
     At(u64),
 }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn flash(start: u32, end: u32, is_function: bool) -> (CodePlace, CodePlace, bool) {
-        (CodePlace::Placed(start), CodePlace::Placed(end), is_function)
+        (CodePlace::Placed(start.into()), CodePlace::Placed(end.into()), is_function)
     }
 
     fn ram(start: u64, end: u64, is_function: bool) -> (CodePlace, CodePlace, bool) {

@@ -63,7 +63,7 @@ impl Cell {
     ///
     /// # Errors
     /// If a design is impossible, or the image has too many pages.
-    pub fn check(&self, image_bytes: u32) -> Result<()> {
+    pub fn check(&self, image_bytes: u64) -> Result<()> {
         power_of_two("cache page", self.cache_page_bytes)?;
         self.cache_bytes.iter().try_for_each(|bytes| self.cache(*bytes).check())?;
         self.registers.iter().try_for_each(|register| register.check(self.cache_page_bytes))?;

@@ -199,9 +199,9 @@ impl ICache {
     /// Fetches a run and calls `refill` with each missing line, after counting it in `refills`.
     #[inline]
     fn fetch(&mut self, run: Run, mut refill: impl FnMut(u32)) {
-        self.words += u64::from(words_before(run, run.end() - 1) + 1);
+        self.words += u64::from(words_before(run, run.last()) + 1);
         let first = run.offset >> self.line_shift;
-        let last = (run.end() - 1) >> self.line_shift;
+        let last = run.last() >> self.line_shift;
         let from = if first == self.last_line { first + 1 } else { first };
         for line in from..=last {
             if !self.tags.find_or_fill(line) {

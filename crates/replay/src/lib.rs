@@ -114,8 +114,8 @@ impl CacheDesign {
 }
 
 /// The number of pages of `cache_page_bytes` in an image.
-fn image_pages(image_bytes: u32, cache_page_bytes: u32) -> Result<u32> {
-    let pages = u64::from(image_bytes).div_ceil(u64::from(cache_page_bytes));
+fn image_pages(image_bytes: u64, cache_page_bytes: u32) -> Result<u32> {
+    let pages = image_bytes.div_ceil(u64::from(cache_page_bytes));
     if pages > MAX_PAGES {
         return Err(Error::design(format!(
             "an image of {image_bytes} bytes in cache pages of {cache_page_bytes} bytes has over \

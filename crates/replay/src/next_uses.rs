@@ -24,7 +24,7 @@ pub(super) fn next_uses(
         if room > moments.len() {
             if room >= NEVER as usize {
                 return Err(Error::design(format!(
-                    "min: {filled} page references and more, of which {NEVER} can be told apart; \
+                    "min: {filled} page references and more, of which {NEVER} can be distinguished; \
                      take larger cache pages"
                 )));
             }

@@ -19,7 +19,7 @@ impl Collapser {
     #[inline]
     pub(super) fn references(&mut self, run: Run, mut reference: impl FnMut(Page)) {
         let first = run.offset >> self.shift;
-        let last = (run.end() - 1) >> self.shift;
+        let last = run.last() >> self.shift;
         if first != self.previous {
             reference(first);
         }
@@ -39,7 +39,7 @@ impl Collapser {
         let mut filled = filled;
         for run in runs {
             let first = run.offset >> shift;
-            let last = (run.end() - 1) >> shift;
+            let last = run.last() >> shift;
             let most = filled + (last - first) as usize + 1;
             if most > pages.len() {
                 pages.resize(most.next_power_of_two(), 0);
@@ -60,7 +60,7 @@ impl Collapser {
     pub(super) fn append_spans(&mut self, runs: &[Run], spans: &mut Vec<PageSpan>) -> u64 {
         let (shift, mut previous, mut references) = (self.shift, self.previous, 0);
         spans.extend(runs.iter().map(|run| {
-            let (first, last) = (run.offset >> shift, (run.end() - 1) >> shift);
+            let (first, last) = (run.offset >> shift, run.last() >> shift);
             references += u64::from(last - first) + u64::from(first != previous);
             previous = last;
             PageSpan { first, last }

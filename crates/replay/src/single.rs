@@ -346,7 +346,7 @@ impl<'e> FaultRecorder<'e> {
     #[inline]
     fn executed(&mut self, offset: u32, at: impl Fn(u32) -> Executed) {
         if !self.by_lines {
-            self.touch(self.cursor, offset, at);
+            self.touch(self.cursor, offset.into(), at);
             self.cursor = offset;
         }
     }
@@ -356,7 +356,7 @@ impl<'e> FaultRecorder<'e> {
     fn refilled(&mut self, page: Page, offset: u32, at: impl Fn(u32) -> Executed) {
         let of_last = |last: &PendingFault| last.offset >> self.shift == page;
         if self.by_lines && self.pending.as_ref().is_some_and(of_last) {
-            self.touch(offset, offset + 1, at);
+            self.touch(offset, u64::from(offset) + 1, at);
         }
     }
 
@@ -368,7 +368,7 @@ impl<'e> FaultRecorder<'e> {
 
     /// Notes that the bytes from `from` up to `to` are executed.
     #[inline]
-    fn touch(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
+    fn touch(&mut self, from: u32, to: u64, at: impl Fn(u32) -> Executed) {
         if self.events.words.is_some() {
             return self.need_words(from, to, at);
         }
@@ -383,7 +383,7 @@ impl<'e> FaultRecorder<'e> {
         let block_start = last.offset & !(block_bytes - 1);
         let block_end = u64::from(block_start) + u64::from(block_bytes);
         let from = from.max(page_start);
-        let to = u64::from(to).min(page_end);
+        let to = to.min(page_end);
         let first_outside = if from < block_start || u64::from(from) >= block_end {
             u64::from(from)
         } else {
@@ -396,10 +396,10 @@ impl<'e> FaultRecorder<'e> {
 
     /// Reports the words of the last missing line that the bytes from `from` up to `to` are the
     /// first to need.
-    fn need_words(&mut self, from: u32, to: u32, at: impl Fn(u32) -> Executed) {
+    fn need_words(&mut self, from: u32, to: u64, at: impl Fn(u32) -> Executed) {
         let Some(words) = &mut self.events.words else { return };
         let line_end = u64::from(self.line_start) + (1 << self.shift);
-        let (from, to) = (from.max(self.line_start), line_end.min(to.into()));
+        let (from, to) = (from.max(self.line_start), line_end.min(to));
         if self.line_start == u32::MAX || u64::from(from) >= to {
             return;
         }

@@ -87,7 +87,7 @@ pub(super) fn sweep_all(
         streams.iter_mut().try_for_each(|stream| stream.take(runs))
     })?;
     for stream in streams {
-        stream.finish(bytes_read, |place, found| counts[place] = found)?;
+        stream.finish(bytes_read, |place, cell_counts| counts[place] = cell_counts)?;
     }
     Ok(counts)
 }
@@ -163,11 +163,11 @@ impl ReferenceStream {
         }
         for &run in runs {
             // A cut between pages keeps the references, and one between words keeps the words.
-            let piece = (BLOCK as u32 - 2) << self.shift.min(MAX_PIECE_SHIFT);
-            let mut offset = run.offset;
+            let piece = (BLOCK as u64 - 2) << self.shift.min(MAX_PIECE_SHIFT);
+            let mut offset = u64::from(run.offset);
             while offset < run.end() {
-                let end = (offset / piece + 1).saturating_mul(piece).min(run.end());
-                self.append(&[Run { offset, length: end - offset }])?;
+                let end = ((offset / piece + 1) * piece).min(run.end());
+                self.append(&[Run { offset: offset as u32, length: (end - offset) as u32 }])?;
                 offset = end;
             }
         }
@@ -203,7 +203,7 @@ impl ReferenceStream {
     fn finish(
         mut self,
         bytes_read: u64,
-        mut found: impl FnMut(usize, Vec<Vec<Counts>>),
+        mut take_counts: impl FnMut(usize, Vec<Vec<Counts>>),
     ) -> Result<()> {
         self.hand_over()?;
         let Self { front, references, cells, .. } = self;
@@ -213,7 +213,7 @@ impl ReferenceStream {
                 counts.words = front.words();
                 counts.line_refills = front.refills();
             }
-            found(place, size_of.iter().map(|size| counts[*size].clone()).collect());
+            take_counts(place, size_of.iter().map(|size| counts[*size].clone()).collect());
         }
         Ok(())
     }

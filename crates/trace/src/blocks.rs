@@ -212,7 +212,7 @@ impl CallCounter {
     /// Takes a jump to `to` by the code that ends at `from`. `enters` states whether a symbol begins
     /// at `to`.
     #[inline]
-    fn jump(&mut self, from: u32, to: u32, enters: bool) {
+    fn jump(&mut self, from: u64, to: u32, enters: bool) {
         if self.open.take_returned(to, |_, ()| {}) {
             self.returns += 1;
         } else if enters {
@@ -244,7 +244,7 @@ pub(crate) struct BlockCounter {
     symbol_starts: SymbolStarts,
     tallies: FxHashMap<Run, RunTally>,
     calls: CallCounter,
-    before: Option<u32>,
+    before: Option<u64>,
     merger: ExecutedRunMerger,
 }
 
@@ -309,16 +309,17 @@ impl BlockCounter {
 }
 
 fn count(tallies: &FxHashMap<Run, RunTally>) -> BlockCounts {
-    let mut borders: Vec<u32> = tallies.keys().flat_map(|run| [run.offset, run.end()]).collect();
+    let mut borders: Vec<u64> =
+        tallies.keys().flat_map(|run| [u64::from(run.offset), run.end()]).collect();
     borders.sort_unstable();
     borders.dedup();
     // A run is cut at the borders behind its first byte and before its end.
-    let rank = |offset: u32| borders.partition_point(|border| *border < offset) as u64;
+    let rank = |offset: u64| borders.partition_point(|border| *border < offset) as u64;
     // Difference between the numbers of runs that cover the piece behind a border and the one before.
     let mut covering = vec![0i64; borders.len()];
     let mut executed_blocks = 0;
     for (run, RunTally { executions, .. }) in tallies {
-        let (first, last) = (rank(run.offset), rank(run.end()));
+        let (first, last) = (rank(run.offset.into()), rank(run.end()));
         covering[first as usize] += 1;
         covering[last as usize] -= 1;
         executed_blocks += executions * (last - first);
@@ -331,7 +332,7 @@ fn count(tallies: &FxHashMap<Run, RunTally>) -> BlockCounts {
             cover += **change;
             cover > 0
         })
-        .map(|(pair, _)| Run { offset: pair[0], length: pair[1] - pair[0] })
+        .map(|(pair, _)| Run { offset: pair[0] as u32, length: (pair[1] - pair[0]) as u32 })
         .collect();
     BlockCounts {
         rules: RULES,
@@ -351,7 +352,7 @@ fn used_pages(blocks: &[Run], page_bytes: u32) -> u64 {
     let (mut pages, mut free) = (0, 0);
     for block in blocks {
         let first = (block.offset / page_bytes).max(free);
-        let behind = (block.end() - 1) / page_bytes + 1;
+        let behind = block.last() / page_bytes + 1;
         pages += u64::from(behind.saturating_sub(first));
         free = free.max(behind);
     }
@@ -377,7 +378,7 @@ impl BlockCounts {
             Ok(())
         })?;
         // All symbols were known before the first run.
-        Ok(counter.finish(trace.image_bytes().into(), symbols).unwrap_or_default())
+        Ok(counter.finish(trace.image_bytes(), symbols).unwrap_or_default())
     }
 }
 
@@ -416,7 +417,7 @@ mod tests {
         let runs = trace.in_memory().unwrap();
         let bytes = runs.iter().map(|run| u64::from(run.length)).sum();
         let counts = BlockCounts::of(trace, symbols, &|| true).unwrap();
-        let image_bytes = trace.image_bytes().into();
+        let image_bytes = trace.image_bytes();
         let info =
             TraceInfo { runs: runs.len() as u64, bytes, image_bytes, ..TraceInfo::default() };
         assert!(info.can_have(&counts), "{counts:?}");
@@ -431,12 +432,12 @@ mod tests {
             Run { offset: 8, length: 8 },
             Run { offset: 8, length: 8 },
         ]);
-        let found = statistics(&trace, &[]);
-        assert_eq!(found.used_blocks, 2);
-        assert_eq!(found.used_bytes, 16);
-        assert_eq!(found.mean_used_block_bytes, 8.0);
-        assert_eq!(found.mean_executed_block_bytes, 32.0 / 4.0);
-        assert_eq!(found.mean_run_bytes, 32.0 / 3.0);
+        let measured = statistics(&trace, &[]);
+        assert_eq!(measured.used_blocks, 2);
+        assert_eq!(measured.used_bytes, 16);
+        assert_eq!(measured.mean_used_block_bytes, 8.0);
+        assert_eq!(measured.mean_executed_block_bytes, 32.0 / 4.0);
+        assert_eq!(measured.mean_run_bytes, 32.0 / 3.0);
     }
 
     #[test]
@@ -480,12 +481,13 @@ mod tests {
             run(16, 4),
         ]);
         let symbols = [symbol(0, 100), symbol(100, 8), symbol(200, 16)];
-        let found = statistics(&trace, &symbols);
-        assert_eq!((found.seen_calls, found.seen_returns), (Some(4), Some(3)));
-        assert_eq!(found.used_bytes, 20 + 4 + 4);
-        let pages: Vec<_> = found.pages.iter().map(|used| (used.page_bytes, used.pages)).collect();
+        let measured = statistics(&trace, &symbols);
+        assert_eq!((measured.seen_calls, measured.seen_returns), (Some(4), Some(3)));
+        assert_eq!(measured.used_bytes, 20 + 4 + 4);
+        let pages: Vec<_> =
+            measured.pages.iter().map(|used| (used.page_bytes, used.pages)).collect();
         assert_eq!(pages[..5], [(4, 7), (8, 5), (16, 4), (32, 3), (64, 3)]);
-        assert_eq!(found.pages[4].used_share, 28.0 / (3.0 * 64.0));
-        assert_eq!(found.predicted_page_bytes, 4);
+        assert_eq!(measured.pages[4].used_share, 28.0 / (3.0 * 64.0));
+        assert_eq!(measured.predicted_page_bytes, 4);
     }
 }

@@ -11,15 +11,15 @@ const MAX_UNWOUND: usize = 64;
 const HASH_BITS: u32 = 10;
 
 /// Hashes an offset. Its lower bits differ most.
-fn hash(offset: u32) -> usize {
-    (offset.wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
+fn hash(offset: u64) -> usize {
+    ((offset as u32).wrapping_mul(0x9e37_79b1) >> (32 - HASH_BITS)) as usize
 }
 
 /// Calls that have not returned, each with a value of the caller.
 #[derive(Clone, Debug)]
 pub struct OpenCalls<T> {
     /// Return offset and value of each call, from the first to the last.
-    open: Vec<(u32, T)>,
+    open: Vec<(u64, T)>,
     /// Number of open calls by the hash of their return offset.
     by_hash: Box<[u32; 1 << HASH_BITS]>,
 }
@@ -34,7 +34,8 @@ impl<T> OpenCalls<T> {
     /// Takes a jump to `to`. If an open call returns there, that call and those that it had made are
     /// closed and passed to `close`, from the last to the first. Returns whether a call returned.
     #[inline]
-    pub fn take_returned(&mut self, to: u32, mut close: impl FnMut(u32, T)) -> bool {
+    pub fn take_returned(&mut self, to: u32, mut close: impl FnMut(u64, T)) -> bool {
+        let to = u64::from(to);
         if self.by_hash[hash(to)] == 0 {
             return false;
         }
@@ -51,7 +52,7 @@ impl<T> OpenCalls<T> {
 
     /// Adds a call that returns to `back`. Returns the oldest calls if too many are open.
     #[inline]
-    pub fn push(&mut self, back: u32, kept: T) -> Vec<(u32, T)> {
+    pub fn push(&mut self, back: u64, kept: T) -> Vec<(u64, T)> {
         let forgotten = if self.open.len() == MAX_DEPTH {
             self.open.drain(..MAX_DEPTH / 2).collect()
         } else {
@@ -72,7 +73,7 @@ impl<T> OpenCalls<T> {
     }
 
     /// Returns the calls that are still open, from the first to the last.
-    pub fn into_open(self) -> impl DoubleEndedIterator<Item = (u32, T)> {
+    pub fn into_open(self) -> impl DoubleEndedIterator<Item = (u64, T)> {
         self.open.into_iter()
     }
 }

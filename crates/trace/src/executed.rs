@@ -9,7 +9,7 @@ use crate::source::{RunSource, Trace};
 pub struct ExecutedRuns<'a>(pub &'a dyn Trace);
 
 impl Trace for ExecutedRuns<'_> {
-    fn image_bytes(&self) -> u32 {
+    fn image_bytes(&self) -> u64 {
         self.0.image_bytes()
     }
 

@@ -108,7 +108,7 @@ pub fn export(
                 .map_err(failed)?,
                 TextFormat::Din { instruction_bytes } => {
                     let label = if mark == Some(&Mark::Read) { 0 } else { 2 };
-                    for at in (run.offset..run.end()).step_by(instruction_bytes.max(1) as usize) {
+                    for at in (run.offset..=run.last()).step_by(instruction_bytes.max(1) as usize) {
                         writeln!(out, "{label} {at:x}").map_err(failed)?;
                     }
                 }

@@ -24,7 +24,7 @@ use crate::columns::{crc32, parquet_error};
 use crate::image::Symbol;
 use crate::info::TraceInfo;
 use crate::output::{DiskReserve, OutputFile};
-use crate::run::{MAX_RUN_BYTES, Mark, Run};
+use crate::run::{MAX_IMAGE_BYTES, MAX_RUN_BYTES, Mark, Run};
 use crate::source::{CHUNK_RUNS, RunSource, Trace};
 use crate::warm_up::WarmUp;
 
@@ -71,7 +71,7 @@ pub struct TraceWriter {
     read_bytes: u64,
     continued: u64,
     /// End of the run that ends last.
-    end: u32,
+    end: u64,
     checksum: RunChecksum,
     /// `None` when there are too many distinct runs.
     blocks: Option<BlockCounter>,
@@ -299,7 +299,7 @@ impl TraceWriter {
         info.reads_recorded |= self.reads > 0;
         info.read_bytes = self.read_bytes;
         info.continued = self.continued;
-        info.image_bytes = info.image_bytes.max(u64::from(self.end));
+        info.image_bytes = info.image_bytes.max(self.end);
         info.blocks =
             self.blocks.take().and_then(|blocks| blocks.finish(info.image_bytes, info.symbols()));
         let json = serde_json::to_string(&info)
@@ -343,11 +343,7 @@ impl TraceFile {
             || info.read_bytes > info.bytes
             || info.read_bytes < info.reads
             || (marked > 0 && info.schema_version < SCHEMA_VERSION_WITH_READS);
-        if footer.rows != info.runs
-            || misfit
-            || info.image_bytes > u64::from(u32::MAX)
-            || impossible
-        {
+        if footer.rows != info.runs || misfit || info.image_bytes > MAX_IMAGE_BYTES || impossible {
             return Err(Error::data(&place, "its description does not fit its contents"));
         }
         Ok(Self { path: path.to_owned(), info })
@@ -359,8 +355,8 @@ impl TraceFile {
     /// A warm-up that leaves no run to count.
     pub fn with_warm_up(mut self, warm_up: WarmUp) -> Result<Self> {
         if !warm_up.is_none() && warm_up.runs >= self.info.runs {
-            let what = format!("has {} runs: nothing is left to count", self.info.runs);
-            return Err(Error::data(self.path.display().to_string(), what));
+            let reason = format!("has {} runs: nothing is left to count", self.info.runs);
+            return Err(Error::data(self.path.display().to_string(), reason));
         }
         self.info.warm_up = warm_up;
         Ok(self)
@@ -390,8 +386,8 @@ impl TraceFile {
 }
 
 impl Trace for TraceFile {
-    fn image_bytes(&self) -> u32 {
-        self.info.image_bytes as u32
+    fn image_bytes(&self) -> u64 {
+        self.info.image_bytes
     }
 
     fn warm_up(&self) -> WarmUp {
@@ -424,7 +420,7 @@ struct FileSource {
     place: String,
     file: Arc<File>,
     footer: Footer,
-    image_bytes: u32,
+    image_bytes: u64,
     /// Number of row groups opened so far.
     group: usize,
     readers: Option<[ColumnReader; 2]>,
@@ -484,7 +480,7 @@ impl RunSource for FileSource {
             take_marks(&mut self.lengths, marks);
         }
         append_checked(&self.offsets, &self.lengths, self.image_bytes, runs)
-            .map_err(|what| damaged(&self.place, what))
+            .map_err(|reason| damaged(&self.place, reason))
     }
 
     fn marks(&self) -> &[Mark] {
@@ -502,8 +498,8 @@ pub(crate) fn take_marks(lengths: &mut [u32], marks: &mut Vec<Mark>) {
     }));
 }
 
-pub(crate) fn damaged(place: &str, what: impl std::fmt::Display) -> Error {
-    Error::data(place, format!("is damaged ({what}): make or copy it again"))
+pub(crate) fn damaged(place: &str, reason: impl std::fmt::Display) -> Error {
+    Error::data(place, format!("is damaged ({reason}): make or copy it again"))
 }
 
 /// Makes the error for row group number `group`, counted from 1, that could not be read.
@@ -523,16 +519,14 @@ pub(crate) fn unreadable(place: &str, group: usize, error: io::Error) -> Error {
 pub(crate) fn append_checked(
     offsets: &[u32],
     lengths: &[u32],
-    image_bytes: u32,
+    image_bytes: u64,
     runs: &mut Vec<Run>,
 ) -> std::result::Result<(), String> {
-    let limit = u64::from(image_bytes);
     let before = runs.len();
     let mut sane = true;
     runs.extend(offsets.iter().zip(lengths).map(|(&offset, &length)| {
         let run = Run { offset, length };
-        sane &= run.length.wrapping_sub(1) < MAX_RUN_BYTES
-            && u64::from(run.offset) + u64::from(run.length) <= limit;
+        sane &= run.length.wrapping_sub(1) < MAX_RUN_BYTES && run.end() <= image_bytes;
         run
     }));
     if sane {
@@ -540,7 +534,7 @@ pub(crate) fn append_checked(
     }
     let wrong = runs[before..].iter().find_map(|run| {
         match Run::checked(run.offset.into(), run.length.into()) {
-            Err(what) => Some(what),
+            Err(reason) => Some(reason),
             Ok(run) if run.end() > image_bytes => {
                 Some(format!("a run at offset {:#x} reaches beyond the image", run.offset))
             }

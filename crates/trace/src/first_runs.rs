@@ -50,7 +50,7 @@ impl<'a> FirstRuns<'a> {
 }
 
 impl Trace for FirstRuns<'_> {
-    fn image_bytes(&self) -> u32 {
+    fn image_bytes(&self) -> u64 {
         self.trace.image_bytes()
     }
 

@@ -13,6 +13,13 @@ pub struct Symbol {
     pub bytes: u32,
 }
 
+impl Symbol {
+    /// Returns the offset just behind it.
+    pub fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.bytes)
+    }
+}
+
 /// A section of an image in flash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
@@ -24,6 +31,13 @@ pub struct Section {
     pub offset: u32,
     /// Length in bytes.
     pub bytes: u32,
+}
+
+impl Section {
+    /// Returns the offset just behind it.
+    pub fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.bytes)
+    }
 }
 
 /// The placed code of a file.
@@ -41,4 +55,11 @@ pub struct Image {
     pub sections: Vec<Section>,
     /// Symbols, sorted by offset.
     pub symbols: Vec<Symbol>,
+}
+
+impl Image {
+    /// Returns the offset just behind its last section.
+    pub fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.bytes)
+    }
 }

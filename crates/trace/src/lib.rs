@@ -36,7 +36,7 @@ pub use marks::MarkReader;
 pub use memory::MemoryTrace;
 pub use progress::{ProgressFn, ProgressTrace, WeightedWork, WorkPart};
 pub use relocations::{Relocation, RelocationError, Relocations};
-pub use run::{ExecutedRunMerger, MAX_RUN_BYTES, Mark, Run, RunBuilder};
+pub use run::{ExecutedRunMerger, MAX_IMAGE_BYTES, MAX_RUN_BYTES, Mark, Run, RunBuilder};
 pub use source::{CHUNK_RUNS, RunSource, Trace, for_marked_runs, for_runs};
 pub use warm_up::WarmUp;
 pub use windows::TraceWindows;

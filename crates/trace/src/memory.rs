@@ -11,7 +11,7 @@ pub struct MemoryTrace {
     runs: Vec<Run>,
     /// The kind of each run; empty if all are executed.
     marks: Vec<Mark>,
-    image_bytes: u32,
+    image_bytes: u64,
     warm_up: WarmUp,
 }
 
@@ -23,7 +23,7 @@ impl MemoryTrace {
     }
 
     /// Makes a trace of executed runs in an image of `image_bytes`.
-    pub fn with_image(runs: Vec<Run>, image_bytes: u32) -> Self {
+    pub fn with_image(runs: Vec<Run>, image_bytes: u64) -> Self {
         Self { runs, marks: Vec::new(), image_bytes, warm_up: WarmUp::default() }
     }
 
@@ -48,7 +48,7 @@ impl MemoryTrace {
 }
 
 impl Trace for MemoryTrace {
-    fn image_bytes(&self) -> u32 {
+    fn image_bytes(&self) -> u64 {
         self.image_bytes
     }
 

@@ -36,7 +36,7 @@ impl PageReferences {
                 return Ok(references);
             }
             for run in &chunk {
-                for page in run.offset / page_bytes..=(run.end() - 1) / page_bytes {
+                for page in run.offset / page_bytes..=run.last() / page_bytes {
                     references.push(page, &mut last)?;
                 }
             }

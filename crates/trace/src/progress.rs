@@ -29,7 +29,7 @@ impl<'a> ProgressTrace<'a> {
 }
 
 impl Trace for ProgressTrace<'_> {
-    fn image_bytes(&self) -> u32 {
+    fn image_bytes(&self) -> u64 {
         self.trace.image_bytes()
     }
 

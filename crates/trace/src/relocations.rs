@@ -22,7 +22,7 @@ pub struct Relocation {
 pub struct Relocations {
     relocations: Vec<Relocation>,
     /// For each relocation, the end of the adjoining relocations that keep their distance to it.
-    ends: Vec<u32>,
+    ends: Vec<u64>,
 }
 
 /// Reason why a run cannot be relocated.
@@ -37,11 +37,15 @@ pub enum RelocationError {
 impl Relocations {
     /// Takes relocations that are sorted by `from` and do not overlap.
     pub fn new(relocations: Vec<Relocation>) -> Self {
-        let mut ends: Vec<u32> = relocations.iter().map(|one| one.from + one.bytes).collect();
+        let end = |from: u32, bytes: u32| u64::from(from) + u64::from(bytes);
+        let mut ends: Vec<u64> = relocations.iter().map(|one| end(one.from, one.bytes)).collect();
         for number in (1..relocations.len()).rev() {
             let (before, after) = (relocations[number - 1], relocations[number]);
-            let behind = before.to.map(|to| to + before.bytes);
-            if before.from + before.bytes == after.from && behind.is_some() && behind == after.to {
+            let behind = before.to.map(|to| end(to, before.bytes));
+            if end(before.from, before.bytes) == u64::from(after.from)
+                && behind.is_some()
+                && behind == after.to.map(u64::from)
+            {
                 ends[number - 1] = ends[number];
             }
         }
@@ -51,8 +55,8 @@ impl Relocations {
     /// Returns the index of the relocation that covers the byte at `offset`.
     pub fn owner(&self, offset: u32) -> Option<usize> {
         let number = self.relocations.partition_point(|one| one.from <= offset).checked_sub(1)?;
-        let found = &self.relocations[number];
-        (offset - found.from < found.bytes).then_some(number)
+        let relocation = &self.relocations[number];
+        (offset - relocation.from < relocation.bytes).then_some(number)
     }
 
     /// Passes the pieces of `run` at their new places to `take`, in the order in which they execute.
@@ -64,14 +68,15 @@ impl Relocations {
         run: Run,
         mut take: impl FnMut(Run),
     ) -> std::result::Result<(), RelocationError> {
-        let mut at = run.offset;
-        while at < run.end() {
+        let mut next = u64::from(run.offset);
+        while next < run.end() {
+            let at = next as u32;
             let number = self.owner(at).ok_or(RelocationError::Uncovered(at))?;
             let one = &self.relocations[number];
             let to = one.to.ok_or(RelocationError::Dropped(at))?;
-            let length = self.ends[number].min(run.end()) - at;
-            take(Run { offset: to + (at - one.from), length });
-            at += length;
+            let end = self.ends[number].min(run.end());
+            take(Run { offset: to + (at - one.from), length: (end - next) as u32 });
+            next = end;
         }
         Ok(())
     }
@@ -94,7 +99,7 @@ impl Relocations {
         for_runs(trace, go_on, |runs| {
             for &run in runs {
                 // Code outside the image was executed between two adjoining runs.
-                if before == Some(run.offset) {
+                if before == Some(run.offset.into()) {
                     pieces.extend(builder.cut());
                 }
                 before = Some(run.end());

@@ -4,6 +4,9 @@
 /// damage.
 pub const MAX_RUN_BYTES: u32 = 1 << 24;
 
+/// Size of the largest flash image, in bytes: offsets have 32 bits.
+pub const MAX_IMAGE_BYTES: u64 = 1 << 32;
+
 /// Bytes fetched one after another, in flash-image offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Run {
@@ -28,16 +31,22 @@ impl Run {
                  far without a jump"
             ));
         }
-        if offset.saturating_add(length) > u64::from(u32::MAX) {
-            return Err(format!("a run at offset {offset:#x} does not end below 4 GiB"));
+        if offset.saturating_add(length) > MAX_IMAGE_BYTES {
+            return Err(format!("a run at offset {offset:#x} reaches beyond 4 GiB"));
         }
         Ok(Self { offset: offset as u32, length: length as u32 })
     }
 
-    /// Returns the offset just behind the run.
+    /// Returns the offset of the last byte.
     #[inline]
-    pub fn end(self) -> u32 {
-        self.offset + self.length
+    pub fn last(self) -> u32 {
+        self.offset + (self.length - 1)
+    }
+
+    /// Returns the offset just behind the run, at most [`MAX_IMAGE_BYTES`].
+    #[inline]
+    pub fn end(self) -> u64 {
+        u64::from(self.offset) + u64::from(self.length)
     }
 }
 
@@ -106,7 +115,8 @@ impl RunBuilder {
     pub fn push(&mut self, piece: Run) -> Option<Run> {
         match &mut self.current {
             Some(run)
-                if run.end() == piece.offset && run.length + piece.length <= MAX_RUN_BYTES =>
+                if run.end() == u64::from(piece.offset)
+                    && run.length + piece.length <= MAX_RUN_BYTES =>
             {
                 run.length += piece.length;
                 None
@@ -134,7 +144,7 @@ impl ExecutedRunMerger {
     pub fn push(&mut self, run: Run, mark: Mark) -> Option<Run> {
         match (mark, &mut self.current) {
             (Mark::Read, _) => None,
-            (Mark::Continued, Some(current)) if current.end() == run.offset => {
+            (Mark::Continued, Some(current)) if current.end() == u64::from(run.offset) => {
                 current.length += run.length;
                 None
             }

@@ -28,7 +28,7 @@ pub trait RunSource {
 /// A trace, which can be read as often as needed.
 pub trait Trace: Sync {
     /// Returns the size of the flash image in bytes. Every run lies below.
-    fn image_bytes(&self) -> u32;
+    fn image_bytes(&self) -> u64;
 
     /// Starts to read from the first run.
     ///

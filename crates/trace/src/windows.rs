@@ -79,6 +79,6 @@ impl<'a> TraceWindows<'a> {
             take_marks(&mut lengths, &mut Vec::new());
         }
         append_checked(&offsets, &lengths, self.trace.image_bytes(), runs)
-            .map_err(|what| damaged(&self.place, what))
+            .map_err(|reason| damaged(&self.place, reason))
     }
 }

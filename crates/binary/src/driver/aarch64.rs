@@ -36,8 +36,8 @@ impl Decoder for Aarch64 {
     }
 
     fn decode(&self, bytes: &[u8], address: u64, skip: usize) -> Option<Instruction> {
-        let found = self.0.disasm_count(bytes, address, skip + 1).ok()?;
-        let insn = found.get(skip)?;
+        let decoded = self.0.disasm_count(bytes, address, skip + 1).ok()?;
+        let insn = decoded.get(skip)?;
         let mnemonic = insn.mnemonic()?;
         let operands = insn.op_str().unwrap_or_default();
         let text = format!("{mnemonic} {operands}").trim_end().to_owned();

@@ -52,8 +52,8 @@ impl Decoder for Arm {
     }
 
     fn decode(&self, bytes: &[u8], address: u64, skip: usize) -> Option<Instruction> {
-        let found = self.capstone.disasm_count(bytes, address, skip + 1).ok()?;
-        let insn = found.get(skip)?;
+        let decoded = self.capstone.disasm_count(bytes, address, skip + 1).ok()?;
+        let insn = decoded.get(skip)?;
         let detail = self.capstone.insn_detail(insn).ok()?;
         let detail = detail.arch_detail();
         let conditional = detail.arm().is_some_and(|arm| {

@@ -65,7 +65,7 @@ impl AccessRole {
 pub fn count(
     code: &FunctionCode,
     graph: &Graph,
-    found: &Loop,
+    natural_loop: &Loop,
     classified: &ClassifiedAccesses<'_>,
     port: &DataPort,
     function: &str,
@@ -79,11 +79,11 @@ pub fn count(
         inside.flat_map(|at| roles(*at)).filter(|(_, role)| *role == AccessRole::Port).count()
             as u32
     };
-    let longest = paths(graph, found, &ports_of, |new, old| new > old);
-    let shortest = paths(graph, found, &ports_of, |new, old| new < old);
-    let executed = instructions_on(graph, &longest, best_end(found, &longest, true));
+    let longest = paths(graph, natural_loop, &ports_of, |new, old| new > old);
+    let shortest = paths(graph, natural_loop, &ports_of, |new, old| new < old);
+    let executed = instructions_on(graph, &longest, best_end(natural_loop, &longest, true));
 
-    let all = || found.blocks.iter().flat_map(|block| &graph.blocks[*block].instructions);
+    let all = || natural_loop.blocks.iter().flat_map(|block| &graph.blocks[*block].instructions);
     let address = |at: &usize| code.instructions[*at].address;
     let mut counted = CopyLoop {
         function: function.to_owned(),
@@ -94,7 +94,7 @@ pub fn count(
         last_address: all().map(address).max().unwrap_or_default(),
         bytes: 0,
         instructions: executed.len() as u32,
-        shortest_instructions: best_end(found, &shortest, false)
+        shortest_instructions: best_end(natural_loop, &shortest, false)
             .and_then(|end| shortest.get(&end))
             .map_or(0, |path| path.instructions),
         port_accesses: 0,
@@ -107,7 +107,7 @@ pub fn count(
     for at in &executed {
         add_instruction(&mut counted, code, *at, roles(*at));
     }
-    let at_other_end = at_other_end(code, graph, found, classified, port, &executed);
+    let at_other_end = at_other_end(code, graph, natural_loop, classified, port, &executed);
     counted.bytes = moved(counted.bytes, counted.port_accesses, at_other_end);
     counted
 }
@@ -147,8 +147,12 @@ fn add_instruction(
 
 /// Returns the end of the best path to a latch of the loop: with most port accesses, then the
 /// longest or the shortest.
-fn best_end(found: &Loop, paths: &FxHashMap<usize, LoopPath>, longest: bool) -> Option<usize> {
-    let ends = found.latches.iter().filter_map(|latch| Some((*latch, *paths.get(latch)?)));
+fn best_end(
+    natural_loop: &Loop,
+    paths: &FxHashMap<usize, LoopPath>,
+    longest: bool,
+) -> Option<usize> {
+    let ends = natural_loop.latches.iter().filter_map(|latch| Some((*latch, *paths.get(latch)?)));
     let best = ends.max_by_key(|(_, path)| {
         let length = i64::from(path.instructions);
         (path.ports, if longest { length } else { -length })
@@ -178,7 +182,7 @@ fn instructions_on(
 fn at_other_end(
     code: &FunctionCode,
     graph: &Graph,
-    found: &Loop,
+    natural_loop: &Loop,
     classified: &ClassifiedAccesses<'_>,
     port: &DataPort,
     executed: &[usize],
@@ -191,7 +195,9 @@ fn at_other_end(
         let block = graph.block_of[at];
         code.instructions[at].repeated
             || graph.loops.iter().any(|inner| {
-                inner.header != found.header && found.holds[inner.header] && inner.holds[block]
+                inner.header != natural_loop.header
+                    && natural_loop.holds[inner.header]
+                    && inner.holds[block]
             })
     };
     let mut bytes = 0_u32;
@@ -227,12 +233,12 @@ fn moved(bytes: u32, accesses: u32, at_other_end: Option<u32>) -> u32 {
 /// number of instructions that `is_better` prefers.
 fn paths(
     graph: &Graph,
-    found: &Loop,
+    natural_loop: &Loop,
     ports_of: &dyn Fn(usize) -> u32,
     is_better: fn(u32, u32) -> bool,
 ) -> FxHashMap<usize, LoopPath> {
     let mut paths: FxHashMap<usize, LoopPath> = FxHashMap::default();
-    for block in &found.blocks {
+    for block in &natural_loop.blocks {
         let before = graph.blocks[*block].before.iter();
         let mut best: Option<(usize, LoopPath)> = None;
         for from in before.filter(|from| !Graph::goes_back(**from, *block)) {
@@ -245,10 +251,10 @@ fn paths(
                 best = Some((*from, *path));
             }
         }
-        if best.is_none() && *block != found.header {
+        if best.is_none() && *block != natural_loop.header {
             continue;
         }
-        let (from, before) = match best.filter(|_| *block != found.header) {
+        let (from, before) = match best.filter(|_| *block != natural_loop.header) {
             Some((from, path)) => (Some(from), path),
             None => (None, LoopPath { ports: 0, instructions: 0, from: None }),
         };

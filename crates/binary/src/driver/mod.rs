@@ -84,8 +84,8 @@ fn read(object: &Path) -> Result<Vec<u8>> {
         .and_then(|file| file.take(MAX_OBJECT_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| Error::file(object, e))?;
     if bytes.len() as u64 > MAX_OBJECT_BYTES {
-        let what = format!("is larger than {} MiB", MAX_OBJECT_BYTES >> 20);
-        return Err(Error::data(object.display().to_string(), what));
+        let reason = format!("is larger than {} MiB", MAX_OBJECT_BYTES >> 20);
+        return Err(Error::data(object.display().to_string(), reason));
     }
     Ok(bytes)
 }
@@ -99,8 +99,8 @@ pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec
     let place = object.display().to_string();
     let code = FunctionCode::of(&read(object)?, &place, function)?;
     if code.entry != address {
-        let what = format!("has several functions {}", shown(function));
-        return Err(Error::data(place, what));
+        let reason = format!("has several functions {}", shown(function));
+        return Err(Error::data(place, reason));
     }
     let leads_back =
         |flow| matches!(flow, Flow::Jump(Some(to)) | Flow::Branch(to) if to == address);
@@ -124,7 +124,7 @@ pub fn copy_loop(
 ) -> Result<CopyLoop> {
     let code = FunctionCode::of(object, place, function)?;
     let wrong =
-        |what: String| Error::data(place, format!("its function {} {what}", shown(function)));
+        |reason: String| Error::data(place, format!("its function {} {reason}", shown(function)));
     let graph = Graph::of(&code.instructions, code.entry).ok_or_else(|| {
         wrong("has more branches than a driver has; name the function that holds the loop".into())
     })?;
@@ -138,23 +138,27 @@ pub fn copy_loop(
     let classified: Vec<ClassifiedAccesses<'_>> = graph
         .loops
         .iter()
-        .map(|found| ClassifiedAccesses::of(&code, &graph, &values, found))
+        .map(|natural_loop| ClassifiedAccesses::of(&code, &graph, &values, natural_loop))
         .collect();
-    let found: Vec<(&Loop, &ClassifiedAccesses<'_>, DataPort)> = graph
+    let port_loops: Vec<(&Loop, &ClassifiedAccesses<'_>, DataPort)> = graph
         .loops
         .iter()
         .zip(&classified)
-        .filter_map(|(found, classified)| Some((found, classified, classified.port(port)?)))
+        .filter_map(|(natural_loop, classified)| {
+            Some((natural_loop, classified, classified.port(port)?))
+        })
         .collect();
     // A loop around a copy loop has the same accesses, and more.
     let is_innermost = |outer: &Loop| {
-        !found.iter().any(|(inner, ..)| {
+        !port_loops.iter().any(|(inner, ..)| {
             inner.header != outer.header && inner.blocks.iter().all(|block| outer.holds[*block])
         })
     };
     let mut best: Option<CopyLoop> = None;
-    for (found, classified, port) in found.iter().filter(|(outer, ..)| is_innermost(outer)) {
-        let counted = count::count(&code, &graph, found, classified, port, function);
+    for (natural_loop, classified, port) in
+        port_loops.iter().filter(|(outer, ..)| is_innermost(outer))
+    {
+        let counted = count::count(&code, &graph, natural_loop, classified, port, function);
         let is_better = best.as_ref().is_none_or(|best| {
             (counted.bytes, std::cmp::Reverse(counted.first_address))
                 > (best.bytes, std::cmp::Reverse(best.first_address))
@@ -173,10 +177,11 @@ fn why_none(
     classified: &[ClassifiedAccesses<'_>],
     port: Option<u64>,
 ) -> String {
-    let calls = graph.loops.iter().flat_map(|found| &found.blocks).flat_map(|block| {
-        let inside = &graph.blocks[*block].instructions;
-        inside.iter().filter_map(|at| code.calls.get(&code.instructions[*at].address))
-    });
+    let calls =
+        graph.loops.iter().flat_map(|natural_loop| &natural_loop.blocks).flat_map(|block| {
+            let inside = &graph.blocks[*block].instructions;
+            inside.iter().filter_map(|at| code.calls.get(&code.instructions[*at].address))
+        });
     let called = called(calls);
     let mut numbers: Vec<u64> = classified
         .iter()

@@ -58,7 +58,7 @@ pub struct ClassifiedAccesses<'a> {
     code: &'a FunctionCode,
     graph: &'a Graph,
     values: &'a Values<'a>,
-    found: &'a Loop,
+    natural_loop: &'a Loop,
     pub classes: BTreeMap<AccessId, AccessClass>,
 }
 
@@ -76,13 +76,13 @@ impl<'a> ClassifiedAccesses<'a> {
         code: &'a FunctionCode,
         graph: &'a Graph,
         values: &'a Values<'a>,
-        found: &'a Loop,
+        natural_loop: &'a Loop,
     ) -> Self {
-        let mut classified = Self { code, graph, values, found, classes: BTreeMap::new() };
+        let mut classified = Self { code, graph, values, natural_loop, classes: BTreeMap::new() };
         let mut same = FxHashMap::default();
         let mut first_loads = BTreeMap::new();
         let mut known = FxHashMap::default();
-        for block in &found.blocks {
+        for block in &natural_loop.blocks {
             for at in &graph.blocks[*block].instructions {
                 for index in 0..code.instructions[*at].accesses.len() {
                     let class = classified.classify(*at, index, &same, &mut known);
@@ -202,9 +202,9 @@ impl<'a> ClassifiedAccesses<'a> {
         let Value::Sum(base, _) = value else { return true };
         match base {
             SymbolicBase::Entry(_) | SymbolicBase::Symbol(_) => true,
-            SymbolicBase::Merged(block, _) => !self.found.holds[block],
+            SymbolicBase::Merged(block, _) => !self.natural_loop.holds[block],
             SymbolicBase::Made(at, location) => {
-                if !self.found.holds[self.graph.block_of[at]] {
+                if !self.natural_loop.holds[self.graph.block_of[at]] {
                     return true;
                 }
                 let key = Value::Sum(base, 0);
@@ -254,15 +254,17 @@ impl<'a> ClassifiedAccesses<'a> {
 
     /// Tells whether the loop stores to exactly this address.
     fn stores_to(&self, address: &Address) -> bool {
-        self.found.blocks.iter().flat_map(|block| &self.graph.blocks[*block].instructions).any(
-            |at| {
+        self.natural_loop
+            .blocks
+            .iter()
+            .flat_map(|block| &self.graph.blocks[*block].instructions)
+            .any(|at| {
                 let targets = &self.values.facts[*at].targets;
                 targets.iter().enumerate().any(|(index, place)| {
                     self.kind(*at, index) == AccessKind::Store
                         && matches!(place, Some(AccessTarget::Memory(other)) if other == address)
                 })
-            },
-        )
+            })
     }
 
     /// Tells whether the loop has an access of `kind` to memory whose address moves.
@@ -388,7 +390,7 @@ impl<'a> ClassifiedAccesses<'a> {
             match base {
                 SymbolicBase::Entry(_) | SymbolicBase::Symbol(_) => {}
                 SymbolicBase::Merged(block, location) => {
-                    if self.found.holds[block] {
+                    if self.natural_loop.holds[block] {
                         open.extend(self.values.merged(block, location));
                     }
                 }

@@ -42,8 +42,8 @@ impl Decoder for RiscV {
     }
 
     fn decode(&self, bytes: &[u8], address: u64, skip: usize) -> Option<Instruction> {
-        let found = self.capstone.disasm_count(bytes, address, skip + 1).ok()?;
-        let insn = found.get(skip)?;
+        let decoded = self.capstone.disasm_count(bytes, address, skip + 1).ok()?;
+        let insn = decoded.get(skip)?;
         let mnemonic = insn.mnemonic()?;
         let operands = insn.op_str().unwrap_or_default();
         let mut made = Instruction::new(insn.address(), insn.len() as u32, String::new());

@@ -234,8 +234,8 @@ fn by_map(
     for input in map.inputs.iter().filter(|input| input.bytes > 0) {
         if let Some(number) = lookup.line_of(input) {
             if outputs.insert(&input.output) && !is_there(&input.output) {
-                let what = format!("is not the program of {}", map.path().display());
-                return Err(Error::data(place, format!("{what}: {} differs", input.output)));
+                let reason = format!("is not the program of {}", map.path().display());
+                return Err(Error::data(place, format!("{reason}: {} differs", input.output)));
             }
             let name = order[number].to_string();
             placed[number].push(PlacedUnit { address: input.address, name });
@@ -514,8 +514,8 @@ fn by_symbols(
         );
     }
     if unseen.len() + called.unclear.len() == order.len() {
-        let what = "no line of the order is a function's: name the map of the link with --map";
-        return Err(Error::data(place, what));
+        let reason = "no line of the order is a function's: name the map of the link with --map";
+        return Err(Error::data(place, reason));
     }
     Ok(ObservedPlacement { placed, unseen, unclear: called.unclear, repeated, others: Vec::new() })
 }

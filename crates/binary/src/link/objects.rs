@@ -45,10 +45,10 @@ pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), St
             };
             let wanted = input.bytes_before.unwrap_or(input.bytes);
             // A name occurs as often as sections with that name were linked.
-            let found = sections
+            let section_index = sections
                 .iter()
                 .position(|(name, bytes, _)| *name == input.name && *bytes == wanted);
-            let Some(found) = found else {
+            let Some(section_index) = section_index else {
                 return Err(format!(
                     "says that {} has a section {} of {wanted} bytes, and it has none: it was \
                      compiled again since; link again",
@@ -56,7 +56,7 @@ pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), St
                     shown(&input.name)
                 ));
             };
-            input.align = sections.remove(found).2;
+            input.align = sections.remove(section_index).2;
         }
     }
     Ok(())

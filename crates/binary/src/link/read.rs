@@ -16,7 +16,7 @@ impl LinkMap {
     /// # Errors
     /// A file that cannot be read, or is no link map.
     pub fn read(path: &Path) -> Result<Self> {
-        let refused = |what: &str| Err(Error::data(path.display().to_string(), what));
+        let refused = |reason: &str| Err(Error::data(path.display().to_string(), reason));
         let meta = std::fs::metadata(path).map_err(|error| Error::file(path, error))?;
         if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
             return refused("is no link map (not a file, or over 1 GiB)");
@@ -53,7 +53,7 @@ impl LinkMap {
     /// # Errors
     /// Objects that are gone or were compiled again, and code that overlaps.
     pub fn inputs_of(&self, name: &str) -> Result<Vec<InputSection>> {
-        let refused = |what: String| Error::data(self.path.display().to_string(), what);
+        let refused = |reason: String| Error::data(self.path.display().to_string(), reason);
         let mut inputs: Vec<InputSection> = self
             .inputs
             .iter()

@@ -227,11 +227,11 @@ fn tally_bytes(
             warming -= 1;
             return Ok(());
         }
-        owners.of_range(run.offset, run.end(), |owner, bytes| {
+        owners.of_run(run, |owner, bytes| {
             let tally = &mut tallies[owner];
             match mark {
-                Mark::Read => tally.bytes_read += u64::from(bytes),
-                Mark::Executed | Mark::Continued => tally.bytes_executed += u64::from(bytes),
+                Mark::Read => tally.bytes_read += bytes,
+                Mark::Executed | Mark::Continued => tally.bytes_executed += bytes,
             }
         });
         Ok(())

@@ -9,8 +9,7 @@ use flashpager_binary::binaries::Binaries;
 use flashpager_binary::elf::is_unnamed;
 use flashpager_binary::lines::SourceLines;
 use flashpager_binary::names::{bounded, demangled, file_name};
-use flashpager_trace::TraceInfo;
-use flashpager_trace::{Image, Symbol};
+use flashpager_trace::{Image, Run, Symbol, TraceInfo};
 use serde::Serialize;
 
 /// The owners by which faults are summed.
@@ -44,7 +43,7 @@ enum OwnerKind {
 
 /// Bytes that an owner claims.
 struct Claim {
-    bytes: Range<u32>,
+    bytes: Range<u64>,
     kind: OwnerKind,
 }
 
@@ -93,7 +92,7 @@ impl Owners {
     /// Files of `elfs` that belong to no image, and lines if no image has any.
     pub fn of(
         info: &TraceInfo,
-        image_bytes: u32,
+        image_bytes: u64,
         by: GroupBy,
         elfs: &[PathBuf],
         notes: &mut Vec<String>,
@@ -115,18 +114,19 @@ impl Owners {
     }
 
     /// The claims of all owners.
-    fn claims(&self, image_bytes: u32) -> Vec<Claim> {
+    fn claims(&self, image_bytes: u64) -> Vec<Claim> {
         let mut claims = vec![Claim { bytes: 0..image_bytes, kind: OwnerKind::Nobody }];
         for (image, about) in self.images.iter().enumerate() {
-            let end = about.offset.saturating_add(about.bytes);
-            claims.push(Claim { bytes: about.offset..end, kind: OwnerKind::Image { image } });
+            claims.push(Claim {
+                bytes: about.offset.into()..about.end(),
+                kind: OwnerKind::Image { image },
+            });
             if self.by == GroupBy::Image {
                 continue;
             }
             for (section, about) in about.sections.iter().enumerate() {
-                let end = about.offset.saturating_add(about.bytes);
                 claims.push(Claim {
-                    bytes: about.offset..end,
+                    bytes: about.offset.into()..about.end(),
                     kind: OwnerKind::Section { image, section },
                 });
             }
@@ -147,7 +147,7 @@ impl Owners {
 
     /// Gives each byte to the last kind that claims it, and of one kind to the claim that begins last:
     /// the innermost one if they nest.
-    fn settle(&mut self, mut claims: Vec<Claim>, image_bytes: u32) {
+    fn settle(&mut self, mut claims: Vec<Claim>, image_bytes: u64) {
         claims.sort_by_key(|claim| (claim.bytes.start, claim.kind));
         let rank = |kind| match kind {
             OwnerKind::Nobody => 0,
@@ -158,7 +158,7 @@ impl Owners {
         };
         let mut known = std::collections::BTreeMap::<OwnerKind, u32>::new();
         let mut open = BinaryHeap::new();
-        let (mut at, mut next) = (0, 0);
+        let (mut at, mut next) = (0_u64, 0);
         while at < image_bytes {
             while let Some(claim) = claims.get(next).filter(|claim| claim.bytes.start <= at) {
                 open.push((rank(claim.kind), claim.bytes.start, next));
@@ -172,12 +172,16 @@ impl Owners {
             let until = claims.get(next).map_or(image_bytes, |claim| claim.bytes.start);
             let until = until.min(claim.bytes.end).min(image_bytes);
             let owner = *known.entry(claim.kind).or_insert_with(|| {
-                self.owners.push(OwnerExtent { kind: claim.kind, offset: at, code_bytes: 0 });
+                self.owners.push(OwnerExtent {
+                    kind: claim.kind,
+                    offset: at as u32,
+                    code_bytes: 0,
+                });
                 self.owners.len() as u32 - 1
             });
-            self.owners[owner as usize].code_bytes += u64::from(until - at);
+            self.owners[owner as usize].code_bytes += until - at;
             if self.spans.last().is_none_or(|(_, last)| *last != owner) {
-                self.spans.push((at, owner));
+                self.spans.push((at as u32, owner));
             }
             at = until;
         }
@@ -193,13 +197,14 @@ impl Owners {
         self.spans[self.span(offset)].1 as usize
     }
 
-    /// Calls `take` with the index of each owner of `start..end` and the number of bytes that it owns
-    /// there.
-    pub fn of_range(&self, start: u32, end: u32, mut take: impl FnMut(usize, u32)) {
-        let mut at = start;
-        let mut span = self.span(start);
+    /// Calls `take` with the index of each owner of bytes of `run` and the number of bytes that it
+    /// owns there.
+    pub fn of_run(&self, run: Run, mut take: impl FnMut(usize, u64)) {
+        let (mut at, end) = (u64::from(run.offset), run.end());
+        let mut span = self.span(run.offset);
         while at < end {
-            let until = self.spans.get(span + 1).map_or(end, |(start, _)| end.min(*start));
+            let next = self.spans.get(span + 1);
+            let until = next.map_or(end, |(start, _)| end.min(u64::from(*start)));
             take(self.spans[span].1 as usize, until - at);
             at = until;
             span += 1;
@@ -307,19 +312,19 @@ fn lines(
 
 /// The bytes of each symbol. A symbol of unknown length reaches to the next symbol or to the end of
 /// its section.
-fn reaches(image: &Image) -> Vec<Range<u32>> {
+fn reaches(image: &Image) -> Vec<Range<u64>> {
     let reach = |index: usize, symbol: &Symbol| {
         if symbol.bytes > 0 {
-            return symbol.offset..symbol.offset.saturating_add(symbol.bytes);
+            return symbol.offset.into()..symbol.end();
         }
         let behind = &image.symbols[index..];
         let next = behind.partition_point(|other| other.offset <= symbol.offset);
         let section = image.sections.iter().find_map(|section| {
-            let end = section.offset.saturating_add(section.bytes);
-            (section.offset..end).contains(&symbol.offset).then_some(end)
+            let holds = symbol.offset >= section.offset && u64::from(symbol.offset) < section.end();
+            holds.then(|| section.end())
         });
-        let end = section.unwrap_or(image.offset.saturating_add(image.bytes));
-        symbol.offset..behind.get(next).map_or(end, |other| end.min(other.offset))
+        let end = section.unwrap_or(image.end());
+        symbol.offset.into()..behind.get(next).map_or(end, |other| end.min(other.offset.into()))
     };
     image.symbols.iter().enumerate().map(|(index, symbol)| reach(index, symbol)).collect()
 }

@@ -25,7 +25,7 @@ impl UnitKind {
     fn of(unit: &Unit, data: Option<&[u32]>) -> Self {
         let has_data = data.map(|offsets| {
             let at = offsets.partition_point(|offset| *offset < unit.offset);
-            offsets.get(at).is_some_and(|offset| *offset < unit.end())
+            offsets.get(at).is_some_and(|offset| u64::from(*offset) < unit.end())
         });
         Self { has_data, is_whole_words: has_data.is_none() && unit.bytes.is_multiple_of(4) }
     }
@@ -52,10 +52,15 @@ impl Evidence {
     }
 }
 
+/// Bytes between `end` and `unit`; [`MAX_ALIGN`] stands for that many or more.
+fn padding(unit: &Unit, end: u64) -> u32 {
+    u64::from(unit.offset).saturating_sub(end).min(MAX_ALIGN.into()) as u32
+}
+
 /// The least and the largest alignment that a unit can have.
-fn range(unit: &Unit, end_before: Option<u32>) -> (u32, u32) {
+fn range(unit: &Unit, end_before: Option<u64>) -> (u32, u32) {
     let largest = 1 << unit.offset.trailing_zeros().min(MAX_ALIGN.trailing_zeros());
-    let padding = end_before.map_or(0, |end| unit.offset.saturating_sub(end));
+    let padding = end_before.map_or(0, |end| padding(unit, end));
     let least = if padding < MAX_ALIGN { (padding + 1).next_power_of_two() } else { 1 };
     (least.min(largest), largest)
 }
@@ -63,19 +68,18 @@ fn range(unit: &Unit, end_before: Option<u32>) -> (u32, u32) {
 /// Sets the alignments of `units`, sorted by offset. `data` has the offsets of data among the code,
 /// if they are known. Returns the number of units whose alignment is not certain.
 pub(super) fn infer(units: &mut [Unit], data: Option<&[u32]>) -> usize {
-    let is_padded =
-        |two: &[Unit]| (1..MAX_ALIGN).contains(&two[1].offset.saturating_sub(two[0].end()));
+    let is_padded = |two: &[Unit]| (1..MAX_ALIGN).contains(&padding(&two[1], two[0].end()));
     if !units.windows(2).any(is_padded) {
         return infer_without_padding(units);
     }
     let mut evidence: FxHashMap<(UnitKind, u32), Evidence> = FxHashMap::default();
     for number in 1..units.len() {
         let (unit, end) = (&units[number], units[number - 1].end());
-        if unit.offset.saturating_sub(end) >= MAX_ALIGN {
+        if padding(unit, end) >= MAX_ALIGN {
             continue;
         }
         for align in [2, 4, 8, 16] {
-            if end.next_multiple_of(align / 2).is_multiple_of(align) {
+            if end.next_multiple_of(u64::from(align / 2)).is_multiple_of(align.into()) {
                 continue;
             }
             let known = evidence.entry((UnitKind::of(unit, data), align)).or_default();
@@ -84,7 +88,7 @@ pub(super) fn infer(units: &mut [Unit], data: Option<&[u32]>) -> usize {
         }
     }
     // All units are multiples of an instruction.
-    let bits = units.iter().fold(MAX_ALIGN, |bits, unit| bits | unit.offset | unit.end());
+    let bits = units.iter().fold(MAX_ALIGN, |bits, unit| bits | unit.offset | unit.end() as u32);
     let instruction = 1 << bits.trailing_zeros();
     let mut uncertain = 0;
     let mut end = None;
@@ -153,7 +157,7 @@ mod tests {
                 .iter()
                 .zip(&sizes)
                 .filter(|(_, (_, align))| *align == 4)
-                .map(|(unit, _)| unit.end() - 4)
+                .map(|(unit, _)| (unit.end() - 4) as u32)
                 .collect();
             let uncertain = infer(&mut units, Some(&data));
             let mut at = 0u32;

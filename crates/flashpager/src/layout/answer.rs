@@ -52,7 +52,7 @@ pub struct PageLayout {
     /// Names of the movable units, in the order found.
     pub order: Vec<String>,
     /// Bytes of the image in this order, gaps between units included.
-    pub image_bytes: u32,
+    pub image_bytes: u64,
     /// Bytes between units.
     pub gap_bytes: u32,
     /// All units, with their offsets in both images.

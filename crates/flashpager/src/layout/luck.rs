@@ -17,7 +17,7 @@ use super::program::recorded_units;
 use super::replays::{relocated, relocated_to, replayed, times_ns};
 use super::request::check_weights;
 use super::traces::{TraceSet, check_reads_pass};
-use super::units::{Coverage, ExecutedBytes, executed_share};
+use super::units::{Coverage, ExecutedBytes, executed_share, length_executed};
 use crate::design::Design;
 use crate::result::ResultRow;
 
@@ -198,12 +198,12 @@ struct LinkDraws<'a> {
 
 impl<'a> LinkDraws<'a> {
     fn new(units: &'a Units, executed: &ExecutedBytes, kind: DrawKind) -> Self {
-        let length =
-            |unit: &flashpager_layout::Unit| executed.length_executed(unit.offset, unit.end());
+        let ranges = executed.ranges();
+        let executed_bytes = units.all().iter().map(|unit| length_executed(&ranges, unit));
         Self {
             units,
             recorded: Order::original(units),
-            executed_bytes: units.all().iter().map(length).collect(),
+            executed_bytes: executed_bytes.collect(),
             kind,
         }
     }
@@ -460,9 +460,9 @@ mod tests {
                 }
                 all.push(Unit { name: number.to_string(), offset, bytes, align, fixed: false });
             }
-            let units = Units::new(all, at).unwrap();
-            let trace = MemoryTrace::with_image(runs, at);
-            let mut executed = ExecutedBytes::new(at);
+            let units = Units::new(all, at.into()).unwrap();
+            let trace = MemoryTrace::with_image(runs, at.into());
+            let mut executed = ExecutedBytes::default();
             executed.add(&trace, &|| true).unwrap();
             for kind in [DrawKind::Edits, DrawKind::Orders, DrawKind::Shifts] {
                 let draws = LinkDraws::new(&units, &executed, kind);
@@ -494,7 +494,7 @@ mod tests {
             fixed: false,
         };
         let units = Units::new((0..400).map(unit).collect(), 400 * 256).unwrap();
-        let mut executed = ExecutedBytes::new(400 * 256);
+        let mut executed = ExecutedBytes::default();
         let runs = (0..400).map(|number| Run { offset: number * 256, length: 40 }).collect();
         executed.add(&MemoryTrace::with_image(runs, 400 * 256), &|| true).unwrap();
         let draws = LinkDraws::new(&units, &executed, DrawKind::Edits);

@@ -50,7 +50,7 @@ impl Program {
             recorded_units.clone()
         } else if request.map.is_some() {
             return Err(Error::design(
-                "what lies in RAM is not told to a linker by an order: put it into another section \
+                "an order does not put code into RAM: put it into another section \
                  in the linker script, link and record that, and leave --resident or --map out",
             ));
         } else {

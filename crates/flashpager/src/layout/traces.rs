@@ -113,7 +113,7 @@ impl TraceSet {
 
     /// The bytes of the image that any of the traces executes.
     pub(super) fn executed(&self, go_on: &dyn Fn() -> bool) -> Result<ExecutedBytes> {
-        let mut executed = ExecutedBytes::new(self.info().image_bytes as u32);
+        let mut executed = ExecutedBytes::default();
         let all = self.training.iter().chain(&self.held_out);
         for part in all.flat_map(LoadedTrace::parts) {
             executed.add(part, go_on)?;

@@ -1,14 +1,15 @@
 //! The units of a recorded image: its symbols, and executed bytes without one.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::elf::is_unnamed;
 use flashpager_binary::literals::literal_offsets;
 use flashpager_layout::{Unit, Units};
 use flashpager_record::placement::METHOD_COMPONENT;
-use flashpager_trace::{Image, Run, Symbol, Trace, TraceInfo, for_runs};
-use rustc_hash::FxHashMap;
+use flashpager_trace::{Image, Run, Section, Symbol, Trace, TraceInfo, for_runs};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use super::alignment::infer;
@@ -25,53 +26,54 @@ pub struct Coverage {
 }
 
 /// The bytes of an image that were executed.
-pub struct ExecutedBytes(Vec<bool>);
+#[derive(Default)]
+pub struct ExecutedBytes {
+    /// The distinct runs that executed them.
+    runs: FxHashSet<Run>,
+}
 
 impl ExecutedBytes {
-    /// An empty set of bytes of an image of `image_bytes`.
-    pub fn new(image_bytes: u32) -> Self {
-        Self(vec![false; image_bytes as usize])
-    }
-
     /// Adds the bytes that `trace` executes.
     ///
     /// # Errors
     /// A trace that cannot be read.
     pub fn add(&mut self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<()> {
-        let mut known: rustc_hash::FxHashSet<Run> = rustc_hash::FxHashSet::default();
         for_runs(trace, go_on, |runs| {
-            for run in runs {
-                if known.insert(*run) {
-                    self.0[run.offset as usize..run.end() as usize].fill(true);
-                }
-            }
+            self.runs.extend(runs);
             Ok(())
         })
     }
 
-    /// Returns the number of bytes of `from..to` up to the last executed one.
-    pub(super) fn length_executed(&self, from: u32, to: u32) -> u32 {
-        let bytes = &self.0[from as usize..to as usize];
-        bytes.iter().rposition(|is_executed| *is_executed).map_or(0, |last| last as u32 + 1)
-    }
-
-    /// Ranges of executed bytes in `from..to`.
-    fn ranges(&self, from: u32, to: u32) -> Vec<(u32, u32)> {
-        let mut found = Vec::new();
-        let mut start = None;
-        for at in from..to {
-            match (self.0[at as usize], start) {
-                (true, None) => start = Some(at),
-                (false, Some(begin)) => {
-                    found.push((begin, at));
-                    start = None;
-                }
-                _ => {}
+    /// Returns the ranges of executed bytes, ascending, without two that adjoin.
+    pub(super) fn ranges(&self) -> Vec<Range<u64>> {
+        let mut runs: Vec<Run> = self.runs.iter().copied().collect();
+        runs.sort_unstable();
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for run in runs {
+            let start = u64::from(run.offset);
+            match ranges.last_mut() {
+                Some(last) if start <= last.end => last.end = last.end.max(run.end()),
+                _ => ranges.push(start..run.end()),
             }
         }
-        found.extend(start.map(|begin| (begin, to)));
-        found
+        ranges
     }
+}
+
+/// Returns the number of bytes of `unit` up to the last one that lies in `ranges`, which ascend.
+pub(super) fn length_executed(ranges: &[Range<u64>], unit: &Unit) -> u32 {
+    let behind = ranges.partition_point(|range| range.start < unit.end());
+    let end = ranges[..behind].last().map_or(0, |range| range.end.min(unit.end()));
+    end.saturating_sub(unit.offset.into()) as u32
+}
+
+/// Returns the parts of `ranges`, which ascend, that lie in `gap`.
+fn parts_in(ranges: &[Range<u64>], gap: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let first = ranges.partition_point(|range| range.end <= gap.start);
+    ranges[first..]
+        .iter()
+        .map(move |range| range.start.max(gap.start)..range.end.min(gap.end))
+        .take_while(|part| !part.is_empty())
 }
 
 /// Checks that there is something to move.
@@ -97,17 +99,17 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
     let mut notes = Vec::new();
     let mut units = Vec::new();
     let mut names: FxHashMap<String, u32> = FxHashMap::default();
-    let image_bytes = info.image_bytes as u32;
+    let image_bytes = info.image_bytes;
     let is_bytecode = info.architecture == "jvm";
     for image in &info.images {
         // Methods of a CAP file lie as its converter put them.
         let mut converted = image.sections.iter().filter(|_| is_bytecode);
         let converted = converted.find(|section| section.name == METHOD_COMPONENT);
-        let end = converted.map_or(image.offset, |section| section.offset + section.bytes);
+        let end = converted.map_or(image.offset.into(), Section::end);
         for symbol in symbols(image) {
             let name = unique(&mut names, &symbol);
             let Symbol { offset, bytes, .. } = symbol;
-            units.push(Unit { name, offset, bytes, align: 1, fixed: offset < end });
+            units.push(Unit { name, offset, bytes, align: 1, fixed: u64::from(offset) < end });
         }
     }
     let stay = units.iter().filter(|unit| unit.fixed).count();
@@ -126,7 +128,7 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
     if nameless > 0 {
         notes.push(format!(
             "{nameless} of {} functions have no symbol: their names are made of where they lay, and \
-             no linker can be told of them",
+             no order for a linker can name them",
             units.len()
         ));
     }
@@ -143,16 +145,18 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
         }
         notes.push(note);
     }
+    let executed = executed.ranges();
     let mut stays = Vec::new();
     let mut free = 0;
-    let ends = units.iter().map(|unit| (unit.offset, unit.end()));
+    let ends = units.iter().map(|unit| (u64::from(unit.offset), unit.end()));
     for (offset, end) in ends.chain([(image_bytes, image_bytes)]) {
-        stays.extend(executed.ranges(free.min(offset), offset));
+        stays.extend(parts_in(&executed, free.min(offset)..offset));
         free = end;
     }
-    for (offset, end) in stays {
+    for Range { start, end } in stays {
+        let (offset, bytes) = (start as u32, (end - start) as u32);
         let name = unique(&mut names, &Symbol { name: format!("@{offset:#x}"), offset, bytes: 0 });
-        units.push(Unit { name, offset, bytes: end - offset, align: 1, fixed: true });
+        units.push(Unit { name, offset, bytes, align: 1, fixed: true });
     }
     Ok((Units::new(units, image_bytes)?, notes))
 }
@@ -175,10 +179,10 @@ fn symbols(image: &Image) -> Vec<Symbol> {
     }
     let mut found: Vec<Symbol> = Vec::new();
     for symbol in largest.into_values() {
-        let end = symbol.offset + symbol.bytes;
         match found.last_mut() {
-            Some(last) if symbol.offset < last.offset + last.bytes => {
-                last.bytes = last.bytes.max(end - last.offset);
+            Some(last) if u64::from(symbol.offset) < last.end() => {
+                let bytes = symbol.end() - u64::from(last.offset);
+                last.bytes = last.bytes.max(bytes.min(u32::MAX.into()) as u32);
             }
             _ => found.push(symbol.clone()),
         }

@@ -183,9 +183,9 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
         assert_eq!(owner.misses, of(|_| true), "{}", owner.info.name);
         assert_eq!(owner.loads, of(|f| f.access.load), "{}", owner.info.name);
         assert_eq!(owner.backward, of(|f| f.access.case == RegisterCase::Backward));
-        let executed = runs.iter().flat_map(|run| run.offset..run.end()).filter(|b| is_its(*b));
+        let executed = runs.iter().flat_map(|run| run.offset..=run.last()).filter(|b| is_its(*b));
         assert_eq!(owner.bytes_executed, executed.count() as u64, "{}", owner.info.name);
-        let code = (0..trace.image_bytes()).filter(|byte| is_its(*byte));
+        let code = (0..trace.image_bytes() as u32).filter(|byte| is_its(*byte));
         assert_eq!(owner.info.code_bytes, code.count() as u64, "{}", owner.info.name);
         let price = |fault: &Fault| {
             design.prices().fault_ns(&FaultClass::of(&fault.access, fault.search), 64)

@@ -66,7 +66,7 @@ fn design(policy: &str, frames: u32) -> Design {
 }
 
 fn timed(runs: &[Run], design: &Design, functions: &[u32]) -> Vec<CallTimes> {
-    let trace = MemoryTrace::with_image(runs.to_vec(), CALLER + 16);
+    let trace = MemoryTrace::with_image(runs.to_vec(), (CALLER + 16).into());
     let names: Vec<String> = functions.iter().map(|function| name(*function)).collect();
     call_times(&trace, &info(runs), design, &names, &[], &|| true, &|_| ()).unwrap()
 }
@@ -84,7 +84,7 @@ fn priced(runs: &[Run], design: &Design, frames: usize) -> Vec<(f64, f64, u64)> 
     let (mut cached, mut last) = (Vec::new(), None);
     let of_run = |run: &Run| {
         let (mut lost, mut faults) = (0.0, 0);
-        for page in run.offset / PAGE..=(run.end() - 1) / PAGE {
+        for page in run.offset / PAGE..=run.last() / PAGE {
             if last.replace(page) == Some(page) {
                 continue;
             }
@@ -185,7 +185,7 @@ fn a_function_may_be_asked_for_by_two_names() {
     let runs = [run(CALLER, CALLER + 2), run(0, 16), run(CALLER + 2, CALLER + 4)];
     let mut info = info(&runs);
     info.images[0].symbols[1].offset = 0;
-    let trace = MemoryTrace::with_image(runs.to_vec(), CALLER + 16);
+    let trace = MemoryTrace::with_image(runs.to_vec(), (CALLER + 16).into());
     let names = [name(0), name(1), name(0)];
     let found =
         call_times(&trace, &info, &design("lru", 8), &names, &[], &|| true, &|_| ()).unwrap();
@@ -201,7 +201,7 @@ fn both_passes_are_told() {
     struct Streamed(MemoryTrace);
 
     impl Trace for Streamed {
-        fn image_bytes(&self) -> u32 {
+        fn image_bytes(&self) -> u64 {
             self.0.image_bytes()
         }
 
@@ -211,7 +211,7 @@ fn both_passes_are_told() {
     }
 
     let runs = [run(0, 16), run(256, 272), run(16, 32)].repeat(100_000);
-    let trace = Streamed(MemoryTrace::with_image(runs.clone(), CALLER + 16));
+    let trace = Streamed(MemoryTrace::with_image(runs.clone(), (CALLER + 16).into()));
     let reported = Mutex::new(Vec::new());
     let progress = |now| reported.lock().unwrap().push(now);
     let design = design("lru", 8);

@@ -6,7 +6,7 @@ use flashpager::design::{self, Design};
 use flashpager::layout::{Baseline, Layout, LayoutRequest, SearchLimit, layout};
 use flashpager::placement::arrange::{KeptMethods, MethodArrangement, arrange_file};
 use flashpager::spec::DesignSpec;
-use flashpager::trace::TraceFile;
+use flashpager::trace::{Image, Run, Symbol, TraceFile, TraceInfo, TraceWriter};
 
 fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces")
@@ -104,6 +104,66 @@ fn an_order_for_two_designs_helps_both() {
     assert!(page.found.held_out_ratio < page.before.held_out_ratio);
     assert_eq!(found.coverage.executed_share, 1.0);
     assert_eq!(page.portfolio.len(), Baseline::ALL.len());
+}
+
+/// Code up to the last byte of 4 GiB is laid out, replayed and priced like the same code lower.
+#[test]
+fn code_up_to_4_gib_is_laid_out_as_lower_code_is() {
+    const BYTES: u32 = 4096;
+    let folder = tempfile::tempdir().expect("a folder");
+    let request = |start: u32| {
+        let function = |number: u32| Symbol {
+            name: format!("f{number}"),
+            offset: start + number * 256,
+            bytes: 256,
+        };
+        let symbols: Vec<Symbol> = (0..BYTES / 256).map(function).collect();
+        let path = folder.path().join(format!("{start}.trace"));
+        let mut writer = TraceWriter::create(&path, false).expect("a new file");
+        writer.add_symbols(&symbols);
+        // Four functions at a distance run in turn, the last of them at the end of the image.
+        for number in (0..400).map(|round| 3 + round % 4 * 4) {
+            let run = Run { offset: start + number * 256, length: 256 };
+            writer.push(run).expect("space on the disk");
+        }
+        let image = Image {
+            path: "made".into(),
+            build_id: String::new(),
+            offset: start,
+            bytes: BYTES,
+            sections: Vec::new(),
+            symbols,
+        };
+        let info = TraceInfo {
+            program: "made".into(),
+            architecture: "arm".into(),
+            images: vec![image],
+            ..TraceInfo::default()
+        };
+        writer.close(info).expect("space on the disk").publish().expect("a name");
+        LayoutRequest {
+            traces: vec![(path, 1.0)],
+            map: None,
+            held_out: Vec::new(),
+            held_out_share: 0.0,
+            designs: vec![(design("lru", 1024), 1.0)],
+            pages: vec![512],
+            resident: Vec::new(),
+            seed: 1,
+        }
+    };
+    let (top, low) = (request(u32::MAX - (BYTES - 1)), request(1 << 20));
+    let info = TraceFile::open(&top.traces[0].0).expect("just written").info().clone();
+    assert_eq!(info.image_bytes, 1 << 32);
+    let (top, low) = (found(&top, 200), found(&low, 200));
+    assert_eq!(top.pages[0].order, low.pages[0].order);
+    assert!(top.pages[0].found.time_ratio < 0.8);
+    let counts = |layout: &Layout| {
+        let mut counts = layout.pages[0].found.rows[0].evaluation.counts.clone();
+        counts.loads_by_flash_page = Vec::new();
+        counts
+    };
+    assert_eq!(counts(&top), counts(&low));
 }
 
 /// Wrong requests are refused with one line that says what is wrong.

@@ -475,7 +475,7 @@ fn ordered_misses(bytes: &[u32], runs: &[Run], order: &[usize], ways: usize) -> 
     let sets = lines / ways;
     let mut cached: Vec<Vec<u32>> = vec![Vec::new(); sets];
     let mut misses = 0;
-    for at in runs.iter().flat_map(|run| run.offset..run.end()) {
+    for at in runs.iter().flat_map(|run| run.offset..=run.last()) {
         let Some(to) = moved[at as usize] else { continue };
         let page = to / PAGE;
         let set = &mut cached[page as usize % sets];

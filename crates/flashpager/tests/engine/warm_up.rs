@@ -69,7 +69,7 @@ fn slow(runs: &[Run], first: usize, frames: usize) -> (u64, u64) {
     let (mut cached, mut last) = (Vec::new(), None);
     let (mut references, mut misses) = (0, 0);
     for (number, run) in runs.iter().enumerate() {
-        for page in run.offset / PAGE..=(run.end() - 1) / PAGE {
+        for page in run.offset / PAGE..=run.last() / PAGE {
             if last.replace(page) == Some(page) {
                 continue;
             }

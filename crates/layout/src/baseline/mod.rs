@@ -106,7 +106,7 @@ mod tests {
             all.push(Unit { name: number.to_string(), offset, bytes, align: 1, fixed: false });
             offset += bytes;
         }
-        Units::new(all, offset).expect("units that can be")
+        Units::new(all, offset.into()).expect("units that can be")
     }
 
     pub(super) fn profile(bytes: &[f64], called: &[((u32, u32), f64)]) -> Profile {

@@ -175,8 +175,8 @@ impl Peripheral {
     /// If a clock is impossible, or the divider is not the controller's.
     pub fn check(self) -> Result<()> {
         super::numbers::positive("peripheral.clock_mhz", self.clock_mhz, 10_000.0)?;
-        if let Some(asked) = self.asked_mhz {
-            super::numbers::positive("peripheral.asked_mhz", asked, 10_000.0)?;
+        if let Some(limit_mhz) = self.asked_mhz {
+            super::numbers::positive("peripheral.asked_mhz", limit_mhz, 10_000.0)?;
         }
         if let (Some(controller), Some(divider)) = (self.controller, self.divider)
             && controller.divider_range().divider != divider
@@ -238,6 +238,6 @@ impl Peripheral {
 
     /// The clock wanted from the divider for a part that allows `most_mhz`.
     pub(super) fn wanted_mhz(self, most_mhz: f64) -> f64 {
-        self.asked_mhz.map_or(most_mhz, |asked| asked.min(most_mhz))
+        self.asked_mhz.map_or(most_mhz, |limit_mhz| limit_mhz.min(most_mhz))
     }
 }

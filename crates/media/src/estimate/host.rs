@@ -42,8 +42,8 @@ impl Memory {
         if (0.0..1.0).contains(&share) {
             return Ok(());
         }
-        let what = format!("memory.refresh_share = {share} is no share (0 to below 1)");
-        Err(Error::design(what))
+        let reason = format!("memory.refresh_share = {share} is no share (0 to below 1)");
+        Err(Error::design(reason))
     }
 }
 

@@ -115,8 +115,8 @@ pub(super) fn all(likely: &ResolvedSetting, spec: &EstimateSpec) -> Result<Vec<R
         add(RemedyKind::PartBus, None, halved(&[StepKind::Command, StepKind::Transfer]));
     }
     if setting.mode.is_some() && setting.kind == OperationKind::Read {
-        let asked = EstimateSetting { mode: None, ..setting.clone() };
-        if let Ok(Some(best)) = asked.in_each_mode().and_then(|ways| {
+        let any_mode = EstimateSetting { mode: None, ..setting.clone() };
+        if let Ok(Some(best)) = any_mode.in_each_mode().and_then(|ways| {
             EstimateSetting::fastest(
                 ways.into_iter().map(|way| way.check_bus().map(|()| way)).collect(),
             )

@@ -16,16 +16,16 @@ const NOTABLE: f64 = 1.05;
 const NAMED: usize = 2;
 
 /// Writes the verdict: the largest cost at the likely point, and the changes that would help.
-pub(super) fn verdict(found: &Estimate, likely: &ResolvedSetting) -> Result<String> {
-    let mut words = vec![name_largest_cost(found, likely)?];
-    let dma = found.remedies.iter().find(|remedy| remedy.change == RemedyKind::Dma);
-    let is_useless = found.bytes > 0 && dma.is_some_and(|dma| dma.speedup < NOTABLE);
+pub(super) fn verdict(estimate: &Estimate, likely: &ResolvedSetting) -> Result<String> {
+    let mut words = vec![name_largest_cost(estimate, likely)?];
+    let dma = estimate.remedies.iter().find(|remedy| remedy.change == RemedyKind::Dma);
+    let is_useless = estimate.bytes > 0 && dma.is_some_and(|dma| dma.speedup < NOTABLE);
     if is_useless {
         words.push("DMA would not help".into());
     }
-    words.extend(suggest_remedies(&found.remedies, is_useless));
-    let through = found.bytes as f64 * NS_PER_S / likely.ns()?;
-    if let Some(top) = found.stages.last().filter(|stage| stage.kind == StageKind::Layer) {
+    words.extend(suggest_remedies(&estimate.remedies, is_useless));
+    let through = estimate.bytes as f64 * NS_PER_S / likely.ns()?;
+    if let Some(top) = estimate.stages.last().filter(|stage| stage.kind == StageKind::Layer) {
         let shared = likely.setting.host.layers.last().and_then(|layer| layer.share);
         let measured =
             likely.setting.host.layers.first().is_some_and(|it| it.bytes_per_s.is_some());
@@ -43,10 +43,10 @@ pub(super) fn verdict(found: &Estimate, likely: &ResolvedSetting) -> Result<Stri
 }
 
 /// The first clause: the largest cost and its share.
-fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<String> {
+fn name_largest_cost(estimate: &Estimate, likely: &ResolvedSetting) -> Result<String> {
     let (setting, through_ns) = (&likely.setting, likely.ns()?);
     let mut shares = likely.shares()?;
-    let (part_ns, bus_ns) = if found.bytes == 0 {
+    let (part_ns, bus_ns) = if estimate.bytes == 0 {
         (0.0, 0.0)
     } else {
         let alone = setting.compose(None)?;
@@ -68,7 +68,7 @@ fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<Strin
         }
     }
     let (source, ns) = most;
-    let who = cost_source_name(source, found, setting.host.bus);
+    let who = cost_source_name(source, estimate, setting.host.bus);
     let mut says = format!("{who} takes {:.0} % of the time", 100.0 * ns / through_ns);
     if source == CostSource::Bus {
         let ratio = bus_ns / part_ns;
@@ -78,9 +78,9 @@ fn name_largest_cost(found: &Estimate, likely: &ResolvedSetting) -> Result<Strin
 }
 
 /// A cost in words, with the numbers of the host.
-fn cost_source_name(source: CostSource, found: &Estimate, bus: Option<Bus>) -> String {
-    match (source, bus, found.spec.host.memory) {
-        (CostSource::Array, ..) if found.kind == MemoryKind::Card => "the card itself".into(),
+fn cost_source_name(source: CostSource, estimate: &Estimate, bus: Option<Bus>) -> String {
+    match (source, bus, estimate.spec.host.memory) {
+        (CostSource::Array, ..) if estimate.kind == MemoryKind::Card => "the card itself".into(),
         (CostSource::Array, ..) => "the array".into(),
         (CostSource::Commands, ..) => "commanding the part".into(),
         (CostSource::Transfer, ..) => "the part's own bus".into(),

@@ -182,10 +182,10 @@ impl Medium for OneNand {
     fn check(&self, _part: &Part) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         if let Some(time) = &self.async_cycle_ns
-            && let Some(what) = implausible(time.value, (1.0, 10_000.0))
+            && let Some(reason) = implausible(time.value, (1.0, 10_000.0))
         {
             let name = "async_cycle_ns";
-            wrong.push((name.into(), format!("{name} = {} {what}", time.value)));
+            wrong.push((name.into(), format!("{name} = {} {reason}", time.value)));
         }
         if let Some(clock) = &self.burst_clock_mhz
             && !(clock.value >= 0.1 && clock.value <= 10_000.0)
@@ -203,8 +203,8 @@ impl Medium for OneNand {
             }
         }
         if self.modes().is_empty() {
-            let what = "[onenand] needs async_cycle_ns or burst_clock_mhz";
-            wrong.push((String::new(), what.into()));
+            let reason = "[onenand] needs async_cycle_ns or burst_clock_mhz";
+            wrong.push((String::new(), reason.into()));
         }
         wrong
     }

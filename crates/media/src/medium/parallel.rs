@@ -124,34 +124,34 @@ impl Medium for Parallel {
             [("t_acc_ns", Some(&self.t_acc_ns)), ("t_page_acc_ns", self.t_page_acc_ns.as_ref())]
         {
             if let Some(time) = time
-                && let Some(what) = implausible(time.value, (1.0, 10_000.0))
+                && let Some(reason) = implausible(time.value, (1.0, 10_000.0))
             {
-                wrong.push((name.into(), format!("{name} = {} {what}", time.value)));
+                wrong.push((name.into(), format!("{name} = {} {reason}", time.value)));
             }
         }
         if let Some(page) = self.read_page_bytes.as_ref()
             && !(1..=4096).contains(&page.value)
         {
-            let what = format!("read_page_bytes = {} is not between 1 and 4096", page.value);
-            wrong.push(("read_page_bytes".into(), what));
+            let reason = format!("read_page_bytes = {} is not between 1 and 4096", page.value);
+            wrong.push(("read_page_bytes".into(), reason));
         }
         match (&self.t_page_acc_ns, &self.read_page_bytes) {
             (Some(time), _) if time.value > self.t_acc_ns.value => {
-                let what = format!(
+                let reason = format!(
                     "t_page_acc_ns = {} is longer than t_acc_ns = {}",
                     time.value, self.t_acc_ns.value
                 );
-                wrong.push(("t_page_acc_ns".into(), what));
+                wrong.push(("t_page_acc_ns".into(), reason));
             }
             (Some(_), None) => {
-                let what = "t_page_acc_ns needs read_page_bytes, the bytes it is for";
-                wrong.push(("t_page_acc_ns".into(), what.into()));
+                let reason = "t_page_acc_ns needs read_page_bytes, the bytes it is for";
+                wrong.push(("t_page_acc_ns".into(), reason.into()));
             }
             _ => {}
         }
         if let Some(writes) = self.command_writes.as_ref().filter(|writes| writes.value > 1000) {
-            let what = format!("command_writes = {} is over 1000", writes.value);
-            wrong.push(("command_writes".into(), what));
+            let reason = format!("command_writes = {} is over 1000", writes.value);
+            wrong.push(("command_writes".into(), reason));
         }
         wrong
     }

@@ -103,18 +103,18 @@ impl Medium for Sd {
     fn check(&self, _part: &Part) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         if !(self.clock_mhz.value >= 0.01 && self.clock_mhz.value <= 1000.0) {
-            let what = format!("clock_mhz = {} is no clock in MHz", self.clock_mhz.value);
-            wrong.push(("clock_mhz".into(), what));
+            let reason = format!("clock_mhz = {} is no clock in MHz", self.clock_mhz.value);
+            wrong.push(("clock_mhz".into(), reason));
         }
         if let Some(bytes) = self.block_bytes.as_ref()
             && !(1..=1 << 20).contains(&bytes.value)
         {
-            let what = format!("block_bytes = {} is no size of a block", bytes.value);
-            wrong.push(("block_bytes".into(), what));
+            let reason = format!("block_bytes = {} is no size of a block", bytes.value);
+            wrong.push(("block_bytes".into(), reason));
         }
         if let Some(clocks) = self.command_clocks.as_ref().filter(|clocks| clocks.value > 100_000) {
-            let what = format!("command_clocks = {} is over 100000", clocks.value);
-            wrong.push(("command_clocks".into(), what));
+            let reason = format!("command_clocks = {} is over 100000", clocks.value);
+            wrong.push(("command_clocks".into(), reason));
         }
         for (name, busy) in [("read_busy", &self.read_busy), ("write_busy", &self.write_busy)] {
             let Some(busy) = busy else { continue };
@@ -125,12 +125,12 @@ impl Medium for Sd {
                 let Some(ns) = ns else { continue };
                 let path = format!("{name}.{field}");
                 if ns != 0.0
-                    && let Some(what) = implausible(ns, BUSY_NS)
+                    && let Some(reason) = implausible(ns, BUSY_NS)
                 {
-                    wrong.push((path.clone(), format!("{path} = {ns} {what}")));
+                    wrong.push((path.clone(), format!("{path} = {ns} {reason}")));
                 } else if ns < before.1 {
-                    let what = format!("{path} = {ns} is less than {} = {}", before.0, before.1);
-                    wrong.push((path, what));
+                    let reason = format!("{path} = {ns} is less than {} = {}", before.0, before.1);
+                    wrong.push((path, reason));
                 }
                 before = (field, ns);
             }

@@ -384,9 +384,9 @@ impl Medium for Sdr {
             let waits = matches!(name, "t_rcbsy_ns" | "t_dbsy_ns");
             let plausible = if waits { WAITS_NS } else { CYCLES_NS };
             if time.value != 0.0
-                && let Some(what) = implausible(time.value, plausible)
+                && let Some(reason) = implausible(time.value, plausible)
             {
-                wrong.push((name.to_owned(), format!("{name} = {} {what}", time.value)));
+                wrong.push((name.to_owned(), format!("{name} = {} {reason}", time.value)));
             }
         }
         for name in ["t_rc_ns", "t_wc_ns"] {
@@ -396,8 +396,8 @@ impl Medium for Sdr {
         }
         let mut within = |name: &str, number: &Option<Sourced<u32>>, most: u32, least: u32| {
             if let Some(number) = number.as_ref().filter(|n| !(least..=most).contains(&n.value)) {
-                let what = format!("{name} = {} is not between {least} and {most}", number.value);
-                wrong.push((name.to_owned(), what));
+                let reason = format!("{name} = {} is not between {least} and {most}", number.value);
+                wrong.push((name.to_owned(), reason));
             }
         };
         within("timing_mode", &self.timing_mode, 5, 0);

@@ -54,14 +54,14 @@ pub fn read(path: &Path) -> Result<String> {
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| Error::file(path, e))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        let what = format!("is larger than {MAX_FILE_BYTES} bytes: no file of a part");
-        return Err(Error::data(place(), what));
+        let reason = format!("is larger than {MAX_FILE_BYTES} bytes: no file of a part");
+        return Err(Error::data(place(), reason));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let line = e.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-        let what = "is no UTF-8 text; save it as UTF-8";
-        Error::data(format!("{}, line {line}", place()), what)
+        let reason = "is no UTF-8 text; save it as UTF-8";
+        Error::data(format!("{}, line {line}", place()), reason)
     })
 }
 

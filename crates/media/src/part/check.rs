@@ -105,11 +105,11 @@ impl Part {
             let letters = text.chars().count();
             if text.trim().is_empty() || letters > MAX_NAME_CHARS || text.contains(char::is_control)
             {
-                let what = format!(
+                let reason = format!(
                     "{field} = '{}' is no name of 1 to {MAX_NAME_CHARS} letters",
                     shown(text)
                 );
-                wrong.push((field.into(), what));
+                wrong.push((field.into(), reason));
             }
         }
         self.check_numbers(&mut wrong);
@@ -132,9 +132,9 @@ impl Part {
             ("t_bers_ns", &self.t_bers_ns, t_bers),
         ] {
             if let Some(time) = time
-                && let Some(what) = implausible(time.value, plausible)
+                && let Some(reason) = implausible(time.value, plausible)
             {
-                wrong.push((name.into(), format!("{name} = {} {what}", time.value)));
+                wrong.push((name.into(), format!("{name} = {} {reason}", time.value)));
             }
         }
         for (bus, time) in &self.t_byte_ns {
@@ -142,13 +142,13 @@ impl Part {
             if let Err(e) = bus.parse::<Bus>() {
                 wrong.push((field.clone(), format!("t_byte_ns: {}", shown(e))));
             }
-            if let Some(what) = implausible(time.value, T_BYTE_NS) {
-                wrong.push((field.clone(), format!("{field} = {} {what}", time.value)));
+            if let Some(reason) = implausible(time.value, T_BYTE_NS) {
+                wrong.push((field.clone(), format!("{field} = {} {reason}", time.value)));
             }
         }
         if !WIDTHS.contains(&self.width_bits.value) {
-            let what = format!("width_bits = {} is not one of {WIDTHS:?}", self.width_bits.value);
-            wrong.push(("width_bits".into(), what));
+            let reason = format!("width_bits = {} is not one of {WIDTHS:?}", self.width_bits.value);
+            wrong.push(("width_bits".into(), reason));
         }
         for (name, number) in [
             ("reads_before_refresh", &self.reads_before_refresh),
@@ -157,8 +157,8 @@ impl Part {
             if let Some(number) = number
                 && !(number.value >= 1.0 && number.value <= 1e18)
             {
-                let what = format!("{name} = {} is no number of times", number.value);
-                wrong.push((name.into(), what));
+                let reason = format!("{name} = {} is no number of times", number.value);
+                wrong.push((name.into(), reason));
             }
         }
     }
@@ -168,21 +168,21 @@ impl Part {
         let tables = self.media();
         if tables.len() > 1 {
             let names: Vec<String> = tables.iter().map(|(name, _)| format!("[{name}]")).collect();
-            let what = format!("a part is spoken to in one way, not by {}", names.join(" and "));
-            wrong.push((tables[1].0.into(), what));
+            let reason = format!("a part is spoken to in one way, not by {}", names.join(" and "));
+            wrong.push((tables[1].0.into(), reason));
         }
         for (table, medium) in tables {
             let kinds = medium.kinds();
             if !kinds.contains(&self.kind) {
                 let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-                let what =
+                let reason =
                     format!("[{table}] is for {}, not for {}", kinds.join(", "), self.kind.name());
-                wrong.push((table.into(), what));
+                wrong.push((table.into(), reason));
             }
-            for (field, what) in medium.check(self) {
+            for (field, reason) in medium.check(self) {
                 let field =
                     if field.is_empty() { table.into() } else { format!("{table}.{field}") };
-                wrong.push((field, what));
+                wrong.push((field, reason));
             }
         }
     }
@@ -191,14 +191,14 @@ impl Part {
     /// because texts are printed as they are.
     fn check_texts(&self, wrong: &mut Vec<(String, String)>) {
         for fact in self.facts() {
-            let what = if fact.source.trim().is_empty() {
+            let reason = if fact.source.trim().is_empty() {
                 "has an empty source: say where it was read, or 'unverified'"
             } else if fact.source.contains(char::is_control) {
                 "has a source with control characters"
             } else {
                 continue;
             };
-            wrong.push((fact.field.clone(), format!("{} {what}", shown(&fact.field))));
+            wrong.push((fact.field.clone(), format!("{} {reason}", shown(&fact.field))));
         }
         if self.note.as_ref().is_some_and(|note| note.contains(char::is_control)) {
             wrong.push(("note".into(), "note has control characters; keep it to one line".into()));
@@ -222,8 +222,8 @@ impl Part {
             wrong.push(("page_bytes".into(), e.to_string()));
         }
         if self.pages_per_block.as_ref().is_some_and(|pages| pages.value == 0) {
-            let what = "pages_per_block = 0: a block has at least one page".into();
-            wrong.push(("pages_per_block".into(), what));
+            let reason = "pages_per_block = 0: a block has at least one page".into();
+            wrong.push(("pages_per_block".into(), reason));
         }
         for (name, number) in
             [("program_bytes", &self.program_bytes), ("erase_bytes", &self.erase_bytes)]
@@ -233,7 +233,7 @@ impl Part {
             }
         }
         if let Some(ecc) = &self.ecc {
-            let what = match power_of_two("codeword", ecc.codeword_bytes) {
+            let reason = match power_of_two("codeword", ecc.codeword_bytes) {
                 Err(e) => Some(e.to_string()),
                 Ok(()) if ecc.codeword_bytes > self.flash_page_bytes() => Some(format!(
                     "ecc.codeword_bytes = {} is larger than the page",
@@ -241,7 +241,7 @@ impl Part {
                 )),
                 Ok(()) => None,
             };
-            wrong.extend(what.map(|what| ("ecc".into(), what)));
+            wrong.extend(reason.map(|reason| ("ecc".into(), reason)));
         }
     }
 
@@ -258,8 +258,9 @@ impl Part {
             if let Some(number) = number
                 && !(number.value >= 0.0 && number.value <= most)
             {
-                let what = format!("supply.{name} = {} is not between 0 and {most}", number.value);
-                wrong.push((format!("supply.{name}"), what));
+                let reason =
+                    format!("supply.{name} = {} is not between 0 and {most}", number.value);
+                wrong.push((format!("supply.{name}"), reason));
             }
         }
     }

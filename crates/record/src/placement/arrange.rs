@@ -9,8 +9,8 @@ use std::path::Path;
 use flashpager_base::{Error, Result, named};
 use flashpager_trace::file::PendingTraceFile;
 use flashpager_trace::{
-    Image, Relocation, RelocationError, Relocations, Symbol, TraceFile, TraceInfo, TraceWriter,
-    for_runs,
+    Image, MAX_IMAGE_BYTES, Relocation, RelocationError, Relocations, Symbol, TraceFile, TraceInfo,
+    TraceWriter, for_runs,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -144,7 +144,7 @@ fn used(
         for_runs(file.trace, go_on, |runs| {
             for run in runs {
                 let first = owner(symbols, run.offset.max(given_bytes));
-                let last = owner(symbols, run.end() - 1);
+                let last = owner(symbols, run.last());
                 if let (Some(first), Some(last)) = (first, last) {
                     covering[first] += 1;
                     covering[last + 1] -= 1;
@@ -188,13 +188,12 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
         );
     }
     let given = image.symbols.partition_point(|symbol| symbol.offset < given_bytes);
-    let mut free = given_bytes;
+    let mut free = u64::from(given_bytes);
     for symbol in &image.symbols[given..] {
-        let end = symbol.offset.checked_add(symbol.bytes);
-        free = match end.filter(|_| symbol.offset >= free) {
-            Some(end) => end,
-            None => return refused("has methods that lie over each other"),
-        };
+        if u64::from(symbol.offset) < free || symbol.end() > MAX_IMAGE_BYTES {
+            return refused("has methods that lie over each other");
+        }
+        free = symbol.end();
     }
     Ok((image, given_bytes, given))
 }
@@ -250,11 +249,12 @@ pub fn arrange(
     let used = used(files, symbols, given_bytes, go_on)?;
     let mut offsets = vec![None; symbols.len()];
     let mut placed = old.symbols[..given].to_vec();
-    let mut end = given_bytes;
+    let mut end = u64::from(given_bytes);
     for number in arrangement.of(symbols, &used) {
-        offsets[number] = Some(end);
-        placed.push(Symbol { offset: end, ..symbols[number].clone() });
-        end += symbols[number].bytes;
+        let offset = end as u32;
+        offsets[number] = Some(offset);
+        placed.push(Symbol { offset, ..symbols[number].clone() });
+        end += u64::from(symbols[number].bytes);
     }
     let given = Relocation { from: 0, bytes: given_bytes, to: Some(0) };
     let methods = symbols.iter().zip(offsets);
@@ -281,7 +281,7 @@ pub fn arrange(
         relocations.rewrite(file.trace, &mut writer, &refused, go_on)?;
         let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];
-        info.image_bytes = u64::from(end);
+        info.image_bytes = end;
         written.push(writer.close(info)?);
     }
     Ok(written)

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use flashpager_base::shown;
-use flashpager_trace::{Symbol, TraceInfo};
+use flashpager_trace::{MAX_IMAGE_BYTES, Symbol, TraceInfo};
 
 use super::arrange::MethodArrangement;
 use super::bytecode::image;
@@ -37,7 +37,7 @@ impl Methods {
         if self.symbols.len() == MAX_METHODS || self.name_bytes > MAX_NAME_BYTES {
             return Err(format!("over {MAX_METHODS} methods"));
         }
-        if bytes == 0 || address.saturating_add(bytes.into()) > u64::from(u32::MAX) {
+        if bytes == 0 || address.saturating_add(bytes.into()) > MAX_IMAGE_BYTES {
             return Err(format!("method {name} has {bytes} bytes at {address:#x}"));
         }
         self.symbols.push(Symbol { name, offset: address as u32, bytes });
@@ -59,13 +59,13 @@ impl Methods {
         self.symbols.sort_by_key(|symbol| (symbol.offset, Reverse(symbol.bytes)));
         let is_given = |symbol: &Symbol| symbol.offset < self.given_bytes;
         let can_move = !self.symbols.iter().all(is_given);
-        let end = self.symbols.iter().map(|symbol| symbol.offset + symbol.bytes).max();
-        let end = end.unwrap_or(0).max(self.given_bytes);
+        let end = self.symbols.iter().map(Symbol::end).max();
+        let end = end.unwrap_or(0).max(self.given_bytes.into());
         info.images = vec![image(&info.program, self.given_bytes, end, self.symbols)];
         if !self.given_name.is_empty() && self.given_bytes > 0 {
             info.images[0].sections[0].name = self.given_name;
         }
-        info.image_bytes = u64::from(end);
+        info.image_bytes = end;
         can_move.then_some(self.arrangement)
     }
 }

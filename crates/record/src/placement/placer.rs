@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager_base::{Error, Result};
 use flashpager_binary::elf::{ElfFile, read_bytes};
-use flashpager_trace::{Image, Symbol};
+use flashpager_trace::{Image, MAX_IMAGE_BYTES, Symbol};
 
 /// The code to place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl PlacementOptions {
 pub struct FlashLocation {
     /// Flash offset of the byte at the address.
     pub offset: u32,
-    /// Number of placed bytes from there on, at least 1.
+    /// Number of placed bytes from there on, at least 1. [`u32::MAX`] stands for that many or more.
     pub bytes: u32,
 }
 
@@ -116,7 +116,7 @@ pub struct Placer {
     /// Loaded code, by ascending address.
     ranges: Vec<AddressRange>,
     /// End of the flash image.
-    end: u32,
+    end: u64,
 }
 
 impl Placer {
@@ -158,16 +158,18 @@ impl Placer {
     /// # Errors
     /// A range that is empty or over 4 GiB.
     pub fn for_range(start: u64, end: u64) -> Result<Self> {
-        let bytes =
-            end.checked_sub(start).filter(|bytes| *bytes > 0 && *bytes < 1 << 32).ok_or_else(
-                || Error::design(format!("the range {start:#x}-{end:#x} is empty or over 4 GiB")),
-            )?;
+        let bytes = end
+            .checked_sub(start)
+            .filter(|bytes| *bytes > 0 && *bytes <= MAX_IMAGE_BYTES)
+            .ok_or_else(|| {
+                Error::design(format!("the range {start:#x}-{end:#x} is empty or over 4 GiB"))
+            })?;
         Ok(Self {
             options: PlacementOptions { sections: Vec::new(), ..PlacementOptions::default() },
             files: Vec::new(),
             images: Vec::new(),
             ranges: vec![AddressRange { start, end, offset: 0 }],
-            end: bytes as u32,
+            end: bytes,
         })
     }
 
@@ -178,7 +180,7 @@ impl Placer {
         } else {
             elf.place(&short(path), sections, self.end)?
         };
-        self.end = image.offset + image.bytes;
+        self.end = image.end();
         self.images.push(image);
         self.files.push(PlacedFile { path: path.to_owned(), elf, bias: None });
         Ok(())
@@ -264,7 +266,7 @@ impl Placer {
         let range = self.ranges[..after].last().filter(|range| address < range.end)?;
         Some(FlashLocation {
             offset: range.offset + (address - range.start) as u32,
-            bytes: (range.end - address) as u32,
+            bytes: (range.end - address).min(u32::MAX.into()) as u32,
         })
     }
 
@@ -340,7 +342,7 @@ impl Placer {
     }
 
     /// Size of the flash image in bytes.
-    pub fn image_bytes(&self) -> u32 {
+    pub fn image_bytes(&self) -> u64 {
         self.end
     }
 

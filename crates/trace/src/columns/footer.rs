@@ -90,8 +90,11 @@ impl Footer {
     pub fn read(path: &Path, file: &mut File, wanted: &ParquetKind) -> Result<Self> {
         let place = path.display().to_string();
         let failed = |e| Error::file(path, e);
-        let damaged = |what: &str| {
-            Error::data(&place, format!("is truncated or damaged ({what}): make or copy it again"))
+        let damaged = |reason: &str| {
+            Error::data(
+                &place,
+                format!("is truncated or damaged ({reason}): make or copy it again"),
+            )
         };
         if file.metadata().is_ok_and(|meta| meta.is_dir()) {
             return Err(Error::data(place, format!("is a folder, not a {}", wanted.name)));
@@ -159,7 +162,7 @@ impl Footer {
         struct Version {
             schema_version: u32,
         }
-        let wrong = |what: String| Error::data(path.display().to_string(), what);
+        let wrong = |reason: String| Error::data(path.display().to_string(), reason);
         let damaged =
             |e: serde_json::Error| wrong(format!("its description is damaged: {}", shown(e)));
         let json = self.value(key).ok_or_else(|| {

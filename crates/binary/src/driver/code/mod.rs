@@ -32,7 +32,7 @@ pub struct FunctionCode {
 impl FunctionCode {
     /// Disassembles the function `name` of the file `bytes`. `place` is the file's name in errors.
     pub fn of(bytes: &[u8], place: &str, name: &str) -> Result<Self> {
-        let wrong = |what: String| Error::data(place, what);
+        let wrong = |reason: String| Error::data(place, reason);
         if !bytes.starts_with(b"\x7fELF") {
             return Err(wrong("is no ELF file; name the object file of the driver".into()));
         }

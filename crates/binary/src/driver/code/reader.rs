@@ -58,8 +58,8 @@ pub struct FunctionSpan {
 }
 
 impl FunctionReader<'_> {
-    pub fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::data(self.place, what)
+    pub fn wrong(&self, reason: impl Into<String>) -> Error {
+        Error::data(self.place, reason)
     }
 
     pub fn cut_off(&self) -> Error {

@@ -96,7 +96,7 @@ pub struct Pinning {
     /// The units, and assumptions on them.
     pub coverage: Coverage,
     /// Bytes of the image that stays in flash.
-    pub image_bytes: u32,
+    pub image_bytes: u64,
     /// Choices replayed.
     pub evaluations: u64,
     /// Share of the executed pieces that the search replays.

@@ -42,7 +42,7 @@ impl LimitedCalls {
     pub(super) fn of_all(
         functions: &[(String, f64)],
         traces: &TraceSet,
-        image_bytes: u32,
+        image_bytes: u64,
     ) -> Result<Vec<Self>> {
         if functions.is_empty() {
             return Ok(Vec::new());
@@ -60,7 +60,7 @@ impl LimitedCalls {
         limit_ns: f64,
         traces: &TraceSet,
         handlers: &[InterruptHandlers],
-        image_bytes: u32,
+        image_bytes: u64,
     ) -> Result<Self> {
         let info = traces.info();
         let limited = LimitedFunction::of(info, function)?;

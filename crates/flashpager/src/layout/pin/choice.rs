@@ -120,7 +120,7 @@ impl PinSearch<'_> {
         for (_, body) in &self.problem.calls[limited].bodies {
             for run in body.in_memory().unwrap_or_default() {
                 executed.extend(units.owner(run.offset).map(|unit| unit as u32));
-                executed.extend(units.owner(run.end() - 1).map(|unit| unit as u32));
+                executed.extend(units.owner(run.last()).map(|unit| unit as u32));
             }
         }
         let mut candidates: Vec<u32> = self.problem.candidates().collect();

@@ -91,7 +91,7 @@ impl<'a> CallFinder<'a> {
         let left = self.left.remove(&from).filter(|_| !has_returned || is_handler);
         let end = to;
         let mut to = left.unwrap_or(end);
-        let holds = |run: &Run| self.function.holds(run.end() - 1);
+        let holds = |run: &Run| self.function.holds(run.last());
         let last = from + self.runs[from..to].iter().rposition(holds).unwrap_or(0);
         let mut elsewhere = (last + 1 < to).then(|| self.runs[last + 1].offset);
         if elsewhere.is_some_and(|next| is_handler && self.handlers.contains(next)) {
@@ -108,7 +108,7 @@ impl<'a> CallFinder<'a> {
     fn follow(&mut self, at: usize, before: Run, run: Run) {
         let mut closed = Vec::new();
         let returned = self.open.take_returned(run.offset, |back, calls| {
-            closed.extend(calls.into_iter().map(|from| (from, back == run.offset)));
+            closed.extend(calls.into_iter().map(|from| (from, back == u64::from(run.offset))));
         });
         closed.into_iter().for_each(|(from, has_returned)| self.end(from, at, has_returned));
         if let (true, Some(active)) = (self.function.holds(run.offset), self.active.last_mut()) {
@@ -127,7 +127,7 @@ impl<'a> CallFinder<'a> {
     /// function that it has not entered, an interrupt has returned, and the call is no longer
     /// active.
     fn note_entered(&mut self, at: usize, before: Run, run: Run) {
-        let last = before.end() - 1;
+        let last = before.last();
         let was_in = self.function.holds(last);
         let is_back = self.function.holds(run.offset);
         let (from, to) = (self.starts.owner(last), self.starts.owner(run.offset));
@@ -146,10 +146,10 @@ impl<'a> CallFinder<'a> {
 
     /// Begins a call of the function that begins with `run`, or of another one.
     fn begin(&mut self, at: usize, before: Run, run: Run) {
-        let was_in = self.function.holds(before.end() - 1);
+        let was_in = self.function.holds(before.last());
         let is_limited = self.function.entries.contains(&run.offset);
         let begun = if is_limited { vec![at] } else { Vec::new() };
-        if !self.starts.contains(before.end()) {
+        if !u32::try_from(before.end()).is_ok_and(|behind| self.starts.contains(behind)) {
             self.open.push(before.end(), begun);
         } else if !is_limited || was_in {
             // A tail call of another function, which returns with its caller, or a loop.
@@ -157,7 +157,7 @@ impl<'a> CallFinder<'a> {
         } else if let Some(together) = self.open.last_mut() {
             together.push(at);
         } else {
-            self.open.push(u32::MAX, begun);
+            self.open.push(u64::MAX, begun);
         }
         if is_limited {
             self.active.push(ActiveCall { from: at, entered: FxHashSet::default() });

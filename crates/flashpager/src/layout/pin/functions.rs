@@ -37,7 +37,7 @@ pub(super) struct LimitedFunction {
     /// First bytes: static functions may share a name.
     pub(super) entries: FxHashSet<u32>,
     /// Its bytes, and those of parts that a compiler split off: (first, one past the last).
-    bodies: Vec<(u32, u32)>,
+    bodies: Vec<(u32, u64)>,
 }
 
 impl LimitedFunction {
@@ -59,12 +59,12 @@ impl LimitedFunction {
             |name: &str| name.strip_prefix(function).is_some_and(|rest| rest.starts_with('.'));
         let symbols = info.symbols();
         let own = symbols.filter(|one| is_called(&one.name, function) || is_part(&one.name));
-        let bodies = own.map(|symbol| (symbol.offset, symbol.offset + symbol.bytes)).collect();
+        let bodies = own.map(|symbol| (symbol.offset, symbol.end())).collect();
         Ok(Self { entries, bodies })
     }
 
     /// Returns true if a byte belongs to the function.
     pub(super) fn holds(&self, offset: u32) -> bool {
-        self.bodies.iter().any(|(from, to)| (*from..*to).contains(&offset))
+        self.bodies.iter().any(|(from, to)| *from <= offset && u64::from(offset) < *to)
     }
 }

@@ -24,9 +24,9 @@ pub(super) struct InterruptHandlers {
 #[derive(Default)]
 struct OuterJumps {
     /// Functions entered after an instruction, by the byte behind it.
-    entered: FxHashMap<u32, FxHashSet<u32>>,
+    entered: FxHashMap<u64, FxHashSet<u32>>,
     /// Bytes inside of functions where execution went on.
-    resumed: FxHashSet<u32>,
+    resumed: FxHashSet<u64>,
 }
 
 impl InterruptHandlers {
@@ -38,7 +38,7 @@ impl InterruptHandlers {
 
     fn among(runs: &[Run], starts: &FunctionStarts) -> Self {
         let jumps = OuterJumps::of(runs, starts);
-        let mut interrupted: Vec<u32> =
+        let mut interrupted: Vec<u64> =
             jumps.entered.keys().copied().filter(|at| jumps.resumed.contains(at)).collect();
         interrupted.sort_unstable();
         let mut instructions: FxHashMap<u32, usize> = FxHashMap::default();
@@ -61,19 +61,19 @@ impl OuterJumps {
     fn of(runs: &[Run], starts: &FunctionStarts) -> Self {
         let mut jumps = Self::default();
         // Each different jump is examined once, as most of them recur.
-        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+        let mut seen: FxHashSet<(u64, u32)> = FxHashSet::default();
         for (before, run) in runs.iter().zip(runs.iter().skip(1)) {
             let (behind, to) = (before.end(), run.offset);
-            if behind == to || !seen.insert((behind, to)) {
+            if behind == u64::from(to) || !seen.insert((behind, to)) {
                 continue;
             }
-            if starts.owner(behind - 1) == starts.owner(to) {
+            if starts.owner(before.last()) == starts.owner(to) {
                 continue;
             }
             if starts.contains(to) {
                 jumps.entered.entry(behind).or_default().insert(to);
             } else {
-                jumps.resumed.insert(to);
+                jumps.resumed.insert(to.into());
             }
         }
         jumps
@@ -81,11 +81,11 @@ impl OuterJumps {
 }
 
 /// The bytes of `at`, ascending, that lie inside of a run, where execution went on.
-fn passed(runs: &[Run], at: &[u32]) -> FxHashSet<u32> {
-    let mut passed: FxHashSet<u32> = FxHashSet::default();
+fn passed(runs: &[Run], at: &[u64]) -> FxHashSet<u64> {
+    let mut passed: FxHashSet<u64> = FxHashSet::default();
     let mut seen: FxHashSet<Run> = FxHashSet::default();
     for run in runs.iter().filter(|run| seen.insert(**run)) {
-        let first = at.partition_point(|at| *at <= run.offset);
+        let first = at.partition_point(|at| *at <= u64::from(run.offset));
         passed.extend(at[first..].iter().take_while(|at| **at < run.end()));
     }
     passed

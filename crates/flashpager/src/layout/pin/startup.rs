@@ -280,20 +280,21 @@ impl FirstRuns {
 
     fn add(&mut self, number: usize, run: Run, units: &Units, ends: &CopyEnds) {
         for (offset, image, _) in &ends.ends {
-            if (run.offset..run.end()).contains(offset) {
+            if (run.offset..=run.last()).contains(offset) {
                 let moment = (number, *offset);
                 let known = self.of_end.entry(*image).or_insert(moment);
                 *known = moment.min(*known);
             }
         }
-        let mut at = run.offset;
-        while at < run.end() {
+        let mut next = u64::from(run.offset);
+        while next < run.end() {
+            let at = next as u32;
             let Some(unit) = units.owner(at) else { return };
             let unit = unit as u32;
             self.first_unit.get_or_insert(unit);
             self.of_unit.entry(unit).or_insert((number, at));
             self.image_of_unit.entry(unit).or_insert_with(|| ends.image_of(at));
-            at = units.all()[unit as usize].end();
+            next = units.all()[unit as usize].end();
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct WholeResult {
     /// Time in nanoseconds, the sum over traces by their weights.
     pub(super) time_ns: f64,
     /// Bytes of the image in flash.
-    pub(super) image_bytes: u32,
+    pub(super) image_bytes: u64,
 }
 
 impl<'a> WholeReplay<'a> {

@@ -384,9 +384,9 @@ proptest! {
             end += methods[number].0;
         }
         let wanted: Vec<u32> = executed.iter().map(|(number, byte)| base[*number] + byte).collect();
-        let found: Vec<u32> = runs.iter().flat_map(|run| run.offset..run.end()).collect();
+        let found: Vec<u32> = runs.iter().flat_map(|run| run.offset..=run.last()).collect();
         prop_assert_eq!(found, wanted);
-        prop_assert!(runs.windows(2).all(|pair| pair[0].end() != pair[1].offset));
+        prop_assert!(runs.windows(2).all(|pair| pair[0].end() != u64::from(pair[1].offset)));
         prop_assert_eq!(info.image_bytes, u64::from(end));
         let laid_out: Vec<String> =
             placed.iter().map(|&number| name(number, methods[number].1)).collect();

@@ -31,7 +31,7 @@ fn a_bad_lackey_line_is_named() {
         let outcome = import(format!("I  1000,4\n L 10,4\n{bad}\nI  1004,4\n"));
         assert_says(outcome, &["in.txt, line 3", bad]);
     }
-    assert_says(import("I  1000,4\nI  ffffffff,4\n"), &["line 2", "4 GiB", "--elf"]);
+    assert_says(import("I  1000,4\nI  fffffffd,4\n"), &["line 2", "4 GiB", "--elf"]);
     assert_says(import("I  1000,4\nI  ffffffffffffffff,4\n"), &["line 2", "4 GiB"]);
     assert_says(import("I  10000000000000000,4\n"), &["line 1"]);
     // Control characters of the file never reach the terminal.
@@ -57,7 +57,19 @@ fn din_fetches_become_runs() {
     for bad in ["5 1000", "2", "2 xyz", "22 1000", "2 11112222333344445"] {
         assert_says(import(format!("2 1000\n{bad}\n")), &["in.txt, line 2", bad]);
     }
-    assert_says(import("2 fffffffe\n"), &["line 1", "4 GiB"]);
+    assert_says(import("2 fffffffd\n"), &["line 1", "4 GiB"]);
+}
+
+/// A run may end with the last byte of 4 GiB, in every format.
+#[test]
+fn the_last_byte_of_4_gib_can_be_imported() {
+    for text in ["I  fffffffc,4\n", "2 fffffffc\n", "offset,length\n4294967292,4\n"] {
+        let (info, runs) = import(text).unwrap();
+        assert_eq!((info.image_bytes, &*runs), (1 << 32, &[run(0xffff_fffc, 4)][..]), "{text}");
+    }
+    let placer = Placer::for_range(0, 1 << 32).unwrap();
+    let placed = import_from(Cursor::new("I  0,4\nI  fffffffc,4\n"), None, Some(placer));
+    assert_eq!(placed.unwrap().1, vec![run(0, 4), run(0xffff_fffc, 4)]);
 }
 
 #[test]
@@ -74,7 +86,7 @@ fn a_bad_csv_line_is_named() {
     assert_says(bad("0,2147483648"), &["line 3", "2147483648 bytes", "16777216"]);
     assert_says(bad("0,16777217"), &["line 3", "16777217 bytes"]);
     assert_says(bad("4294967296,4"), &["line 3", "4 GiB"]);
-    assert_says(bad("4294967292,4"), &["line 3", "4 GiB"]);
+    assert_says(bad("4294967292,5"), &["line 3", "4 GiB"]);
     assert_says(bad("18446744073709551615,1"), &["line 3", "4 GiB"]);
     for line in ["1", "1,", ",1", "1,2,3", "-1,4", "1.5,4", "a,b", "18446744073709551616,1"] {
         assert_says(bad(line), &["line 3", "not two numbers", line]);

@@ -49,7 +49,7 @@ pub fn bytes_needed(runs: &[Run], cache_page: u32, granule: u32) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     let (mut bytes, mut previous) = (0, None);
     for run in runs {
-        for byte in run.offset..run.offset + run.length {
+        for byte in run.offset..=run.offset + (run.length - 1) {
             if previous != Some(byte / granule) {
                 needs.push(Need { page: byte / cache_page, offset: byte, bytes, words: 0 });
             }
@@ -67,7 +67,7 @@ pub fn lines_needed(runs: &[Run], cache_page: u32, icache: &ICacheShape) -> Vec<
     let mut needs: Vec<Need> = Vec::new();
     let (mut bytes, mut words) = (0, 0);
     for run in runs {
-        let (first, last) = (run.offset / 4, (run.offset + run.length - 1) / 4);
+        let (first, last) = (run.offset / 4, (run.offset + (run.length - 1)) / 4);
         for word in first..=last {
             let line = word * 4 / line_bytes;
             if !cached.knows(line) {

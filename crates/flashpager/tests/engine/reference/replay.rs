@@ -88,7 +88,7 @@ fn paged(setup: &Setup<'_>) -> Paged {
     }
     now.bytes = runs.iter().map(|run| u64::from(run.length)).sum();
     if hierarchy.is_some() {
-        let words = |run: &Run| (run.offset + run.length - 1) / 4 - run.offset / 4 + 1;
+        let words = |run: &Run| (run.offset + (run.length - 1)) / 4 - run.offset / 4 + 1;
         now.words = runs.iter().map(|run| u64::from(words(run))).sum();
     }
     counts.references = now.references;
@@ -111,7 +111,7 @@ struct Held {
 
 /// The register table of docs/model.md, for consecutive block requests into an image of `image`
 /// bytes.
-fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesign) -> Vec<Access> {
+fn accesses(blocks: &[Page], cache_page: u32, image: u64, design: &RegisterDesign) -> Vec<Access> {
     use RegisterCase::{Backward, Forward, OtherBuffer, OtherPage};
     if design.prefetch_lines > 0 {
         return read_ahead(blocks, cache_page, image, design.prefetch_lines);
@@ -163,7 +163,7 @@ fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesig
         let behind = flash_page + 1;
         let prefetches = design.model == DoubleBufferPrefetch
             && other_buffer != Some(behind)
-            && behind * n < i64::from(image);
+            && behind * n < image as i64;
         if prefetches {
             other_buffer = Some(behind);
         }
@@ -184,8 +184,8 @@ fn accesses(blocks: &[Page], cache_page: u32, image: u32, design: &RegisterDesig
 }
 
 /// The prefetch buffer of docs/model.md, with its lines in a list.
-fn read_ahead(missed: &[Page], line_bytes: u32, image: u32, most: u32) -> Vec<Access> {
-    let image_lines = image.div_ceil(line_bytes);
+fn read_ahead(missed: &[Page], line_bytes: u32, image: u64, most: u32) -> Vec<Access> {
+    let image_lines = image.div_ceil(line_bytes.into()) as u32;
     let mut held: Vec<Page> = Vec::new();
     let serve = |&line: &Page| {
         let is_held = held.contains(&line);
@@ -252,7 +252,7 @@ pub struct Replayed {
 pub fn replay(setup: &Setup<'_>) -> Vec<Replayed> {
     let Setup { runs, cache_page, .. } = *setup;
     let Paged { counts: pager, missed, rest } = paged(setup);
-    let image = runs.iter().map(|run| run.offset + run.length).max().unwrap_or(0);
+    let image = runs.iter().map(|run| run.end()).max().unwrap_or(0);
     let blocks: Vec<Page> = missed.iter().map(|missed| missed.page).collect();
     let with_register = |design: &RegisterDesign| {
         let fault = |(missed, access): (&Missed, Access)| {

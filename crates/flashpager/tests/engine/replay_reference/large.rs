@@ -36,14 +36,10 @@ fn long_traces_agree() {
 
 #[test]
 fn runs_up_to_the_last_byte_agree() {
-    let end = u32::MAX;
+    let up_to_4_gib = |length: u32| run(u32::MAX - (length - 1), length);
     let case = Case {
         ways: None,
-        runs: vec![
-            run(end - 3_000_000, 3_000_000),
-            run(0, 1),
-            run(end - MAX_RUN_BYTES, MAX_RUN_BYTES),
-        ],
+        runs: vec![up_to_4_gib(3_000_000), run(0, 1), up_to_4_gib(MAX_RUN_BYTES), run(0, 4)],
         cache_page: 1 << 19,
         frames: 4,
         spare_bytes: 0,

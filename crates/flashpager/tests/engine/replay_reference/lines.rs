@@ -104,7 +104,7 @@ proptest! {
             };
             let swept = sweep(&case.trace(), &cell, &|| true).unwrap();
             let image = case.runs.iter().map(|run| run.end()).max().unwrap();
-            let lines = image.div_ceil(case.cache_page);
+            let lines = image.div_ceil(case.cache_page.into()) as u32;
             for ((Replayed { counts, faults, .. }, register), swept) in
                 found.iter().zip(&registers).zip(&swept[0])
             {
@@ -139,7 +139,7 @@ proptest! {
         let plain = agreed(&case, "lru", &registers).remove(0);
         let first_words = counts.first_words.clone();
         prop_assert_eq!(Counts { first_words: Vec::new(), ..counts }, plain.counts);
-        let bytes: Vec<u32> = case.runs.iter().flat_map(|run| run.offset..run.end()).collect();
+        let bytes: Vec<u32> = case.runs.iter().flat_map(|run| run.offset..=run.last()).collect();
         let mut wanted_first = BTreeMap::new();
         let mut expected = Vec::new();
         let mut at = 0;
@@ -175,7 +175,7 @@ proptest! {
             let whole = agreed(&case, policy, &buffers(case.cache_page, &[0])).remove(0);
             let mut misses = 0;
             for bank in 0..banks {
-                let bytes = case.runs.iter().flat_map(|run| run.offset..run.end());
+                let bytes = case.runs.iter().flat_map(|run| run.offset..=run.last());
                 let lines = bytes.map(|byte| byte / case.cache_page);
                 let own = lines.filter(|line| line % banks == bank).map(|line| line / banks);
                 let own: Vec<Run> = own.map(|line| run(line * case.cache_page, 1)).collect();

@@ -74,19 +74,19 @@ impl<R: FallingRow> NullaryFnOnce for SinkPass<'_, R> {
                 *depth = bits.trailing_zeros();
                 continue;
             }
-            let mut found = false;
+            let mut is_found = false;
             for (index, entries) in entries.chunks_exact_mut(R::LANES).enumerate().skip(1) {
                 let (here, out, bits) = row.sink(row.load(entries), falling, wanted);
                 row.store(here, entries);
                 falling = out;
                 if bits != 0 {
                     *depth = (index * R::LANES) as u32 + bits.trailing_zeros();
-                    found = true;
+                    is_found = true;
                     break;
                 }
             }
             let last = row.entry(falling);
-            if !found && last != NEVER && entries.len() < room {
+            if !is_found && last != NEVER && entries.len() < room {
                 entries.push(last);
                 entries.resize(entries.len().next_multiple_of(MOST_LANES), NEVER);
             }

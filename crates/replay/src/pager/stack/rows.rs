@@ -189,9 +189,9 @@ impl FallingRow for Plain32 {
         let mut falling = falling[0];
         let mut bits = 0;
         for (lane, entry) in row.iter_mut().enumerate() {
-            let found = *entry == wanted[0];
-            bits |= u32::from(found) << lane;
-            let here = if found { u32::MAX } else { *entry };
+            let is_wanted = *entry == wanted[0];
+            bits |= u32::from(is_wanted) << lane;
+            let here = if is_wanted { u32::MAX } else { *entry };
             *entry = falling.min(here);
             falling = falling.max(here);
         }
