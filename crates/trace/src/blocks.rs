@@ -52,8 +52,8 @@ pub struct CodePiece {
 }
 
 impl CodePiece {
-    fn end(self) -> u32 {
-        self.offset + self.bytes
+    fn end(self) -> u64 {
+        u64::from(self.offset) + u64::from(self.bytes)
     }
 
     fn has(self, run: Run) -> bool {
@@ -95,15 +95,13 @@ impl HottestCode {
 
     /// Tells whether an image of `image_bytes`, of which `executed_bytes` were executed, can have it.
     pub(crate) fn fits(&self, image_bytes: u64, executed_bytes: u64) -> bool {
-        let apart = |two: &[CodePiece]| {
-            two[0].offset.checked_add(two[0].bytes).is_some_and(|end| end < two[1].offset)
-        };
+        let apart = |two: &[CodePiece]| two[0].end() < u64::from(two[1].offset);
         let bytes: u64 = self.pieces.iter().map(|piece| u64::from(piece.bytes)).sum();
         let last = self.pieces.last();
         self.pieces.windows(2).all(apart)
             && self.pieces.iter().all(|piece| piece.bytes > 0)
             && bytes <= HOTTEST_BYTES.into()
-            && last.is_none_or(|last| u64::from(last.offset) + u64::from(last.bytes) <= image_bytes)
+            && last.is_none_or(|last| last.end() <= image_bytes)
             && self.executed_bytes <= executed_bytes
             && (self.executed_bytes > 0) == (bytes > 0)
     }
@@ -114,14 +112,14 @@ fn joined(pieces: &[CodePiece], run: Run) -> Vec<CodePiece> {
     let (mut begin, mut end) = (run.offset, run.end());
     let mut others = Vec::with_capacity(pieces.len() + 1);
     for piece in pieces {
-        if piece.offset <= run.end() && run.offset <= piece.end() {
+        if u64::from(piece.offset) <= run.end() && u64::from(run.offset) <= piece.end() {
             begin = begin.min(piece.offset);
             end = end.max(piece.end());
         } else {
             others.push(*piece);
         }
     }
-    others.push(CodePiece { offset: begin, bytes: end - begin });
+    others.push(CodePiece { offset: begin, bytes: (end - u64::from(begin)) as u32 });
     others.sort_unstable_by_key(|piece| piece.offset);
     others
 }
