@@ -29,8 +29,7 @@ fn counted(all: u64) -> SearchLimit<'static> {
 }
 
 fn found(request: &LayoutRequest, evaluations: u64) -> Layout {
-    layout(request, &counted(evaluations), &|| true, design::WatchedWork::unwatched(), &|_| ())
-        .expect("it can be laid out")
+    layout(request, &counted(evaluations), &|| true, &|_| ()).expect("it can be laid out")
 }
 
 /// Predictions have the counts and times of the arranged trace, for each page and both policies, and
@@ -181,9 +180,7 @@ fn what_cannot_be_laid_out_is_refused() {
     };
     let refused = |request: &LayoutRequest| {
         let limit = counted(10);
-        layout(request, &limit, &|| true, design::WatchedWork::unwatched(), &|_| ())
-            .expect_err("refused")
-            .to_string()
+        layout(request, &limit, &|| true, &|_| ()).expect_err("refused").to_string()
     };
     let said = refused(&request("java/purse.trace", &["java/oath.trace"], 0.0));
     assert!(said.contains("recorded in another image"), "{said}");

@@ -91,7 +91,8 @@ fn executed_designs_end_when_they_are_told_to() {
         let after = |answers: usize| {
             asked.store(0, Ordering::Relaxed);
             let go_on = || asked.fetch_add(1, Ordering::Relaxed) < answers;
-            simulate(&trace, designs, &go_on, &|_| ()).map(|found| found.len())
+            simulate(&trace, designs, &go_on, flashpager::design::WatchedWork::unwatched(), &|_| ())
+                .map(|found| found.len())
         };
         assert_eq!(after(usize::MAX).unwrap(), designs.len());
         let all = asked.load(Ordering::Relaxed);

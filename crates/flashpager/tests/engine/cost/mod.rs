@@ -198,7 +198,14 @@ fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
             ..DesignSpec::default()
         };
         let designs = [None, Some(8)].map(|tag| Design::new(spec(tag)).unwrap());
-        let found = simulate(&trace, &designs, &|| true, &|_| ()).unwrap();
+        let found = simulate(
+            &trace,
+            &designs,
+            &|| true,
+            flashpager::design::WatchedWork::unwatched(),
+            &|_| (),
+        )
+        .unwrap();
         let (bare, tagged) = (&found[0], &found[1]);
         let (before, counts) = (&bare.counts, &tagged.counts);
         let misses = counts.misses;
