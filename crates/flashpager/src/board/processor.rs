@@ -13,7 +13,7 @@ pub(super) enum BoardProcessor {
     /// The prices are those of the memories alone.
     Absent,
     /// A core and its clock.
-    Core(ClockedCore),
+    Core(Box<ClockedCore>),
 }
 
 impl BoardProcessor {
@@ -38,7 +38,7 @@ pub(super) fn processor(given: &toml::Value, place: &str) -> Result<BoardProcess
         if text == NONE {
             return Ok(BoardProcessor::Absent);
         }
-        let parsed = text.parse().map(BoardProcessor::Core);
+        let parsed = text.parse().map(Box::new).map(BoardProcessor::Core);
         return parsed.map_err(|error: Error| wrong(error.to_string()));
     }
     let Some(core) = given.get("core") else { return Ok(BoardProcessor::Unnamed) };
@@ -57,5 +57,5 @@ pub(super) fn processor(given: &toml::Value, place: &str) -> Result<BoardProcess
     };
     let clock_mhz = read("clock_mhz")?.ok_or_else(|| wrong("lacks clock_mhz".into()))?;
     let processor = ClockedCore::new(core, clock_mhz, read("cycles_per_instruction")?);
-    processor.map(BoardProcessor::Core).map_err(|error| wrong(error.to_string()))
+    processor.map(Box::new).map(BoardProcessor::Core).map_err(|error| wrong(error.to_string()))
 }

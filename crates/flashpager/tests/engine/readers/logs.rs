@@ -87,8 +87,11 @@ fn pairs(code: &[u8]) -> String {
     pairs.join(" ")
 }
 
+/// Writes the line of an instruction: its address and its bytes.
+type LineFn = fn(u64, &[u8]) -> Vec<u8>;
+
 /// A log in each format: its name, a head, and a line of an instruction.
-fn writers() -> Vec<(&'static str, Vec<u8>, fn(u64, &[u8]) -> Vec<u8>)> {
+fn writers() -> Vec<(&'static str, Vec<u8>, LineFn)> {
     let renode = |version: u8, opcodes: u8| {
         let mut head = b"ReTrace".to_vec();
         head.extend([version, 4, opcodes]);
