@@ -186,7 +186,7 @@ spare_pydantic()
 app = typer.Typer(
     name="flashpager",
     cls=_LazyCommandGroup,
-    help="How a program runs from NAND flash through a RAM cache far too small for it.",
+    help="How a program runs from flash through a RAM cache far too small for it.",
     epilog="'flashpager COMMAND --help' has examples; --install-completion completes names in a "
     "shell. Exit codes: 0 done; 1 answered, but a need is not met; 2 wrong input; 130 interrupted.",
     no_args_is_help=True,
