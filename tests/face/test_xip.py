@@ -269,12 +269,19 @@ class TestPrices:
 BOARDS = {
     # 6 of the address, 2 of the mode, 4 dummies, 16 of data, each four of 125 MHz.
     "rp2040": (6 + 6 + 16, 4e3 / 125),
+    # A Pico's boot code divides by two.
+    "pico": (6 + 6 + 16, 2e3 / 125),
     # With its command, each three of 150 MHz.
     "rp2350": (8 + 6 + 6 + 16, 3e3 / 150),
+    "pico2": (8 + 6 + 6 + 16, 3e3 / 150),
     # On two lines: 32 bytes are 128 clocks.
     "esp32": (8 + 12 + 4 + 128, 1e3 / 40),
     "esp32-c3": (8 + 12 + 4 + 128, 1e3 / 80),
     "esp32-s3": (8 + 12 + 4 + 128, 1e3 / 80),
+    "esp32-devkit": (8 + 12 + 4 + 128, 1e3 / 40),
+    "esp32-c3-devkit": (8 + 12 + 4 + 128, 1e3 / 80),
+    "esp32-s3-devkit": (8 + 12 + 4 + 128, 1e3 / 80),
+    "stm32f746g-disco": (8 + 6 + 6 + 64, 2e3 / 216),
     "stm32h563-octospi": (8 + 6 + 6 + 32, 3e3 / 250),
     "stm32u585-octospi": (8 + 6 + 6 + 32, 2e3 / 160),
     "stm32h743-qspi": (8 + 6 + 6 + 64, 2e3 / 240),

@@ -110,7 +110,9 @@ def test_several_traces_and_parts_of_ones_own(
     # The workers have another current directory.
     monkeypatch.chdir(tmp_path)
     traces = [Trace.open(CARD), Trace.open(other.name)]
-    space = Space(Design(nor="nor.toml"), part="own.toml,W25N01GV", policy="lru,clock")
+    space = Space(
+        Design(nor="nor.toml", processor="none"), part="own.toml,W25N01GV", policy="lru,clock"
+    )
     here = explore(traces, space)
     there = explore(traces, space, cluster=cluster.scheduler_address)
     assert_frame_equal(there, here, check_exact=True)

@@ -98,7 +98,7 @@ def logged(folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
     log, recorded = folder / "log.txt", folder / "recorded.trace"
     monkeypatch.setenv("QEMU_LOG", "in_asm,exec,nochain")
     monkeypatch.setenv("QEMU_LOG_FILENAME", str(log))
-    flashpager("record", "--recorder", "qemu", "-o", recorded, "--", program)
+    flashpager("record", "--no-reads", "--recorder", "qemu", "-o", recorded, "--", program)
     monkeypatch.delenv("QEMU_LOG")
     return log, recorded
 
@@ -127,7 +127,7 @@ def test_firmware_with_interrupts(tmp_path: Path, options: str) -> None:
     )
     log, recorded = tmp_path / "log.txt", tmp_path / "recorded.trace"
     system = f"{MACHINE} {options} -d in_asm,exec,nochain -D {log}"
-    flashpager("record", "--system", system, "-o", recorded, "--", elf)
+    flashpager("record", "--no-reads", "--system", system, "-o", recorded, "--", elf)
     info = same(recorded, log, elf)
     assert isinstance(info["instructions"], int)
     assert info["instructions"] > 100_000

@@ -265,8 +265,8 @@ impl LinkedProgram {
         Err(Error::data(
             self.map.path().display().to_string(),
             format!(
-                "has {}, which cannot move, before {}: in the linker script, put what moves behind \
-                 what stays, and link and record again",
+                "has {}, which cannot move, before {}: record with --no-reads if it holds constants; or \
+                 put what moves behind what stays in the linker script, and link and record again",
                 shown(&behind.name),
                 shown(&all[*over as usize].name)
             ),

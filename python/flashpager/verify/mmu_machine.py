@@ -421,7 +421,7 @@ def _code_of(info: TraceInfo, page_bytes: int, ram: int) -> int:
     if len(info.images) != 1 or len(bases) != 1:
         message = (
             "the image of the trace is not one piece of the program's memory: record its .text "
-            "alone, as 'flashpager record --system' does without --section and --image"
+            "alone, as 'flashpager record --no-reads --system' does without --section and --image"
         )
         raise FlashpagerError(message)
     code = bases.pop() + info.images[0].offset
