@@ -58,15 +58,16 @@ impl Heat {
     /// The executed pages of an image in which units lie at `offsets`, by their numbers.
     pub fn pages(&self, page_bytes: u32, offsets: &[u32]) -> Vec<PageHeat> {
         let mut pages: FxHashMap<u32, (f64, BTreeSet<u32>)> = FxHashMap::default();
+        let page_bytes = u64::from(page_bytes);
         for stretch in &self.0 {
-            let mut at = offsets[stretch.unit as usize] + stretch.start;
-            let end = at + stretch.bytes;
+            let start = offsets[stretch.unit as usize] + stretch.start;
+            // The end of the last page is 4 GiB.
+            let (mut at, end) = (u64::from(start), u64::from(start) + u64::from(stretch.bytes));
             while at < end {
                 let page = at / page_bytes;
-                let next = u64::from(page + 1) * u64::from(page_bytes);
-                let next = next.min(u64::from(end)) as u32;
-                let (executed, units) = pages.entry(page).or_default();
-                *executed += stretch.times * f64::from(next - at);
+                let next = end.min((page + 1) * page_bytes);
+                let (executed, units) = pages.entry(page as u32).or_default();
+                *executed += stretch.times * (next - at) as f64;
                 units.insert(stretch.unit);
                 at = next;
             }

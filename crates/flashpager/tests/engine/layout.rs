@@ -18,6 +18,7 @@ fn design(policy: &str, cache_bytes: u64) -> Design {
         register: Some("start-column".into()),
         policy: policy.into(),
         cache_bytes,
+        processor: Some("none".into()),
         ..DesignSpec::default()
     })
     .expect("a design that can be")

@@ -224,7 +224,12 @@ fn designs() -> Vec<Design> {
     let caches = [1024, 2048, 4096, 16384, 65536, 262_144];
     let policies = ["lru", "fifo-sc(50%)", "min"];
     let design = |(cache_bytes, policy): (u64, &str)| {
-        Design::new(DesignSpec { cache_bytes, policy: policy.into(), ..DesignSpec::default() })
+        Design::new(DesignSpec {
+            cache_bytes,
+            policy: policy.into(),
+            processor: Some("none".into()),
+            ..DesignSpec::default()
+        })
     };
     caches
         .into_iter()
