@@ -119,7 +119,7 @@ def test_across_processors(tmp_path: Path) -> None:
     processors = ("cortex-m3@64MHz", "cortex-m3@128MHz")
     slow, fast, nobody = (tmp_path / f"{name}.parquet" for name in ("slow", "fast", "nobody"))
     for table, flags in zip(
-        (slow, fast, nobody), [*(("--processor", each) for each in processors), ()], strict=True
+        (slow, fast, nobody), [("--processor", each) for each in (*processors, "none")], strict=True
     ):
         flashpager("explore", trace, *SIZES, *flags, "-o", table)
     for before, after, names in ((slow, fast, processors), (nobody, slow, (None, processors[0]))):

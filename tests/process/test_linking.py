@@ -133,7 +133,9 @@ def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
     fails("layout", "check", old, order, "--map", new_map, words=["is not the program of"])
 
 
-@pytest.mark.parametrize("reads", [(), ("--with-reads", "--section", ".text")], ids=["executed", "read"])
+@pytest.mark.parametrize(
+    "reads", [(), ("--with-reads", "--section", ".text")], ids=["executed", "read"]
+)
 def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> None:
     """The result that the search predicts for an order is that of the program linked so.
 
@@ -586,7 +588,9 @@ def check_pinned(
     assert "fault" not in ran.stdout
 
 
-@pytest.mark.parametrize("reads", [(), ("--with-reads", "--section", ".text")], ids=["executed", "read"])
+@pytest.mark.parametrize(
+    "reads", [(), ("--with-reads", "--section", ".text")], ids=["executed", "read"]
+)
 def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]) -> None:
     """The prediction of pin holds for the program linked so, in Thumb code with GNU ld.
 

@@ -225,7 +225,7 @@ class TestCodeInRam:
         system = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 
         def record(*options: str) -> list[tuple[int, int]]:
-            flashpager("record", *options, "-o", trace, "--system", system, elf)
+            flashpager("record", "--no-reads", *options, "-o", trace, "--system", system, elf)
             return runs_of(trace)
 
         return record

@@ -86,7 +86,7 @@ def test_as_qemu_does(tmp_path: Path) -> None:
     assert (info["architecture"], info["recorder"]) == ("avr", "simavr")
     # The last instruction jumps to itself, where simavr's run ends.
     flashpager(
-        *("record", "--system", "qemu-system-avr -M uno -nographic", "-o", qemus),
+        *("record", "--no-reads", "--system", "qemu-system-avr -M uno -nographic", "-o", qemus),
         *("--max-instructions", str(info["instructions"]), elf),
     )
     assert info_of(qemus)["instructions"] == info["instructions"]
@@ -121,11 +121,13 @@ def test_refused(tmp_path: Path) -> None:
     """Each wrong machine or file is refused in one line."""
     avr, _, address = SYSTEM[0]
     elf, trace = avr.write(tmp_path, address), tmp_path / "t.trace"
-    record = ("record", "-o", trace)
+    record = ("record", "--no-reads", "-o", trace)
     fails(*record, "--system", "simavr", elf, words=["not 'simavr:MCU'"])
     fails(*record, "--system", "simavr:x@fast", elf, words=["simavr:atmega328p@16MHz"])
     fails(*record, "--system", MCU, "--", elf, "-v", words=["takes no arguments"])
-    fails(*record, "--system", MCU, "--with-reads", elf, words=["tells no data reads"])
+    fails(
+        "record", "--with-reads", "-o", trace, "--system", MCU, elf, words=["tells no data reads"]
+    )
     fails(*record, "--recorder", "simavr", elf, words=["simavr:atmega328p"])
     done = process(*record, "--system", "simavr:z80", elf, code=2)
     assert "z80: simavr has no such processor" in done.err

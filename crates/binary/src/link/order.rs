@@ -181,7 +181,7 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
     );
     text += &patterns(map, ordered);
     if let Some(end) = end {
-        let _ = writeln!(text, ". = {end:#x};");
+        let _ = writeln!(text, ". = MAX(., {end:#x});");
     }
     text
 }
@@ -439,7 +439,7 @@ mod tests {
             );
         }
         assert!(text.contains("*/card.o(.text.f)\n") && text.contains("[r]adio.o(.text.f)\n"));
-        assert!(text.contains("*y/libc.a:dio.o(.text.a?b)\n. = 0x40;\n"), "{text}");
+        assert!(text.contains("*y/libc.a:dio.o(.text.a?b)\n. = MAX(., 0x40);\n"), "{text}");
     }
 
     #[test]
@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn comments_and_assignments_are_no_lines() {
-        let text = "/* two\nlines */ a.o(.text.f) # it\n# nothing\n\n. = 0x10;\nmain\nlib/*(.text)";
+        let text = "/* two\nlines */ a.o(.text.f) # it\n# nothing\n\n. = MAX(., 0x10);\nmain\nlib/*(.text)";
         let lines: Vec<String> = lines(text).iter().map(OrderLine::to_string).collect();
         assert_eq!(lines, ["a.o(.text.f)", "main", "lib/*(.text)"]);
     }
