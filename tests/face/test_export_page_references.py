@@ -41,7 +41,7 @@ def exported(folder: Path, trace: Path, page: str) -> Path:
 
 def test_small(tmp_path: Path) -> None:
     """References in a row are one, and each names the next to its page."""
-    trace = import_csv(tmp_path, "offset,length\n0,64\n60,8\n256,200\n0,4\n")
+    trace = import_csv(tmp_path, "0,64\n60,8\n256,200\n0,4\n")
     assert entries(exported(tmp_path, trace, "64")) == [
         (0, 0, 64, 6),
         (1, 1, 64, NEVER),
@@ -68,7 +68,8 @@ def test_a_recorded_trace(tmp_path: Path, page: int) -> None:
     for number in range(len(found) - 1, -1, -1):
         assert found[number][3] == last.get(pages[number], NEVER)
         last[pages[number]] = number
-    design = ("--policy", "lru", "--cache-page", str(page), "--cache", str(8 * page))
+    part = ("--part", "W25N01GV")
+    design = (*part, "--policy", "lru", "--cache-page", str(page), "--cache", str(8 * page))
     counts = flashpager("simulate", TRACE, *design, "--json").json["counts"]
     assert counts["references"] == len(pages)
     assert counts["misses"] == misses(pages, 8)
