@@ -283,7 +283,8 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     if pages is not None and says_page:
         message = "--pages and --cache-page exclude each other: one is a choice, the other is said"
         raise FlashpagerError(message)
-    if says_page:
+    # The line of a cache in hardware is no choice.
+    if says_page or (pages is None and flags.design().is_in_hardware):
         checked = flags.space().designs()
         if len({design.cache_page_bytes for design in checked.possible}) > 1:
             message = "--cache-page takes one page here; --pages takes those to choose from"

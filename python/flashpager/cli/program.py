@@ -209,9 +209,9 @@ def _next_commands(path: Path, choice: _Choice, answers: FirstAnswers) -> list[t
     if answers.few is not None:
         ram = max(_LEAST_RAM, 1 << (answers.few.ram_bytes - 1).bit_length())
         pin = f"flashpager pin {trace}{choice.flags} --ram {format_size(ram)} -o pinned.txt"
-        commands.append((pin, "functions for RAM, as a list; --map FILE writes a linker's"))
+        commands.append((pin, "functions for RAM; --map FILE --format gnu-ld for a linker"))
     layout = f"flashpager layout {trace}{choice.flags} -o order.txt"
-    commands.append((layout, "an order of the rest"))
+    commands.append((layout, "an order, if nothing is pinned; 'pin --order' does both"))
     report = f"flashpager report {trace}{choice.flags} -o {shlex.quote(path.stem + '.html')}"
     commands.append((report, "the same as pictures"))
     return commands
