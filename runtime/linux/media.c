@@ -171,7 +171,7 @@ static int store_start(struct fpswap *swap)
         refuse_other(swap, fp_swap_other(&swap->store));
         return -EINVAL;
     case FP_SWAP_SMALL:
-        pr_err("%s: too many erase blocks are bad: a log of this size needs %u good ones; take a smaller disk_size, or another medium\n",
+        pr_err("%s: a log of this disk_size and reserve needs %u good erase blocks, and there are fewer; take a smaller one of both, or another medium\n",
                medium, fp_swap_log_blocks(config));
         return -EINVAL;
     default:

@@ -29,14 +29,15 @@ def test_what_a_trace_says() -> None:
     assert (result["calls"], result["returns"]) == (89_675, 89_675)
     assert result["outside_instructions"] is None
     page = result["cache_page"]
-    assert page["predicted_bytes"] == page["best_bytes"] == 16
+    # A fault of an interpreter costs so much that larger pages are better than the predicted one.
+    assert (page["predicted_bytes"], page["best_bytes"]) == (16, 128)
     assert set(page["bandwidths"]) == {str(1 << shift) for shift in range(3, 10)}
     uses = result["blocks"]["pages"]
     assert all(0 < use["used_share"] <= 1 for use in uses)
     whole = uses[-1]
     assert whole["pages"] == -(-result["image_bytes"] // whole["page_bytes"])
     done = flashpager("trace", "info", SENSORS, "--best-page")
-    for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "16 found"):
+    for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "128 found"):
         assert words in done.out
     # The output names everything that the prices depend on, and that it was assumed.
     design = page["design"]

@@ -27,7 +27,7 @@ NAND_REFUSED = [
     "layout=fragments: mtd:0 is erased",
     "layout=rewrite keeps",
     IN_USE,
-    "layout=log: of 256 erase blocks at least",
+    "mtd:0: a log of this disk_size and reserve needs 255 good erase blocks",
 ]
 #: By medium and layout: MB of the machine, of the medium and of the work, and the refusals of
 #: impossible requests, in the order in which `runtime/linux/vm/init` makes them.

@@ -124,7 +124,8 @@ def run_time(row: Row) -> tuple[str, str]:
     within_error = _within(errors, errors and errors.time)
     if run is None:
         return duration(row.time.time_ns) + within_error, f"{si(row.counts.bytes_read, 'B')} read"
-    beside = f"{significant(run.slowdown, 3)} times the {duration(run.alone_ns)} out of RAM"
+    times = f"{significant(run.slowdown, 3)} times"
+    beside = f"{times} the {duration(run.alone_ns)} out of RAM{within_error}"
     return duration(run.paged_ns) + within_error, beside
 
 
