@@ -121,7 +121,7 @@ class Programs:
             subprocess.run(command, check=True, capture_output=True)
 
         def record(folder: Path) -> None:
-            flags = ("--with-reads",) if reads else ()
+            flags = ("--with-reads", "--section", ".text") if reads else ()
             flashpager(
                 "record",
                 "--no-reads",
@@ -776,7 +776,9 @@ def on_n800(shared: Path) -> dict[str, tuple[Path, Path]]:
     return {name: (folder / f"{name}.trace", folder / name / file) for name, file in files.items()}
 
 
-@pytest.mark.parametrize("reads", [(), ("--with-reads",)], ids=["code", "reads"])
+@pytest.mark.parametrize(
+    "reads", [(), ("--with-reads", "--section", ".text")], ids=["code", "reads"]
+)
 def test_thumb_from_a_onenand(tmp_path: Path, reads: tuple[str, ...]) -> None:
     """Literals are read beside the pager's loads, or are references."""
     need(*_TOOLS, "n800")
