@@ -6,7 +6,7 @@ use flashpager_base::{Error, Result, shown};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::map::{InputSection, LinkMap, split_origin};
+use super::map::{InputSection, LinkMap, Linker, split_origin};
 
 /// File and, if that is an archive, object in it.
 type ObjectOrigin = (String, String);
@@ -181,7 +181,12 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
     );
     text += &patterns(map, ordered);
     if let Some(end) = end {
-        let _ = writeln!(text, ". = MAX(., {end:#x});");
+        // The order may need more padding than the recorded one had. In lld such an offset is an
+        // address, so that only an assignment of its own is refused where it differs.
+        let _ = match map.linker {
+            Linker::Lld => writeln!(text, ". = {end:#x};"),
+            _ => writeln!(text, ". = MAX(., {end:#x});"),
+        };
     }
     text
 }
@@ -377,12 +382,10 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
             (None, None) => return false,
         }
     }
-    pattern[p..].iter().all(|c| *c == '*')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::map::Linker;
     use super::*;
 
     fn input(file: &str, member: &str, name: &str, address: u64) -> InputSection {
