@@ -20,6 +20,8 @@ from tests.pictures import UNREADABLE
 
 CARD = ROOT / "examples" / "traces" / "card-firmware.trace"
 SEED = 20261126
+#: A browser on a busy machine is slow.
+PATIENCE_MS = 600_000
 
 
 @pytest.fixture(scope="module", name="browser")
@@ -37,6 +39,7 @@ def _browser() -> Iterator[Browser]:
 def unreadable(browser: Browser, picture: Path) -> list[str]:
     """Return the words of a picture that overlap or leave it."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(picture.resolve().as_uri())
     trouble: list[str] = page.evaluate(UNREADABLE, "svg")
     page.close()
@@ -183,6 +186,7 @@ def test_words_of_a_report_can_be_read(browser: Browser, tmp_path: Path, width: 
     path = tmp_path / "report.html"
     flashpager("report", CARD, "--board", "rp2040", "--cache", "2K", "-o", path)
     page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
     page.goto(path.resolve().as_uri())
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     page.wait_for_function(

@@ -112,8 +112,9 @@ def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) 
         "request",
         lambda asked: None if asked.url == address else trouble.append(f"asked: {asked.url}"),
     )
+    page.set_default_timeout(600_000)
     page.goto(address)
-    page.wait_for_function(_DRAWN, timeout=60_000)
+    page.wait_for_function(_DRAWN, timeout=600_000)
     yield page
     context.close()
 
@@ -455,7 +456,7 @@ def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
     trouble: list[str] = []
     with opened(browser, made / "r.html", trouble, width) as page:
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-        page.wait_for_function(_DRAWN, timeout=60_000)
+        page.wait_for_function(_DRAWN, timeout=600_000)
         seen = page.evaluate(_LOOK)
         assert page.evaluate(UNREADABLE, "figure svg") == []
         table = page.evaluate("[...document.querySelectorAll('.scroll')].map(e => e.scrollWidth)")
@@ -611,7 +612,7 @@ def test_phone_has_a_page_of_sane_height(browser: Browser, made: Path) -> None:
             assert not page.locator(f"#{name} svg").count()
         for part in page.locator("details.part > summary").all():
             part.click()
-        page.wait_for_function(_DRAWN, timeout=60_000)
+        page.wait_for_function(_DRAWN, timeout=600_000)
         for chart in page.evaluate(_LOOK)["charts"]:
             assert 250 < chart["width"] <= 390, chart
         assert page.evaluate(_OUTSIDE) == []

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flashpager::Result;
 use flashpager::attribution::{GroupBy, attribute};
+use flashpager::cost::Ram;
 use flashpager::design::Design;
 use flashpager::sample::{self, SamplePlan};
 use flashpager::simulation::{self, ResultRow};
@@ -228,6 +229,7 @@ fn designs() -> Vec<Design> {
             cache_bytes,
             policy: policy.into(),
             processor: Some("none".into()),
+            ram: Some(Ram { t_read_ns: 40.0, t_write_ns: 40.0 }),
             ..DesignSpec::default()
         })
     };
