@@ -382,6 +382,7 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
             (None, None) => return false,
         }
     }
+    pattern[p..].iter().all(|c| *c == '*')
 }
 
 #[cfg(test)]
