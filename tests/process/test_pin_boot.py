@@ -252,7 +252,7 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     before = booted(elf)
     assert before.endswith(" as it should\n")
     pinned = tmp_path / "pinned.out"
-    search: tuple[object, ...] = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map")
+    search: tuple[str | Path, ...] = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map")
     if format_ == "esp-idf":
         # Its boot loader loads RAM before the program begins; this firmware has none.
         search = (*search, "--copied-before", "__libc_init_array")
