@@ -240,6 +240,7 @@ COMMANDS = {
     "estimate": ("estimate", "--part", "W25N01GV", "--plot", "waterfall.png"),
     "handler": ("handler",),
     "layout": ("layout", CARD, *DESIGN, "--evaluations", "5", "-o", "order.json"),
+    "luck": ("luck", CARD, *DESIGN, "--draws", "2"),
     "pin": ("pin", CARD, *DESIGN, "--ram", "64", "-o", "pinned.txt"),
     "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
     "verify": ("verify", CARD, *DESIGN),
@@ -308,7 +309,7 @@ def test_without_the_papers(installation: Installation) -> None:
 
 def test_every_command_has_been_called(installation: Installation) -> None:
     """A new command is installed, too."""
-    called = {command[0] for command in COMMANDS.values()} | {"record", "--no-reads", "examples"}
+    called = {command[0] for command in COMMANDS.values()} | {"record", "FILE", "examples"}
     listed = re.findall(r"^  (\w+)  ", installation.flashpager("--help"), re.MULTILINE)
     assert set(listed) == called
 
