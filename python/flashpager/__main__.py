@@ -9,7 +9,7 @@ from flashpager._engine import version
 def main() -> None:
     """Run the command line, which takes its time to import; the version is printed without it."""
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
-        # What goes wrong is reported by the command line.
+        # The command line reports a failure to print.
         with suppress(OSError):
             print(f"flashpager {version()}", flush=True)
             return

@@ -4278,7 +4278,7 @@ class ProgramFile:
         """The number of its functions with a name."""
     @property
     def has_lines(self) -> bool:
-        """Whether it states the source line of each instruction."""
+        """True if it states the source line of each instruction."""
     @property
     def instruction_set(self) -> str:
         """The version of the instruction set, as ``ARMv7-M``; empty if the file does not state it."""
@@ -4309,7 +4309,7 @@ class ProgramSection:
         """Its content: ``code``, ``constants``, ``data`` or ``zeroed``."""
     @property
     def is_in_place(self) -> bool:
-        """Whether the program executes or reads it where it is stored, and never writes it."""
+        """True if the program executes or reads it where it is stored, and never writes it."""
     @property
     def load_address(self) -> int:
         """The address at which the linker stored it."""
@@ -4426,7 +4426,7 @@ class TraceInfo:
         """Runs that are data reads, not executed."""
     @property
     def reads_recorded(self) -> bool:
-        """Whether the recorder reported data reads, though there may be none."""
+        """True if the recorder reported data reads, though there may be none."""
     @property
     def recorder(self) -> str:
         """The recorder of the trace: ``qemu``, ``lackey``, or the imported format."""

@@ -1,7 +1,6 @@
 """Recordings of a few instructions of known lengths on every processor that QEMU has."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -88,9 +87,9 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "qemu-or1k is not installed" in fails(*record, elf)
 
 
-@pytest.mark.skipif(not shutil.which("qemu-x86_64"), reason="no QEMU")
 def test_all_are_here() -> None:
     """Each emulator of a user-mode processor that is installed has a program here."""
+    need("qemu-x86_64")
     known = {program.name for program in (*USER, *REFUSED)}
     folders = [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
     emulators = {file.name.removeprefix("qemu-") for f in folders for file in f.glob("qemu-*")}

@@ -55,7 +55,7 @@ struct ElfSection {
     in_file: bool,
     /// It holds code.
     is_code: bool,
-    /// Where the file stores it for a copy to its address; `None` if it runs where it is stored.
+    /// The address at which it is stored, to be copied to its own; `None` if it runs where it is stored.
     copied_from: Option<u64>,
     /// The file ends before its bytes do.
     cut_off: bool,

@@ -189,7 +189,7 @@ view! {
         image_bytes: u64,
         /// Runs in the file.
         runs: u64,
-        /// Whether the recorder reported data reads, though there may be none.
+        /// True if the recorder reported data reads, though there may be none.
         reads_recorded: bool,
         /// Runs that are data reads, not executed.
         reads: u64,
@@ -432,7 +432,7 @@ view! {
         content: &'static str,
     }
     methods {
-        /// Whether the program executes or reads it where it is stored, and never writes it.
+        /// True if the program executes or reads it where it is stored, and never writes it.
         #[getter]
         fn is_in_place(&self) -> bool {
             self.0.is_in_place()
@@ -455,7 +455,7 @@ view! {
         sections: Vec<ProgramSection>,
         /// The number of its functions with a name.
         functions: u64,
-        /// Whether it states the source line of each instruction.
+        /// True if it states the source line of each instruction.
         has_lines: bool,
     }
     methods {

@@ -83,7 +83,7 @@ impl LinkedProgram {
         for (mut input, name) in inputs.into_iter().zip(called) {
             let ahead = input.address.checked_sub(section.address);
             if let Some(ahead) = ahead.filter(|_| !input.is_movable()) {
-                // Of merged data a map may list more bytes than were linked.
+                // A map may list more bytes of merged data than were linked.
                 input.bytes = input.bytes.min(u64::from(section.bytes).saturating_sub(ahead));
                 if input.bytes == 0 {
                     continue;

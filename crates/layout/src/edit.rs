@@ -18,7 +18,7 @@ pub struct AddedCode {
     pub align: u32,
 }
 
-/// What differs in another link.
+/// The differences of another link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkEdit {
     /// The length of each unit by its number. It holds all that is executed of the unit.

@@ -35,7 +35,7 @@ pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
     Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
 }
 
-/// What is placed one behind another: a unit, or code that the recorded image has not.
+/// A part of an image that is placed: a unit, or code that the recorded image does not have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacedPart {
     /// Number of the unit.

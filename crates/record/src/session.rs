@@ -109,7 +109,7 @@ impl<'a> ImportSession<'a> {
         let sink = self.recording.sink();
         match (run, mark) {
             (Some(run), mark) => sink.run(run, mark, instructions)?,
-            // What is read elsewhere is not recorded.
+            // Reads of other memory are not recorded.
             (None, Mark::Read) => {}
             (None, _) => sink.outside(bytes, instructions, NO_FILE, address)?,
         }

@@ -5,7 +5,7 @@ use std::io::Write;
 use flashpager_base::{Error, Result};
 use rustc_hash::FxHashMap;
 
-use crate::source::Trace;
+use crate::source::{Trace, for_runs};
 
 /// Largest number of references: each takes eight bytes of memory, because its entry tells when the
 /// page is referenced next.
@@ -25,22 +25,13 @@ impl PageReferences {
     fn of(trace: &dyn Trace, page_bytes: u32, go_on: &dyn Fn() -> bool) -> Result<Self> {
         let mut references = Self { pages: Vec::new(), next: Vec::new() };
         let mut last: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut source = trace.runs()?;
-        let mut chunk = Vec::new();
-        loop {
-            if !go_on() {
-                return Err(Error::Interrupted);
-            }
-            source.read(&mut chunk)?;
-            if chunk.is_empty() {
-                return Ok(references);
-            }
-            for run in &chunk {
-                for page in run.offset / page_bytes..=run.last() / page_bytes {
-                    references.push(page, &mut last)?;
-                }
-            }
-        }
+        for_runs(trace, go_on, |runs| {
+            runs.iter().try_for_each(|run| {
+                let mut pages = run.offset / page_bytes..=run.last() / page_bytes;
+                pages.try_for_each(|page| references.push(page, &mut last))
+            })
+        })?;
+        Ok(references)
     }
 
     fn push(&mut self, page: u32, last: &mut FxHashMap<u32, u32>) -> Result<()> {

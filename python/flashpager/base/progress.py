@@ -36,7 +36,7 @@ class TimeLeft:
         """Return the seconds left when ``share`` of all is done; None if it is too early to say."""
         passed = self.passed
         if self._before is None:
-            # What is done before any time has passed was done by an earlier call.
+            # Work that is done before any time has passed was done by an earlier call.
             self._before = share if passed < _AT_ONCE_SECONDS else 0.0
         if share - self._before < _LEAST_SHARE:
             return None
@@ -45,5 +45,5 @@ class TimeLeft:
         begin, before = self._first
         if share - before < _PACED_SHARE:
             begin, before = 0.0, self._before
-        # What is done before the first report, as loading a trace, is done once.
+        # Work before the first report, such as loading a trace, does not come again.
         return (passed - begin) * max(0.0, 1.0 - share) / (share - before)

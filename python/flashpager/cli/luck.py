@@ -1,7 +1,6 @@
 """``flashpager luck``: what the time of a link owes to where the linker put its code."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -52,15 +51,7 @@ class LuckFlags:
 @options.takes(LuckFlags)
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def luck(
-    traces: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TRACE...",
-            help="Traces of one program; - for standard input.",
-            show_default=False,
-            callback=options.traces_given,
-        ),
-    ],
+    traces: options.TracesOfProgram,
     *,
     design_flags: options.DesignFlags,
     flags: LuckFlags,

@@ -57,6 +57,15 @@ Trace = Annotated[
         callback=_trace,
     ),
 ]
+TracesOfProgram = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TRACE...",
+        help="Traces of one program; - for standard input.",
+        show_default=False,
+        callback=traces_given,
+    ),
+]
 #: Values of ``--board``: a name of ``flashpager boards``, or a file.
 BOARD = "NAME|FILE"
 Board = Annotated[

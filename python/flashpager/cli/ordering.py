@@ -182,15 +182,7 @@ def _show_progress(show: ShowSearchFn, page: int, ratio: float, share: float) ->
 @options.takes(LayoutFlags)
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def layout(
-    traces: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TRACE...",
-            help="Traces of one program; - for standard input.",
-            show_default=False,
-            callback=options.traces_given,
-        ),
-    ],
+    traces: options.TracesOfProgram,
     *,
     design_flags: options.DesignFlags,
     flags: LayoutFlags,

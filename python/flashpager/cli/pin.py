@@ -222,15 +222,7 @@ def _show_progress(show: ShowSearchFn, ratio: float, ram_bytes: int, share: floa
 @options.takes(PinFlags)
 @options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
 def pin(
-    traces: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="TRACE...",
-            help="Traces of one program; - for standard input.",
-            show_default=False,
-            callback=options.traces_given,
-        ),
-    ],
+    traces: options.TracesOfProgram,
     *,
     design_flags: options.DesignFlags,
     flags: PinFlags,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from flashpager import _engine
-from flashpager._engine import Arrangement, Placement, Region
+from flashpager._engine import Arrangement, FlashpagerError, Placement, Region
 
 #: Progress callback: (instructions recorded, bytes of the trace file), both so far.
 ProgressFn = Callable[[int, int], None]
@@ -76,6 +76,17 @@ class RecordRequest:
     def is_machine_code(self) -> bool:
         """True if instructions of a processor are recorded, and not bytecode."""
         return self.java is None and not self.interpreter
+
+    def check_without_arguments(self) -> None:
+        """Refuse arguments of a program that takes none, as firmware.
+
+        Raises:
+            FlashpagerError: if there are some.
+
+        """
+        if self.command[1:]:
+            message = f"{self.command[1]}: firmware takes no arguments"
+            raise FlashpagerError(message)
 
 
 class Recorder(Protocol):

@@ -87,9 +87,7 @@ class Rp2040js:
 
     def __init__(self, request: RecordRequest, firmware: Path) -> None:
         """Store the firmware as it is to be run."""
-        if request.command[1:]:
-            message = f"{request.command[1]}: firmware takes no arguments"
-            raise FlashpagerError(message)
+        request.check_without_arguments()
         self.channel = StreamChannel()
         self.node = shutil.which("node") or ""
         self.options = [*_checked(self._asked(request)[1:]), str(firmware)]

@@ -58,9 +58,7 @@ class Simavr:
 
     def __init__(self, request: RecordRequest, firmware: Path) -> None:
         """Store the firmware as it is to be run."""
-        if request.command[1:]:
-            message = f"{request.command[1]}: firmware takes no arguments"
-            raise FlashpagerError(message)
+        request.check_without_arguments()
         self.channel = StreamChannel()
         self.arguments = [*_machine(request.system or ""), str(firmware)]
 

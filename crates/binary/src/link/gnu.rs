@@ -60,7 +60,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
                         ListedSection::Input(name)
                     };
                     if line == "/DISCARD/" {
-                        // What follows is in no section of the program.
+                        // The input sections that follow are in no section of the program.
                         let name = line.to_owned();
                         outputs.push(OutputSection { name, address: 0, bytes: 0 });
                         continue;
@@ -173,7 +173,7 @@ OUTPUT(card.elf elf32-littlearm)
         assert!(!map.inputs[0].is_movable() && map.inputs[1].is_movable());
     }
 
-    /// As `ld.gold -Map` of binutils 2.40 writes it.
+    /// A map of `ld.gold -Map` from binutils 2.40.
     const GOLD_MAP: &str = "\
 Discarded input sections
 

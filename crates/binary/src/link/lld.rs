@@ -94,7 +94,7 @@ mod tests {
         assert_eq!((map.inputs[1].address, map.inputs[1].bytes), (0x40, 0x48));
     }
 
-    /// As mold 1.10 writes it.
+    /// A map of mold 1.10.
     const MOLD_MAP: &str = "               VMA       Size Align Out     In      Symbol
                  0         64     8 EHDR
             0x16c0        388    16 .text

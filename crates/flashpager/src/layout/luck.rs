@@ -35,7 +35,7 @@ const CHUNK: usize = 16;
 /// Resamples from which the error of a quantile is taken.
 const RESAMPLES: usize = 200;
 
-/// What one draw differs in from the recorded link.
+/// The difference of a drawn link from the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DrawKind {

@@ -1,4 +1,4 @@
-//! Whether the code that a log shows is the code of the placed files.
+//! A comparison of the code that a log shows with the code of the placed files.
 
 use flashpager_base::{Error, Result};
 

@@ -80,7 +80,7 @@ pub struct HeldUnit {
     pub reason: HoldReason,
 }
 
-/// What the traces and the program show of the start.
+/// The program's start, as the traces and the program file show it.
 #[derive(Default)]
 pub(super) struct Startup {
     /// Numbers of the movable units that have to stay in flash, each with the first reason.

@@ -199,7 +199,7 @@ fn import_log(elf: PathBuf, log: &[u8]) -> Result<(TraceInfo, Vec<Run>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// What was executed is what is read, in every format.
+    /// A log gives the runs that were executed, in every format.
     #[test]
     fn logs_are_read_in_every_format(
         short in prop::collection::vec(any::<bool>(), 1..60),
