@@ -44,7 +44,7 @@ SOAK_PROGRAMS := 300
 SOAK_CUTS := 10000000
 SOAK_KILLS := 50
 
-.PHONY: build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
+.PHONY: with-simavr build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
 .PHONY: format bench clean
 .PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
 
@@ -218,8 +218,13 @@ packages = import tomllib; \
 $(BIN)/maturin: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'maturin>=1.12,<2'
 
-# The engine, beside the Python sources.
-$(BIN)/.engine: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
+# The engine, beside the Python sources. The driver of simavr is built with it, and again once
+# simavr's headers are there.
+SIMAVR_HEADER := $(wildcard /usr/include/simavr/sim_avr.h)
+SIMAVR_DRIVER := $(wildcard python/flashpager/_recorders/flashpager-simavr)
+export FLASHPAGER_SIMAVR_HEADER := $(SIMAVR_HEADER)
+$(BIN)/.engine: $(RUST_SOURCES) pyproject.toml \
+    $(if $(SIMAVR_HEADER),$(if $(SIMAVR_DRIVER),,with-simavr)) | $(BIN)/maturin
 	$(BIN)/maturin develop $(CARGO_FLAGS) --skip-install
 	@touch $@
 

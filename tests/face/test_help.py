@@ -1,6 +1,7 @@
 """Tests of the help, its examples, old spellings, and the completion of names in a shell."""
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,14 @@ class TestCompletion:
         """--part completes to the parts of the catalog."""
         names = {part.name for part in _engine.catalog() if part.name.startswith("W25N")}
         assert set(self.completed("flashpager simulate x.trace --part W25N")) == names
+
+    def test_nothing_is_recorded(self, tmp_path: Path) -> None:
+        """A program in place of a trace is not run while names are completed."""
+        program = tmp_path / "app"
+        shutil.copy("/bin/true", program)
+        assert self.completed(f"flashpager simulate {program} --board rp20") == ["rp2040"]
+        assert self.completed(f"flashpager explore {program} --board rp20") == ["rp2040"]
+        assert list(tmp_path.iterdir()) == [program]
 
     def test_the_last_of_a_list(self) -> None:
         """The last item of a list of policies is completed."""

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import struct
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from flashpager._engine import Design
+from flashpager.base.progress import TimeLeft
 from flashpager.base.quantities import duration, percent
 from flashpager.cli import console
 from flashpager.report.demand_paging import build
@@ -554,10 +554,12 @@ def test_long_call_says_how_far_it_is_without_a_terminal(
     monkeypatch.setattr(console, "QUIET_SECONDS", 1e9)
     assert "replays:" not in flashpager(*arguments).err
     monkeypatch.setattr(console, "QUIET_SECONDS", 0)
+    seconds = 0.01
+    monkeypatch.setattr(console, "TimeLeft", lambda: TimeLeft(lambda: seconds))
     with console.counting("replays") as progress:
-        for finished, pause_s in ((2, 0.01), (2, 0.05), (3, 0), (10, 0)):
+        for finished, pause_s in ((2, 0.03), (2, 0.1), (3, 0), (10, 0)):
             progress(finished, 10)
-            time.sleep(pause_s)
+            seconds += pause_s
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" %")[0] for line in lines] == ["replays: 20", "replays: 20", "replays: 30"]
     assert all(re.match(r"replays: \d+ % after [\d.]+ \w?s", line) for line in lines)

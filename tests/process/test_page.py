@@ -451,9 +451,9 @@ def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
         program,
         "reads",
     )
-    assert "without --with-reads" in fails(*design, reads, "--", program, "reads")
+    assert "record it with --no-reads" in fails(*design, reads, "--", program, "reads")
     message = fails(*design, text, "--", program)
-    assert "flashpager record --section .init,.plt" in message
+    assert "flashpager record --no-reads --section .init,.plt" in message
     assert ".text,.fini" in message
     assert "holds part" in fails(*design, part, "--", program)
     assert "is not of" in fails(*design, other, "--", program)

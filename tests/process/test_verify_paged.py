@@ -687,13 +687,13 @@ def test_what_has_no_times(
     reads, read = programs.get("firmware", reads=True)
     fitted = tmp_path / "fitted.toml"
     for flags in (("--times",), ("--fit", fitted)):
-        fails("verify", reads, *_BOARD, *flags, "--program", read, words=["--with-reads"])
+        fails("verify", reads, *_BOARD, *flags, "--program", read, words=["--no-reads"])
     assert not fitted.exists()
     trace, file = recorded["firmware"]
     given = (trace, "--times", "--program", file)
     fails("verify", trace, "--times", words=["--times", "versatilepb"])
     reads = programs.get("firmware", reads=True)[0]
-    fails("verify", reads, "--times", "--program", file, *_BOARD, words=["--with-reads"])
+    fails("verify", reads, "--times", "--program", file, *_BOARD, words=["--no-reads"])
     board = tmp_path / "other.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
     board.write_text(text[: text.index("[handler]")], encoding="utf-8")

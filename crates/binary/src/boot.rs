@@ -71,7 +71,7 @@ pub fn boot_points(image: &Image) -> Result<Vec<BootPoint>, String> {
         let section = image.sections.iter().find(|section| {
             address >= section.address && address - section.address < u64::from(section.bytes)
         })?;
-        let offset = section.offset + (address - section.address) as u32;
+        let offset = section.offset.checked_add((address - section.address) as u32)?;
         Some(BootPoint { offset, kind })
     };
     Ok(addresses(&binary.bytes).into_iter().filter_map(in_flash).collect())

@@ -29,7 +29,7 @@ pub fn literal_offsets(image: &Image) -> Option<Vec<u32>> {
         let section = image.sections.iter().find(|section| {
             address >= section.address && address - section.address < u64::from(section.bytes)
         })?;
-        Some(section.offset + (address - section.address) as u32)
+        section.offset.checked_add((address - section.address) as u32)
     };
     let data = marks().filter(|(name, _)| is_mark(name, "$d"));
     let mut offsets: Vec<u32> = data.filter_map(|(_, address)| in_flash(address)).collect();

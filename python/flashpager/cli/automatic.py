@@ -7,7 +7,7 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, ProgramFile, Region
 from flashpager.cli.console import note
-from flashpager.cli.live import watching
+from flashpager.cli.live import output_to_standard_error, watching
 from flashpager.cli.record_notes import note_recording
 from flashpager.record import machines, recording
 from flashpager.record.naming import default_output
@@ -58,7 +58,8 @@ def trace_of_program(program: Path) -> Path:
         note("note: it runs without arguments; behind its name this command takes some")
     start = time.monotonic()
     try:
-        with watching() as progress:
+        # Standard output is for our answer.
+        with watching() as progress, output_to_standard_error():
             result = recording.record(request, progress, note)
     except FlashpagerError as error:
         raise _with_command(error, command) from None

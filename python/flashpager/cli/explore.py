@@ -65,8 +65,8 @@ def explore(
     """Replay traces through all combinations of the given values, on all cores.
 
     Options of the design take lists (--cache 1K,2K --policy lru,clock); --part takes patterns
-    (W25N*), --policy and --register take all. If all of that is one design, what was not named is
-    tried: parts, cache pages, policies, and RAM up to the size of the code. With --ram,
+    (W25N*), --policy and --register take all. If these name one design, all else is tried: parts,
+    cache pages, policies, and RAM up to twice the size of the code. With --ram,
     --min-bandwidth, --max-fault, --max-slowdown or --checked-ecc the best designs that do all that
     are shown; cache pages that are not given are then tried, too, with --ram also cache sizes.
     Parts that a bus cannot carry are left out; a pattern means NAND parts alone.

@@ -90,7 +90,7 @@ def write_groups(formatter: "HelpFormatter", helps: Mapping[str, str]) -> None:
     for title, names in GROUPS.items():
         rows = [(name.ljust(width), helps[name]) for name in names if name in helps]
         if title == next(iter(GROUPS)):
-            about = "Tell what a program (ELF) is, record it, and what its flash costs."
+            about = "Describe a program (ELF), record it, and answer what its flash costs."
             rows.insert(0, ("FILE".ljust(width), about))
         with formatter.section(title):
             formatter.write_dl(rows)

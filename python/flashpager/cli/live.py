@@ -1,5 +1,7 @@
-"""A line that follows a recording while somebody looks."""
+"""A recording while it runs: a line that follows it, and the place of the program's output."""
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +10,24 @@ from rich.text import Text
 
 from flashpager.base.quantities import counted_si, si
 from flashpager.cli.console import err
+
+
+@contextmanager
+def output_to_standard_error() -> Iterator[int]:
+    """Send to standard error what programs write to standard output.
+
+    Yields:
+        A descriptor of our own standard output.
+
+    """
+    sys.stdout.flush()
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield ours
+    finally:
+        os.dup2(ours, 1)
+        os.close(ours)
 
 
 @contextmanager

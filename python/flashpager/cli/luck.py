@@ -42,9 +42,7 @@ class LuckFlags:
     ] = None
     seed: Annotated[
         int,
-        typer.Option(
-            "--seed", metavar="N", min=0, max=2**64 - 1, help="Another one draws other links."
-        ),
+        typer.Option("--seed", metavar="N", min=0, max=2**64 - 1, help="Seed of the draws."),
     ] = 1
 
 
@@ -59,7 +57,7 @@ def luck(
 ) -> None:
     """Tell what a program's time owes to where the linker put its code.
 
-    Many links of the program are drawn that execute the same code, as the links after a commit.
+    Many links are drawn that execute the same code at other addresses, as after a commit.
     Each is replayed to the last miss, and the recorded link is compared with them. Behind a cache
     in hardware a single link says little: what a change seems to gain may be luck, and the next
     commit takes it away.

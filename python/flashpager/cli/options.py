@@ -40,8 +40,15 @@ def _trace(path: Path) -> Path:
     return path
 
 
-def traces_given(paths: list[Path]) -> list[Path]:
+def _trace_given(context: typer.Context, path: Path) -> Path:
+    """Return the file of a trace. While a shell completes names, nothing is read or recorded."""
+    return path if context.resilient_parsing else _trace(path)
+
+
+def traces_given(context: typer.Context, paths: list[Path]) -> list[Path]:
     """Return the files of traces; one may come from standard input."""
+    if context.resilient_parsing:
+        return paths
     if [str(path) for path in paths].count("-") > 1:
         message = "-: standard input is one trace"
         raise FlashpagerError(message)
@@ -54,7 +61,7 @@ Trace = Annotated[
         metavar="TRACE",
         help="A trace file; - for standard input. A program (ELF) is recorded first.",
         show_default=False,
-        callback=_trace,
+        callback=_trace_given,
     ),
 ]
 TracesOfProgram = Annotated[

@@ -47,9 +47,9 @@ _WELL_COVERED = 0.99
 _MAX_SEED = 2**64 - 1
 
 
-def _other_traces(paths: list[Path] | None) -> list[Path] | None:
+def _other_traces(context: typer.Context, paths: list[Path] | None) -> list[Path] | None:
     """Return the files of traces; one may come from standard input."""
-    return options.traces_given(paths) if paths else paths
+    return options.traces_given(context, paths) if paths else paths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +67,9 @@ class LayoutFlags:
         typer.Option(
             "--pages",
             metavar="LIST",
-            help="Cache pages to choose from, together with the order; "
-            f"{','.join(map(str, layouts.PAGES))} where neither these nor --cache-page are said.",
+            help="Cache pages to choose from, together with the order. By default that of "
+            "--cache-page, the line of a cache in hardware, or "
+            f"{','.join(map(str, layouts.PAGES))}.",
         ),
     ] = None
     weights: Annotated[

@@ -48,7 +48,7 @@ def page(
     With --trace the counts are held against those of simulate, for what was recorded with the
     sections that are paged:
 
-    flashpager record --section .init,.plt,.plt.got,.plt.sec,.text,.fini -o app.trace -- ./app
+    flashpager record --no-reads --section .init,.plt,.plt.got,.plt.sec,.text,.fini -- ./app
 
     flashpager page --frames 8 --policy clock --trace app.trace -- ./app
 

@@ -15,7 +15,7 @@ import typer
 from flashpager._engine import FlashpagerError
 from flashpager.cli import methods, options
 from flashpager.cli.console import EXIT_INTERRUPTED, note
-from flashpager.cli.live import watching
+from flashpager.cli.live import output_to_standard_error, watching
 from flashpager.cli.record_flags import RecordFlags
 from flashpager.cli.record_notes import asked_order, note_recording
 from flashpager.record import recording
@@ -33,21 +33,22 @@ def record(
     """Run a program and write the trace of what it executes.
 
     QEMU runs programs of any architecture it knows, by their ELF header; set
-    QEMU_LD_PREFIX to the libraries of a foreign one. Without QEMU, Valgrind's
-    lackey records programs of this machine's own architecture; without both the
-    built-in stepper does, up to thousands of times slower than QEMU. A program that
-    fails is recorded all the same, and the trace says how it ended.
+    QEMU_LD_PREFIX to the libraries of a foreign one. Without QEMU the built-in
+    stepper records programs of this machine's own architecture, up to thousands of
+    times slower and without data reads; with --with-reads Valgrind's lackey does. A
+    program that fails is recorded all the same, and the trace says how it ended.
 
-    A part of the execution is asked for by functions or addresses (--from, --to,
-    --call), or by instructions; when nothing of it can follow, the program is
-    ended. Each thread has its own trace: TRACE for the first, beside it the others;
-    with --children each process has, too, by the built-in stepper.
+    --from, --to, --call and --max-instructions record a part of the execution; the
+    program is ended when nothing of it can follow. Each thread has its own trace:
+    TRACE for the first, beside it the others; with --children each process has, too,
+    by the built-in stepper.
 
     With --java the bytecode of its classes is placed, method behind method. With
     --interpreter the program writes the stream of docs/formats.md into the file that
     FLASHPAGER_STREAM names: code and data of what it interprets, as they lie.
 
-    Data reads of constants are recorded, too, where the recorder sees them.
+    Data reads of constants are recorded by default, if the recorder reports them;
+    --no-reads leaves them out, and places the code alone.
     """
     request = flags.request(command)
     if request.is_machine_code and command and Path(command[0]).name == "java":
@@ -85,17 +86,11 @@ def _output(request: RecordRequest) -> Iterator[Callable[[], int]]:
     request.one_stream = request.to_standard_output = True
     with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
         request.output = Path(folder) / "standard-output"
-        sys.stdout.flush()
-        ours = os.dup(1)
-        os.dup2(2, 1)
+        with output_to_standard_error() as ours:
 
-        def written() -> int:
-            with request.output.open("rb") as trace, os.fdopen(os.dup(ours), "wb") as out:
-                shutil.copyfileobj(trace, out)
-            return request.output.stat().st_size
+            def written() -> int:
+                with request.output.open("rb") as trace, os.fdopen(os.dup(ours), "wb") as out:
+                    shutil.copyfileobj(trace, out)
+                return request.output.stat().st_size
 
-        try:
             yield written
-        finally:
-            os.dup2(ours, 1)
-            os.close(ours)

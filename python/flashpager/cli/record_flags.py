@@ -68,8 +68,8 @@ class RecordFlags:
         typer.Option(
             "--system",
             metavar="COMMAND",
-            help="Run firmware in this QEMU machine (quoted command), in rp2040js, or auto: what "
-            "suits it.",
+            help="Run firmware: a QEMU command in quotes, rp2040js, simavr:MCU as "
+            "simavr:atmega328p, or auto for a machine that suits it.",
         ),
     ] = None
     recorder: Annotated[

@@ -34,8 +34,8 @@ def report(
 ) -> None:
     """Write one HTML page about a design and its neighbours: charts, table, configuration.
 
-    Of a cache in hardware it says which limit bites. Of a trace of more than 134 million runs,
-    windows are replayed but for those, and the page says how far its figures may be off.
+    For a cache in hardware the page names the limit that costs most. A trace of more than 134
+    million runs is sampled, and the page gives the error of its figures; --exact replays all of it.
     """
     flags = flags.executing(_engine.trace_info(trace))
     design = flags.one_design("report takes one design and looks at its neighbours itself")

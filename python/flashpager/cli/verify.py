@@ -37,10 +37,8 @@ from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import TOLERANCE, ComparedTime, compared_times, untimed
 from flashpager.verify.user_counts import compare as counted_on_device
 
-_REGISTERS = (
-    *(each for one in hardware_counters.SETS for each in one.registers),
-    hardware_counters.CYCLES,
-)
+#: The difference that passes by default.
+_WITHIN = "5%"
 
 Lookup = Annotated[
     str,
@@ -102,8 +100,8 @@ class VerifyFlags:
         typer.Option(
             "--device",
             metavar="NAME",
-            help=f"Who runs it: {' | '.join([*DEVICES, *MACHINES])}. By default what the board "
-            f"is, or {next(iter(DEVICES))}.",
+            help=f"Device to run on: {' | '.join([*DEVICES, *MACHINES])}. By default what the "
+            f"board is, or {next(iter(DEVICES))}.",
         ),
     ] = ""
     program: Annotated[
@@ -126,15 +124,18 @@ class VerifyFlags:
             "--counters",
             metavar="FILE",
             help="Compare what the registers of a board's cache held instead: lines of register "
-            f"and value, of {', '.join(each.name for each in _REGISTERS)}.",
+            f"and value, of {', '.join(each.name for each in hardware_counters.REGISTERS)}.",
         ),
     ] = None
     within: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--within", metavar="SHARE", help="With --counters: the difference that passes."
+            "--within",
+            metavar="SHARE",
+            help="With --counters: the difference that passes.",
+            show_default=_WITHIN,
         ),
-    ] = "5%"
+    ] = None
     with_times: Annotated[
         bool,
         typer.Option("--times", help="Of versatilepb: compare the time of each job, too."),
@@ -170,6 +171,12 @@ class VerifyFlags:
             raise FlashpagerError(message)
         if device not in DEVICES:
             message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
+            raise FlashpagerError(message)
+
+    def check_within(self) -> None:
+        """Refuse a tolerance of counters without counters."""
+        if self.within is not None and self.counters is None:
+            message = "--within is the difference of --counters that passes: name its file, too"
             raise FlashpagerError(message)
 
     def check_no_run(self, option: str) -> None:
@@ -208,7 +215,8 @@ def verify(
     board's prices, to 2 %.
 
     With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared. With
-    --counters it is what the registers of a board's cache held after the recorded stretch.
+    --counters nothing runs, either: the counters of a board's cache, read after the recorded
+    stretch, are compared with the prediction.
 
     The ATmega1284P has a NAND chip on its pins, and time: its cycles are held against what the
     board's prices give, to 1 %. --fit measures such prices, on part of the trace, and says how well
@@ -220,6 +228,7 @@ def verify(
     The exit code is 1 if a count differs, or a time by more than that, or the device refuses the
     image.
     """
+    flags.check_within()
     if flags.counters:
         flags.check_no_run("--counters")
         _compare_counters(trace, design_flags, flags, json=json)
@@ -488,7 +497,7 @@ def _compare_counters(
 ) -> None:
     """Compare what a board's cache counted with the simulation."""
     path = cast("Path", flags.counters)
-    within = options.parsed("--within", flags.within, parse_share)
+    within = options.parsed("--within", flags.within or _WITHIN, parse_share)
     design = design_flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     with counting("replays") as progress:

@@ -18,7 +18,7 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
     """
     traces = list(traces)
     costs = []
-    without = [trace for trace in traces if not trace.reads]
+    without = [trace for trace in traces if not trace.reads_recorded]
     if without:
         if len(without) < len(traces):
             of = f"{len(without)} of {len(traces)} traces have"

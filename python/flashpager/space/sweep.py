@@ -21,7 +21,7 @@ def sweep(
 ) -> tuple[Space, dict[str, Values]]:
     """Return a space that tries what it leaves open, and the values that are tried.
 
-    The RAM goes from a small share of the code to all of it. Long traces are tried with fewer
+    The RAM goes from a small share of the code to twice its size. Long traces are tried with fewer
     policies and pages.
 
     Args:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from flashpager._engine import Design, FlashpagerError, Row
+from flashpager.base.files import read_text
 from flashpager.base.quantities import percent
 
 Kind = Literal["accesses", "hits", "misses", "cycles"]
@@ -81,6 +82,8 @@ SETS = (
 )
 #: The cycle counter of a Cortex-M from M3 on.
 CYCLES = CounterRegister("DWT_CYCCNT", "cycles", 32, stays=False)
+#: All registers that a file may have.
+REGISTERS = (*(each for one in SETS for each in one.registers), CYCLES)
 #: What a register may be called besides.
 _ALIASES = {"CYCCNT": "DWT_CYCCNT", "MMONR": "ICACHE_MMONR"}
 #: Registers that are there, and say nothing of misses.
@@ -128,13 +131,8 @@ def read(path: Path) -> dict[str, int]:
             counter is at its end.
 
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
-        message = f"{path}: {reason}"
-        raise FlashpagerError(message) from None
-    registers = {each.name: each for one in SETS for each in one.registers} | {CYCLES.name: CYCLES}
+    lines = read_text(path).splitlines()
+    registers = {each.name: each for each in REGISTERS}
     values: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         text = line.split("#")[0].strip()

@@ -207,7 +207,7 @@ class LinuxProgram:
             FlashpagerError: if it does not match; the message says what to record.
 
         """
-        remedy = f"record it with 'flashpager record --section {self.section_names()}'"
+        remedy = f"record it with 'flashpager record --no-reads --section {self.section_names()}'"
         if len(info.images) != 1 or (
             build_id and info.images[0].build_id and build_id != info.images[0].build_id
         ):
@@ -226,8 +226,8 @@ class LinuxProgram:
             raise FlashpagerError(message)
         if info.reads:
             message = (
-                "the trace holds reads of data, and here they are no references: record it without "
-                "--with-reads"
+                "the trace holds reads of data, and here they are no references: record it with "
+                "--no-reads"
             )
             raise FlashpagerError(message)
         # One that fails by itself has been recorded to its end.

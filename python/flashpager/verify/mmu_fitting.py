@@ -162,8 +162,8 @@ def _untimed(design: Design, trace: Trace) -> list[str]:
     if trace.info.reads:
         reasons.append(
             f"{trace.path}: holds reads, and the fault of a read goes through the data abort, "
-            "which decodes the instruction first: no price is of that; record it without "
-            "--with-reads to compare times"
+            "which decodes the instruction first: no price is of that; record it with "
+            "--no-reads to compare times"
         )
     if design.codeword_bytes:
         reasons.append("the machine fetches codewords, but computes no ECC: leave --codeword away")

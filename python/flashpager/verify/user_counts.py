@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from flashpager._engine import Counts, FlashpagerError
+from flashpager.base.files import read_text
 from flashpager.verify.emulated import (
     COUNTS,
     COUNTS_OF_CHIP,
@@ -22,12 +23,7 @@ def compare(path: Path, counts: Counts) -> list[ComparedCount]:
         FlashpagerError: if the file cannot be read, or a line is no count.
 
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
-        message = f"{path}: {reason}"
-        raise FlashpagerError(message) from None
+    lines = read_text(path).splitlines()
     known = {name: (name, name) for name in (*COUNTS, *TAG_COUNTS)}
     of_chip = (*COUNTS_OF_CHIP, *TAG_COUNTS_OF_CHIP)
     known |= {f"chip_{name}": (f"{name}, by the chip", name) for name in of_chip}

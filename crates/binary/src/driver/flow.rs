@@ -71,11 +71,6 @@ impl FlowReader {
         Self { architecture: architecture.to_owned(), decoders }
     }
 
-    /// Tells whether the control flow of instructions is known.
-    pub fn knows_flow(&self) -> bool {
-        self.decoders.is_some()
-    }
-
     /// Reads the instruction at `address`, at the beginning of `code`. `None` if its length is not
     /// known. An instruction that the disassembler does not know may lead anywhere.
     pub fn read(&self, code: &[u8], address: u64, thumb: bool) -> Option<InstructionFlow> {
@@ -168,14 +163,21 @@ impl FlowReader {
 /// Tells whether an instruction that the analysis of drivers takes for a plain one may continue
 /// elsewhere: system calls, traps and returns from them.
 fn enters_another_mode(text: &str) -> bool {
-    let mnemonic = text.split_ascii_whitespace().next().unwrap_or_default();
-    [
-        "svc", "swi", "bkpt", "brk", "hvc", "smc", "eret", "ecall", "ebreak", "mret", "sret",
-        "uret", "syscall", "sysenter", "sysret", "sysexit", "iret", "int", "ud", "hlt", "wfi",
-        "udf", "reti", "rfe", "subs", "movs", "cps", "c.ebreak", "dret", "isb",
-    ]
-    .iter()
-    .any(|name| mnemonic.starts_with(name))
+    let (mnemonic, operands) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    match mnemonic {
+        // They begin as other instructions do: `udiv`, `movs r0, #1`, `movsx`.
+        "ud0" | "ud1" | "ud2" | "int" | "int1" | "int3" | "into" => true,
+        _ if mnemonic.starts_with("subs") || mnemonic.starts_with("movs") => {
+            operands.trim_start().starts_with("pc")
+        }
+        _ => [
+            "svc", "swi", "bkpt", "brk", "hvc", "smc", "eret", "ecall", "ebreak", "mret", "sret",
+            "uret", "syscall", "sysenter", "sysret", "sysexit", "iret", "hlt", "wfi", "udf",
+            "reti", "rfe", "cps", "c.ebreak", "dret", "isb",
+        ]
+        .iter()
+        .any(|name| mnemonic.starts_with(name)),
+    }
 }
 
 #[cfg(test)]
@@ -189,6 +191,13 @@ mod tests {
         assert_eq!(read(&[0x00, 0xbf]).bytes, 2);
         assert!(read(&[0x00, 0xbf]).leads_to(0x100, 0x102));
         assert!(!read(&[0x00, 0xbf]).leads_to(0x100, 0x200));
+        // movs, subs and udiv go on; svc and udf need not.
+        for plain in [&[0x01, 0x20][..], &[0x01, 0x38], &[0xb0, 0xfb, 0xf1, 0xf0]] {
+            assert!(!read(plain).leads_to(0x100, 0x200), "{plain:?}");
+        }
+        for other in [&[0x00, 0xdf], &[0x00, 0xde]] {
+            assert!(read(other).leads_to(0x100, 0x200), "{other:?}");
+        }
         // bl to itself, and a short branch.
         let call = read(&[0xff, 0xf7, 0xfe, 0xff]);
         assert_eq!((call.bytes, call.jump), (4, JumpTarget::Address(0x100)));

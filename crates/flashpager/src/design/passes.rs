@@ -107,7 +107,7 @@ pub struct WatchedWork<'a> {
 }
 
 impl WatchedWork<'_> {
-    /// WatchedWork that nobody watches.
+    /// Work whose progress is not reported.
     pub fn unwatched() -> WatchedWork<'static> {
         WatchedWork { runs: 0, bytes: 0, progress: &|_| () }
     }

@@ -159,6 +159,7 @@ impl InstructionLog {
             (LoggedCode::Digits(digits), _) => {
                 digits.iter().filter(|byte| **byte != b' ').count() as u32 / 2
             }
+            (LoggedCode::Length(0), _) => return Err("an instruction of 0 bytes".into()),
             (LoggedCode::Length(bytes), _) => bytes,
             (_, Some(flow)) => flow.bytes,
             (_, None) if self.check.is_empty() => {

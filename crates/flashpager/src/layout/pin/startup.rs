@@ -10,7 +10,7 @@ use flashpager_base::{Error, Result, did_you_mean, named, shown};
 use flashpager_binary::boot::{BootKind, boot_points};
 use flashpager_binary::names::is_called;
 use flashpager_layout::Units;
-use flashpager_trace::{Mark, Run, Trace, TraceInfo, for_marked_runs};
+use flashpager_trace::{Image, Mark, Run, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Serialize, Serializer};
 
@@ -202,7 +202,7 @@ struct CopyEnds {
     /// Offset, image and name of each.
     ends: Vec<(u32, usize, String)>,
     /// Offsets at which the images end, ascending.
-    image_ends: Vec<u32>,
+    image_ends: Vec<u64>,
 }
 
 impl CopyEnds {
@@ -221,7 +221,7 @@ impl CopyEnds {
             let what = format!("the trace has no function {}{near}", shown(given));
             return Err(Error::design(what));
         }
-        let image_ends = info.images.iter().map(|image| image.offset + image.bytes).collect();
+        let image_ends = info.images.iter().map(Image::end).collect();
         Ok(Self { ends, image_ends })
     }
 
@@ -231,7 +231,7 @@ impl CopyEnds {
     }
 
     fn image_of(&self, offset: u32) -> usize {
-        self.image_ends.partition_point(|end| *end <= offset)
+        self.image_ends.partition_point(|end| *end <= u64::from(offset))
     }
 }
 
