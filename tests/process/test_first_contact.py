@@ -1,11 +1,12 @@
 """Tests of a program that is given in place of a trace, and of what is told about it."""
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, fails, flashpager, info_of, need
+from tests.conftest import ROOT, fails, flashpager, info_of, need, process
 from tests.programs import compile_with
 
 #: The memory of an STM32F405, which QEMU's netduinoplus2 has.
@@ -283,6 +284,16 @@ class TestMachines:
         assert "lm3s6965evb does not execute ARMv7E-M" in done.err or (
             "lm3s6965evb has no memory at 0x8000000" in done.err
         )
+
+
+def test_the_output_of_a_program_is_not_ours(tmp_path: Path) -> None:
+    """Standard output has our JSON alone, whatever the program prints that is recorded for it."""
+    need("qemu-x86_64")
+    source = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n'
+    program = compile_with("gcc", tmp_path, "app", source, "-static")
+    done = process("simulate", program, "--json", cwd=tmp_path)
+    assert json.loads(done.out)["counts"]["misses"] > 0
+    assert "hello" in done.err
 
 
 class TestNames:
