@@ -1,7 +1,7 @@
 """Tests of progress and of the time left.
 
-The clock is the processor time of this process: it grows with the work, and not with the load of
-the machine.
+The clock is the processor time of this process: it grows with the work, and hardly with the load of
+the machine. What a busy machine adds differs from run to run; a wrong estimate is wrong in each.
 """
 
 import time
@@ -23,6 +23,9 @@ _START_SECONDS = 0.5
 #: Share of the work from which estimates have to hold, and share before the end up to which.
 _FROM = 0.2
 _UNTIL = 0.9
+
+#: Attempts of which one has to succeed.
+_ATTEMPTS = 4
 
 ProgressFn = Callable[[float, int], None]
 
@@ -101,9 +104,16 @@ def _calls(progress: ProgressFn) -> object:
 )
 def test_the_time_left(work: Callable[[ProgressFn], object]) -> None:
     """From a fifth of a run on, the time left is estimated within a factor of 1.5."""
-    watch = Watch()
-    work(watch)
-    watch.check()
+    for attempt in range(_ATTEMPTS):
+        watch = Watch()
+        work(watch)
+        try:
+            watch.check()
+        except AssertionError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
 
 
 def test_time_that_an_earlier_call_took() -> None:
