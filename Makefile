@@ -76,7 +76,7 @@ test-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) --output-sync=target $(C_TARGETS)
 
 test-rust:
-	cargo test --workspace $(CARGO_FLAGS) -- $(RUST_TESTS)
+	cargo test --workspace --no-fail-fast $(CARGO_FLAGS) -- $(RUST_TESTS)
 
 test-python: build $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal

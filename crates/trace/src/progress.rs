@@ -130,16 +130,18 @@ impl WorkPart<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::IN_MEMORY_RUNS;
     use crate::{MemoryTrace, for_runs};
 
     #[test]
     fn parts_count_by_their_weight() {
-        let trace = MemoryTrace::new(vec![Run { offset: 0, length: 4 }; 10_000]);
+        const RUNS: usize = 4 * IN_MEMORY_RUNS;
+        let trace = MemoryTrace::new(vec![Run { offset: 0, length: 4 }; RUNS]);
         let seen = Mutex::new(Vec::new());
         let progress = |share| seen.lock().unwrap().push(share);
         let work = WeightedWork::new(4.0, &progress);
         for weight in [1.0, 3.0] {
-            let part = work.part(weight, 10_000);
+            let part = work.part(weight, RUNS as u64);
             let read = |read| part.read(read);
             for_runs(&ProgressTrace::new(&trace, &read), &|| true, |_| Ok(())).unwrap();
             part.finish();
@@ -147,6 +149,6 @@ mod tests {
             assert_eq!(now, if weight == 1.0 { 0.25 } else { 1.0 });
         }
         let seen = seen.into_inner().unwrap();
-        assert!(seen.len() > 2 && seen.is_sorted(), "{seen:?}");
+        assert!(seen.len() >= 8 && seen.is_sorted(), "{seen:?}");
     }
 }

@@ -56,7 +56,7 @@ pub trait Trace: Sync {
 }
 
 /// Number of runs in memory between two reports of progress.
-const IN_MEMORY_RUNS: usize = 1 << 16;
+pub(crate) const IN_MEMORY_RUNS: usize = 1 << 16;
 
 /// Passes all runs of `trace` to `take`, some at a time. `go_on` is called before each time; the
 /// function stops when it returns false.
