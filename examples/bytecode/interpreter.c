@@ -303,7 +303,7 @@ vm_ref vm_field_ref(vm_ref of, uint8_t place)
 
 /* Calls. */
 
-static void enter(uint16_t number, uint16_t go_on)
+static void enter(uint16_t number, uint16_t should_continue)
 {
     const struct program_method *method = &program_methods[number];
     const uint16_t offset = PROGRAM_WORD(method->offset);
@@ -315,7 +315,7 @@ static void enter(uint16_t number, uint16_t go_on)
         stack_most = needs;
     locals = sp - PROGRAM_BYTE(method->arguments);
     saved = locals + PROGRAM_BYTE(method->locals);
-    *saved = SAVED(go_on, locals - of_caller, saved - saved_by_caller);
+    *saved = SAVED(should_continue, locals - of_caller, saved - saved_by_caller);
     sp = saved + 1;
     code_jump(offset);
 }

@@ -125,16 +125,23 @@ pub fn attribute(
     let attributed = run(
         py,
         |_, ()| Ok(()),
-        |go_on, _| {
+        |should_continue, _| {
             let design = design.get().checked()?;
             if let Some(plan) = sample {
                 if !warm_up.is_none() {
                     return Err(Error::design(NO_SAMPLE));
                 }
-                return flashpager::sample::attribute(&trace, &design, by, &elfs, plan.0, go_on);
+                return flashpager::sample::attribute(
+                    &trace,
+                    &design,
+                    by,
+                    &elfs,
+                    plan.0,
+                    should_continue,
+                );
             }
             let trace = simulation::open(&trace, warm_up)?;
-            attribution::attribute(&trace, trace.info(), &design, by, &elfs, &go_on)
+            attribution::attribute(&trace, trace.info(), &design, by, &elfs, &should_continue)
         },
     )?;
     Ok(Attribution(attributed))

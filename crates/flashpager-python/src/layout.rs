@@ -160,7 +160,7 @@ pub fn lay_out(
             used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
             Ok(())
         },
-        |go_on, progress| {
+        |should_continue, progress| {
             let designs = designs
                 .iter()
                 .map(|(design, weight)| Ok((design.get().checked()?.as_ref().clone(), *weight)))
@@ -176,14 +176,14 @@ pub fn lay_out(
                 seed,
             };
             let share = || {
-                if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
+                if should_continue() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
             let stopped = || share() >= 1.0;
             let limit = match evaluations {
                 Some(all) => SearchLimit::Evaluations { all, stopped: &stopped },
                 None => SearchLimit::Share(&share),
             };
-            layout::layout(&request, &limit, go_on, progress)
+            layout::layout(&request, &limit, should_continue, progress)
         },
     )?;
     Ok(Layout(found))

@@ -105,7 +105,9 @@ pub fn sample_profile(
     let made = run(
         py,
         |_, ()| Ok(()),
-        |go_on, _| flashpager::sample_profile::sample_profile(&trace, elf, &go_on),
+        |should_continue, _| {
+            flashpager::sample_profile::sample_profile(&trace, elf, &should_continue)
+        },
     )?;
     Ok(SampleProfile(made))
 }
@@ -114,7 +116,11 @@ pub fn sample_profile(
 /// number of executions.
 #[pyfunction]
 pub fn method_profile(py: Python<'_>, trace: PathBuf) -> PyResult<String> {
-    run(py, |_, ()| Ok(()), |go_on, _| flashpager::sample_profile::method_profile(&trace, &go_on))
+    run(
+        py,
+        |_, ()| Ok(()),
+        |should_continue, _| flashpager::sample_profile::method_profile(&trace, &should_continue),
+    )
 }
 
 /// The formats of an order; the first is the default.
@@ -246,9 +252,9 @@ impl Linked {
         let info = run(
             py,
             |_, ()| Ok(()),
-            |go_on, _| {
+            |should_continue, _| {
                 let trace = TraceFile::open(&self.trace)?;
-                self.linked.arrange_file(&trace, &output, &order.0.order, &go_on)
+                self.linked.arrange_file(&trace, &output, &order.0.order, &should_continue)
             },
         )?;
         Ok(TraceInfo(info))

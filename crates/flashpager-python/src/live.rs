@@ -204,7 +204,11 @@ pub fn pages_info(path: PathBuf) -> PyResult<PagesInfo> {
 /// Compress a file of pages with each compressor: all of it, and the pages of each process.
 #[pyfunction]
 pub fn pages_ratios(py: Python<'_>, path: PathBuf) -> PyResult<Vec<CompressorRatios>> {
-    let found = run(py, |_, ()| Ok(()), |go_on, _| ratios::ratios(&Pages::load(&path)?, go_on))?;
+    let found = run(
+        py,
+        |_, ()| Ok(()),
+        |should_continue, _| ratios::ratios(&Pages::load(&path)?, should_continue),
+    )?;
     Ok(found.into_iter().map(CompressorRatios).collect())
 }
 
@@ -218,8 +222,8 @@ pub fn swap_live(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapLive> {
-    let report = run(py, call_progress(&progress), |go_on, progress| {
-        live_bench(spec.0.clone(), go_on, progress)
+    let report = run(py, call_progress(&progress), |should_continue, progress| {
+        live_bench(spec.0.clone(), should_continue, progress)
     })?;
     Ok(SwapLive(report))
 }

@@ -88,13 +88,13 @@ pub fn link_luck(
     let found = run(
         py,
         |py, replayed: u32| progress.call1(py, (replayed,)).map(|_| ()),
-        |go_on, progress| {
+        |should_continue, progress| {
             let designs = designs
                 .iter()
                 .map(|design| Ok(design.get().checked()?.as_ref().clone()))
                 .collect::<flashpager::Result<Vec<_>>>()?;
             let request = LuckRequest { traces, map, designs, kind, draws, seed };
-            luck::luck(&request, go_on, progress)
+            luck::luck(&request, should_continue, progress)
         },
     )?;
     Ok(Luck(found))

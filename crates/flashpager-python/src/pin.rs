@@ -150,7 +150,7 @@ pub fn pin_in_ram(
             used.store(share.extract::<f64>(py)?.to_bits(), Ordering::Relaxed);
             Ok(())
         },
-        |go_on, progress| {
+        |should_continue, progress| {
             let design = design.get().checked()?.as_ref().clone();
             let request = PinRequest {
                 traces,
@@ -165,14 +165,14 @@ pub fn pin_in_ram(
             };
             progress(PinProgress { time_ratio: 1.0, ram_bytes: 0 });
             let share = || {
-                if go_on() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
+                if should_continue() { f64::from_bits(used.load(Ordering::Relaxed)) } else { 1.0 }
             };
             let stopped = || share() >= 1.0;
             let limit = match evaluations {
                 Some(all) => SearchLimit::Evaluations { all, stopped: &stopped },
                 None => SearchLimit::Share(&share),
             };
-            pin::pin(&request, &limit, go_on, progress)
+            pin::pin(&request, &limit, should_continue, progress)
         },
     )?;
     Ok(Pinning(found))

@@ -131,10 +131,18 @@ pub fn call_times(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<CallTimes>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let timed = run(py, call_progress(&progress), |go_on, progress| {
+    let timed = run(py, call_progress(&progress), |should_continue, progress| {
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
-        calls::call_times(&trace, trace.info(), &design, &functions, &elfs, &go_on, progress)
+        calls::call_times(
+            &trace,
+            trace.info(),
+            &design,
+            &functions,
+            &elfs,
+            &should_continue,
+            progress,
+        )
     })?;
     Ok(timed.into_iter().map(CallTimes).collect())
 }
@@ -155,10 +163,10 @@ pub fn worst_stall(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Stall> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let found = run(py, call_progress(&progress), |go_on, progress| {
+    let found = run(py, call_progress(&progress), |should_continue, progress| {
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
-        stall::worst_stall(&trace, trace.info(), &design, window_bytes, &go_on, progress)
+        stall::worst_stall(&trace, trace.info(), &design, window_bytes, &should_continue, progress)
     })?;
     Ok(Stall(found))
 }

@@ -174,8 +174,11 @@ pub fn arrange_methods(
     arrangement: &Arrangement,
 ) -> PyResult<TraceInfo> {
     let arrangement = &arrangement.0;
-    let info =
-        run(py, |_, ()| Ok(()), |go_on, _| arrange_file(&trace, &output, arrangement, &go_on))?;
+    let info = run(
+        py,
+        |_, ()| Ok(()),
+        |should_continue, _| arrange_file(&trace, &output, arrangement, &should_continue),
+    )?;
     Ok(TraceInfo(info))
 }
 
@@ -189,9 +192,9 @@ pub fn unknown_methods(
     run(
         py,
         |_, ()| Ok(()),
-        |go_on, _| {
+        |should_continue, _| {
             let trace = TraceFile::open(&trace)?;
-            let unknown = unknown(&order, &trace.info().images, &go_on)?;
+            let unknown = unknown(&order, &trace.info().images, &should_continue)?;
             Ok(unknown.into_iter().map(str::to_owned).collect())
         },
     )
@@ -278,18 +281,19 @@ impl Recording {
         open: impl FnOnce() -> Result<Input> + Send,
     ) -> PyResult<(Ending, &'static str)> {
         let import = self.import.as_mut().ok_or_else(finished)?;
-        let (ending, format) = run(py, call_import_progress(&progress), |go_on, progress| {
-            let mut input = open()?;
-            let format = match format {
-                Some(format) => format,
-                None => ImportFormat::detect(&mut input)?,
-            };
-            let ending = import.read(input, format, instruction_bytes, &mut |now| {
-                progress(now);
-                go_on()
+        let (ending, format) =
+            run(py, call_import_progress(&progress), |should_continue, progress| {
+                let mut input = open()?;
+                let format = match format {
+                    Some(format) => format,
+                    None => ImportFormat::detect(&mut input)?,
+                };
+                let ending = import.read(input, format, instruction_bytes, &mut |now| {
+                    progress(now);
+                    should_continue()
+                })?;
+                Ok((ending, format))
             })?;
-            Ok((ending, format))
-        })?;
         Ok((Ending(ending), format.name()))
     }
 }
@@ -383,7 +387,8 @@ impl Recording {
     fn finish(&mut self, py: Python<'_>, ending: &Ending) -> PyResult<Vec<RecordedTrace>> {
         let import = self.import.take().ok_or_else(finished)?;
         let ending = ending.0.clone();
-        let traces = run(py, |_, ()| Ok(()), |go_on, _| import.finish(ending, &go_on))?;
+        let traces =
+            run(py, |_, ()| Ok(()), |should_continue, _| import.finish(ending, &should_continue))?;
         Ok(ToPyView::view_of(&traces))
     }
 

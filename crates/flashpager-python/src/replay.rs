@@ -363,12 +363,12 @@ pub fn simulate(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Vec<Row>> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let rows = run(py, call_progress(&progress), |go_on, progress| {
+    let rows = run(py, call_progress(&progress), |should_continue, progress| {
         let designs = checked(&designs)?;
         match sample {
-            None => simulation::simulate(&trace, warm_up, &designs, go_on, progress),
+            None => simulation::simulate(&trace, warm_up, &designs, should_continue, progress),
             Some(_) if !warm_up.is_none() => Err(Error::design(NO_SAMPLE)),
-            Some(plan) => sample::simulate(&trace, &designs, plan.0, go_on, progress),
+            Some(plan) => sample::simulate(&trace, &designs, plan.0, should_continue, progress),
         }
     })?;
     Ok(rows.into_iter().map(Row).collect())
@@ -453,12 +453,12 @@ pub fn explore(
             hand_over(py)?;
             found.call1(py, (Vec::<(usize, Row)>::new(), finished, all)).map(drop)
         },
-        |go_on, progress| {
+        |should_continue, progress| {
             simulation::explore(
                 &trace,
                 warm_up,
                 &checked(&designs)?,
-                go_on,
+                should_continue,
                 progress,
                 &|rows, passes| {
                     waiting

@@ -96,7 +96,7 @@ pub fn run<T: Send, P: Send + Copy>(
     let stop = AtomicBool::new(false);
     let latest = Mutex::new(None::<P>);
     let (finished, mut wait) = mpsc::channel();
-    let go_on = || !stop.load(Ordering::Relaxed);
+    let should_continue = || !stop.load(Ordering::Relaxed);
     let progress = |now: P| {
         if let Ok(mut latest) = latest.lock() {
             *latest = Some(now);
@@ -107,7 +107,7 @@ pub fn run<T: Send, P: Send + Copy>(
         let worker = scope.spawn(|| {
             // Owned here, so that a panic drops it and ends the wait, too.
             let _finished: mpsc::Sender<()> = finished;
-            work(&go_on, &progress)
+            work(&should_continue, &progress)
         });
         let mut is_running = || {
             // Through a unique borrow, as a receiver can be sent but not shared.

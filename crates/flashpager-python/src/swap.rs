@@ -450,8 +450,8 @@ pub fn swap_bench(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapBench> {
-    let report = run(py, call_progress(&progress), |go_on, progress| {
-        swap::bench(spec.0.clone(), go_on, progress)
+    let report = run(py, call_progress(&progress), |should_continue, progress| {
+        swap::bench(spec.0.clone(), should_continue, progress)
     })?;
     Ok(SwapBench(report))
 }
@@ -465,8 +465,8 @@ pub fn swap_churn(
     spec: &SwapSpec,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<SwapChurn> {
-    let report = run(py, call_progress(&progress), |go_on, progress| {
-        swap::churn(spec.0.clone(), go_on, progress)
+    let report = run(py, call_progress(&progress), |should_continue, progress| {
+        swap::churn(spec.0.clone(), should_continue, progress)
     })?;
     Ok(SwapChurn(report))
 }

@@ -341,12 +341,12 @@ pub fn block_statistics(
     if let Some(found) = recorded_blocks(trace.clone())? {
         return Ok(found);
     }
-    let found = run(py, call_progress(&progress), |go_on, progress| {
+    let found = run(py, call_progress(&progress), |should_continue, progress| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
         let progress = |read| progress((read, runs));
         let watched = ProgressTrace::new(&file, &progress);
-        let counts = BlockCounts::of(&watched, file.info().symbols(), &go_on)?;
+        let counts = BlockCounts::of(&watched, file.info().symbols(), &should_continue)?;
         let info = file.info();
         Ok(blocks::BlockStatistics::new(&counts, info.executed_runs(), info.executed_bytes()))
     })?;
@@ -364,10 +364,10 @@ pub fn check_trace(
     output: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<TraceInfo> {
-    let checked = run(py, call_progress(&progress), |go_on, progress| {
+    let checked = run(py, call_progress(&progress), |should_continue, progress| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
-        check::check(&file, output.as_deref(), &go_on, &|read| progress((read, runs)))
+        check::check(&file, output.as_deref(), &should_continue, &|read| progress((read, runs)))
     })?;
     Ok(TraceInfo(checked))
 }
@@ -388,13 +388,13 @@ pub fn export_trace(
     run(
         py,
         |_, ()| Ok(()),
-        |go_on, _| {
+        |should_continue, _| {
             let trace = TraceFile::open(&trace)?;
             match output {
-                Some(output) => export_to_file(&trace, format, &output, &go_on),
+                Some(output) => export_to_file(&trace, format, &output, &should_continue),
                 None => {
                     let mut out = BufWriter::new(std::io::stdout().lock());
-                    export(&trace, format, &mut out, "standard output", &go_on)
+                    export(&trace, format, &mut out, "standard output", &should_continue)
                 }
             }
         },

@@ -283,7 +283,7 @@ pub fn call_times(
     design: &Design,
     functions: &[String],
     elfs: &[PathBuf],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Vec<CallTimes>> {
     if design.is_executed() {
@@ -312,7 +312,7 @@ pub fn call_times(
     let unwatched = trace;
     let trace = &flashpager_trace::ProgressTrace::new(trace, &read);
     let mut begins = FxHashSet::default();
-    for_marked_runs(trace, go_on, |run, mark| {
+    for_marked_runs(trace, should_continue, |run, mark| {
         if mark == Mark::Executed {
             begins.insert(run.offset);
         }
@@ -356,7 +356,8 @@ pub fn call_times(
         begun: Some(&mut begun),
         words: None,
     };
-    let (_, rest) = replay(trace, design.cache(), &[design.register()], go_on, Some(events))?;
+    let (_, rest) =
+        replay(trace, design.cache(), &[design.register()], should_continue, Some(events))?;
     let all = executed.get() + rest;
     Ok(follower.finish(&moment(&all)))
 }

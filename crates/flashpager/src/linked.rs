@@ -351,7 +351,7 @@ impl LinkedProgram {
     }
 
     /// Writes to `output` the trace that the same execution has in `order`, and returns its
-    /// description. `go_on` is as in [`flashpager_trace::for_runs`].
+    /// description. `should_continue` is as in [`flashpager_trace::for_runs`].
     ///
     /// # Errors
     /// Files that cannot be read or written, a trace with data reads, and those of
@@ -361,7 +361,7 @@ impl LinkedProgram {
         trace: &TraceFile,
         output: &Path,
         order: &Order,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<TraceInfo> {
         trace.info().refuse_reads(&trace.path().display().to_string(), "another order")?;
         let placement = self.place(order)?;
@@ -377,7 +377,12 @@ impl LinkedProgram {
             let what = format!("the code at {at:#x} belongs to no section");
             Error::data(trace.path().display().to_string(), what)
         };
-        placement.relocations(&self.units).rewrite(trace, &mut writer, &refused, go_on)?;
+        placement.relocations(&self.units).rewrite(
+            trace,
+            &mut writer,
+            &refused,
+            should_continue,
+        )?;
         writer.close(info)?.publish()
     }
 

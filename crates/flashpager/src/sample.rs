@@ -122,7 +122,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     designs: &[D],
     plan: SamplePlan,
-    go_on: GoOn<'_>,
+    should_continue: GoOn<'_>,
     progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Vec<ResultRow>> {
     let file = open(path, plan)?;
@@ -140,12 +140,18 @@ pub fn simulate<D: Borrow<Design> + Sync>(
                 let finished = (replayed + number) * all + finished;
                 progress((finished as f64, 3 * REPLICATES * all));
             };
-            design::simulate(&trace, designs, go_on, design::WatchedWork::unwatched(), &cells)
+            design::simulate(
+                &trace,
+                designs,
+                should_continue,
+                design::WatchedWork::unwatched(),
+                &cells,
+            )
         };
         let runs = windows.join(starts, length)?;
         bytes.push(bytes_of(&runs));
         let before = warm_up(&runs, length);
-        used.push(UsedPages::of(&before, &runs, length, go_on)?);
+        used.push(UsedPages::of(&before, &runs, length, should_continue)?);
         let halves = in_halves(&runs, length);
         let mut joined = replay(0, [&before[..], &runs].concat())?.into_iter();
         let mut in_halves = replay(1, [&before[..], &halves].concat())?.into_iter();
@@ -230,7 +236,7 @@ pub fn attribute(
     by: GroupBy,
     elfs: &[PathBuf],
     plan: SamplePlan,
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
 ) -> Result<Attribution> {
     let file = open(path, plan)?;
     let info = file.info();
@@ -241,7 +247,7 @@ pub fn attribute(
         let before = warm_up(&runs, plan.window_runs as usize);
         let of = |runs: Vec<Run>| {
             let trace = MemoryTrace::with_image(runs, file.image_bytes());
-            attribution::attribute(&trace, info, design, by, elfs, &go_on)
+            attribution::attribute(&trace, info, design, by, elfs, &should_continue)
         };
         Ok(((of([&before[..], &runs].concat())?, of(before)?), bytes_of(&runs)))
     };
@@ -293,8 +299,14 @@ struct UsedPages {
 }
 
 impl UsedPages {
-    fn of(before: &[Run], runs: &[Run], window_runs: usize, go_on: GoOn<'_>) -> Result<Self> {
-        let of = |runs: &[Run]| BlockCounts::of(&MemoryTrace::new(runs.to_vec()), [], go_on);
+    fn of(
+        before: &[Run],
+        runs: &[Run],
+        window_runs: usize,
+        should_continue: GoOn<'_>,
+    ) -> Result<Self> {
+        let of =
+            |runs: &[Run]| BlockCounts::of(&MemoryTrace::new(runs.to_vec()), [], should_continue);
         let windows = runs.par_chunks(window_runs).map(of).collect::<Result<_>>()?;
         Ok(Self { replicate: of(before)?, windows })
     }

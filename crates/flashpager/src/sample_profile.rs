@@ -10,14 +10,14 @@ use flashpager_record::placement::BYTECODE;
 use flashpager_trace::{ExecutedRuns, TraceFile, for_runs};
 
 /// The profile of the first image of `trace`, which is the program, by the line table of its file or
-/// of `elf`. `go_on` is as in [`for_runs`].
+/// of `elf`. `should_continue` is as in [`for_runs`].
 ///
 /// # Errors
 /// Files that cannot be read, that differ from the recorded ones, or that have no line table.
 pub fn sample_profile(
     trace: &Path,
     elf: Option<PathBuf>,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<SampleProfile> {
     let trace = TraceFile::open(trace)?;
     let info = trace.info();
@@ -27,7 +27,7 @@ pub fn sample_profile(
     };
     let elfs: Vec<PathBuf> = elf.into_iter().collect();
     let binaries = Binaries::of(&info.images, &elfs)?;
-    let times = times(&trace, go_on)?;
+    let times = times(&trace, should_continue)?;
     let most = |offsets: Range<u64>| {
         let offsets = offsets.start as usize..(offsets.end as usize).min(times.len());
         times.get(offsets).and_then(|times| times.iter().max()).copied().unwrap_or(0)
@@ -36,10 +36,10 @@ pub fn sample_profile(
 }
 
 /// For each byte of the image the number of times that it was executed.
-fn times(trace: &TraceFile, go_on: &dyn Fn() -> bool) -> Result<Vec<u64>> {
+fn times(trace: &TraceFile, should_continue: &dyn Fn() -> bool) -> Result<Vec<u64>> {
     // For each byte the number of runs that cover it, less that of the byte before.
     let mut changes = vec![0_i64; trace.info().image_bytes as usize + 1];
-    for_runs(&ExecutedRuns(trace), go_on, |runs| {
+    for_runs(&ExecutedRuns(trace), should_continue, |runs| {
         for run in runs {
             changes[run.offset as usize] += 1;
             changes[run.end() as usize] -= 1;
@@ -55,13 +55,13 @@ fn times(trace: &TraceFile, go_on: &dyn Fn() -> bool) -> Result<Vec<u64>> {
 }
 
 /// The profile of a Java program by methods: one line for each part of a method that was executed
-/// equally often throughout. Its fields, with tabs between, are the method's name, the length of its
-/// code, the part's first byte, the byte behind its last one, and the number of executions. `go_on`
-/// is as in [`for_runs`].
+/// equally often throughout. Its fields, with tabs between, are the method's name, the length of
+/// its code, the part's first byte, the byte behind its last one, and the number of executions.
+/// `should_continue` is as in [`for_runs`].
 ///
 /// # Errors
 /// Traces of other programs or of CAP files, and traces that cannot be read.
-pub fn method_profile(trace: &Path, go_on: &dyn Fn() -> bool) -> Result<String> {
+pub fn method_profile(trace: &Path, should_continue: &dyn Fn() -> bool) -> Result<String> {
     let trace = TraceFile::open(trace)?;
     let sections = || trace.info().images.iter().flat_map(|image| &image.sections);
     if sections().next().is_none() || sections().any(|section| section.name != BYTECODE) {
@@ -69,7 +69,7 @@ pub fn method_profile(trace: &Path, go_on: &dyn Fn() -> bool) -> Result<String> 
                     compilers can do for other programs, 'flashpager layout profile' prepares";
         return Err(Error::data(trace.path().display().to_string(), what));
     }
-    let times = times(&trace, go_on)?;
+    let times = times(&trace, should_continue)?;
     let mut text = String::new();
     for symbol in trace.info().images.iter().flat_map(|image| &image.symbols) {
         let at = |byte: u32| times.get(symbol.offset as usize + byte as usize).copied();

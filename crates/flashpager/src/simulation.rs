@@ -98,12 +98,12 @@ impl<'a> PassProgress<'a> {
 /// of the warm-up are not counted.
 ///
 /// # Errors
-/// A trace that cannot be replayed; [`Error::Interrupted`] once `go_on` returns false.
+/// A trace that cannot be replayed; [`Error::Interrupted`] once `should_continue` returns false.
 pub fn simulate<D: Borrow<Design> + Sync>(
     path: &Path,
     warm_up: WarmUp,
     designs: &[D],
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Vec<ResultRow>> {
     let PreparedTrace { trace, runs, bytes, designs } = PreparedTrace::new(path, warm_up, designs)?;
@@ -111,7 +111,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     let worked = |share| passes.worked(share);
     let work = WatchedWork { runs, bytes, progress: &worked };
     let finished = |(cells, _)| passes.finished(cells);
-    let evaluations = design::simulate(&*trace, &designs, go_on, work, &finished)?;
+    let evaluations = design::simulate(&*trace, &designs, should_continue, work, &finished)?;
     let rows = designs.iter().zip(evaluations);
     Ok(rows.map(|(design, evaluation)| ResultRow::new(design, evaluation)).collect())
 }
@@ -129,7 +129,7 @@ pub fn explore<D: Borrow<Design> + Sync>(
     path: &Path,
     warm_up: WarmUp,
     designs: &[D],
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, CellProgress>,
     found: RowSink<'_>,
 ) -> Result<()> {
@@ -137,7 +137,7 @@ pub fn explore<D: Borrow<Design> + Sync>(
     let passes = PassProgress::new(&designs, progress);
     let worked = |share| passes.worked(share);
     let work = WatchedWork { runs, bytes, progress: &worked };
-    design::evaluate_all(&*trace, &designs, go_on, work, &|evaluations, (now, all)| {
+    design::evaluate_all(&*trace, &designs, should_continue, work, &|evaluations, (now, all)| {
         let row = |(place, evaluation): (usize, Evaluation)| {
             (place, ResultRow::slim(&designs[place], evaluation))
         };

@@ -55,7 +55,7 @@ pub fn worst_stall(
     info: &TraceInfo,
     design: &Design,
     window_bytes: u64,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_, CellProgress>,
 ) -> Result<Stall> {
     if window_bytes == 0 {
@@ -101,6 +101,6 @@ pub fn worst_stall(
         }
     };
     let events = Events { critical_block_bytes: None, sink: &mut sink, begun: None, words: None };
-    replay(trace, design.cache(), &[design.register()], go_on, Some(events))?;
+    replay(trace, design.cache(), &[design.register()], should_continue, Some(events))?;
     Ok(worst)
 }

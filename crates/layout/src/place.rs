@@ -102,8 +102,8 @@ impl UnitPlacement {
         Relocations::new(units.all().iter().zip(&self.offsets).enumerate().map(one).collect())
     }
 
-    /// Returns the trace of the same execution in the new image, without resident code. `go_on` is
-    /// that of [`for_runs`].
+    /// Returns the trace of the same execution in the new image, without resident code.
+    /// `should_continue` is that of [`for_runs`].
     ///
     /// # Errors
     /// Errors of reading, and code that belongs to no unit.
@@ -111,12 +111,12 @@ impl UnitPlacement {
         &self,
         units: &Units,
         trace: &dyn Trace,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<MemoryTrace> {
         let relocations = self.relocations(units);
         let mut builder = RunBuilder::default();
         let mut runs = Vec::new();
-        for_runs(trace, go_on, |some| {
+        for_runs(trace, should_continue, |some| {
             for &run in some {
                 // Between two runs is a jump, or code outside the image.
                 runs.extend(builder.cut());

@@ -29,17 +29,21 @@ pub struct PieceSequence {
 }
 
 impl PieceSequence {
-    /// Makes the sequence of `trace`, which was recorded in the image of `units`. `go_on` is that of
-    /// [`for_runs`].
+    /// Makes the sequence of `trace`, which was recorded in the image of `units`. `should_continue`
+    /// is that of [`for_runs`].
     ///
     /// # Errors
     /// Errors of reading, and code that belongs to no unit.
-    pub fn of(units: &Units, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Self> {
+    pub fn of(
+        units: &Units,
+        trace: &dyn Trace,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Self> {
         let mut sequence = Self::default();
         let mut numbers: FxHashMap<Piece, u32> = FxHashMap::default();
         // The pieces of each distinct run.
         let mut known: FxHashMap<Run, Vec<u32>> = FxHashMap::default();
-        for_runs(trace, go_on, |runs| {
+        for_runs(trace, should_continue, |runs| {
             for &run in runs {
                 sequence.bytes += u64::from(run.length);
                 if let Some(pieces) = known.get(&run) {

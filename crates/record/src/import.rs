@@ -214,13 +214,17 @@ impl Import {
     }
 
     /// Writes the rest and the descriptions, and gives the files their names: first the requested
-    /// file, then those of further threads that executed placed code. `go_on` is called while
-    /// methods are laid out; when it returns false, they keep their places.
+    /// file, then those of further threads that executed placed code. `should_continue` is called
+    /// while methods are laid out; when it returns false, they keep their places.
     ///
     /// # Errors
     /// A file that cannot be written, and a complete program of which nothing was placed. There
     /// is no file then.
-    pub fn finish(self, ending: Ending, go_on: &dyn Fn() -> bool) -> Result<Vec<RecordedTrace>> {
-        self.recording.finish(ending, go_on)
+    pub fn finish(
+        self,
+        ending: Ending,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<RecordedTrace>> {
+        self.recording.finish(ending, should_continue)
     }
 }

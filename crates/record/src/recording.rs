@@ -343,8 +343,9 @@ impl Recording {
     }
 
     /// Writes the rest and the descriptions, and gives the files their names: first the requested
-    /// file, then those of further threads and processes that executed placed code. `go_on` is called
-    /// while methods are laid out; when it returns false, they keep their places.
+    /// file, then those of further threads and processes that executed placed code.
+    /// `should_continue` is called while methods are laid out; when it returns false, they keep
+    /// their places.
     ///
     /// # Errors
     /// A file that cannot be written, and a complete program of which nothing was placed. There is
@@ -352,13 +353,13 @@ impl Recording {
     pub fn finish(
         mut self,
         ending: Ending,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<RecordedTrace>> {
         let mut further = Vec::new();
         for mut process in std::mem::take(&mut self.processes).into_iter().flatten() {
             if process.has_runs()? {
                 let ending = process.ended.take().unwrap_or(Ending::Interrupted);
-                further.append(&mut process.close(ending, go_on)?.0);
+                further.append(&mut process.close(ending, should_continue)?.0);
             } else {
                 let instructions: u64 = process.sinks.iter().map(Sink::all_instructions).sum();
                 let what = &process.info.process;
@@ -369,7 +370,7 @@ impl Recording {
             }
         }
         let ending = self.ended.take().unwrap_or(ending);
-        let (mut traces, arranged) = self.close(ending, go_on)?;
+        let (mut traces, arranged) = self.close(ending, should_continue)?;
         traces.append(&mut further);
         let name = |trace: PendingTraceFile| {
             let path = trace.target().to_owned();
@@ -392,7 +393,7 @@ impl Recording {
     fn close(
         mut self,
         ending: Ending,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<(Vec<PendingTraceFile>, bool)> {
         self.info.ending = ending;
         self.note_left_out();
@@ -417,7 +418,7 @@ impl Recording {
         let Some(arrangement) = arrangement.filter(|_| can_arrange) else {
             return Ok((traces, true));
         };
-        match arrange_all(&traces, &arrangement, go_on) {
+        match arrange_all(&traces, &arrangement, should_continue) {
             Ok(laid_out) => Ok((laid_out, true)),
             Err(error) if error.is_disk_full() || matches!(error, Error::Interrupted) => {
                 Ok((traces, false))
@@ -523,7 +524,7 @@ fn threads_without(
 fn arrange_all(
     traces: &[PendingTraceFile],
     arrangement: &MethodArrangement,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<PendingTraceFile>> {
     let opened: Vec<TraceFile> = traces
         .iter()
@@ -535,5 +536,5 @@ fn arrange_all(
         .zip(traces.iter().map(PendingTraceFile::target))
         .map(|(trace, target)| MethodTrace { trace, known_as: target, output: target })
         .collect();
-    arrange(&files, arrangement, go_on)
+    arrange(&files, arrangement, should_continue)
 }

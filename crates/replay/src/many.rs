@@ -69,7 +69,7 @@ pub fn passes_weight(cells: &[Cell], threads: usize, runs: u64, bytes: u64) -> f
 /// Replays every cell on all cores. Its passes are parts of `work`.
 ///
 /// Calls `cell_done` with the index and the counts of each cell when its pass has ended, from any
-/// thread. Stops if `go_on`, which is called every few runs, returns false.
+/// thread. Stops if `should_continue`, which is called every few runs, returns false.
 ///
 /// # Errors
 /// The error of the first pass that fails, upon which the other passes end early; or that of
@@ -77,7 +77,7 @@ pub fn passes_weight(cells: &[Cell], threads: usize, runs: u64, bytes: u64) -> f
 pub fn replay_cells(
     trace: &dyn Trace,
     cells: &[Cell],
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     work: Option<&PassWork<'_>>,
     cell_done: &(dyn Fn(usize, Vec<Vec<Counts>>) -> Result<()> + Sync),
 ) -> Result<()> {
@@ -85,12 +85,13 @@ pub fn replay_cells(
     passes.into_iter().par_bridge().try_for_each(|places| {
         let of_pass: Vec<&Cell> = places.iter().map(|place| &cells[*place]).collect();
         let counts = match work {
-            None => sweep_all(trace, &of_pass, &go_on)?,
+            None => sweep_all(trace, &of_pass, &should_continue)?,
             Some(PassWork { work, runs, bytes }) => {
                 let reads = sweep::trace_reads(&of_pass) as u64;
                 let part = work.part(pass_weight(&of_pass, *runs, *bytes), runs * reads);
                 let read = |read| part.read(read);
-                let counts = sweep_all(&ProgressTrace::new(trace, &read), &of_pass, &go_on)?;
+                let counts =
+                    sweep_all(&ProgressTrace::new(trace, &read), &of_pass, &should_continue)?;
                 part.finish();
                 counts
             }

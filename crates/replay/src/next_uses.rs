@@ -13,12 +13,12 @@ pub(super) fn next_uses(
     shift: u32,
     icache: Option<ICacheShape>,
     pages: u32,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<Moment>> {
     let mut moments: Vec<Moment> = Vec::new();
     let mut front = ReferenceSource::new(shift, icache);
     let mut filled = 0;
-    for_runs(trace, go_on, |runs| {
+    for_runs(trace, should_continue, |runs| {
         let more = runs.iter().map(|run| (run.length as usize >> shift) + 2).sum::<usize>();
         let room = filled + more;
         if room > moments.len() {

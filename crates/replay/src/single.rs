@@ -43,7 +43,7 @@ pub type WordSink<'a> = &'a mut dyn FnMut(u32, &Executed);
 /// bounded by the image size, except for policies that need the next use: these take 4 bytes for
 /// each collapsed reference.
 ///
-/// `go_on` is called every few runs. If it returns false, the replay ends with
+/// `should_continue` is called every few runs. If it returns false, the replay ends with
 /// [`Error::Interrupted`](crate::Error::Interrupted).
 ///
 /// # Errors
@@ -52,7 +52,7 @@ pub fn replay(
     trace: &dyn Trace,
     cache: &CacheDesign,
     registers: &[RegisterDesign],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     events: Option<Events<'_>>,
 ) -> Result<(Vec<Counts>, Executed)> {
     cache.check()?;
@@ -66,7 +66,7 @@ pub fn replay(
         check_reads(trace)?;
     }
     let pages = image_pages(trace.image_bytes(), cache.cache_page_bytes)?;
-    let replay = SingleReplay { trace, pages, cache, registers, go_on, events };
+    let replay = SingleReplay { trace, pages, cache, registers, should_continue, events };
     let counts_alone = replay.events.is_none() && cache.hierarchy.is_none();
     if counts_alone && cache.policy.visit_sizes(cache.ways.is_some(), TakesSpans)? {
         return replay.count_alone();
@@ -112,7 +112,7 @@ struct SingleReplay<'a, 'e> {
     pages: u32,
     cache: &'a CacheDesign,
     registers: &'a [RegisterDesign],
-    go_on: &'a dyn Fn() -> bool,
+    should_continue: &'a dyn Fn() -> bool,
     events: Option<Events<'e>>,
 }
 
@@ -136,12 +136,12 @@ impl PolicyVisitor for SingleReplay<'_, '_> {
 impl SingleReplay<'_, '_> {
     /// Counts without reporting, as a sweep of one size.
     fn count_alone(self) -> Result<(Vec<Counts>, Executed)> {
-        let Self { trace, cache, registers, go_on, .. } = self;
+        let Self { trace, cache, registers, should_continue, .. } = self;
         let CacheDesign { cache_bytes, cache_page_bytes, ref policy, ways, hierarchy } = *cache;
         let (policy, registers) = (policy.clone(), registers.to_vec());
         let cache_bytes = vec![cache_bytes];
         let cell = Cell { cache_page_bytes, policy, ways, hierarchy, cache_bytes, registers };
-        let counts = sweep(trace, &cell, go_on)?.swap_remove(0);
+        let counts = sweep(trace, &cell, should_continue)?.swap_remove(0);
         let first = counts.first();
         let (bytes, references) = first.map_or((0, 0), |one| (one.bytes_read, one.references));
         Ok((counts, Executed { bytes, references, ..Executed::default() }))
@@ -150,18 +150,18 @@ impl SingleReplay<'_, '_> {
     /// Counts without reporting and without a hierarchy, which is 1.5 times as fast as the full
     /// replay.
     fn count<P: Policy>(self, mut policy: P) -> Result<(Vec<Counts>, Executed)> {
-        let Self { trace, pages, registers, go_on, .. } = self;
+        let Self { trace, pages, registers, should_continue, .. } = self;
         let page_bytes = self.cache.cache_page_bytes;
         let shift = page_bytes.trailing_zeros();
         let next_uses = if P::NEEDS_NEXT_USE {
-            next_uses(trace, shift, None, pages, go_on)?
+            next_uses(trace, shift, None, pages, should_continue)?
         } else {
             Vec::new()
         };
         let mut requests = Requests::new(page_bytes, pages, 1, false, registers)?;
         let mut collapser = Collapser::new(shift);
         let (mut moment, mut bytes) = (0, 0);
-        for_runs(trace, go_on, |runs| {
+        for_runs(trace, should_continue, |runs| {
             for &run in runs {
                 collapser.references(run, |page| {
                     let next_use = if P::NEEDS_NEXT_USE { next_uses[moment] } else { NEVER };
@@ -187,12 +187,12 @@ impl SingleReplay<'_, '_> {
         mut reference: impl FnMut(Page, Moment) -> Option<ReferenceOutcome>,
         has_tlb: bool,
     ) -> Result<(Vec<Counts>, Executed)> {
-        let Self { trace, pages, registers, go_on, .. } = self;
+        let Self { trace, pages, registers, should_continue, .. } = self;
         let CacheDesign { cache_page_bytes, hierarchy, .. } = *self.cache;
         let shift = cache_page_bytes.trailing_zeros();
         let icache = hierarchy.map(|hierarchy| hierarchy.icache);
         let next_uses = if P::NEEDS_NEXT_USE {
-            next_uses(trace, shift, icache, pages, go_on)?
+            next_uses(trace, shift, icache, pages, should_continue)?
         } else {
             Vec::new()
         };
@@ -206,7 +206,7 @@ impl SingleReplay<'_, '_> {
         // Sums over all runs before, and over the needs so far.
         let mut sums = Executed::default();
         let (mut words, mut refills) = (0, 0);
-        for_runs(trace, go_on, |runs| {
+        for_runs(trace, should_continue, |runs| {
             for &run in runs {
                 let at = |sums: &Executed, offset: u32| Executed {
                     bytes: sums.bytes + u64::from(offset - run.offset),

@@ -34,20 +34,24 @@ const MAX_PIECE_SHIFT: u32 = 16;
 /// each register, in the order of the cell. They equal the counts of single replays
 /// ([`super::replay`]).
 ///
-/// Memory and `go_on` are as in a single replay. The counts themselves grow with the executed code
-/// and the number of sizes.
+/// Memory and `should_continue` are as in a single replay. The counts themselves grow with the
+/// executed code and the number of sizes.
 ///
 /// # Errors
 /// If a design is impossible, or the trace cannot be read.
-pub fn sweep(trace: &dyn Trace, cell: &Cell, go_on: &dyn Fn() -> bool) -> Result<Vec<Vec<Counts>>> {
-    Ok(sweep_all(trace, &[cell], go_on)?.swap_remove(0))
+pub fn sweep(
+    trace: &dyn Trace,
+    cell: &Cell,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<Vec<Vec<Counts>>> {
+    Ok(sweep_all(trace, &[cell], should_continue)?.swap_remove(0))
 }
 
 /// Does the same as [`sweep`] for several cells of one cache page. Their memory adds up.
 pub(super) fn sweep_all(
     trace: &dyn Trace,
     cells: &[&Cell],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<Vec<Vec<Counts>>>> {
     let Some(Cell { cache_page_bytes, .. }) = cells.first() else { return Ok(Vec::new()) };
     cells.iter().try_for_each(|cell| cell.check(trace.image_bytes()))?;
@@ -75,14 +79,14 @@ pub(super) fn sweep_all(
         streams[index].cells.push((place, caches));
     }
     for stream in &mut streams {
-        stream.look_ahead(trace, cells, pages, go_on)?;
+        stream.look_ahead(trace, cells, pages, should_continue)?;
     }
     let mut counts: Vec<Vec<Vec<Counts>>> = cells.iter().map(|_| Vec::new()).collect();
     if streams.is_empty() {
         return Ok(counts);
     }
     let mut bytes_read = 0;
-    for_runs(trace, go_on, |runs| {
+    for_runs(trace, should_continue, |runs| {
         bytes_read += runs.iter().map(|run| u64::from(run.length)).sum::<u64>();
         streams.iter_mut().try_for_each(|stream| stream.take(runs))
     })?;
@@ -144,10 +148,10 @@ impl ReferenceStream {
         trace: &dyn Trace,
         cells: &[&Cell],
         pages: u32,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<()> {
         if self.cells.iter().any(|(place, _)| cells[*place].policy.needs_next_use()) {
-            self.next_uses = next_uses(trace, self.shift, self.icache, pages, go_on)?;
+            self.next_uses = next_uses(trace, self.shift, self.icache, pages, should_continue)?;
         }
         Ok(())
     }

@@ -173,17 +173,17 @@ pub struct LiveReport {
 ///
 /// # Errors
 /// Fails on a system that cannot exist, without permission for userfaultfd, if the store loses a
-/// page or gives wrong bytes, or if `go_on` returns false.
+/// page or gives wrong bytes, or if `should_continue` returns false.
 #[cfg(all(feature = "host", target_os = "linux"))]
 pub fn live_bench(
     spec: SwapSpec,
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<LiveReport> {
-    let (mut system, found) = linux::run(spec.clone(), go_on, progress)?;
+    let (mut system, found) = linux::run(spec.clone(), should_continue, progress)?;
     let ram_mib_s = match fastest(found.points.iter().filter(|one| one.counts.swap_ins == 0)) {
         Some(speed) => speed,
-        None => linux::ram_mib_s(spec, system.ram_bytes, go_on)?,
+        None => linux::ram_mib_s(spec, system.ram_bytes, should_continue)?,
     };
     system.ram_mib_s = ram_mib_s;
     let points: Vec<LivePoint> =
@@ -223,7 +223,7 @@ pub fn live_bench(
 #[cfg(not(all(feature = "host", target_os = "linux")))]
 pub fn live_bench(
     _spec: SwapSpec,
-    _go_on: &(dyn Fn() -> bool + Sync),
+    _should_continue: &(dyn Fn() -> bool + Sync),
     _progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<LiveReport> {
     Err(Error::design("a live swap works on Linux alone"))
@@ -243,7 +243,7 @@ mod linux {
 
     pub(super) fn run(
         spec: SwapSpec,
-        go_on: &(dyn Fn() -> bool + Sync),
+        should_continue: &(dyn Fn() -> bool + Sync),
         progress: ProgressFn<'_, (u64, u64)>,
     ) -> Result<(SystemReport, LiveOutcome)> {
         let system = SwapSystem::new(spec)?;
@@ -261,7 +261,8 @@ mod linux {
         };
         let most = system.workload.most_bytes;
         let mut store = Store::format(&system.store)?;
-        let found = live::run(&live, &mut store, go_on, &|bytes| progress((bytes, most)))?;
+        let found =
+            live::run(&live, &mut store, should_continue, &|bytes| progress((bytes, most)))?;
         Ok((system.report(), found))
     }
 
@@ -270,7 +271,7 @@ mod linux {
     pub(super) fn ram_mib_s(
         spec: SwapSpec,
         ram_bytes: u64,
-        go_on: &(dyn Fn() -> bool + Sync),
+        should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<f64> {
         let chunk_bytes = spec.chunk_bytes;
         let roomy = SwapSpec {
@@ -279,7 +280,7 @@ mod linux {
             file: None,
             ..spec
         };
-        let (_, found) = run(roomy, go_on, &|_| {})?;
+        let (_, found) = run(roomy, should_continue, &|_| {})?;
         fastest(found.points.iter())
             .ok_or_else(|| Error::design("the medium is full before a chunk is; take a larger one"))
     }

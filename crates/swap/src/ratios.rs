@@ -87,15 +87,18 @@ impl StoreTotals {
 /// Writes all pages to a store, under each compressor in turn.
 ///
 /// # Errors
-/// Fails if no store takes pages of this size, or if `go_on` returns false.
-pub fn ratios(pages: &Pages, go_on: &dyn Fn() -> bool) -> Result<Vec<CompressorRatios>> {
-    Compressor::ALL.iter().map(|(_, compressor)| ratios_of(pages, *compressor, go_on)).collect()
+/// Fails if no store takes pages of this size, or if `should_continue` returns false.
+pub fn ratios(pages: &Pages, should_continue: &dyn Fn() -> bool) -> Result<Vec<CompressorRatios>> {
+    Compressor::ALL
+        .iter()
+        .map(|(_, compressor)| ratios_of(pages, *compressor, should_continue))
+        .collect()
 }
 
 fn ratios_of(
     pages: &Pages,
     compressor: Compressor,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<CompressorRatios> {
     let info = pages.info();
     let page_bytes = info.page_bytes;
@@ -121,7 +124,7 @@ fn ratios_of(
     let mut before = StoreTotals::of(&store.statistics());
     let empty = before;
     for (slot, (place, page)) in pages.iter().enumerate() {
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         store.write(slot as u32, page)?;

@@ -359,19 +359,19 @@ fn used_pages(blocks: &[Run], page_bytes: u32) -> u64 {
 
 impl BlockCounts {
     /// Reads `trace` once and counts its blocks. Its functions are `symbols`. The memory grows with
-    /// the number of distinct runs. `go_on` is that of [`for_runs`](crate::for_runs).
+    /// the number of distinct runs. `should_continue` is that of [`for_runs`](crate::for_runs).
     ///
     /// # Errors
     /// Errors of reading, and [`Error::Interrupted`](flashpager_base::Error::Interrupted).
     pub fn of<'a>(
         trace: &dyn Trace,
         symbols: impl IntoIterator<Item = &'a Symbol> + Clone,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let symbol_starts = SymbolStarts::default();
         symbol_starts.add(symbols.clone());
         let mut counter = BlockCounter::new(symbol_starts);
-        for_marked_runs(trace, go_on, |run, mark| {
+        for_marked_runs(trace, should_continue, |run, mark| {
             counter.add_marked(run, mark);
             Ok(())
         })?;

@@ -21,21 +21,21 @@ use crate::source::for_marked_runs;
 pub fn check(
     file: &TraceFile,
     output: Option<&Path>,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_>,
 ) -> Result<TraceInfo> {
     let (trace, info) = (ProgressTrace::new(file, progress), file.info());
     if let Some(output) = output {
         let mut writer = TraceWriter::create(output, false)?;
         writer.add_symbols(info.symbols());
-        for_marked_runs(&trace, go_on, |run, mark| writer.push_marked(run, mark))?;
+        for_marked_runs(&trace, should_continue, |run, mark| writer.push_marked(run, mark))?;
         return writer.finish(info.clone());
     }
     let symbol_starts = SymbolStarts::default();
     symbol_starts.add(info.symbols());
     let mut counter = BlockCounter::new(symbol_starts);
     let (mut bytes, mut reads, mut read_bytes, mut continued) = (0, 0, 0, 0);
-    for_marked_runs(&trace, go_on, |run, mark| {
+    for_marked_runs(&trace, should_continue, |run, mark| {
         bytes += u64::from(run.length);
         match mark {
             Mark::Executed => {}

@@ -49,8 +49,8 @@ impl TextFormat {
     }
 }
 
-/// Writes all runs of `trace` to the file `output`, which appears when it is complete. `go_on` is
-/// called once for each chunk; the export stops when it returns false.
+/// Writes all runs of `trace` to the file `output`, which appears when it is complete.
+/// `should_continue` is called once for each chunk; the export stops when it returns false.
 ///
 /// # Errors
 /// Errors of reading and writing, and [`Error::Interrupted`].
@@ -58,15 +58,15 @@ pub fn export_to_file(
     trace: &dyn Trace,
     format: TextFormat,
     output: &Path,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
     let mut out = BufWriter::new(OutputFile::create(output, DiskReserve::default())?);
-    export(trace, format, &mut out, &output.display().to_string(), go_on)?;
+    export(trace, format, &mut out, &output.display().to_string(), should_continue)?;
     let out = out.into_inner().map_err(|e| Error::file(output, e.into_error()))?;
     out.finish()
 }
 
-/// Writes all runs of `trace` to `out`, which errors call `place`. `go_on` is that of
+/// Writes all runs of `trace` to `out`, which errors call `place`. `should_continue` is that of
 /// [`export_to_file`].
 ///
 /// # Errors
@@ -76,10 +76,10 @@ pub fn export(
     format: TextFormat,
     out: &mut dyn Write,
     place: &str,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
     if let TextFormat::OracleGeneral { page_bytes } = format {
-        return export_page_references(trace, page_bytes, out, place, go_on);
+        return export_page_references(trace, page_bytes, out, place, should_continue);
     }
     let failed = |e| Error::io(place, e);
     if format == TextFormat::Csv {
@@ -89,7 +89,7 @@ pub fn export(
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();
     loop {
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         source.read(&mut chunk)?;

@@ -22,10 +22,10 @@ struct PageReferences {
 }
 
 impl PageReferences {
-    fn of(trace: &dyn Trace, page_bytes: u32, go_on: &dyn Fn() -> bool) -> Result<Self> {
+    fn of(trace: &dyn Trace, page_bytes: u32, should_continue: &dyn Fn() -> bool) -> Result<Self> {
         let mut references = Self { pages: Vec::new(), next: Vec::new() };
         let mut last: FxHashMap<u32, u32> = FxHashMap::default();
-        for_runs(trace, go_on, |runs| {
+        for_runs(trace, should_continue, |runs| {
             runs.iter().try_for_each(|run| {
                 let mut pages = run.offset / page_bytes..=run.last() / page_bytes;
                 pages.try_for_each(|page| references.push(page, &mut last))
@@ -66,12 +66,12 @@ pub fn export_page_references(
     page_bytes: u32,
     out: &mut dyn Write,
     place: &str,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
     if !page_bytes.is_power_of_two() {
         return Err(Error::design(format!("a page of {page_bytes} bytes is no power of two")));
     }
-    let references = PageReferences::of(trace, page_bytes, go_on)?;
+    let references = PageReferences::of(trace, page_bytes, should_continue)?;
     for (number, (page, next)) in references.pages.iter().zip(&references.next).enumerate() {
         let next = if *next == NEVER { -1 } else { i64::from(*next) };
         let mut entry = [0; 24];
@@ -80,7 +80,7 @@ pub fn export_page_references(
         entry[12..16].copy_from_slice(&page_bytes.to_le_bytes());
         entry[16..].copy_from_slice(&next.to_le_bytes());
         out.write_all(&entry).map_err(|error| Error::io(place, error))?;
-        if number % (1 << 20) == 0 && !go_on() {
+        if number % (1 << 20) == 0 && !should_continue() {
             return Err(Error::Interrupted);
         }
     }

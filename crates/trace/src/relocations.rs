@@ -82,7 +82,7 @@ impl Relocations {
     }
 
     /// Writes the runs of `trace` at their new places. `refused` makes the error for a byte without a
-    /// new place. `go_on` is that of [`for_runs`].
+    /// new place. `should_continue` is that of [`for_runs`].
     ///
     /// # Errors
     /// Errors of reading and writing, and those of `refused`.
@@ -91,12 +91,12 @@ impl Relocations {
         trace: &dyn Trace,
         writer: &mut TraceWriter,
         refused: &dyn Fn(RelocationError) -> flashpager_base::Error,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<()> {
         let mut builder = RunBuilder::default();
         let mut before = None;
         let mut pieces: Vec<Run> = Vec::new();
-        for_runs(trace, go_on, |runs| {
+        for_runs(trace, should_continue, |runs| {
             for &run in runs {
                 // Code outside the image was executed between two adjoining runs.
                 if before == Some(run.offset.into()) {

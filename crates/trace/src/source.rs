@@ -8,8 +8,8 @@ use crate::warm_up::WarmUp;
 /// Number of runs in a chunk.
 pub const CHUNK_RUNS: usize = 16 * 1024;
 
-/// Runs between two calls of `go_on`: with many cache sizes each run takes a while.
-const GO_ON_RUNS: usize = 256;
+/// Runs between two calls of `should_continue`: with many cache sizes each run takes a while.
+const RUNS_BETWEEN_CHECKS: usize = 256;
 
 /// A stream of runs.
 pub trait RunSource {
@@ -58,19 +58,19 @@ pub trait Trace: Sync {
 /// Number of runs in memory between two reports of progress.
 pub(crate) const IN_MEMORY_RUNS: usize = 1 << 16;
 
-/// Passes all runs of `trace` to `take`, some at a time. `go_on` is called before each time; the
-/// function stops when it returns false.
+/// Passes all runs of `trace` to `take`, some at a time. `should_continue` is called before each
+/// time; the function stops when it returns false.
 ///
 /// # Errors
 /// Errors of reading and of `take`, and [`Error::Interrupted`].
 pub fn for_runs(
     trace: &dyn Trace,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     mut take: impl FnMut(&[Run]) -> Result<()>,
 ) -> Result<()> {
     let mut take_all = |runs: &[Run]| {
-        for some in runs.chunks(GO_ON_RUNS) {
-            if !go_on() {
+        for some in runs.chunks(RUNS_BETWEEN_CHECKS) {
+            if !should_continue() {
                 return Err(Error::Interrupted);
             }
             take(some)?;
@@ -95,24 +95,24 @@ pub fn for_runs(
     }
 }
 
-/// Passes each run of `trace` with its kind to `take`. `go_on` is that of [`for_runs`].
+/// Passes each run of `trace` with its kind to `take`. `should_continue` is that of [`for_runs`].
 ///
 /// # Errors
 /// Those of [`for_runs`].
 pub fn for_marked_runs(
     trace: &dyn Trace,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     mut take: impl FnMut(Run, Mark) -> Result<()>,
 ) -> Result<()> {
     if !trace.has_reads() {
-        return for_runs(trace, go_on, |runs| {
+        return for_runs(trace, should_continue, |runs| {
             runs.iter().try_for_each(|run| take(*run, Mark::Executed))
         });
     }
     let mut source = trace.runs()?;
     let mut chunk = Vec::new();
     loop {
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         source.read(&mut chunk)?;

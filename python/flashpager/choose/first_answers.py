@@ -56,7 +56,7 @@ def first_answers(
     ram_bytes: int = RAM_BYTES,
     seconds: float = SECONDS,
     progress: Callable[[float, int], None] | None = None,
-    go_on: Callable[[], bool] | None = None,
+    should_continue: Callable[[], bool] | None = None,
 ) -> FirstAnswers:
     """Replay a trace through a design, and find a few functions to pin.
 
@@ -66,7 +66,7 @@ def first_answers(
         ram_bytes: RAM for functions, in bytes.
         seconds: the longest time to search them.
         progress: callback of the replay.
-        go_on: called during the search; when it returns False, the best so far counts.
+        should_continue: called during the search; when it returns False, the best so far counts.
 
     Raises:
         FlashpagerError: if the design cannot replay the trace.
@@ -74,7 +74,9 @@ def first_answers(
     """
     row = _engine.simulate(trace.path, [design], progress, warm_up=trace.info.warm_up)[0]
     try:
-        found = pins.pin([trace], design, ram_bytes, seconds=seconds, go_on=go_on)
+        found = pins.pin(
+            [trace], design, ram_bytes, seconds=seconds, should_continue=should_continue
+        )
     except FlashpagerError as error:
         return FirstAnswers(row, None, str(error))
     few = _few(found)

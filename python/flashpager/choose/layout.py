@@ -33,7 +33,7 @@ def layout(
     evaluations: int | None = None,
     seed: int = 1,
     progress: ProgressFn | None = None,
-    go_on: Callable[[], bool] | None = None,
+    should_continue: Callable[[], bool] | None = None,
 ) -> Layout:
     """Search an order of a program's functions, and the cache page that goes with it.
 
@@ -54,7 +54,8 @@ def layout(
             the same each time.
         seed: seed of the search's random numbers.
         progress: called ten times a second.
-        go_on: called as often; when it returns False, the search ends with the best so far.
+        should_continue: called as often; the search ends with the best so far when it
+            returns False.
 
     Raises:
         FlashpagerError: if the traces are of several programs or name no functions, or a design's
@@ -77,7 +78,7 @@ def layout(
     if len(set(pages)) < len(pages):
         message = f"a cache page comes twice in {', '.join(map(str, pages))}: name each once"
         raise FlashpagerError(message)
-    timer = SearchTimer(seconds, evaluations, go_on)
+    timer = SearchTimer(seconds, evaluations, should_continue)
 
     def used_share(page: int, ratio: float) -> float:
         # The first call starts the time: preparation does not count as search time.

@@ -53,19 +53,19 @@ class SearchTimer:
     """The share of a search's time that is used, as the engine asks for it."""
 
     def __init__(
-        self, seconds: float, evaluations: int | None, go_on: Callable[[], bool] | None
+        self, seconds: float, evaluations: int | None, should_continue: Callable[[], bool] | None
     ) -> None:
         """Limit a search, without starting its time.
 
         Args:
             seconds: the longest time to search.
             evaluations: a number of orders that ends the search instead of the time.
-            go_on: returns False when the search is to end with the best so far.
+            should_continue: returns False when the search is to end with the best so far.
 
         """
         self._seconds = seconds
         self._is_timed = evaluations is None
-        self._go_on = go_on
+        self._should_continue = should_continue
         self._started: float | None = None
 
     def elapsed_share(self) -> float:
@@ -77,6 +77,6 @@ class SearchTimer:
 
     def used_share(self, elapsed_share: float) -> float:
         """Return the share of the search that is used: from 1 on it ends."""
-        if self._go_on is not None and not self._go_on():
+        if self._should_continue is not None and not self._should_continue():
             return 1.0
         return elapsed_share if self._is_timed else 0.0

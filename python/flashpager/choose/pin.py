@@ -31,7 +31,7 @@ def pin(
     seconds: float = SECONDS,
     evaluations: int | None = None,
     progress: ProgressFn | None = None,
-    go_on: Callable[[], bool] | None = None,
+    should_continue: Callable[[], bool] | None = None,
 ) -> Pinning:
     """Choose which functions to move from flash to RAM.
 
@@ -55,7 +55,8 @@ def pin(
         evaluations: with ``order``, approximate number of orders to try instead, 32 at a time; the
             result is then the same each time.
         progress: called ten times a second.
-        go_on: called as often; when it returns False, the search ends with the best so far.
+        should_continue: called as often; the search ends with the best so far when it
+            returns False.
 
     Raises:
         FlashpagerError: if the traces are of several programs or name no functions, the design's
@@ -74,7 +75,7 @@ def pin(
     if evaluations is not None and not order:
         message = f"{evaluations} evaluations: they are orders tried, so that they need --order"
         raise FlashpagerError(message)
-    timer = SearchTimer(seconds, evaluations, go_on)
+    timer = SearchTimer(seconds, evaluations, should_continue)
     timer.elapsed_share()
 
     def used_share(ratio: float, ram: int) -> float:

@@ -156,7 +156,7 @@ class LayoutFlags:
         resident: Sequence[str],
     ) -> tuple[Layout, bool]:
         """Search the best order; return it, and True if Ctrl-C ended the search."""
-        with stoppable() as go_on, search_bar() as show:
+        with stoppable() as should_continue, search_bar() as show:
             found = layouts.layout(
                 check_traces(traces, "layout"),
                 designs,
@@ -170,9 +170,9 @@ class LayoutFlags:
                 evaluations=self.evaluations,
                 seed=self.seed,
                 progress=show and partial(_show_progress, show),
-                go_on=go_on,
+                should_continue=should_continue,
             )
-            return found, not go_on()
+            return found, not should_continue()
 
 
 def _show_progress(show: ShowSearchFn, page: int, ratio: float, share: float) -> None:

@@ -177,7 +177,7 @@ class PinFlags:
         self, traces: Sequence[Trace], design: Design, seconds: float
     ) -> tuple[Pinning, bool]:
         """Search the best choice. Return it, and True if Ctrl-C ended the search."""
-        with stoppable() as go_on, search_bar() as show:
+        with stoppable() as should_continue, search_bar() as show:
             found = pins.pin(
                 traces,
                 design,
@@ -192,9 +192,9 @@ class PinFlags:
                 seconds=seconds,
                 evaluations=self.evaluations,
                 progress=show and partial(_show_progress, show),
-                go_on=go_on,
+                should_continue=should_continue,
             )
-            return found, not go_on()
+            return found, not should_continue()
 
     def order_format_to_write(self) -> str:
         """Return the format of the order; by default one that goes with ``--format``."""

@@ -96,8 +96,10 @@ class _Choice:
 
 
 def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile | None) -> None:
-    with stoppable() as go_on, counting("replays") as progress:
-        answers = first_answers(trace, choice.design, progress=progress, go_on=go_on)
+    with stoppable() as should_continue, counting("replays") as progress:
+        answers = first_answers(
+            trace, choice.design, progress=progress, should_continue=should_continue
+        )
     commands = _next_commands(trace.path, choice, answers)
     if json:
         print_json(_as_json(trace, choice, answers, commands, described))

@@ -126,7 +126,7 @@ pub fn attribute(
     design: &Design,
     by: GroupBy,
     elfs: &[PathBuf],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Attribution> {
     if design.is_executed() {
         return Err(Error::design(format!(
@@ -141,8 +141,8 @@ pub fn attribute(
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
     let mut tallies = vec![Tally::default(); owners.len()];
-    let counts = tally_faults(trace, design, &owners, &mut tallies, go_on)?;
-    tally_bytes(trace, &owners, &mut tallies, go_on)?;
+    let counts = tally_faults(trace, design, &owners, &mut tallies, should_continue)?;
+    tally_bytes(trace, &owners, &mut tallies, should_continue)?;
     let prices = design.prices();
     let written = u64::from(design.cache().cache_page_bytes);
     let fault_ns: Vec<f64> = tallies
@@ -178,7 +178,7 @@ fn tally_faults(
     design: &Design,
     owners: &Owners,
     tallies: &mut [Tally],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Counts> {
     let warm_up = trace.warm_up();
     let begun = Cell::new(0_u64);
@@ -204,7 +204,8 @@ fn tally_faults(
         words: None,
     };
     let counts_of = |trace: &dyn Trace, events: Option<Events<'_>>| {
-        let (mut counts, _) = replay(trace, design.cache(), &[design.register()], go_on, events)?;
+        let (mut counts, _) =
+            replay(trace, design.cache(), &[design.register()], should_continue, events)?;
         counts.pop().ok_or_else(|| Error::design("a replay needs a register"))
     };
     let counts = counts_of(trace, Some(events))?;
@@ -219,10 +220,10 @@ fn tally_bytes(
     trace: &dyn Trace,
     owners: &Owners,
     tallies: &mut [Tally],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
     let mut warming = trace.warm_up().runs;
-    for_marked_runs(trace, go_on, |run, mark| {
+    for_marked_runs(trace, should_continue, |run, mark| {
         if warming > 0 {
             warming -= 1;
             return Ok(());

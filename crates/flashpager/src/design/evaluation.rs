@@ -96,17 +96,17 @@ impl Design {
     pub(super) fn execute(
         &self,
         trace: &dyn Trace,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Evaluation> {
         let Self { cache, register, prices, .. } = self;
         if self.fetches_ahead() {
-            return self.execute_lines(trace, go_on);
+            return self.execute_lines(trace, should_continue);
         }
         let critical_block_bytes = self.spec.critical_block_bytes;
         let mut execution = Execution::new(*prices, cache.cache_page_bytes, critical_block_bytes);
         let sink = &mut |_: usize, fault: &Fault| execution.fault(fault);
         let events = Events { critical_block_bytes, sink, begun: None, words: None };
-        let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
+        let (counts, rest) = replay(trace, cache, &[*register], should_continue, Some(events))?;
         let counts = self.device_counts(&counts[0]);
         let executed = execution.finish(&rest);
         let time = Time::of_execution(&counts, prices, executed.time_ns);
@@ -114,7 +114,11 @@ impl Design {
     }
 
     /// Replays `trace` fault by fault, if lines come while the program runs.
-    fn execute_lines(&self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<Evaluation> {
+    fn execute_lines(
+        &self,
+        trace: &dyn Trace,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Evaluation> {
         let Self { cache, register, line_fetch, prices, .. } = self;
         let execution = LineExecution::new(*prices, cache.cache_page_bytes, *line_fetch);
         let execution = RefCell::new(execution);
@@ -122,7 +126,7 @@ impl Design {
         let mut word = |word: u32, executed: &_| execution.borrow_mut().word(word, executed);
         let words = (*line_fetch != LineFetch::Whole).then_some(&mut word as WordSink<'_>);
         let events = Events { critical_block_bytes: None, sink, begun: None, words };
-        let (counts, rest) = replay(trace, cache, &[*register], go_on, Some(events))?;
+        let (counts, rest) = replay(trace, cache, &[*register], should_continue, Some(events))?;
         let counts = self.device_counts(&counts[0]);
         let executed = execution.into_inner().finish(&rest);
         let time = Time::of_execution(&counts, prices, executed.time_ns);

@@ -129,7 +129,7 @@ pub type CellSink<'a> = &'a (dyn Fn(Vec<(usize, Evaluation)>, (usize, usize)) + 
 pub fn evaluate_all<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     work: WatchedWork<'_>,
     done: CellSink<'_>,
 ) -> Result<()> {
@@ -151,9 +151,9 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
         + executed.map(of_executed).sum::<f64>();
     let weighted = WeightedWork::new(total, progress);
     let of_passes = PassWork { work: &weighted, runs, bytes };
-    replay_cells(trace, &cells, go_on, Some(&of_passes), &|index, mut counts| {
+    replay_cells(trace, &cells, should_continue, Some(&of_passes), &|index, mut counts| {
         if !warm_up.is_none() {
-            let before = sweep(&first, &cells[index], &go_on)?;
+            let before = sweep(&first, &cells[index], &should_continue)?;
             for (counts, before) in counts.iter_mut().flatten().zip(before.iter().flatten()) {
                 *counts = counts.minus(before);
             }
@@ -165,7 +165,8 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
                 None => {
                     let part = weighted.part(of_executed(design), runs);
                     let read = |read| part.read(read);
-                    let executed = design.execute(&ProgressTrace::new(trace, &read), &go_on)?;
+                    let executed =
+                        design.execute(&ProgressTrace::new(trace, &read), &should_continue)?;
                     part.finish();
                     executed
                 }
@@ -187,12 +188,12 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
 pub fn simulate<D: Borrow<Design> + Sync>(
     trace: &dyn Trace,
     designs: &[D],
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     work: WatchedWork<'_>,
     progress: ProgressFn<'_, (usize, usize)>,
 ) -> Result<Vec<Evaluation>> {
     let found = Mutex::new(Vec::new());
-    evaluate_all(trace, designs, go_on, work, &|evaluations, (now, all)| {
+    evaluate_all(trace, designs, should_continue, work, &|evaluations, (now, all)| {
         found.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
         progress((now, all));
     })?;

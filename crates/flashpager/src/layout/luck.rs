@@ -122,7 +122,7 @@ pub struct Luck {
 /// that cannot execute a trace.
 pub fn luck(
     request: &LuckRequest,
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, u32>,
 ) -> Result<Luck> {
     request.check()?;
@@ -130,8 +130,8 @@ pub fn luck(
     if traces.has_reads() {
         request.designs.iter().try_for_each(check_reads_pass)?;
     }
-    let (units, notes) = recorded_units(&traces, request.map.as_deref(), go_on)?;
-    let executed = traces.executed(go_on)?;
+    let (units, notes) = recorded_units(&traces, request.map.as_deref(), should_continue)?;
+    let executed = traces.executed(should_continue)?;
     let designs: Vec<(Design, f64)> =
         request.designs.iter().map(|design| (design.clone(), 1.0)).collect();
     let weights = traces.weights();
@@ -148,7 +148,7 @@ pub fn luck(
     let mut drawn_ns = vec![Vec::new(); designs.len()];
     let mut left = request.draws as usize;
     while left > 0 {
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         let links = (0..CHUNK.min(left)).map(|_| draws.draw(&mut random));
@@ -167,7 +167,8 @@ pub fn luck(
     let of = |((rows, time_ns), drawn_ns): ((&[ResultRow], f64), Vec<f64>)| {
         DesignLuck::new(rows.to_vec(), time_ns, drawn_ns, request.seed)
     };
-    let sequences = traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, go_on));
+    let sequences =
+        traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, should_continue));
     let sequences = sequences.collect::<Result<Vec<_>>>()?;
     let coverage = Coverage {
         movable: units.movable().len(),

@@ -41,7 +41,8 @@ use search::PageDesigns;
 use traces::{TraceSet, check_reads_pass};
 
 /// Lays a program out: searches an order of its units for each cache page until `limit`, and judges
-/// it on whole traces. `go_on` is checked before the search; `limit` ends the search itself.
+/// it on whole traces. `should_continue` is checked before the search; `limit` ends the search
+/// itself.
 ///
 /// # Errors
 /// Traces of several images, traces without units that can move or that cannot be read, and designs
@@ -49,7 +50,7 @@ use traces::{TraceSet, check_reads_pass};
 pub fn layout(
     request: &LayoutRequest,
     limit: &SearchLimit<'_>,
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, LayoutProgress>,
 ) -> Result<Layout> {
     request.check()?;
@@ -58,7 +59,7 @@ pub fn layout(
     if traces.has_reads() {
         designs.iter().try_for_each(|(design, _)| check_reads_pass(design))?;
     }
-    let program = Program::of(request, &traces, go_on)?;
+    let program = Program::of(request, &traces, should_continue)?;
     let judge = Judge::new(&program, &traces, designs)?;
     let page = |page| PageDesigns::of(designs, page, &traces, &judge.before_ns);
     let pages = request.cache_pages().into_iter().map(page).collect::<Result<Vec<_>>>()?;

@@ -36,9 +36,10 @@ impl Program {
     pub(super) fn of(
         request: &LayoutRequest,
         traces: &TraceSet,
-        go_on: &(dyn Fn() -> bool + Sync),
+        should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self> {
-        let (recorded_units, mut notes) = recorded_units(traces, request.map.as_deref(), go_on)?;
+        let (recorded_units, mut notes) =
+            recorded_units(traces, request.map.as_deref(), should_continue)?;
         if traces.has_reads() {
             notes.push(
                 "data that is read out of a unit moves with it; other data stays where it is, \
@@ -60,7 +61,8 @@ impl Program {
             let names = names.map(|number| recorded_units.all()[*number as usize].name.as_str());
             recorded_units.with_resident(names)?
         };
-        let sequences = traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, go_on));
+        let sequences =
+            traces.training().map(|(_, trace)| PieceSequence::of(&units, trace, should_continue));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
         let weights = traces.weights();
         let weighted = || sequences.iter().zip(weights.iter().copied());
@@ -83,12 +85,12 @@ impl Program {
 pub(super) fn recorded_units(
     traces: &TraceSet,
     map: Option<&Path>,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<(Units, Vec<String>)> {
     if let Some(map) = map {
         return Ok((LinkedProgram::of(traces.info(), map)?.units().clone(), Vec::new()));
     }
     // Before memory is taken for an image of any length.
     check_named(traces.info())?;
-    units(traces.info(), &traces.executed(go_on)?)
+    units(traces.info(), &traces.executed(should_continue)?)
 }

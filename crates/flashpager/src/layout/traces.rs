@@ -112,11 +112,11 @@ impl TraceSet {
     }
 
     /// The bytes of the image that any of the traces executes.
-    pub(super) fn executed(&self, go_on: &dyn Fn() -> bool) -> Result<ExecutedBytes> {
+    pub(super) fn executed(&self, should_continue: &dyn Fn() -> bool) -> Result<ExecutedBytes> {
         let mut executed = ExecutedBytes::default();
         let all = self.training.iter().chain(&self.held_out);
         for part in all.flat_map(LoadedTrace::parts) {
-            executed.add(part, go_on)?;
+            executed.add(part, should_continue)?;
         }
         Ok(executed)
     }

@@ -37,8 +37,8 @@ impl ExecutedBytes {
     ///
     /// # Errors
     /// A trace that cannot be read.
-    pub fn add(&mut self, trace: &dyn Trace, go_on: &dyn Fn() -> bool) -> Result<()> {
-        for_runs(trace, go_on, |runs| {
+    pub fn add(&mut self, trace: &dyn Trace, should_continue: &dyn Fn() -> bool) -> Result<()> {
+        for_runs(trace, should_continue, |runs| {
             self.runs.extend(runs);
             Ok(())
         })

@@ -92,22 +92,22 @@ fn selects(line: &str, method: &str) -> bool {
     names(method).any(|name| matches(line, name))
 }
 
-/// Returns the lines of an order that select no method of `images`. The search stops when `go_on`
-/// returns false.
+/// Returns the lines of an order that select no method of `images`. The search stops when
+/// `should_continue` returns false.
 ///
 /// # Errors
 /// [`Error::Interrupted`].
 pub fn unknown<'a>(
     order: &'a [String],
     images: &[Image],
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<&'a str>> {
     let methods: Vec<&str> =
         images.iter().flat_map(|image| &image.symbols).map(|symbol| symbol.name.as_str()).collect();
     let known: FxHashSet<&str> = methods.iter().flat_map(|method| names(method)).collect();
     let mut unknown = Vec::new();
     for line in order {
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         let pattern = line.contains('*') && methods.iter().any(|method| selects(line, method));
@@ -136,12 +136,12 @@ fn used(
     files: &[MethodTrace<'_>],
     symbols: &[Symbol],
     given_bytes: u32,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<bool>> {
     // Difference between the numbers of runs that cover a method and the one before it.
     let mut covering = vec![0i64; symbols.len() + 1];
     for file in files {
-        for_runs(file.trace, go_on, |runs| {
+        for_runs(file.trace, should_continue, |runs| {
             for run in runs {
                 let first = owner(symbols, run.offset.max(given_bytes));
                 let last = owner(symbols, run.last());
@@ -199,7 +199,7 @@ fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usiz
 }
 
 /// Writes `trace` to `output` with its methods laid out by `arrangement`. Returns its description.
-/// The function stops when `go_on` returns false.
+/// The function stops when `should_continue` returns false.
 ///
 /// # Errors
 /// A file that cannot be read or written or holds code that cannot be moved, and
@@ -208,11 +208,11 @@ pub fn arrange_file(
     trace: &Path,
     output: &Path,
     arrangement: &MethodArrangement,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<TraceInfo> {
     let traces = [TraceFile::open(trace)?];
     let files = [MethodTrace { trace: &traces[0], known_as: trace, output }];
-    let mut written = arrange(&files, arrangement, go_on)?;
+    let mut written = arrange(&files, arrangement, should_continue)?;
     match written.pop() {
         Some(trace) => trace.publish(),
         None => Err(Error::Interrupted),
@@ -230,7 +230,7 @@ pub struct MethodTrace<'a> {
 }
 
 /// Lays the methods out in all traces of one execution, which share an image. A method that one of
-/// them uses is placed for all. The function stops when `go_on` returns false.
+/// them uses is placed for all. The function stops when `should_continue` returns false.
 ///
 /// # Errors
 /// A file that cannot be read or written or holds code that cannot be moved, and
@@ -238,7 +238,7 @@ pub struct MethodTrace<'a> {
 pub fn arrange(
     files: &[MethodTrace<'_>],
     arrangement: &MethodArrangement,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<PendingTraceFile>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     for file in files {
@@ -246,7 +246,7 @@ pub fn arrange(
     }
     let (old, given_bytes, given) = movable(first.known_as, first.trace.info())?;
     let symbols = &old.symbols[given..];
-    let used = used(files, symbols, given_bytes, go_on)?;
+    let used = used(files, symbols, given_bytes, should_continue)?;
     let mut offsets = vec![None; symbols.len()];
     let mut placed = old.symbols[..given].to_vec();
     let mut end = u64::from(given_bytes);
@@ -278,7 +278,7 @@ pub fn arrange(
         };
         let mut writer = TraceWriter::create(file.output, false)?;
         writer.add_symbols(&new.symbols);
-        relocations.rewrite(file.trace, &mut writer, &refused, go_on)?;
+        relocations.rewrite(file.trace, &mut writer, &refused, should_continue)?;
         let mut info = file.trace.info().clone();
         info.images = vec![new.clone()];
         info.image_bytes = end;

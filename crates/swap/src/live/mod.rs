@@ -91,22 +91,24 @@ pub struct LiveOutcome {
     pub notes: Vec<String>,
 }
 
-/// Runs the program. `progress` is called with the bytes allocated after each chunk, and `go_on`
-/// after each page. Every byte that the program reads is compared with what it wrote.
+/// Runs the program. `progress` is called with the bytes allocated after each chunk, and
+/// `should_continue` after each page. Every byte that the program reads is compared with what it
+/// wrote.
 ///
 /// # Errors
 /// Fails on sizes that do not fit, without permission for userfaultfd, if the store loses a page,
-/// on a wrong byte, or if `go_on` returns false.
+/// on a wrong byte, or if `should_continue` returns false.
 pub fn run(
     live: &Live<'_>,
     store: &mut Store,
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, u64>,
 ) -> Result<LiveOutcome> {
     live.check(store)?;
     let region = FaultRegion::new(live.workload.pages())?;
-    let (shared, program, most) =
-        paged(live, store, &region, |shared| program(live, &region, shared, go_on, progress))?;
+    let (shared, program, most) = paged(live, store, &region, |shared| {
+        program(live, &region, shared, should_continue, progress)
+    })?;
     let program = program?;
     Ok(LiveOutcome {
         ending: if shared.over() { LiveEnding::OutOfMemory } else { LiveEnding::Complete },

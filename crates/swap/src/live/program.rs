@@ -22,7 +22,7 @@ pub(super) fn program(
     live: &Live<'_>,
     region: &FaultRegion,
     shared: &PagerLink,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_, u64>,
 ) -> Result<ProgramResult> {
     let size = page_bytes();
@@ -33,7 +33,7 @@ pub(super) fn program(
     let mut program =
         ProgramResult { allocated_bytes: 0, points: Vec::new(), faults: thread_faults() };
     for step in live.workload.steps() {
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         match step {

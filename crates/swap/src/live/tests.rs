@@ -239,8 +239,8 @@ fn a_caller_stops_a_run_and_a_lost_page_ends_it() {
     let (workload, policy) = (workload(AccessPattern::Random), "lru".parse().unwrap());
     let live = live(&workload, &policy);
     let asked = AtomicU32::new(0);
-    let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 300;
-    let stopped = run(&live, &mut store(StoreLayout::Fragments, 64), &go_on, &|_| {});
+    let should_continue = || asked.fetch_add(1, Ordering::Relaxed) < 300;
+    let stopped = run(&live, &mut store(StoreLayout::Fragments, 64), &should_continue, &|_| {});
     assert!(matches!(stopped, Err(Error::Interrupted)));
 
     let region = FaultRegion::new(PAGES).unwrap();

@@ -48,15 +48,15 @@ pub struct BenchReport {
 ///
 /// # Errors
 /// Fails on a system that cannot exist, if the store gives wrong bytes, if the medium fails, or if
-/// `go_on` returns false.
+/// `should_continue` returns false.
 pub fn bench(
     spec: SwapSpec,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<BenchReport> {
     let system = SwapSystem::new(spec)?;
     let contents = system.contents()?;
-    run(&system, &*contents, go_on, progress)
+    run(&system, &*contents, should_continue, progress)
 }
 
 /// Runs the benchmark program like [`bench`], with other contents.
@@ -66,7 +66,7 @@ pub fn bench(
 pub fn run(
     system: &SwapSystem,
     contents: &dyn Contents,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<BenchReport> {
     let mut machine = Machine::new(system, contents)?;
@@ -79,7 +79,7 @@ pub fn run(
     for step in system.workload.steps() {
         let done = match step {
             WorkloadStep::Fill { page, content } => {
-                if !go_on() {
+                if !should_continue() {
                     return Err(Error::Interrupted);
                 }
                 machine.write(page, content).map(|()| allocated_bytes += page_bytes)
@@ -101,7 +101,7 @@ pub fn run(
                     read,
                 });
                 filled_from = now;
-                if !go_on() {
+                if !should_continue() {
                     return Err(Error::Interrupted);
                 }
                 progress((allocated_bytes, system.workload.most_bytes));

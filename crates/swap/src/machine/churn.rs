@@ -41,7 +41,7 @@ pub struct ChurnReport {
 /// Fails like [`bench`](super::bench()), and if the store cannot be filled so far.
 pub fn churn(
     spec: SwapSpec,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
     progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<ChurnReport> {
     let mut system = SwapSystem::new(spec)?;
@@ -77,7 +77,7 @@ pub fn churn(
     while (store.statistics().mem_used_total as f64) < wanted && filled < system.store.slot_count {
         write(&mut store, filled, filled.into())?;
         filled += 1;
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
     }
@@ -98,7 +98,7 @@ pub fn churn(
             ));
         }
         written = size;
-        if !go_on() {
+        if !should_continue() {
             return Err(Error::Interrupted);
         }
         progress((written.min(goal), goal));

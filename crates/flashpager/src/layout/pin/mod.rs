@@ -54,7 +54,7 @@ pub use startup::{HeldUnit, HoldReason, LOADED};
 /// Chooses the units to pin, and an order of the other units if the request wants one.
 ///
 /// Once `limit` is used up, the search ends and keeps its best choice. A limit of evaluations
-/// counts only evaluated orders. If `go_on` returns false, everything ends with an error.
+/// counts only evaluated orders. If `should_continue` returns false, everything ends with an error.
 ///
 /// # Errors
 /// Traces that cannot be read or have several images, unknown names of units, a design whose time
@@ -63,16 +63,17 @@ pub use startup::{HeldUnit, HoldReason, LOADED};
 pub fn pin(
     request: &PinRequest,
     limit: &SearchLimit<'_>,
-    go_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, PinProgress>,
 ) -> Result<Pinning> {
     request.check()?;
     let traces = loaded(request)?;
     check_named(traces.info())?;
-    let (units, notes) = recorded_units(&traces, request.map.as_deref(), go_on)?;
+    let (units, notes) = recorded_units(&traces, request.map.as_deref(), should_continue)?;
     let whole = WholeReplay::new(&units, &traces, &request.design);
     let before = whole.of_nothing_pinned()?;
-    let prepared = Prepared::of(request, &traces, (&units, notes), before.time_ns, go_on)?;
+    let prepared =
+        Prepared::of(request, &traces, (&units, notes), before.time_ns, should_continue)?;
     let Prepared { mut problem, orders, cold_before_ns, .. } = prepared;
 
     let mut clock = SearchClock::new(*limit);

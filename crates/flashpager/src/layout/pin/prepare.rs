@@ -54,7 +54,7 @@ impl<'a> Prepared<'a> {
         traces: &'a TraceSet,
         (units, mut notes): (&'a Units, Vec<String>),
         before_ns: f64,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         if traces.has_reads() {
             notes.push(
@@ -63,7 +63,8 @@ impl<'a> Prepared<'a> {
                     .to_owned(),
             );
         }
-        let sequences = traces.training().map(|(_, trace)| PieceSequence::of(units, trace, go_on));
+        let sequences =
+            traces.training().map(|(_, trace)| PieceSequence::of(units, trace, should_continue));
         let sequences = sequences.collect::<Result<Vec<PieceSequence>>>()?;
         let executed_share = executed_share(units, &sequences);
         let sampled_share = TraceSample::share_of(&sequences);
@@ -81,7 +82,8 @@ impl<'a> Prepared<'a> {
         let samples = samples.map(|((sequence, design), weight)| {
             TraceSample::of(design, weight, sequence, sampled_share)
         });
-        let (always, startup) = named_and_held(request, traces, units, &mut notes, go_on)?;
+        let (always, startup) =
+            named_and_held(request, traces, units, &mut notes, should_continue)?;
         let calls = LimitedCalls::of_all(&request.calls, traces, units.image_bytes())?;
         notes.extend(calls.iter().flat_map(LimitedCalls::notes));
         let recorded = Order::original(units);
@@ -105,10 +107,10 @@ fn named_and_held(
     traces: &TraceSet,
     units: &Units,
     notes: &mut Vec<String>,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<(Vec<u32>, Startup)> {
     let copied_before = request.copied_before.as_deref();
-    let mut startup = Startup::of(traces, units, copied_before, go_on)?;
+    let mut startup = Startup::of(traces, units, copied_before, should_continue)?;
     notes.append(&mut startup.notes);
     let always = NamedUnits::of(units, traces.info(), &request.always)?;
     let never = NamedUnits::of(units, traces.info(), &request.never)?;

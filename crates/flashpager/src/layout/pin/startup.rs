@@ -101,7 +101,7 @@ impl Startup {
         traces: &TraceSet,
         units: &Units,
         copied_before: Option<&str>,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let info = traces.info();
         if info.architecture == "jvm" || copied_before == Some(LOADED) {
@@ -111,7 +111,7 @@ impl Startup {
         let mut startup = Self::default();
         let mut has_end = false;
         for trace in &traces.training {
-            let first = FirstRuns::of(trace, units, &ends, go_on)?;
+            let first = FirstRuns::of(trace, units, &ends, should_continue)?;
             let end = first.first_end();
             has_end |= end.is_some();
             if let Some((_, offset)) = end
@@ -255,7 +255,7 @@ impl FirstRuns {
         trace: &LoadedTrace,
         units: &Units,
         ends: &CopyEnds,
-        go_on: &dyn Fn() -> bool,
+        should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let mut first = Self {
             first_unit: None,
@@ -267,7 +267,7 @@ impl FirstRuns {
         let mut number = 0;
         let parts = [Some(&trace.training), trace.held_out.as_ref()];
         for part in parts.into_iter().flatten() {
-            for_marked_runs(part as &dyn Trace, go_on, |run, mark| {
+            for_marked_runs(part as &dyn Trace, should_continue, |run, mark| {
                 number += 1;
                 if mark != Mark::Read && known.insert(run) {
                     first.add(number, run, units, ends);

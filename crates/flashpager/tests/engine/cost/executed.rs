@@ -85,14 +85,20 @@ fn executed_designs_end_when_they_are_told_to() {
     let run = |at: u32| Run { offset: at * 100 % 20_000, length: 60 };
     let trace = MemoryTrace::new((0..1000).map(run).collect());
     let (double, ahead) = (RegisterModel::DoubleBuffer, RegisterModel::DoubleBufferPrefetch);
-    // The number of calls of `go_on`; each must end the replay if it returns false.
+    // The number of calls of `should_continue`; each must end the replay if it returns false.
     let questions = |designs: &[Design]| {
         let asked = AtomicUsize::new(0);
         let after = |answers: usize| {
             asked.store(0, Ordering::Relaxed);
-            let go_on = || asked.fetch_add(1, Ordering::Relaxed) < answers;
-            simulate(&trace, designs, &go_on, flashpager::design::WatchedWork::unwatched(), &|_| ())
-                .map(|found| found.len())
+            let should_continue = || asked.fetch_add(1, Ordering::Relaxed) < answers;
+            simulate(
+                &trace,
+                designs,
+                &should_continue,
+                flashpager::design::WatchedWork::unwatched(),
+                &|_| (),
+            )
+            .map(|found| found.len())
         };
         assert_eq!(after(usize::MAX).unwrap(), designs.len());
         let all = asked.load(Ordering::Relaxed);

@@ -97,8 +97,8 @@ fn small_front(tlb_sets: Option<u32>) -> HierarchyDesign {
     HierarchyDesign { icache, tlb: tlb_sets.map(|sets| TlbShape { sets, ways: 2 }) }
 }
 
-/// The number of times that `pass` calls `go_on`. It must stop at the first call that returns
-/// false.
+/// The number of times that `pass` calls `should_continue`. It must stop at the first call that
+/// returns false.
 fn questions(pass: impl Fn(&dyn Fn() -> bool) -> Result<(), Error>) -> usize {
     let asked = Counter::new(0);
     let after = |answers: usize| {
@@ -131,16 +131,18 @@ fn passes_end_when_they_are_told_to() {
             registers: registers.to_vec(),
         };
         let cache = CacheDesign { hierarchy, ..cache(64, 4, 0, policy) };
-        let swept = questions(|go_on| sweep(&trace, &cell, go_on).map(|_| ()));
-        let single = questions(|go_on| replay(&trace, &cache, &registers, go_on, None).map(|_| ()));
-        let told = questions(|go_on| {
+        let swept = questions(|should_continue| sweep(&trace, &cell, should_continue).map(|_| ()));
+        let single = questions(|should_continue| {
+            replay(&trace, &cache, &registers, should_continue, None).map(|_| ())
+        });
+        let told = questions(|should_continue| {
             let events = Events {
                 critical_block_bytes: Some(16),
                 sink: &mut |_, _| {},
                 begun: None,
                 words: None,
             };
-            replay(&trace, &cache, &registers, go_on, Some(events)).map(|_| ())
+            replay(&trace, &cache, &registers, should_continue, Some(events)).map(|_| ())
         });
         assert_eq!((single, told), (swept, swept), "{policy}");
         swept
