@@ -79,7 +79,7 @@ test-rust:
 	cargo test --workspace --no-fail-fast $(CARGO_FLAGS) -- $(RUST_TESTS)
 
 test-python: build $(BIN)/.dev
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations 30
 
 lint: build $(BIN)/.dev
 	@$(MAKE) --no-print-directory -j2 --output-sync=recurse lint-native lint-python
