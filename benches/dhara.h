@@ -45,7 +45,8 @@ struct dhara {
 // The smallest collection ratio with which a fresh medium holds so many sectors; 0 if none does.
 uint32_t dhara_ratio_for(const struct fp_medium *nand, uint32_t sectors);
 
-// Take up what the medium holds, an empty map if that is none. `torn` outlives the power.
+// Resume the map that the medium holds, or an empty map if it holds none. `torn` outlives the
+// power.
 int dhara_open(struct dhara *dhara, const struct fp_medium *nand, bool *torn, uint32_t ratio);
 void dhara_close(struct dhara *dhara);
 

@@ -1,4 +1,4 @@
-// libCacheSim over a file of page references, as fast as its C interface goes.
+// Replays a file of page references with libCacheSim, called through its C interface.
 //
 // benches/sweep.py compiles this against libCacheSim and calls it:
 //
@@ -6,8 +6,8 @@
 //     libcachesim FILE distances LARGEST             LRU, one pass of stack distances
 //
 // FILE holds little-endian 32-bit page numbers. Prints one line of JSON. `seconds`
-// is the requests alone: they come from memory, and neither reading the file nor
-// making a cache nor finding the next uses for Belady is in it.
+// is the time of the requests alone. It excludes reading the file, creating the
+// caches, and finding the next uses for Belady.
 
 #include <libCacheSim.h>
 #include <libCacheSim/dist.h>
@@ -71,7 +71,8 @@ static long misses_of(const char *policy, long frames, double *seconds) {
   // A table of 2^12 entries holds all frames, and stays in the processor's cache.
   common_cache_params_t design = {
       .cache_size = frames, .default_ttl = 86400 * 300, .hashpower = 12};
-  // Its clock inserts with the reference bit clear; asked to, set, as here.
+  // libCacheSim's clock inserts pages with the reference bit clear. With init-freq=1 it is set, as
+  // in flashpager.
   cache_t *cache = !strcmp(policy, "lru")     ? LRU_init(design, NULL)
                    : !strcmp(policy, "fifo")  ? FIFO_init(design, NULL)
                    : !strcmp(policy, "clock") ? Clock_init(design, "init-freq=1")
@@ -112,7 +113,7 @@ static void run_distances(long largest) {
   GHashTable *last = g_hash_table_new(g_direct_hash, g_direct_equal);
   for (long i = 0; i < references; i++) {
     request->obj_id = pages[i];
-    // Times from 1: it takes a time of 0 for "never".
+    // Times begin at 1, because get_stack_dist_add_req() reads a time of 0 as "never".
     int64_t distance = get_stack_dist_add_req(request, &tree, last, i + 1, NULL);
     at_distance[distance < 0 || distance > largest ? largest : distance]++;
   }

@@ -1,17 +1,17 @@
-"""What the log programs, reads and erases beside Dhara, on one emulated NAND.
+"""Programs, reads and erasures of the log and of Dhara on one emulated NAND.
 
     .venv/bin/python benches/log.py [--turnovers N] [--seed N]
 
-32 MiB of NAND in blocks of 128 KiB, flash pages of 2 KiB, pages of memory of 4 KiB that do not
-shrink. Filled to a share, then overwritten ten times over. All is counted, nothing timed: the
-same on any machine. benches/log.c does it through the functions of both, each row in a process of
-its own, and checks what it reads.
+The NAND has 32 MiB in blocks of 128 KiB and flash pages of 2 KiB. The pages of memory have 4 KiB
+and do not shrink. Each store is filled to a share of the medium, then overwritten ten times.
+Operations are counted and nothing is timed, so the results are the same on any machine.
+benches/log.c calls both stores, each row in a process of its own, and checks the pages it reads.
 
 Dhara (https://github.com/dlbeer/dhara) is in no package registry. benches/dhara.c is built from
-its published rules: README and map_internals.txt. Its collection ratio is the smallest with which
-its capacity holds the pages: at 70 % of the medium 4, as in its own tests, at 80 % 10, and at 90 %
-no ratio is large enough. A page of memory is two of its sectors. It keeps 2 KiB of RAM, the log
-6 bytes a slot, 16 a block and two flash pages.
+its published rules: README and map_internals.txt. Its collection ratio is the smallest whose
+capacity holds the pages: 4 at 70 % of the medium, as in its own tests, and 10 at 80 %. At 90 % no
+ratio is large enough. A page of memory is two of its sectors. Dhara keeps 2 KiB of RAM; the log
+keeps 6 bytes a slot, 16 bytes a block and two flash pages.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def _run(program: Path, key: Key, turnovers: float, seed: int) -> Run:
         [str(word) for word in command], check=False, capture_output=True, text=True
     )
     if done.returncode:
-        # What it cannot do is a result, too.
+        # A failure, such as a store too small for the pages, is a row of the results, too.
         return {"holds": False, "why": done.stderr.strip()}
     return dict(json.loads(done.stdout))
 
@@ -76,12 +76,12 @@ def _number(run: Run, name: str, digits: int) -> str:
 
 
 def _amplification(runs: dict[Key, Run]) -> None:
-    print("\nThe log: bytes programmed a byte written, a block's wear at most over the mean:\n")
-    _row("workload", *(f"{live} %, {what}" for live in (80, 90) for what in ("WA", "max/mean")))
+    print("\nThe log: bytes programmed per byte written; most erasures of a block over the mean:\n")
+    _row("workload", *(f"{live} %, {figure}" for live in (80, 90) for figure in ("WA", "max/mean")))
     _row("---", *["--:"] * 4)
     for workload, title in _WORKLOADS.items():
-        found = [runs["log", workload, live, 0] for live in (80, 90)]
-        cells = ((_number(run, "amplification", 2), _number(run, "wear", 2)) for run in found)
+        both = [runs["log", workload, live, 0] for live in (80, 90)]
+        cells = ((_number(run, "amplification", 2), _number(run, "wear", 2)) for run in both)
         _row(title, *(cell for pair in cells for cell in pair))
 
 
@@ -124,7 +124,7 @@ def _both(run: Run, loads: str, programs: str) -> str:
 
 
 def main() -> None:
-    """Run all and print the tables."""
+    """Run every combination and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turnovers", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -138,8 +138,8 @@ def main() -> None:
         for sync in _SYNCS
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda key: _run(program, key, given.turnovers, given.seed), keys)
-        runs = dict(zip(keys, found, strict=True))
+        results = pool.map(lambda key: _run(program, key, given.turnovers, given.seed), keys)
+        runs = dict(zip(keys, results, strict=True))
     _amplification(runs)
     for sync in _SYNCS:
         _beside(runs, sync)

@@ -1,11 +1,11 @@
-"""The size of the pager behind an MMU on an ARM926EJ-S: code in both states, and RAM per frame.
+"""The size of the pager behind an MMU on an ARM926EJ-S: ARM and Thumb code, and RAM per frame.
 
     .venv/bin/python benches/pager_mmu.py [POLICY ...]
 
-Prints the table of docs/pager-mmu.md: the pager with the port for the ARM926, and with it both
-aborts, compiled with -Os for 48 frames of 1 KB before an image of 109 KB. RAM a frame is beside
-the page table and the frame itself, for an image of up to 126 pages; and for the largest, of over
-32,766 pages, before over 254 frames.
+Prints the table of docs/pager-mmu.md: the pager with the port for the ARM926, which includes both
+abort handlers, compiled with -Os for 48 frames of 1 KB before an image of 109 KB. RAM a frame
+excludes the page table and the frame itself. It is given for an image of up to 126 pages, and as
+"of many" for an image of over 32,766 pages before more than 254 frames.
 """
 
 import re
@@ -34,12 +34,12 @@ _DESIGN = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Bytes of a policy."""
+    """Sizes of the pager with one policy, in bytes."""
 
     policy: str
     arm: int
     thumb: int
-    #: With FP_PAGER_CHECKS, as Thumb.
+    #: Thumb code with FP_PAGER_CHECKS.
     checked: int
     frame: int
     frame_of_many: int
@@ -51,11 +51,11 @@ class Sizes:
 
 
 def _compiled(source: str, state: str, macros: dict[str, object]) -> tuple[int, int]:
-    """Return the bytes of code and of RAM that a file takes."""
+    """Return the bytes of code and of RAM of one compiled source."""
     defined = [f"-D{name}={value}" for name, value in macros.items()]
     flags = ("-std=c99", "-Os", "-mcpu=arm926ej-s", f"-m{state}", "-Wall", "-Wextra", "-Werror")
-    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-        file = Path(place) / "compiled.o"
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+        file = Path(folder) / "compiled.o"
         command = ["arm-none-eabi-gcc", *flags, "-DFP_PAGER_DESIGN_GIVEN", *defined, "-c"]
         subprocess.run([*command, "-o", str(file), str(pager_sources() / source)], check=True)
         sizes = subprocess.run(
@@ -66,9 +66,9 @@ def _compiled(source: str, state: str, macros: dict[str, object]) -> tuple[int, 
 
 
 def sizes_of(policy: str) -> Sizes:
-    """Compile the pager with a policy, and its port."""
+    """Return the sizes of the pager and its port, compiled with a policy."""
 
-    def taken(
+    def compiled(
         state: str, frames: int = _FRAMES, image: int = _IMAGE_BYTES, checks: int = 0
     ) -> tuple[int, int]:
         macros = {
@@ -81,17 +81,17 @@ def sizes_of(policy: str) -> Sizes:
         code, ram = _compiled("pager.c", state, macros)
         return code + _compiled("mmu/arm926.c", state, macros)[0], ram
 
-    def of_frame(frames: int, image: int) -> int:
-        few, more = (taken("thumb", frames + by, image)[1] for by in (0, 32))
+    def frame_bytes(frames: int, image: int) -> int:
+        few, more = (compiled("thumb", frames + added, image)[1] for added in (0, 32))
         return (more - few) // 32
 
     return Sizes(
         policy,
-        taken("arm")[0],
-        taken("thumb")[0],
-        taken("thumb", checks=1)[0],
-        of_frame(_FRAMES, _IMAGE_BYTES),
-        of_frame(_MANY_FRAMES, _LARGE_IMAGE_BYTES),
+        compiled("arm")[0],
+        compiled("thumb")[0],
+        compiled("thumb", checks=1)[0],
+        frame_bytes(_FRAMES, _IMAGE_BYTES),
+        frame_bytes(_MANY_FRAMES, _LARGE_IMAGE_BYTES),
     )
 
 

@@ -54,7 +54,7 @@ def medium_ns(time: SwapTime) -> float:
 def rewriting() -> None:
     """Print the log beside MTDCOMPR's way with NAND."""
     print("\nLog beside read, erase and rewrite, 16 MB of NAND:\n")
-    row("what", "compressor", "log", "rewritten", "times", "medium alone")
+    row("work", "compressor", "log", "rewritten", "times", "medium alone")
     row("---", "---", "--:", "--:", "--:", "--:")
     for compressor in ("deflate", "lz4"):
         spec = NAND.replace(medium="nand:16M", compressor=compressor)

@@ -23,7 +23,7 @@ STUB = ROOT / "python" / "flashpager" / "_engine.pyi"
 _FRAGMENT = re.compile(rb'\{"')
 #: Methods that every object has.
 _INHERITED = ("__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__reduce__")
-#: Fields of a design that take other values than their property has.
+#: Fields of a design whose keyword argument takes another type than the property returns.
 _WIDER = {"ram": "Ram | None", "handler": "Handler | None", "icache": "ICache | None"}
 _HEADER = '''"""The Rust engine. Generated: .venv/bin/python -m tests.stub."""'''
 _JSON = """\
@@ -42,17 +42,17 @@ Node: TypeAlias = dict[str, Any]
 
 
 def fragments(module: bytes) -> Iterator[Node]:
-    """Yield the JSON fragments of a compiled module; the length stands before each."""
+    """Yield the JSON fragments of a compiled module. Four bytes before each hold its length."""
     for match in _FRAGMENT.finditer(module):
         start = match.start()
         end = start + int.from_bytes(module[start - 4 : start], "little")
         if end <= len(module) and module[end - 1 : end] == b"}":
             try:
-                found = json.loads(module[start:end])
+                fragment = json.loads(module[start:end])
             except ValueError:
                 continue
-            if isinstance(found, dict) and "type" in found:
-                yield found
+            if isinstance(fragment, dict) and "type" in fragment:
+                yield fragment
 
 
 class Stub:
@@ -61,7 +61,7 @@ class Stub:
     def __init__(self, nodes: Iterable[Node]) -> None:
         """Sort the fragments by what they describe."""
         self._top: dict[str, Node] = {}
-        #: Builtins whose names the members of the present class have.
+        #: Builtins that members of the class being written shadow.
         self._shadowed: set[str] = set()
         self._members: dict[str, list[Node]] = {}
         for node in nodes:
@@ -126,7 +126,7 @@ class Stub:
         return "\n".join([*lines, textwrap.indent("\n".join(body) or "...", "    ")])
 
     def _function(self, node: Node, indent: int) -> str:
-        """Return a function or a method, which stands behind so many spaces."""
+        """Return a function or a method that is indented by ``indent`` spaces."""
         decorators = "".join(f"@{self._expression(d)}\n" for d in node.get("decorators", ()))
         arguments = self._arguments(node)
         end = f") -> {self._expression(node['returns'])}:"
@@ -140,19 +140,19 @@ class Stub:
 
     def _arguments(self, node: Node) -> list[str]:
         """Return the parameters of a function, with their types and defaults."""
-        found = node["arguments"]
-        positional = found.get("posonlyargs", [])
+        arguments = node["arguments"]
+        positional = arguments.get("posonlyargs", [])
         parts = [self._argument(one) for one in positional]
         if positional and (len(positional) > 1 or positional[0]["name"] not in ("self", "cls")):
             parts.append("/")
-        parts += [self._argument(one) for one in found.get("args", [])]
-        if "vararg" in found:
-            parts.append("*" + self._argument(found["vararg"]))
-        elif found.get("kwonlyargs"):
+        parts += [self._argument(one) for one in arguments.get("args", [])]
+        if "vararg" in arguments:
+            parts.append("*" + self._argument(arguments["vararg"]))
+        elif arguments.get("kwonlyargs"):
             parts.append("*")
-        parts += [self._argument(one) for one in found.get("kwonlyargs", [])]
-        if "kwarg" in found:
-            parts.append("**" + self._argument(found["kwarg"]))
+        parts += [self._argument(one) for one in arguments.get("kwonlyargs", [])]
+        if "kwarg" in arguments:
+            parts.append("**" + self._argument(arguments["kwarg"]))
         return parts
 
     def _argument(self, node: Node) -> str:
@@ -164,7 +164,7 @@ class Stub:
         return text
 
     def _expression(self, node: Node) -> str:
-        """Return an expression in Python's syntax. Annotations of our own are text in it."""
+        """Return an expression in Python's syntax. Annotations written by hand are constants."""
         match node["type"]:
             case "name":
                 text = node["id"]
@@ -186,7 +186,7 @@ class Stub:
         return str(text)
 
     def _attribute(self, module: str, name: str) -> str:
-        """Return a name of a module; builtins are qualified where a class has their name."""
+        """Return a name of a module. A builtin is qualified if a member of the class shadows it."""
         if name == "Any":
             return self._attribute("builtins", "object")
         is_known = module in _IMPORTS or (module == "builtins" and name not in self._shadowed)

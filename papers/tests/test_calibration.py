@@ -84,7 +84,7 @@ def test_like_gives_back_the_host_it_names() -> None:
 
 
 def test_without_changes_what_is_assumed() -> None:
-    """Leaving out a source that was fitted moves the range; one that is none is refused."""
+    """Leaving out a fitted source moves the range; an unknown source is refused."""
     host = Host("40MHz-x4", system="firmware")
 
     def span(without: str | None) -> tuple[float, float]:

@@ -260,7 +260,7 @@ def test_another_compressor_gains_as_much(found: mtdcompr.MtdcomprResults) -> No
 
 
 def test_what_cannot_be(tmp_path: Path) -> None:
-    """Options of other papers, a folder without pages, files that are none."""
+    """Options of other papers, folders without pages and files without pages are refused."""
     fails("reproduce", "mtdcompr", "--traces", tmp_path, words=["--traces"])
     fails("reproduce", "cardis", "--pages", tmp_path, words=["--pages"])
     fails("reproduce", "mtdcompr", "--pages", tmp_path, words=[str(tmp_path), "pages"])

@@ -475,7 +475,7 @@ def broken(programs: Path, folder: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def test_refused(programs: Path, tmp_path: Path) -> None:
-    """A line for folders that are none, lack programs, or hold what is no trace."""
+    """Missing folders, missing programs and files that are no traces give one line each."""
     for folder, words in broken(programs, tmp_path):
         fails("reproduce", "swl", "--traces", folder, words=words)
     fails("reproduce", "swell", words=["unknown paper 'swell'", "swl"])

@@ -10,15 +10,16 @@ uint32_t describe_block(uint64_t address, uint64_t executed)
     return block_count++;
 }
 
-/* Whether `next` is the last instruction that was executed of a block. */
+/* Returns true if `next` is the last instruction that was executed of a block. */
 static bool is_last_of(const struct block *block, uint64_t executed, const struct block *next)
 {
     return next->alone && executed >= ONE_INSTRUCTION && next->address >= block->address &&
            next->address + (uint32_t)next->whole == block->address + (uint32_t)executed;
 }
 
-/* Whether QEMU begins an instruction again, alone in a block: it does so if the instruction
- * stores into its own block, or cannot be executed while other processors run. */
+/* Returns true if QEMU begins an instruction again, alone in a block: it does
+ * so if the instruction stores into its own block, or cannot be executed while
+ * other processors run. */
 static bool is_begun_again(const struct block *block, uint64_t executed, uint64_t accesses,
                            const struct block *next)
 {
@@ -31,7 +32,8 @@ static bool is_begun_again(const struct block *block, uint64_t executed, uint64_
     return next != block && !block->may_return && (!block->repeats || accesses == 0);
 }
 
-/* Whether a block that counts as whole may have ended before. What cut it short leads elsewhere. */
+/* Returns true if a block that counts as whole may have ended before. What cut
+ * it short leads elsewhere. */
 static bool is_in_doubt(const struct block *block, uint64_t accesses, const struct block *next)
 {
     uint64_t end = block->address + (uint32_t)block->whole;

@@ -63,7 +63,7 @@ uint64_t system_call_argument(const registers *, int index);
 /* For a thread at the exit of a system call. */
 int64_t system_call_result(const registers *);
 
-/* Whether the program itself wants a SIGTRAP after each instruction. */
+/* Returns true if the program itself wants a SIGTRAP after each instruction. */
 bool steps_itself(const registers *);
 
 /* Returns how often the instruction was fetched in a step. */

@@ -70,7 +70,7 @@ void fpswap_work(struct work_struct *work);
 void fpswap_serve_waiting(struct work_struct *work);
 /* Puts all that was written onto the medium. */
 int fpswap_sync(struct fpswap *swap);
-/* Whether the store survives a loss of power. */
+/* Returns true if the store survives a loss of power. */
 bool fpswap_is_kept(const struct fpswap *swap);
 
 /* statistics.c: the device's files in sysfs and debugfs. */

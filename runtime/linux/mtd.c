@@ -96,7 +96,7 @@ static struct mtd_info *mtd_of(const char *name)
     return kstrtoint(name, 10, &number) ? get_mtd_device_nm(name) : get_mtd_device(NULL, number);
 }
 
-/* Whether another MTD has the same name. */
+/* Returns true if another MTD has the same name. */
 static bool has_other(const struct mtd_info *mtd, bool (*alike)(const struct mtd_info *mtd,
                                                                 const struct mtd_info *other))
 {
@@ -124,7 +124,7 @@ static bool __maybe_unused has_owner(const struct mtd_info *mtd, const struct mt
     return other->owner == mtd->owner;
 }
 
-/* Whether another flashpager device uses the MTD. Needs open_lock. */
+/* Returns true if another flashpager device uses the MTD. Needs open_lock. */
 static bool is_ours(const struct mtd_info *mtd)
 {
     const struct mtd_medium *other;
@@ -136,8 +136,8 @@ static bool is_ours(const struct mtd_info *mtd)
     return false;
 }
 
-/* Whether a file system, UBI or a program uses the MTD. Kernels count that in different ways; if it
- * is unknown, the MTD counts as unused. */
+/* Returns true if a file system, UBI or a program uses the MTD. Kernels count that in different
+ * ways; if it is unknown, the MTD counts as unused. */
 static bool is_in_use(const struct mtd_info *mtd)
 {
 #ifdef FPSWAP_MTD_USECOUNT

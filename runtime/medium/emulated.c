@@ -110,7 +110,7 @@ static void empty_register(struct fp_emulated *medium)
     medium->register_page = NO_PAGE;
 }
 
-/* Whether the power is cut in this program or erase. */
+/* Returns true if the power is cut in this program or erase. */
 static bool cut_now(struct fp_emulated *medium)
 {
     if (!medium->cut_after || --medium->cut_after)
@@ -120,8 +120,8 @@ static bool cut_now(struct fp_emulated *medium)
     return true;
 }
 
-/* Whether a block fails from wear. Beyond its endurance it fails more and more often, and always
- * after another quarter of it. */
+/* Returns true if a block fails from wear. Beyond its endurance it fails more and more often, and
+ * always after another quarter of it. */
 static bool worn_out(struct fp_emulated *medium, uint32_t block)
 {
     uint32_t endurance = medium->config.endurance_cycles;

@@ -249,20 +249,21 @@ int fp_swap_fetch(struct fp_swap *store, uint32_t slot, void *data,
 int fp_swap_unpack(const struct fp_swap *store, const struct fp_swap_codec *codec, uint32_t slot,
                    const struct fp_swap_packed *packed, void *page);
 
-/* Whether a page was refused with FP_SWAP_FULL and nothing has been freed since. Another page would
- * then most likely be compressed only to be refused. A smaller page might still fit, so
+/* Returns true if a page was refused with FP_SWAP_FULL and nothing has been freed since. Another
+ * page would then most likely be compressed only to be refused. A smaller page might still fit, so
  * fp_swap_write() and fp_swap_put() do not check this; a caller that expects many writes should.
  * False for a slot that holds a page, whose space may be used. */
 bool fp_swap_is_full(const struct fp_swap *store, uint32_t slot);
 
-/* Whether the medium failed for good. Until the next mount all writes are refused with FP_SWAP_IO,
- * by fp_swap_write() before it compresses; a caller of fp_swap_pack() should ask first. */
+/* Returns true if the medium failed for good. Until the next mount all writes are refused with
+ * FP_SWAP_IO, by fp_swap_write() before it compresses; a caller of fp_swap_pack() should ask
+ * first. */
 bool fp_swap_has_failed(const struct fp_swap *store);
 
 /* Frees `slot`. A slot without a page stays as it is. */
 int fp_swap_free(struct fp_swap *store, uint32_t slot);
 
-/* Whether `slot` holds a page. */
+/* Returns true if `slot` holds a page. */
 bool fp_swap_holds(const struct fp_swap *store, uint32_t slot);
 
 /* Puts all that was written onto the medium, so that it survives a loss of power. */

@@ -68,7 +68,7 @@ _Noreturn void test_fail(const char *file, int line, const char *format, ...)
             FAIL("%s is %lld, not %s, %lld", #left, left_, #right, right_);                      \
     } while (0)
 
-/* Whether `run` aborts, in a process of its own, and prints `line` on stderr. */
+/* Returns true if `run` aborts, in a process of its own, and prints `line` on stderr. */
 bool test_aborts(void (*run)(void *), void *argument, const char *line);
 
 /* Random numbers from a seed: SplitMix64. */

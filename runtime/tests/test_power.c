@@ -360,7 +360,7 @@ static void mount_of_a_full_store(void)
     rig_close(&rig);
 }
 
-/* What fragments hold is lost with the power. */
+/* A store of fragments loses its pages with the power. */
 static void fragments_are_volatile(void)
 {
     static const struct rig_shape shapes[] = {

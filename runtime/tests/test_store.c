@@ -216,7 +216,7 @@ static void every_parameter(void)
     EXPECT_EQ(rig_mount(&rig), FP_SWAP_INVALID);
     rig.config.crc = fp_swap_crc32;
     EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
-    /* How many blocks are kept free is a matter of use. */
+    /* A store may be mounted with another number of reserved blocks. */
     rig.config.reserve_blocks = fp_swap_log_reserve(&rig.config) + 1;
     EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
     for (uint32_t slot = 0; slot < 60; slot++)

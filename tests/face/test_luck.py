@@ -35,7 +35,7 @@ class _Drawn:
 
 
 def test_sentences_are_true() -> None:
-    """What is said of a link is so among its draws."""
+    """Each sentence about a link is true of its draws."""
     random = Random(11)  # noqa: S311
     seen = set()
     for _ in range(400):
@@ -105,7 +105,7 @@ def test_several_designs() -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    """Kinds that are none, no draws, and programs without functions."""
+    """Unknown kinds, zero draws and programs without functions are refused."""
     assert "did you mean edits" in fails("luck", _CARD, *_BOARD, "--of", "edit")
     assert "--draws" in fails("luck", _CARD, *_BOARD, "--draws", "0")
     bare = tmp_path / "bare.csv"

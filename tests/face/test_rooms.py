@@ -31,11 +31,11 @@ DOORS = ("flashpager", "flashpager.__main__")
 
 def modules() -> dict[str, Path]:
     """Return the files of all modules by name; a room's ``__init__`` has the room's name."""
-    found = {}
+    files = {}
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return files
 
 
 MODULES = modules()
@@ -54,7 +54,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def ours(path: Path) -> set[str]:
-    """Return the modules of the package that a file imports, but for the engine."""
+    """Return the modules of the package that a file imports, except the engine."""
     return {name for name in imported(path) if name in MODULES}
 
 

@@ -93,7 +93,7 @@ class TestImport:
 
     @pytest.mark.parametrize("name", FORMATS)
     def test_standard_input(self, tmp_path: Path, name: str) -> None:
-        """A dash reads standard input, packed or not, named or found out."""
+        """A dash reads standard input, compressed or not; the format is given or recognized."""
         trace = tmp_path / "t.trace"
         flashpager("trace", "import", "-", "-o", trace, stdin=FORMATS[name])
         assert runs_of(trace) == RUNS
@@ -128,21 +128,21 @@ class TestImport:
         """With a range or a program, CSV has addresses; instructions price it on a board."""
         text = b"offset,length,instructions\n0x10000100,6,3\n0x20000000,8,4\n0x10000106,8,2\n"
         trace = tmp_path / "t.trace"
-        told = ("trace", "import", "-", "-o", trace)
-        flashpager(*told, "--range", "0x10000000-0x10001000", stdin=text)
+        base = ("trace", "import", "-", "-o", trace)
+        flashpager(*base, "--range", "0x10000000-0x10001000", stdin=text)
         assert runs_of(trace) == [(0x100, 6), (0x106, 8)]
         info = info_of(trace)
         assert (info["instructions"], info["outside_instructions"]) == (5, 4)
         assert "time" in flashpager("simulate", trace, "--board", "rp2040").out
         plain = text.replace(b"instructions", b"kind").replace(b",3\n", b",executed\n")
         plain = plain.replace(b",4\n", b",read\n").replace(b",2\n", b",continued\n")
-        fails(*told, "--range", "0-0x1000", stdin=plain, words=["no row lies in the placed code"])
+        fails(*base, "--range", "0-0x1000", stdin=plain, words=["no row lies in the placed code"])
         both = b"offset,length,kind,instructions\n0,6,executed,3\n64,4,read,0\n6,2,continued,1\n"
-        flashpager(*told, stdin=both)
+        flashpager(*base, stdin=both)
         assert (info_of(trace)["instructions"], info_of(trace)["reads"]) == (4, 1)
         for row in (b"0,6,7", b"0,6,0", b"0,6,x"):
             wrong = b"offset,length,instructions\n" + row + b"\n"
-            fails(*told, stdin=wrong, words=["line 2", "instructions"])
+            fails(*base, stdin=wrong, words=["line 2", "instructions"])
 
     def test_runs_join(self, tmp_path: Path) -> None:
         """Consecutive instructions are joined to one run; runs in CSV stay as given."""
@@ -169,7 +169,7 @@ class TestImport:
         assert info["outside_bytes"] == 32
 
     def test_elf(self, tmp_path: Path) -> None:
-        """The sections of a program define what is placed; a bias moves them."""
+        """Code in the sections of a program is placed; a bias shifts their addresses."""
         program, known = x86_loop(tmp_path, times=2)
         trace = tmp_path / "t.trace"
         address = 0x401000
@@ -208,12 +208,12 @@ class TestImport:
         assert trace.stat().st_size < text.stat().st_size // 10
 
 
-def seen(value: object, like: object) -> object:
-    """Return the attributes of an object, and of those in it, as a dictionary has them."""
-    if isinstance(like, dict):
-        return {key: seen(getattr(value, key), of) for key, of in like.items()}
-    if isinstance(like, list) and isinstance(value, list):
-        return [seen(one, of) for one, of in zip(value, like, strict=True)]
+def as_printed(value: object, printed: object) -> object:
+    """Return the attributes that ``printed`` names, nested as in it."""
+    if isinstance(printed, dict):
+        return {key: as_printed(getattr(value, key), inner) for key, inner in printed.items()}
+    if isinstance(printed, list) and isinstance(value, list):
+        return [as_printed(one, inner) for one, inner in zip(value, printed, strict=True)]
     return value
 
 
@@ -265,10 +265,10 @@ class TestInfo:
         """All printed values are attributes in Python."""
         path = ROOT / "examples" / "traces" / f"{name}.trace"
         printed, trace = info_of(path), Trace.open(path)
-        assert seen(trace.blocks, printed["blocks"]) == printed.pop("blocks")
+        assert as_printed(trace.blocks, printed["blocks"]) == printed.pop("blocks")
         assert printed.pop("ending") == str(trace.info.ending)
         known = {key: printed[key] for key in printed.keys() - {"cache_page", "file_bytes"}}
-        assert seen(trace.info, known) == known
+        assert as_printed(trace.info, known) == known
 
     def test_last_byte_of_4_gib(self, tmp_path: Path) -> None:
         """A run up to 4 GiB is imported, described, replayed and priced; one byte more is not."""
@@ -289,7 +289,7 @@ class TestInfo:
         fails("trace", "import", "-", "-o", top, stdin=further, words=["4 GiB"])
 
     def test_for_people(self, tmp_path: Path) -> None:
-        """The same, for reading."""
+        """Without --json, the description is text for people."""
         trace = import_csv(tmp_path, "0,16\n8,8\n")
         out = flashpager("trace", "info", trace).out
         assert "2 (12.0 bytes each)" in out
@@ -549,7 +549,8 @@ class TestBadInput:
             ({"schema_version": 99}, [(0, 4)], ["version 99", "version 1 or 2"]),
             ({"schema_version": "x"}, [(0, 4)], ["description is damaged"]),
             ({"images": 3}, [(0, 4)], ["description is damaged"]),
-            # Reads in a schema that has none, more of them than runs, and a run that is two things.
+            # Reads in a schema without reads, more reads than runs, and a run that is both a read
+            # and a continuation.
             ({"reads": 1, "read_bytes": 4}, [(0, 2**31 + 4)], ["does not fit"]),
             ({"schema_version": 2, "reads": 2, "read_bytes": 8}, [(0, 4)], ["does not fit"]),
             ({"schema_version": 2}, [(0, 3 * 2**30 + 4)], [str(3 * 2**30 + 4)]),

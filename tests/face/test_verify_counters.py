@@ -107,7 +107,7 @@ def test_refused(design: tuple[str, ...], text: str, message: str, tmp_path: Pat
 
 
 def test_refused_flags(tmp_path: Path) -> None:
-    """Options of a run, and a tolerance that is none."""
+    """Options of a run and an impossible tolerance are refused."""
     counters = ("--counters", _file(tmp_path, "CTR_ACC 5\nCTR_HIT 4\n"))
     assert "nothing runs" in fails("verify", _CARD, *_DESIGN, *counters, "--device", "n800")
     assert "name one" in fails("verify", _CARD, *_DESIGN, *counters, *("--counts", counters[1]))

@@ -82,13 +82,13 @@ class TestInterrupt:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_signal_to_us(self, tmp_path: Path, number: signal.Signals) -> None:
-        """The program is stopped, and the trace is complete with a note about the end."""
+        """A signal to flashpager stops the program; the whole trace notes the interruption."""
         child = self.started(tmp_path)
         child.send_signal(number)
         self.check(tmp_path, child)
 
     def test_terminal(self, tmp_path: Path) -> None:
-        """A terminal sends Ctrl-C to the program as well as to us."""
+        """A terminal sends Ctrl-C to the program and to flashpager."""
         child = self.started(tmp_path)
         os.killpg(child.pid, signal.SIGINT)
         self.check(tmp_path, child)
@@ -101,7 +101,7 @@ class TestInterrupt:
         assert calls(tmp_path / "t.trace", info)["on_signal"] == 1
 
     def test_a_program_that_ignores_it(self, tmp_path: Path) -> None:
-        """The second Ctrl-C kills."""
+        """A program that ignores the first Ctrl-C is killed by the second."""
         child = self.started(tmp_path, "ignore")
         child.send_signal(signal.SIGINT)
         time.sleep(0.5)
@@ -203,7 +203,7 @@ class TestFullDisk:
         return done, saved
 
     def test_what_was_recorded_is_kept(self, tmp_path: Path) -> None:
-        """The program is stopped; the trace holds all up to there."""
+        """The program is stopped, and the trace holds everything it executed before."""
         done, saved = self.record(tmp_path, "12m")
         lines = done.stderr.decode().splitlines()
         assert done.returncode == 2, lines
@@ -237,7 +237,7 @@ class TestFullDisk:
         assert not saved.exists()
 
     def test_a_full_device(self, tmp_path: Path) -> None:
-        """A device is written in place, and may refuse."""
+        """A device as the output is written directly; its error is reported."""
         need("qemu-x86_64")
         program, _ = x86_loop(tmp_path)
         fails(
@@ -251,7 +251,7 @@ class TestFullDisk:
         )
 
     def test_a_limit_on_file_sizes(self, tmp_path: Path) -> None:
-        """A quota is as good as a full disk."""
+        """A limit on file sizes ends a recording like a full disk."""
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "noise", NOISE, *STATIC)
 

@@ -181,7 +181,7 @@ def test_refusals(trace: Path, tmp_path: Path) -> None:
         ),
         ("verify/nand_pins.c", "command(NAND_READ_CONFIRM);", "", "fetch of nothing"),
         ("verify/nand_pins.c", "address((uint8_t)page);", "", "an address too short"),
-        ("verify/nand_pins.c", "page >> 8", "page + 8", "load of a page that is none"),
+        ("verify/nand_pins.c", "page >> 8", "page + 8", "load of a page beyond the chip"),
         ("verify/nand_pins.c", "    DDRA = 0;\n", "", "two drive the bus"),
         ("verify/nand_pins.c", "command(NAND_COLUMN);", "command(NAND_READ);", "confirmation of"),
         (

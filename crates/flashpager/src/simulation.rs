@@ -32,9 +32,9 @@ pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
 /// A trace that designs share, in memory if it is replayed more than once and not too long.
 struct PreparedTrace<'d> {
     trace: Box<dyn Trace>,
-    /// Its number of runs.
+    /// Runs of the trace.
     runs: u64,
-    /// Their bytes.
+    /// Bytes of all runs.
     bytes: u64,
     /// The designs, executing the trace.
     designs: Vec<Cow<'d, Design>>,

@@ -37,9 +37,9 @@ pub struct Stall {
 struct WindowMiss {
     /// Bytes executed before it.
     at: u64,
-    /// Its time.
+    /// Time of the miss in nanoseconds.
     ns: f64,
-    /// Its offset in the image.
+    /// Image offset of the reference that missed.
     offset: u32,
 }
 

@@ -11,7 +11,7 @@ pub const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 /// A bus: its clock, the cycles of an access, and its data lines.
 ///
-/// It is written `33MHz-x8`, or `120MHz/8-x8` if an access takes 8 cycles of a 120 MHz clock.
+/// A bus is written `33MHz-x8`, or `120MHz/8-x8` if an access takes 8 cycles of a 120 MHz clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bus {
     /// Clock in MHz.

@@ -50,7 +50,7 @@ pub(crate) struct Row {
     pub instructions: u32,
 }
 
-/// The recording that an importer fills, and the conditions under which it does.
+/// The recording that an importer fills, with the import's settings.
 pub(crate) struct ImportSession<'a> {
     /// The traces under way.
     pub recording: &'a mut Recording,
@@ -96,8 +96,8 @@ impl<'a> ImportSession<'a> {
         self.process.is_some()
     }
 
-    /// Adds a run from `line` as it stands in the input. It is joined with no other. If code is
-    /// placed, the row has an address; a run that is not placed counts as outside.
+    /// Adds a run from `line`, without joining it to its neighbours. If code is placed, the row has
+    /// an address, and a run outside the placed code counts as outside.
     ///
     /// # Errors
     /// Without a placement, a run beyond 4 GiB; [`Error::Interrupted`], and errors of writing.
@@ -116,7 +116,7 @@ impl<'a> ImportSession<'a> {
         self.check_progress()
     }
 
-    /// Adds an instruction from `line` with the data reads that it did.
+    /// Adds an instruction from `line` with the data reads that it made.
     ///
     /// # Errors
     /// Addresses beyond 4 GiB without a placement, [`Error::Interrupted`], and errors of writing.
@@ -151,7 +151,8 @@ impl<'a> ImportSession<'a> {
             Some(run) => sink.placed_reading(run, instructions, &self.reads)?,
             None => sink.outside_reading(bytes, instructions, NO_FILE, address, &self.reads)?,
         }
-        // A program that waits writes no further line at which this could be noticed.
+        // Checked at each instruction: a program that waits for input writes no further line at
+        // which the end could be noticed later.
         if self.recording.is_over() {
             self.recording.was_ended = true;
             return Err(Error::Interrupted);

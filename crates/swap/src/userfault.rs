@@ -19,7 +19,7 @@ const WRITEPROTECT_MODE_WP: u64 = 1;
 /// Fault messages read at a time.
 const MESSAGES: usize = 16;
 
-/// Anonymous memory that has no page at first.
+/// Anonymous memory, at first without any page in RAM.
 pub struct FaultRegion {
     start: NonNull<u8>,
     page_bytes: usize,
@@ -48,12 +48,12 @@ impl FaultRegion {
         let start = NonNull::new(start.cast::<u8>())
             .ok_or_else(|| failed(io::ErrorKind::OutOfMemory.into()))?;
         let region = Self { start, page_bytes, pages };
-        // Pages must come one by one, and a forked child would find the memory unserved.
+        // Each page must fault by itself, and nobody would serve the faults of a forked child.
         for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTFORK] {
             // SAFETY: the region's own mapping; neither advice changes its contents.
             let advised = unsafe { libc::madvise(region.start.as_ptr().cast(), bytes, advice) };
             let error = io::Error::last_os_error();
-            // A kernel without huge pages does not know their advice.
+            // A kernel without huge pages does not know MADV_NOHUGEPAGE.
             if advised != 0 && error.raw_os_error() != Some(libc::EINVAL) {
                 return Err(failed(error));
             }
@@ -142,16 +142,16 @@ pub fn thread_faults() -> (u64, u64) {
 #[derive(Clone, Copy, Debug)]
 pub struct PageFault {
     pub page: u32,
-    /// The access is a write.
+    /// True if the access is a write.
     pub write: bool,
-    /// The page is there, but protected from writing.
+    /// True if the page is in RAM and protected from writing.
     pub protected: bool,
 }
 
 /// Serves the faults of a region: missing pages and writes to protected ones.
 ///
-/// When this is dropped the kernel lets all waiting threads go on. Pages that are missing then read
-/// as zeros.
+/// When this is dropped, the kernel lets all waiting threads continue, and missing pages read as
+/// zeros.
 pub struct Userfault<'a> {
     file: OwnedFd,
     region: &'a FaultRegion,
@@ -294,7 +294,7 @@ impl<'a> Userfault<'a> {
         unsafe { self.ioctl(ioctl::UFFDIO_WAKE, &mut range) }
     }
 
-    /// Copies `page` out, which must be there.
+    /// Copies out `page`, which must be in RAM.
     pub fn read(&self, page: u32, bytes: &mut [u8]) {
         self.region.read(page, bytes);
     }

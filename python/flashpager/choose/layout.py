@@ -1,4 +1,4 @@
-"""Orders of a program's functions with which designs run it faster."""
+"""Searches an order of a program's functions that runs faster in given designs."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,14 +48,14 @@ def layout(
         weights: the weight of each trace; equal by default.
         resident: names of units that lie in RAM, outside of the cache, and leave the flash image.
         held_out: traces that the search does not use, and that test the result.
-        held_out_share: the share at the end of each trace that is held out in the same way.
+        held_out_share: the share at the end of each trace that the search does not use either.
         seconds: the time to search.
         evaluations: approximate number of orders to try instead, 32 at a time; the result is then
             the same each time.
         seed: seed of the search's random numbers.
         progress: called ten times a second.
-        should_continue: called as often; the search ends with the best so far when it
-            returns False.
+        should_continue: called ten times a second; when it returns False, the search ends and
+            returns the best order so far.
 
     Raises:
         FlashpagerError: if the traces are of several programs or name no functions, or a design's

@@ -3,15 +3,15 @@
 import os
 from pathlib import Path
 
-#: Set by a library of ours when it is imported (Polars, for its allocator), and by the
-#: interpreter in a locale without UTF-8, to one of these values.
+#: The variable that Polars sets for its allocator when it is imported.
 _ALLOCATOR = "_RJEM_MALLOC_CONF"
+#: The variable that Python sets to one of ``_COERCED`` if the locale is not UTF-8 (PEP 538).
 _LOCALE = "LC_CTYPE"
 _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def of_the_user() -> dict[str, str]:
-    """Return the environment as the user set it, without the variables that we set."""
+    """Return the environment as the user set it, without the variables that this process set."""
     environment = dict(os.environ)
     given = _given()
     ours = [_ALLOCATOR, *([_LOCALE] if environment.get(_LOCALE) in _COERCED else [])]

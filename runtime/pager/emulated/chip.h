@@ -1,8 +1,9 @@
 /*
  * An emulated flash chip behind the port of the pager, for the file that includes pager.c
  *
- * The chip holds a flash page in its register, or two pages in two buffers, and gives bytes at a column.
- * It counts its operations, and refuses what a real chip could not do. The including file defines:
+ * The chip holds a flash page in its register, or two pages in two buffers, and returns bytes from a
+ * column on. It counts its operations, and refuses those that a real chip could not do. The including file
+ * defines:
  *
  *   CHIP_ILLEGAL(what)        called for illegal use; must not return
  *   CHIP_BYTE(page, column)   the bytes, which the chip does not keep; columns behind the flash page are
@@ -17,8 +18,9 @@
  *   CHIP_WAITS()              called when a load is waited for
  *   CHIP_FETCH(to, page, column, size)  copies bytes in place of a loop over CHIP_BYTE
  *
- * With a critical block, the rest of a page comes when it is waited for, and not before: a program that
- * uses it too early has other bytes. fp_flash_rest_is_there() returns 1 at its CHIP_REST_ASKED-th call.
+ * With a critical block, the rest of a page is copied when it is waited for, and not before. A program
+ * that uses the rest too early reads the old bytes of the frame. fp_flash_rest_is_there() returns 1 from
+ * its CHIP_REST_ASKED-th call on.
  * The including file may define:
  *
  *   CHIP_REST_BEGINS()        called when the rest of a page begins to come
@@ -80,7 +82,7 @@ static void chip_demand(int holds, const char *what)
 static void chip_load(uint8_t buffer, uint32_t page)
 {
     chip_demand(!chip.busy[0] && !chip.busy[1], "load while busy");
-    chip_demand(page < CHIP_PAGES, "load of a page that is none");
+    chip_demand(page < CHIP_PAGES, "load of a page beyond the chip");
 #if FP_PAGER_CRITICAL_BYTES
     chip_demand(!chip.rest.to || chip.rest.buffer != buffer, "load over a rest that is fetched");
 #endif
@@ -93,7 +95,7 @@ static void chip_load(uint8_t buffer, uint32_t page)
 
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
 {
-    chip_demand(column < FP_PAGER_FLASH_PAGE_BYTES, "load at a column that is none");
+    chip_demand(column < FP_PAGER_FLASH_PAGE_BYTES, "load at a column beyond the page");
 #if FP_PAGER_REGISTER == FP_PAGER_SEQUENTIAL || FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
     chip_demand(column == 0, "load at a column");
 #endif
@@ -164,7 +166,7 @@ FP_PAGER_API void fp_flash_skip(uint_fast16_t size)
 FP_PAGER_API void fp_flash_column(uint_fast16_t column)
 {
     chip_ready();
-    chip_demand(column < FP_PAGER_FLASH_PAGE_BYTES, "change to a column that is none");
+    chip_demand(column < FP_PAGER_FLASH_PAGE_BYTES, "change to a column beyond the page");
 #if FP_PAGER_REGISTER == FP_PAGER_RANDOM_COLUMN
     chip_demand(column != chip.column, "change to the same column");
     chip.counts.column_changes++;
@@ -176,7 +178,7 @@ FP_PAGER_API void fp_flash_column(uint_fast16_t column)
 #if FP_PAGER_REGISTER >= FP_PAGER_DOUBLE_BUFFER
 FP_PAGER_API void fp_flash_buffer(uint_fast8_t buffer)
 {
-    chip_demand(buffer < 2, "buffer that is none");
+    chip_demand(buffer < 2, "a buffer other than 0 and 1");
     chip.buffer = (uint8_t)buffer;
 }
 #endif
@@ -203,7 +205,7 @@ FP_PAGER_API void fp_flash_fetch_rest(uint8_t *to, uint_fast16_t column, uint_fa
     chip_demand(!chip.rest.to, "a rest while another one is fetched");
     chip_demand(column + FP_PAGER_PAGE_BYTES <= FP_PAGER_FLASH_PAGE_BYTES, "a rest past the page");
     chip_demand(at % FP_PAGER_CRITICAL_BYTES == 0 && at < FP_PAGER_PAGE_BYTES,
-                "a rest of a block that is none");
+                "a critical block beyond the page");
     chip.rest.to = to;
     chip.rest.page = chip.held[chip.buffer];
     chip.rest.column = (uint32_t)column;

@@ -648,7 +648,7 @@ static int read_design(void)
         _exit(2);
     close((int)numbers[0]);
     if (numbers[2] >= POLICIES)
-        refuse("a policy that is none", 0);
+        refuse("an unknown policy", 0);
     policy = policies[numbers[2]];
     CODE.parameter = (uint32_t)numbers[3];
     CODE.frames = (uint32_t)numbers[4];

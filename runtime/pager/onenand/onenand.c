@@ -15,7 +15,7 @@
 
 #define NO_PAGE_HELD UINT32_MAX
 /* Fields of registers. */
-#define DEVICE_DENSITY(id) ((id) >> 4 & 15u) /* 16 MB, doubled so many times */
+#define DEVICE_DENSITY(id) ((id) >> 4 & 15u) /* the chip has 16 MB << density */
 #define DEVICE_TWO_DIES 0x08u
 #define DIE_SHIFT 15u
 #define DATA_BUFFER(buffer, sector) ((0x8u | (buffer) << 2 | (sector)) << 8)
@@ -33,8 +33,8 @@ static struct {
     uint32_t corrected;
     /* By buffer: the page that it holds whole, or NO_PAGE_HELD. Interrupts write volatile fields. */
     volatile uint32_t held[2];
-    uint32_t loading; /* the page, or NO_PAGE_HELD if only sectors of it are loaded */
-    uint32_t asked_page; /* a page of the die that had the last command */
+    uint32_t loading; /* the page being loaded, or NO_PAGE_HELD if only some of its sectors are */
+    uint32_t commanded_page; /* a page of the die that got the last command */
     volatile uint16_t seen; /* the value of ADDRESS_2: the die whose buffers and registers are visible */
     uint16_t column;
     uint8_t buffer, into;
@@ -87,11 +87,12 @@ static void take_end_of_die(void)
     end_load(result);
 }
 
-/* The same, whichever die is visible: a load ahead may be on one die while the other one is read. */
+/* Reads the result of a load if it has ended, and leaves the same die visible as before: a load ahead
+ * may run on one die while the other one is read. */
 static void take_end(void)
 {
     const uint16_t seen = onenand.seen;
-    see_die(onenand.asked_page);
+    see_die(onenand.commanded_page);
     take_end_of_die();
     if (seen != onenand.seen) {
         onenand.seen = seen;
@@ -99,12 +100,12 @@ static void take_end(void)
     }
 }
 
-/* Resets a die, whatever it does. The reset ends as a load does, with an interrupt or without. */
+/* Resets a die, even during a load. The end of the reset is reported like that of a load. */
 static void reset_die(void)
 {
     const int8_t result = onenand.result;
     const uint8_t why = onenand.why;
-    see_die(onenand.asked_page);
+    see_die(onenand.commanded_page);
     FP_ONENAND_WRITE(FP_ONENAND_INTERRUPTS, 0);
     onenand.loading = NO_PAGE_HELD;
     onenand.is_busy = 1;
@@ -141,7 +142,7 @@ FP_PAGER_API int fp_onenand_start(void)
         return FP_PAGER_OUTSIDE;
     }
     for (uint32_t page = onenand.pages; page > 0; page -= onenand.die_pages) {
-        onenand.asked_page = page - 1u;
+        onenand.commanded_page = page - 1u;
         reset_die();
     }
     return FP_PAGER_OK;
@@ -157,7 +158,7 @@ FP_PAGER_API uint32_t fp_onenand_corrected(void)
     return onenand.corrected;
 }
 
-static void start_load(uint32_t what, uint32_t page, uint_fast8_t sector, uint_fast8_t sectors,
+static void start_load(uint32_t command, uint32_t page, uint_fast8_t sector, uint_fast8_t sectors,
                     uint_fast8_t buffer, uint32_t loading)
 {
     onenand.into = (uint8_t)buffer;
@@ -166,7 +167,7 @@ static void start_load(uint32_t what, uint32_t page, uint_fast8_t sector, uint_f
         end_load(load_fails(FP_ONENAND_BEYOND));
         return;
     }
-    onenand.asked_page = page;
+    onenand.commanded_page = page;
     see_die(page);
     FP_ONENAND_WRITE(FP_ONENAND_ADDRESS_1,
                      page / onenand.die_pages << DIE_SHIFT |
@@ -177,7 +178,7 @@ static void start_load(uint32_t what, uint32_t page, uint_fast8_t sector, uint_f
                      DATA_BUFFER(buffer, sector) | (sectors & (FP_ONENAND_SECTORS - 1u)));
     FP_ONENAND_WRITE(FP_ONENAND_INTERRUPTS, 0);
     onenand.is_busy = 1;
-    FP_ONENAND_WRITE(FP_ONENAND_COMMAND, what);
+    FP_ONENAND_WRITE(FP_ONENAND_COMMAND, command);
 }
 
 FP_PAGER_API void fp_onenand_load(uint32_t page, uint_fast8_t sector, uint_fast8_t sectors,
@@ -208,7 +209,7 @@ FP_PAGER_API int fp_onenand_wait(void)
         if (--left)
 #endif
             continue;
-        /* The load ends first: a later interrupt is not its own. */
+        /* The load is ended before the reset, so that a later interrupt is not taken for its end. */
         end_load(load_fails(FP_ONENAND_SILENT));
         reset_die();
     }
@@ -255,7 +256,7 @@ FP_PAGER_API int fp_onenand_peek(uint32_t offset, uint8_t *to, uint_fast16_t siz
     error = fp_onenand_wait();
     if (!error) {
         copy_out(page, other, column, to, size);
-        /* After a reset more than this buffer would be lost. */
+        /* Restores the buffer. A reset instead would lose the other one, too. */
         if (held != NO_PAGE_HELD) {
             fp_onenand_load(held, sector, 1, other);
             if (!fp_onenand_wait())
@@ -329,7 +330,7 @@ FP_PAGER_API int fp_flash_is_bad(fp_flash_page block)
         error = fp_onenand_wait();
         if (error == FP_PAGER_IO)
             return error;
-        /* A bad block need not even be readable. */
+        /* A block that cannot be read is bad, too. */
         if (error || FP_ONENAND_READ(FP_ONENAND_SPARE) != 0xffffu)
             return 1;
     }

@@ -1,9 +1,9 @@
 /*
  * OneNAND: the pager's port to such a chip
  *
- * A OneNAND is NAND behind 16-bit registers and two buffers of a flash page, which a host reads as it
- * reads RAM. It corrects the pages that it loads itself. The port is for chips with pages of 1 or 2 KB,
- * and of one die or two. Compile onenand.c with the same design as the pager, or include it behind
+ * A OneNAND is NAND behind 16-bit registers and two buffers of one flash page each, which a host reads
+ * like RAM. The chip itself corrects the pages that it loads. The port is for chips with pages of 1 or 2
+ * KB, and of one die or two. Compile onenand.c with the same design as the pager, or include it behind
  * pager.c. The design also defines:
  *
  *     #define FP_ONENAND_BASE 0x04000000     // the address of the chip: its word n is at 2n behind it
@@ -14,10 +14,10 @@
  *     if (fp_pager_start() < 0) ...
  *
  * The port has fp_flash_load(), fp_flash_wait() and all other functions of the pager's port but
- * fp_flash_failed(), which stays yours. They stand on the functions below, which load sectors.
+ * fp_flash_failed(), which you write. They use the functions below, which load sectors.
  *
  * Locks. At power up all blocks are locked against programming and erasing, which does not concern
- * loads. The port unlocks nothing, so that a program that goes astray cannot write.
+ * loads. The port unlocks nothing, so that a faulty program cannot write.
  *
  * Interrupts. With FP_ONENAND_INTERRUPT the chip is not polled: call fp_onenand_interrupt() when its INT
  * pin is high, and write fp_onenand_sleep().
@@ -118,7 +118,7 @@ FP_PAGER_API int fp_onenand_wait(void);
 FP_PAGER_API int fp_onenand_peek(uint32_t offset, uint8_t *to, uint_fast16_t size);
 
 #if FP_ONENAND_INTERRUPT
-/* Handles the interrupt of the INT pin, which is low afterwards. */
+/* Handles the interrupt of the INT pin. Afterwards the pin is low. */
 FP_PAGER_API void fp_onenand_interrupt(void);
 
 /* A function that you write: sleeps until an interrupt has come, if fp_onenand_ask() returns 1 with

@@ -117,8 +117,8 @@ static void nand_load(void)
     const uint32_t page = nand_number(columns, NAND_ROW_CYCLES);
     const uint32_t whole = nand.kind.page_bytes + nand.kind.spare_bytes;
     nand.column = nand_number(0, columns) + (nand.command == NAND_READ_UPPER ? 256u : 0u);
-    nand_demand(page < nand.kind.pages, "load of a page that is none");
-    nand_demand(nand.column < nand.kind.page_bytes, "load at a column that is none");
+    nand_demand(page < nand.kind.pages, "load of a page beyond the chip");
+    nand_demand(nand.column < nand.kind.page_bytes, "load at a column beyond the page");
     if (fseek(nand.kind.image, (long)page * (long)whole, SEEK_SET) ||
         fread(nand.held, 1, whole, nand.kind.image) != whole)
         stop("image.bin has no such page");
@@ -162,7 +162,7 @@ static void nand_command(uint8_t command)
         nand_demand(nand.count == nand_column_cycles(), "an address too short");
         nand.column = nand_number(0, nand_column_cycles());
         nand_demand(nand.column < nand.kind.page_bytes + nand.kind.spare_bytes,
-                    "change to a column that is none");
+                    "change to a column beyond the page");
         nand.command = NAND_RESET;
         nand.is_status = 0;
         nand.usable = nand.avr->cycle + nand.kind.t_ccs;

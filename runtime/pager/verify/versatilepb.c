@@ -216,7 +216,7 @@ FP_PAGER_API int fp_flash_correct(fp_flash_page page, uint_fast16_t column, uint
 {
     (void)word;
     if (column % FP_PAGER_CODEWORD_BYTES || page >= CHIP_PAGES)
-        stop("a codeword that is none");
+        stop("a codeword beyond the page");
     return 0;
 }
 #endif

@@ -67,7 +67,7 @@ static inline uint32_t medium_bytes(const struct fp_swap *store)
     return store->config->medium->block_bytes * store->config->medium->block_count;
 }
 
-/* Whether a slot has pieces on the medium. */
+/* Returns true if a slot has pieces on the medium. */
 static inline bool has_pieces(const struct fp_swap *store, uint32_t slot)
 {
     return store->size[slot] != FP_SWAP_SIZE_NONE && store->size[slot] != FP_SWAP_SIZE_SAME &&

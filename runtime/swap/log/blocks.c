@@ -221,7 +221,7 @@ int fp_log_take_block(struct fp_swap *store, uint32_t age, uint16_t *block)
             }
         }
         if (best == NOWHERE && log->rescuing && log->zone_free > 1u) {
-            /* What would be lost otherwise is worth more. */
+            /* A record that would be lost otherwise is worth more than the reserve. */
             log->reserved[1] = NO_BLOCK;
             log->reserved[2] = NO_BLOCK;
             best = choose_for_head(store, age, 1);

@@ -1,7 +1,8 @@
 /* fp_swap_check() of a log: compares memory with itself and with the medium. */
 #include "log_internal.h"
 
-/* Whether a slot's record is where memory says. */
+/* Returns NULL if a slot's record lies where memory places it, else the contradiction. A record
+ * that cannot be read is no contradiction: reading the page reports it. */
 static const char *check_slot(struct fp_swap *store, uint32_t slot)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -25,7 +26,7 @@ static const char *check_slot(struct fp_swap *store, uint32_t slot)
         return "a page is in a block that is free, bad or of the meta stream";
     }
     if (fp_log_read_record(store, where, 0, bytes, RECORD_HEADER)) {
-        return NULL; /* unreadable, as reading it reports */
+        return NULL;
     }
     if (!fp_log_parse_record(bytes, &header)) {
         return NULL;

@@ -218,7 +218,7 @@ static void begin(struct fp_swap *store, uint32_t block)
     }
 }
 
-/* Whether a head has space for so many bytes. */
+/* Returns true if a head has space for so many bytes. */
 static bool has_room(const struct fp_swap *store, uint32_t age, uint32_t bytes)
 {
     return usable_blocks(store) > 0 || head_room(store, age) >= bytes;
@@ -297,7 +297,7 @@ static FP_APART uint32_t head_of_move(const struct fp_swap *store, uint32_t slot
     return head < head_count(store) ? head : head_count(store) - 1u;
 }
 
-/* Whether a block has bytes of a slot's record. */
+/* Returns true if a block has bytes of a slot's record. */
 static bool lies_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
 {
     uint32_t where = store->where[slot];

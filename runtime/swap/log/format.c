@@ -1,41 +1,42 @@
 /*
- * The bytes of the log on the medium, and nothing else: no function here reads or programs it.
+ * The encoding of the log's pages and records. No function here reads or programs the medium.
  * Numbers are little-endian.
  *
  *     meta page   0  magic                     record      0  slot
  *                 4  CRC of bytes 8 to 31                  4  fp_swap_record_crc()
  *                 8  version                               8  size
- *                10  bytes of a flash page                10  check of these
- *                12  bytes of a block                     12  the page, compressed; to a multiple
- *                16  blocks                                   of 4
+ *                10  bytes of a flash page                10  check of bytes 0 to 9
+ *                12  bytes of a block                     12  the compressed page, padded to a
+ *                16  blocks                                   multiple of 4
  *                18  bytes of a page of memory
- *                20  slots                     data block  0  slot of the record that goes on here
- *                24  name of the compressor                4  where it begins
- *                32  CRC of the page                       8  bytes of it
- *                36  generation of the block              12  those, then records
- *                40  that of the block before
+ *                20  slots                     data block  0  slot of the record continued here
+ *                24  name of the compressor                4  where that record begins
+ *                32  CRC of the page                       8  bytes of it in this block
+ *                36  generation of the block              12  those bytes, then records
+ *                40  generation of the linked block
  *                44  key of the chunk's first item
  *                48  items of the chunk
  *                50  entries
- *                52  the block before
- *                54  how many of its pairs count
- *                56  the pair that confirms it
- *                58  three blocks, one of which is next
+ *                52  the linked block: the meta block before
+ *                54  pairs of the linked block that count
+ *                56  number of the pair that confirms this block
+ *                58  three reserved blocks; one becomes the next meta block
  *                64  entries: key 4, value 4, extra 2
  *                    chunk: value 4, extra 2
  *
- * The first 32 bytes are the prefix: any config can read it, so that a store of another shape, or of
- * a later version, is known as one. Its CRC is always fp_swap_crc32(). The CRC of the page goes over
- * the place of the page on the medium and all of the page but itself: a copy elsewhere is no meta
- * page. Of a slot, value is `where` (or the word that it is filled with) and
- * extra its size. Of a block, value is its erasures and, in the upper bits, whether it is bad or
- * retired; extra is the block in which its last record goes on.
+ * The first 32 bytes are the prefix: any config can read it, so that a store of another shape or of
+ * a later version is recognized. Its CRC is always fp_swap_crc32(). The CRC of the page covers the
+ * numbers of the block and the page, and the whole page except the CRC itself: a copy in another
+ * place is not a meta page. An item of a slot has `where` as its value, or the word that fills a
+ * same-filled page, and the slot's size as its extra. An item of a block has the number of erasures
+ * as its value, with flags for bad and retired in the upper bits; its extra is the block in which
+ * the last record continues.
  */
 #include "log_internal.h"
 
 #include <string.h>
 
-/* no slot has this number, so a data page is never taken for a meta page */
+/* No slot has this number, so a data page is never taken for a meta page. */
 #define MAGIC 0xf1a54b07u
 #define MAGIC_3 0xf1a54b06u /* of VERSION 3 */
 #define MAGIC_2 0x57535046u /* of VERSION 1 and 2 */

@@ -10,7 +10,7 @@ typedef char
 #define LEAST_PAGES 6u
 #define LEAST_PROGRAM_BYTES 256u
 
-/* Whether a compressor's name fits into the shape. */
+/* Returns true if a compressor's name fits into the shape. */
 static bool is_name(const char *name)
 {
     size_t size = 0;
@@ -209,7 +209,7 @@ static uint64_t memory_words(const struct fp_swap_config *config)
                (((uint64_t)medium->program_bytes + 3u) / 4u);
 }
 
-/* Whether the config's function is CRC-32, by its value for the usual text. */
+/* Returns true if the config's function is CRC-32, by its value for the usual text. */
 static bool is_crc32(const struct fp_swap *store)
 {
     return fp_swap_crc(store, 0, "123456789", 9) == 0xcbf43926u;

@@ -180,7 +180,8 @@ static inline uint32_t offset_of(const struct fp_swap *store, uint32_t where)
     return where % (block_bytes(store) / 4u) * 4u;
 }
 
-/* Whether a slot of this size has a record. A same-filled page has its word in `where` instead. */
+/* Returns true if a slot of this size has a record. A same-filled page has its word in `where`
+ * instead. */
 static inline bool has_record(uint16_t size)
 {
     return size != FP_SWAP_SIZE_NONE && size < SIZE_UNKNOWN;
@@ -248,7 +249,7 @@ enum page_kind {
  * none, it takes the magic number alone. */
 bool fp_log_parse_prefix(const uint8_t *at, struct fp_swap_shape *shape);
 
-/* Whether a shape is that of the store's config. */
+/* Returns true if a shape is that of the store's config. */
 bool fp_log_is_own(const struct fp_swap *store, const struct fp_swap_shape *shape);
 
 /* Returns the CRC of a page, of any shape, up to the end of its header. */
@@ -293,8 +294,8 @@ void fp_log_find_zone(struct fp_swap *store);
 /* Returns how many free blocks of the zone heads leave to the meta stream. */
 uint32_t fp_log_zone_kept(const struct fp_swap *store);
 
-/* Whether a block is reserved for the next meta block. Heads do not take it: no mount needs its
- * contents, whichever block of the stream it finds to be the newest. */
+/* Returns true if a block is reserved for the next meta block. Heads do not take it: no mount needs
+ * its contents, whichever block of the stream it finds to be the newest. */
 static inline bool is_reserved(const struct fp_swap *store, uint32_t block)
 {
     uint32_t i;
@@ -323,7 +324,7 @@ uint32_t fp_log_mean_erases(const struct fp_swap *store);
 int fp_log_read_medium(struct fp_swap *store, uint32_t block, uint32_t offset, void *data,
                        uint32_t size);
 
-/* Whether the medium can be read at all. If it can, what cannot be read is lost. */
+/* Returns true if the medium can be read at all. If it can, what cannot be read is lost. */
 bool fp_log_is_alive(struct fp_swap *store);
 
 /* Reads bytes of a data block, from a head or from the medium. */

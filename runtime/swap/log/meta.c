@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Most entries that wait for something that is not on the medium yet. Then it is programmed. */
+/* The most entries that may wait for a record that is still in a head. With more, the head is
+ * programmed. */
 #define MOST_WAITING 8u
 
 static uint32_t journal_key(const struct fp_swap *store, uint32_t index)
@@ -66,7 +67,9 @@ static FP_APART uint32_t head_waited_for(const struct fp_swap *store)
     return FP_SWAP_LOG_HEADS;
 }
 
-/* Whether one of the entries `from` to `to` is of a slot, held or not. */
+/* Returns true if one of the entries `from` to `to` belongs to a slot and is held, or is not held,
+ * as
+ * `held` says. */
 static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from, uint32_t to,
                       bool held)
 {
@@ -82,8 +85,8 @@ static bool has_entry(const struct fp_swap *store, uint32_t slot, uint32_t from,
     return false;
 }
 
-/* Marks what the next pair leaves out, and counts it. Entries of callers stay in order; those of
- * moved records may wait. */
+/* Marks the entries that the next pair leaves out, and counts them. Entries of callers stay in
+ * order; entries of moved records may wait. */
 static FP_APART void mark_journal(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -118,8 +121,8 @@ static FP_APART void mark_journal(struct fp_swap *store)
     log->held = held;
 }
 
-/* Returns the items of the chunk on a page with so many free bytes: none of a slot whose entry is
- * held. */
+/* Returns the number of items of the chunk on a page with `room` free bytes. The chunk ends before
+ * a slot whose entry is held. */
 static uint32_t chunk_items(const struct fp_swap *store, uint32_t first, uint32_t room)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -217,7 +220,7 @@ static int program_pair(struct fp_swap *store, uint32_t block, uint32_t pair,
     return FP_SWAP_OK;
 }
 
-/* The items of the first waiting blocks are saved. */
+/* Clears the mark of the first `count` blocks whose items were not saved. */
 static void clear_unsaved(struct fp_swap *store, uint32_t count)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -232,7 +235,7 @@ static void clear_unsaved(struct fp_swap *store, uint32_t count)
     }
 }
 
-/* Frees a block of which the medium says now that nothing in it is needed. */
+/* Frees a block after the commit from which on nothing in it is needed. */
 static int release(struct fp_swap *store, uint32_t block)
 {
     if (store->of.log.blocks[block].flags & FLAG_RETIRED) {
@@ -258,7 +261,8 @@ static int release_meta_blocks(struct fp_swap *store)
     return error;
 }
 
-/* Removes the written entries from the journal, and frees what nothing waits for any more. */
+/* Removes the written entries from the journal, and frees the blocks that no held entry still
+ * needs. */
 static int settle_journal(struct fp_swap *store)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -295,7 +299,7 @@ static int settle_journal(struct fp_swap *store)
     return error;
 }
 
-/* Returns how many pairs of chunks alone follow a first pair with so many items. The last one
+/* Returns how many pairs with chunks only follow a first pair that has `items` items. The last one
  * confirms the block. */
 static uint16_t pairs_behind(const struct fp_swap *store, enum place place, uint32_t items)
 {
@@ -317,12 +321,12 @@ static uint32_t wanted_reserve(const struct fp_swap *store)
     if (store->of.log.lent) {
         return 1;
     }
-    /* On a small medium much happens between two mounts. */
+    /* On a small medium more blocks are used up between two mounts. */
     return block_count(store) < 128u ? FP_SWAP_LOG_RESERVED : kept < 2u ? kept : 2u;
 }
 
-/* Reserves the blocks of which the next meta block after `block` will be one: those that were
- * reserved before, if they are free, and others, except for a mount. */
+/* Reserves blocks, one of which will be the next meta block after `block`: those that were reserved
+ * before, if they are free, and others. A mount reserves no others. */
 static void reserve(struct fp_swap *store, uint32_t block)
 {
     struct fp_swap_log_state *log = &store->of.log;
@@ -355,8 +359,8 @@ static void reserve(struct fp_swap *store, uint32_t block)
     }
 }
 
-/* Whether all items must follow the first pair of a meta block that is opened now: the next mount,
- * whenever it is, needs a block of the zone, too. */
+/* Returns true if all items must follow the first pair of a meta block that is opened now: the next
+ * mount, whenever it is, needs a block of the zone, too. */
 static bool is_short_of_zone(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -367,7 +371,7 @@ static bool is_short_of_zone(const struct fp_swap *store)
            log->meta_blocks + whole > fp_log_meta_limit(store) + (whole > 1u);
 }
 
-/* Whether the next pair goes to a new meta block. */
+/* Returns true if the next pair goes to a new meta block. */
 static bool is_meta_full(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -522,7 +526,7 @@ uint32_t fp_log_whole_blocks(const struct fp_swap *store)
     return (item_count(store) + per_block - 1u) / per_block;
 }
 
-/* Whether the journal or the cycle would stop if the entries that wait for heads did. */
+/* Returns true if the journal or the cycle would stop if the entries that wait for heads did. */
 static FP_APART bool is_held_up(const struct fp_swap *store)
 {
     const struct fp_swap_log_state *log = &store->of.log;
@@ -535,9 +539,9 @@ static FP_APART bool is_held_up(const struct fp_swap *store)
            (is_meta_full(store) && is_short_of_zone(store));
 }
 
-/* Marks what the next pair has. With `all` it is all of the journal, for which the heads are
- * programmed first. Otherwise they are programmed only if something would stop, as the cycle does
- * at a slot whose entry waits. */
+/* Marks the entries of the next pair. With `all` that is the whole journal, and the heads are
+ * programmed first. Otherwise heads are programmed only if the journal or the cycle would stop, as
+ * the cycle does at a slot whose entry waits. */
 static FP_APART int mark_entries(struct fp_swap *store, bool all)
 {
     uint32_t age;

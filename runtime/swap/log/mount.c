@@ -85,8 +85,8 @@ static void settle_unknown(struct fp_swap *store, bool lost)
     }
 }
 
-/* Whether a block that counts now counts for ever: its confirmation was complete, as the second
- * copy of it, or something after it, was begun. */
+/* Returns true if a block that counts now counts for ever: its confirmation was complete, as the
+ * second copy of it, or something after it, was begun. */
 static bool is_solid(struct fp_swap *store, uint32_t block, uint32_t generation)
 {
     struct meta_header header;
@@ -365,7 +365,8 @@ static void forget(struct fp_swap *store)
     memset(&store->stat, 0, sizeof(store->stat));
 }
 
-/* Whether the unreadable pages can be read now. Then nothing may be concluded from the failure. */
+/* Returns true if the unreadable pages can be read now. Then nothing may be concluded from the
+ * failure. */
 static bool is_readable_now(struct fp_swap *store, const struct survey *survey)
 {
     const struct fp_swap_log_state *log = &store->of.log;

@@ -17,7 +17,7 @@ enum page_kind fp_log_read_page(struct fp_swap *store, uint32_t block, uint32_t 
     return fp_log_parse_page(store, page, block, index, header);
 }
 
-/* Whether a page in memory begins like the first page of a data block. */
+/* Returns true if a page in memory begins like the first page of a data block. */
 static bool is_data(const struct fp_swap *store, const uint8_t *page)
 {
     uint32_t slot = fp_swap_get32(page);
@@ -135,7 +135,7 @@ static bool read_shape(struct fp_swap *store, uint32_t block, struct fp_swap_sha
     return shape->program_bytes > META_HEADER && shape->block_bytes >= shape->program_bytes;
 }
 
-/* Whether a block of another shape counts. Then it is the newest, and `survey` has what it
+/* Returns true if a block of another shape counts. Then it is the newest, and `survey` has what it
  * reserves. */
 static FP_APART bool other_counts(struct fp_swap *store, uint32_t block, struct survey *survey)
 {

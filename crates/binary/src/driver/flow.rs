@@ -9,22 +9,22 @@ const MAX_INSTRUCTION_BYTES: usize = 16;
 /// The length of an instruction, and the addresses to which it can lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionFlow {
-    /// Its bytes.
+    /// Length of the instruction in bytes.
     pub bytes: u32,
-    /// It can lead to the next byte.
+    /// True if execution can continue at the byte behind the instruction.
     pub falls_through: bool,
-    /// Addresses that it can lead to by a jump.
+    /// Addresses to which the instruction can jump.
     pub jump: JumpTarget,
 }
 
-/// Addresses that an instruction can lead to by a jump.
+/// Addresses to which an instruction can jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JumpTarget {
-    /// It does not jump.
+    /// No address: the instruction does not jump.
     None,
-    /// This address.
+    /// One address.
     Address(u64),
-    /// Any address: it comes from a register, or the instruction enters another mode.
+    /// Any address: the target is in a register, or the instruction enters another mode.
     Any,
 }
 
@@ -106,7 +106,8 @@ impl FlowReader {
         }
     }
 
-    /// Length of an instruction by its first bits, for architectures that have them there.
+    /// Length in bytes of the instruction at the start of `code`, for architectures whose first
+    /// bits determine it.
     fn fixed_bytes(&self, code: &[u8], thumb: bool) -> Option<u32> {
         let first = u32::from(*code.first()?);
         let second = code.get(1).map(|byte| u32::from(*byte));
@@ -160,12 +161,12 @@ impl FlowReader {
     }
 }
 
-/// Tells whether an instruction that the analysis of drivers takes for a plain one may continue
-/// elsewhere: system calls, traps and returns from them.
+/// Returns true for system calls, traps and returns from them. They may continue elsewhere,
+/// although the analysis of drivers treats them like instructions without a jump.
 fn enters_another_mode(text: &str) -> bool {
     let (mnemonic, operands) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match mnemonic {
-        // They begin as other instructions do: `udiv`, `movs r0, #1`, `movsx`.
+        // Compared whole, because plain instructions begin alike: `udiv`, `movsx`.
         "ud0" | "ud1" | "ud2" | "int" | "int1" | "int3" | "into" => true,
         _ if mnemonic.starts_with("subs") || mnemonic.starts_with("movs") => {
             operands.trim_start().starts_with("pc")
@@ -191,7 +192,7 @@ mod tests {
         assert_eq!(read(&[0x00, 0xbf]).bytes, 2);
         assert!(read(&[0x00, 0xbf]).leads_to(0x100, 0x102));
         assert!(!read(&[0x00, 0xbf]).leads_to(0x100, 0x200));
-        // movs, subs and udiv go on; svc and udf need not.
+        // movs, subs and udiv continue at the next instruction; svc and udf may continue anywhere.
         for plain in [&[0x01, 0x20][..], &[0x01, 0x38], &[0xb0, 0xfb, 0xf1, 0xf0]] {
             assert!(!read(plain).leads_to(0x100, 0x200), "{plain:?}");
         }

@@ -94,11 +94,11 @@ pub struct Instruction {
     /// Registers that it writes, with their values.
     pub outputs: Vec<(Register, Expression)>,
     pub accesses: Vec<InstructionAccess>,
-    /// It may do nothing (conditional execution).
+    /// True for conditional execution: the instruction may do nothing.
     pub predicated: bool,
-    /// Number of instructions behind it that it makes conditional (`it` of Thumb).
+    /// Number of the following instructions that it makes conditional (`it` of Thumb).
     pub governs: usize,
-    /// It is repeated until a count reaches 0 (`rep` of x86).
+    /// True if the instruction is repeated until a count reaches 0 (`rep` of x86).
     pub repeated: bool,
 }
 

@@ -26,7 +26,8 @@ pub struct ListedInstruction {
     pub address: u64,
     /// Text of the disassembler.
     pub text: String,
-    /// Its access: `port`, `memory`, `literal` or `device`; `None` if it has none.
+    /// Kind of the instruction's memory access: `port`, `memory`, `literal` or `device`. `None` if
+    /// it accesses no memory.
     pub access: Option<&'static str>,
 }
 

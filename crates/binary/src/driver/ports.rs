@@ -65,8 +65,8 @@ pub struct ClassifiedAccesses<'a> {
 /// The data port of a loop.
 #[derive(Clone, Debug)]
 pub struct DataPort {
-    /// Its address, or several adjoining addresses with the same flow of data: the halves of a wide
-    /// register, or a window.
+    /// Address of the port, or several adjoining addresses with the same flow of data: the halves
+    /// of a wide register, or a window.
     pub addresses: Vec<FixedAddress>,
     pub direction: Direction,
 }

@@ -31,7 +31,7 @@ pub struct DriverCode {
 /// A layer of software above the driver, reading and writing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LayerRates {
-    /// Its name.
+    /// Name of the layer, for messages.
     pub name: String,
     /// Measured read rate through this layer, in 1000 bytes per second.
     pub read_kb_s: Option<f64>,

@@ -18,11 +18,11 @@ pub fn bandwidth_mib_s(bytes: f64, time_ns: f64) -> f64 {
 /// Bandwidths of a part without a cache: the Min and Max columns of CARDIS 2010, tables 1 and 2.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RawBandwidth {
-    /// Time of a whole page over the bus, in nanoseconds; 0 for NOR.
+    /// Time to transfer a whole page over the bus, in nanoseconds; 0 for NOR.
     pub page_fetch_ns: f64,
-    /// A load and a whole page for every byte, in 2²⁰ bytes/s.
+    /// Bandwidth if each byte costs a load and the transfer of a whole page, in 2²⁰ bytes/s.
     pub min_mib_s: f64,
-    /// Page after page, in 2²⁰ bytes/s.
+    /// Bandwidth if every byte of each page loaded is used, in 2²⁰ bytes/s.
     pub max_mib_s: f64,
 }
 
@@ -30,7 +30,7 @@ impl RawBandwidth {
     /// The bandwidths of `part` on `bus`. For a NOR part, which has no pages, both are the same.
     ///
     /// # Errors
-    /// A part that gives no time on the bus.
+    /// Fails if the part's file gives no time per byte on this bus.
     pub fn of(part: &Part, bus: Bus) -> Result<Self> {
         let t_byte_ns = part.byte_time(bus)?;
         Ok(match (part.kind, &part.t_r_ns) {

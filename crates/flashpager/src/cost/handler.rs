@@ -195,11 +195,11 @@ pub struct BusyUntil {
 pub struct JobSpan {
     /// Name of the job, as in the paper.
     pub job: &'static str,
-    /// The unit that does it.
+    /// The unit that does the job.
     pub executor: Executor,
-    /// Its start.
+    /// Start of the job, in nanoseconds after the fault.
     pub start_ns: f64,
-    /// Its end.
+    /// End of the job, in nanoseconds after the fault.
     pub end_ns: f64,
 }
 

@@ -59,15 +59,16 @@ mod tests {
     use super::super::tests::{profile, units};
     use super::*;
 
-    /// By hand: 2 is hottest and goes behind its caller 0 (7 calls, against 3 of 1). Then 3 behind
-    /// 1. The clusters 0 2 (220 over 20) and 1 3 (130 over 20) lie by density.
+    /// By hand: function 2 is the hottest. Function 0 calls it 7 times and function 1 only 3 times,
+    /// so it is placed behind 0. Then 3 is placed behind 1. The clusters 0 2 (heat 220 in 20 bytes)
+    /// and 1 3 (heat 130 in 20 bytes) are sorted by density.
     #[test]
     fn clusters_follow_their_most_likely_caller() {
         let units = units(&[10, 10, 10, 10]);
         let calls = [((0, 2), 7.0), ((1, 2), 3.0), ((1, 3), 5.0)];
         let profile = profile(&[20.0, 30.0, 200.0, 100.0], &calls);
         assert_eq!(order(&units, &[0, 1, 2, 3], &profile, 4096), [0, 2, 1, 3]);
-        // No two fit into one cluster: by density alone.
+        // No two functions fit into one cluster, so they are sorted by density alone.
         assert_eq!(order(&units, &[0, 1, 2, 3], &profile, 19), [2, 3, 1, 0]);
     }
 }

@@ -2,16 +2,16 @@
 //! clean page that is nearly the oldest is evicted before a dirty one that is the oldest.
 //!
 //! `cflru(window)`, 1 ≤ window, or in percent of the frames, 1 to 100, rounded down but at least 1.
-//! On a fault with no free frame the `window` least recently used pages are looked at, the oldest
-//! first, and the first clean one is evicted; if all are dirty, the least recently used. A window
-//! of more than all frames is one of all. With a window of 1 it is LRU, and so it is with any while
-//! nothing is written, as in a replay of code.
+//! On a fault with no free frame the `window` least recently used pages are examined, the oldest
+//! first, and the first clean one is evicted. If all are dirty, the least recently used page is
+//! evicted. A window larger than the cache means all frames. With a window of 1, or while nothing
+//! is written, as in a replay of code, CFLRU is LRU.
 //!
-//! A page comes in clean. Writing to it makes it dirty, writing it back makes it clean, and neither
-//! is a use of it: the reference it comes with is. `walk` counts the frames looked at, the victim
-//! included: 1 where the oldest page is clean, the window where all are dirty.
+//! A page is clean when it is loaded, dirty after a write to it, and clean again once it is written
+//! back. Only references renew a page's age; a write and a write-back do not. `walk` counts the
+//! frames examined, with the victim: 1 if the oldest page is clean, the window if all are dirty.
 //!
-//! Fixed here: the paper also has a window that follows the costs seen; this one stays.
+//! The window is fixed. The paper also has a window that adapts to the costs observed.
 
 use flashpager_base::{Error, Result};
 

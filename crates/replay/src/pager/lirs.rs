@@ -10,9 +10,9 @@
 //! * A HIR page in a frame: a hit. If it is in the stack, it leaves *resident* and is
 //!   promoted; else it goes to the new end of *resident*, and to the stack as its
 //!   newest.
-//! * Elsewhere: a fault. If the page is a ghost, it is taken out of the stack. With no
-//!   free frame the oldest of *resident* is evicted; if it is in the stack, it is a
-//!   ghost now, and if they are too many, the oldest ghost in the stack is forgotten.
+//! * A page in no frame: a fault. If the page is a ghost, it is taken out of the stack. With no
+//!   free frame the oldest of *resident* is evicted. If it is in the stack, it becomes
+//!   a ghost; if there are more than 2c ghosts now, the oldest one is forgotten.
 //!   Then a page that was a ghost is promoted; any other becomes the newest of the
 //!   stack, LIR if there are fewer than c − h LIR pages, else HIR at the new end of
 //!   *resident*.
@@ -22,9 +22,9 @@
 //! reference, as long as the oldest of the stack is not LIR, it is taken out: a ghost
 //! is forgotten, a page in a frame stays in *resident*.
 //!
-//! Fixed here: the rounding and the number of ghosts, which the paper leaves without
-//! a limit. With one frame no page is LIR and the stack stays empty. `walk` is 0: the
-//! victim is known, and taking pages out of the stack is no search for it.
+//! Two details are ours: the rounding of h, and the limit on ghosts, which the paper
+//! does not have. With one frame no page is LIR and the stack stays empty. `walk` is
+//! 0, because the oldest of *resident* is the victim without a search.
 
 use flashpager_base::Result;
 
@@ -68,7 +68,7 @@ impl Lirs {
         Some(page)
     }
 
-    /// Makes a page that is in no list LIR, in exchange for the oldest LIR page.
+    /// Makes a page LIR that is in no list. In exchange the oldest LIR page becomes HIR.
     fn promote(&mut self, slot: Slot) {
         self.stack.push(STACK, slot);
         if let Some(demoted) = self.stack.pop(STACK) {

@@ -39,9 +39,9 @@ pub struct FaultRates {
 /// The data that reads of a page return after a cut or failure during its programming or erasure.
 #[derive(Clone)]
 enum FlakyReading {
-    /// Its data with these bits flipped.
+    /// The page's data with these bits flipped.
     Bits(Vec<u32>),
-    /// Now its data, now these bytes.
+    /// In turn the page's data and these bytes.
     Other(Vec<u8>),
     /// Random bytes.
     Noise,

@@ -35,7 +35,7 @@ struct SlotEntry {
 
 #[derive(Clone)]
 struct SlotHistory {
-    /// Its page at moment 0.
+    /// The slot's page at moment 0.
     base: u32,
     entries: Vec<SlotEntry>,
 }

@@ -29,7 +29,7 @@ final class Code {
     final MethodNode method;
     final AbstractInsnNode[] instructions;
 
-    /** Offset of each in the class file; at the end, the length of the code. */
+    /** Offset of each instruction in its code, in bytes, and behind them the length of the code. */
     final int[] offsets;
 
     /** Executions of each instruction. */
@@ -74,12 +74,12 @@ final class Code {
         live = liveness(0, count, new BitSet());
     }
 
-    /** Returns the instruction before which a label is. */
+    /** Returns the index of the instruction that follows a label. */
     int place(LabelNode label) {
         return places.get(label);
     }
 
-    /** Sets the instruction before which a new label is. */
+    /** Sets the index of the instruction that follows a new label. */
     void setPlace(LabelNode label, int instruction) {
         places.put(label, instruction);
     }

@@ -48,9 +48,10 @@ final class Outliner {
     private final List<String> notes = new ArrayList<>();
 
     /**
-     * Makes an outliner. {@code profile} has the executions; {@code classes} finds what the program
-     * refers to. A part is cold if it was executed at most {@code coldShare} times as often as the
-     * most executed part of its method. It is moved if that saves {@code atLeast} bytes.
+     * Makes an outliner. {@code profile} has the executions; {@code classes} finds the classes that
+     * the program refers to. A part is cold if it was executed at most {@code coldShare} times as
+     * often as the most executed part of its method. It is moved if that saves {@code atLeast}
+     * bytes.
      */
     Outliner(Profile profile, ClassLoader classes, double coldShare, int atLeast) {
         this.profile = profile;
@@ -63,7 +64,7 @@ final class Outliner {
         return moved;
     }
 
-    /** Returns what was left unchanged, and why. */
+    /** Returns notes on the methods that were left unchanged, with the reasons. */
     List<String> notes() {
         return notes;
     }
@@ -178,7 +179,7 @@ final class Outliner {
         return chosen;
     }
 
-    /** Whether a part was executed rarely, compared with the most executed part of the method. */
+    /** Returns true if a part was executed rarely, compared with the method's most executed part. */
     private boolean isCold(Code code, int start, int end) {
         long hottest = 0;
         long most = 0;
@@ -250,7 +251,7 @@ final class Outliner {
         return part;
     }
 
-    /** Returns a label where a region goes on; it has no use if that is right after it. */
+    /** Returns a label at a region's exit. It is unused if the exit follows the region directly. */
     private static LabelNode exit(Code code, Region region) {
         LabelNode label = new LabelNode();
         if (region.exit() >= 0) {
@@ -302,7 +303,7 @@ final class Outliner {
         }
     }
 
-    /** Whether a label is inside a region, not at its beginning. */
+    /** Returns true if a label is inside a region and not at its beginning. */
     private static boolean isInside(Code code, Region region, LabelNode label) {
         int place = code.place(label);
         return place > region.start() && place < region.end();

@@ -10,18 +10,19 @@ import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.Frame;
 
 /**
- * Instructions that can become a method: entered at the first alone, left to one place or only by
- * returns, with an empty stack at both ends and at most one local to hand back.
+ * Consecutive instructions that can become a method. Jumps from outside lead only to the first one.
+ * They are left to one other instruction, or only by returns. The operand stack is empty at both
+ * ends, and at most one local that they write is read afterwards.
  *
- * @param start the first instruction
- * @param end the one behind the last
- * @param exit where it goes on; -1 if it ends the method
- * @param result the local that it hands back, or -1
- * @param resultType what that holds, or what the method returns; void if nothing
- * @param parameters locals that it is given
- * @param types what they hold
- * @param saved bytes that the method gets shorter
- * @param times how often its most executed instruction was
+ * @param start index of the first instruction
+ * @param end index behind the last instruction
+ * @param exit index of the instruction that follows the region; -1 if the region ends the method
+ * @param result the local that the new method returns, or -1
+ * @param resultType return type of the new method
+ * @param parameters the locals that are passed to the new method
+ * @param types types of {@code parameters}
+ * @param saved bytes by which the old method becomes shorter
+ * @param times executions of the most executed instruction
  */
 record Region(
         int start,
@@ -41,7 +42,7 @@ record Region(
     private static final int GOTO_BYTES = 3;
 
     /**
-     * Returns the instructions from {@code start} to {@code end} as a method, if they can be one.
+     * Returns the region from {@code start} to {@code end}; empty if it cannot become a method.
      */
     static Optional<Region> of(Code code, int start, int end) {
         BitSet written = new BitSet();
@@ -70,11 +71,11 @@ record Region(
                 }
             }
         }
-        if ((returns && exit >= 0) || entered(code, start, end)) {
+        if ((returns && exit >= 0) || isEntered(code, start, end)) {
             return Optional.empty();
         }
         Frame<BasicValue> entry = code.frames.get(start);
-        if (entry == null || entry.getStackSize() > 0 || !guarded(code, start, end, written)) {
+        if (entry == null || entry.getStackSize() > 0 || !keepsHandlers(code, start, end, written)) {
             return Optional.empty();
         }
         Type resultType = Type.getReturnType(code.method.desc);
@@ -114,7 +115,7 @@ record Region(
                         start, end, exit, result, resultType, parameters, types, saved, times));
     }
 
-    /** Returns the descriptor of the method that it becomes. */
+    /** Returns the descriptor of the new method. */
     String descriptor() {
         return Type.getMethodDescriptor(resultType, types.toArray(new Type[0]));
     }
@@ -123,8 +124,8 @@ record Region(
         return start < other.end && other.start < end;
     }
 
-    /** Whether something outside leads into the middle of it. */
-    private static boolean entered(Code code, int start, int end) {
+    /** Returns true if an instruction outside leads into the region behind its first instruction. */
+    private static boolean isEntered(Code code, int start, int end) {
         for (int i = 0; i < code.instructions.length; i++) {
             if (i >= start && i < end) {
                 continue;
@@ -138,8 +139,11 @@ record Region(
         return false;
     }
 
-    /** Whether handlers see the same as before. */
-    private static boolean guarded(Code code, int start, int end, BitSet written) {
+    /**
+     * Returns true if exception handlers behave as before: each covers the whole region or none of
+     * it, none lies in it, and none reads a local that the region writes.
+     */
+    private static boolean keepsHandlers(Code code, int start, int end, BitSet written) {
         for (Code.Guard guard : code.guards) {
             if (guard.handler() >= start && guard.handler() < end) {
                 return false;
@@ -157,14 +161,14 @@ record Region(
         return true;
     }
 
-    /** Returns the type of a local's value, or null if it is no value that can be passed. */
+    /** Returns the type of a local's value; null if the value cannot be passed as a parameter. */
     private static Type typeOf(BasicValue value) {
         Type type = value == null ? null : value.getType();
         boolean unknown = type == null || type.getDescriptor().equals("Lnull;");
         return unknown ? null : type;
     }
 
-    /** Returns the bytes of a load or a store. */
+    /** Returns the bytes of an instruction that loads or stores a local. */
     private static int bytesOf(int local) {
         return local < 4 ? 1 : 2;
     }
