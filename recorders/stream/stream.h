@@ -5,8 +5,8 @@
  * of each kind with its bytes, which all writers are tested against.
  *
  * A recorder has one `struct stream`. It collects the stream in shared memory,
- * the tail, and writes it to a pipe when the tail is full. The tail's reader
- * loses nothing when the recorder is killed, at whatever instruction.
+ * the tail, and writes it to a pipe when the tail is full. If the recorder is
+ * killed, at any instruction, the tail's reader still gets the whole stream.
  */
 #ifndef FLASHPAGER_RECORDER_STREAM_H
 #define FLASHPAGER_RECORDER_STREAM_H
@@ -160,8 +160,8 @@ static inline void stream_put_block(struct stream *stream, uint64_t address, uin
     stream_put_record(stream, STREAM_BLOCK, payload, sizeof payload);
 }
 
-/* Appends a data read of the block whose number comes next: `begun` bytes of
- * that block end with the instruction that reads. */
+/* Appends a data read of the block whose number comes next. The first `begun`
+ * bytes of that block end with the instruction that reads. */
 static inline void stream_put_read(struct stream *stream, uint64_t address, uint32_t bytes,
                                    uint32_t begun)
 {
@@ -169,8 +169,8 @@ static inline void stream_put_read(struct stream *stream, uint64_t address, uint
     stream_put_record(stream, STREAM_READ, payload, sizeof payload);
 }
 
-/* Names a thread that has executed `blocks_before` blocks; it executes what
- * follows. Names are cut off after STREAM_NAME_BYTES. */
+/* Names a thread that has executed `blocks_before` blocks. The blocks that
+ * follow are its own. Names are cut off after STREAM_NAME_BYTES. */
 static inline void stream_put_thread(struct stream *stream, uint32_t number, const char *name,
                                      uint64_t blocks_before)
 {
@@ -183,19 +183,19 @@ static inline void stream_put_thread(struct stream *stream, uint32_t number, con
     stream_put_record(stream, STREAM_THREAD, payload, 16 + length);
 }
 
-/* A thread that has been named executes what follows. */
+/* Switches to a thread that has been named: it executes the blocks that follow. */
 static inline void stream_put_switch(struct stream *stream, uint32_t number)
 {
     stream_put_record(stream, STREAM_SWITCH, &number, sizeof number);
 }
 
-/* A process that has been named, or the first one, 0, executes what follows. */
+/* Switches to a process that has been named, or to the first one, 0. */
 static inline void stream_put_process(struct stream *stream, uint32_t number)
 {
     stream_put_record(stream, STREAM_PROCESS, &number, sizeof number);
 }
 
-/* The program ended in order. */
+/* Appends the end mark: the program ended, and the stream is complete. */
 static inline void stream_put_end(struct stream *stream)
 {
     stream_put_record(stream, STREAM_END, NULL, 0);

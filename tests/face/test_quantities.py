@@ -99,7 +99,7 @@ def test_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parse", "unit", "what"),
+    ("parse", "unit", "quantity"),
     [
         (parse_bandwidth, "MB/s", "bandwidth"),
         (parse_clock, "MHz", "clock"),
@@ -108,8 +108,10 @@ def test_shares() -> None:
         (parse_share, "%", "share"),
     ],
 )
-def test_numbers_of_too_many_digits(parse: Callable[[str], float], unit: str, what: str) -> None:
+def test_numbers_of_too_many_digits(
+    parse: Callable[[str], float], unit: str, quantity: str
+) -> None:
     """A number with so many digits that it would be infinite is refused."""
     assert parse(f"12{unit}") > 0
-    with pytest.raises(FlashpagerError, match=f"is no {what}"):
+    with pytest.raises(FlashpagerError, match=f"is no {quantity}"):
         parse(f"{'9' * 400}{unit}")

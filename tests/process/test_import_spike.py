@@ -45,7 +45,7 @@ def spike() -> str:
 
 @pytest.mark.parametrize("options", [("-l",), ("--log-commits",), ("-l", "--log-commits")])
 def test_logs(tmp_path: Path, spike: str, options: tuple[str, ...]) -> None:
-    """Both kinds of logs, and both at once, have each instruction once."""
+    """Each log option alone, and both together, give each instruction once."""
     elf = compile_with(
         *("riscv64-unknown-elf-gcc", tmp_path, "program.elf", SOURCE),
         *("-nostdlib", "-march=rv64imac", "-mabi=lp64", "-Wl,-Ttext=0x80000000", "-Wl,-N"),
@@ -55,7 +55,7 @@ def test_logs(tmp_path: Path, spike: str, options: tuple[str, ...]) -> None:
     done = flashpager("trace", "import", log, "-o", trace, "--elf", elf)
     assert "from spike (as captured)" in done.err
     runs, info = runs_of(trace), info_of(trace)
-    # The offset of f is that behind the last jump; the end spins until Spike looks at tohost.
+    # f begins behind the last jump. The last loop runs until Spike polls tohost.
     jump = runs[0][1]
     function = runs[1][0]
     loop = [(function, 4), (jump, runs[2][1]), (runs[3][0], runs[3][1])]

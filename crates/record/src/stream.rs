@@ -43,7 +43,7 @@ const READ: u32 = 10;
 /// Longest read of one instruction, with headroom.
 const MAX_READ_BYTES: u32 = 1 << 12;
 
-// Flags of a block: it enters a method, it returns from one.
+// Flags of a block that enters a method, and of one that returns from a method.
 const ENTERS: u32 = 1;
 const RETURNS: u32 = 2;
 
@@ -117,7 +117,7 @@ impl StreamBlock {
 #[derive(Default)]
 struct SuspendedProcess {
     blocks: Vec<StreamBlock>,
-    /// Block numbers to skip when it goes on.
+    /// Block numbers to skip when the process continues.
     skip: u64,
 }
 
@@ -145,9 +145,9 @@ pub struct StreamReader {
     reads: Vec<DataRead>,
     /// Reason for which the recorder does not record, if it reported one.
     refusal: Option<String>,
-    /// The end mark has been read.
+    /// True once the end mark has been read.
     ended: bool,
-    /// Too many blocks were described: the rest of the stream is not read.
+    /// True if too many blocks were described. The rest of the stream is not read.
     cut: bool,
 }
 
@@ -266,9 +266,9 @@ impl StreamReader {
         Ok(at)
     }
 
-    /// Executes the blocks whose numbers `bytes` begin with, if nothing else is to be done with
-    /// them: no number is skipped, no data was read, and everything is recorded. Returns the length
-    /// of the numbers in bytes; 0 if something else is to be done.
+    /// Executes the blocks whose numbers stand at the start of `bytes`, if none of them is skipped
+    /// or read data and everything is recorded. Returns the length of the numbers in bytes; 0 if a
+    /// condition is not met.
     #[inline]
     fn execute_whole(&self, bytes: &[u8], at: usize, recording: &mut Recording) -> Result<usize> {
         let sink = recording.sink();

@@ -10,12 +10,12 @@ _FASTER_MHZ = 520
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Write a share."""
+    """Write a share as a percentage."""
     return f"{100 * share:.{decimals}f} %"
 
 
 def times(name: str) -> str:
-    """Return the time lost by random reads over that by fixed ones, by the paper's shares."""
+    """Return the time lost by random reads over the time lost by fixed ones, in the paper."""
     return f"{(1 / RANDOM[name] - 1) / (1 / FIXED[name] - 1):.0f}"
 
 
@@ -61,8 +61,8 @@ def why_fixed(name: str, run: SwapBench, repeats: float) -> str:
 
 
 def _by_repeats(reads: ChartReads) -> str:
-    told = ", ".join(f"{percent(reads.mean_share(n), 0)} with {n}" for n in (1, 4, 16, 64))
-    return f"By reads of a chunk: {told}"
+    shares = ", ".join(f"{percent(reads.mean_share(n), 0)} with {n}" for n in (1, 4, 16, 64))
+    return f"By reads of a chunk: {shares}"
 
 
 def _unverified(run: SwapBench) -> str:

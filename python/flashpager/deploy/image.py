@@ -1,4 +1,4 @@
-"""The image in flash: its bytes."""
+"""The bytes of the image in flash, with the tags of its pages."""
 
 import itertools
 import random
@@ -49,12 +49,12 @@ def layout(info: TraceInfo) -> str:
 
 
 def pattern(info: TraceInfo) -> bytes:
-    """Return a pattern in place of an image: a trace has only its length."""
+    """Return random bytes in place of the image, of which a trace has only the length."""
     return random.Random(info.image_bytes).randbytes(info.image_bytes)  # noqa: S311 (no secret)
 
 
 def in_pages(data: bytes, design: PagerDesign, secret: Authentication | None = None) -> bytes:
-    """Fill up the last flash page; with tags, return each page its spare area behind it."""
+    """Return whole flash pages; with tags, each page is followed by its spare area."""
     filled = data.ljust(design.flash_pages * design.flash_page_bytes, _ERASED)
     if secret is None or not design.tag_bytes:
         return filled
@@ -68,10 +68,10 @@ def in_pages(data: bytes, design: PagerDesign, secret: Authentication | None = N
 
 
 def read_flash(path: Path, design: PagerDesign) -> bytes:
-    """Read the flash file of deploy: whole flash pages, for a design with tags with spare areas.
+    """Read the flash file of deploy: whole flash pages, with spare areas if the design has tags.
 
     Raises:
-        FlashpagerError: if it has another length than that.
+        FlashpagerError: if the file cannot be read, or its length does not fit the design.
 
     """
     try:
@@ -90,7 +90,7 @@ def read_flash(path: Path, design: PagerDesign) -> bytes:
 
 
 def without_spare(flash: bytes, design: PagerDesign) -> bytes:
-    """Return the image that such flash pages hold."""
+    """Return the image in flash pages that may have spare areas."""
     pages = _cut(flash, design.flash_page_bytes + design.spare_bytes)
     return b"".join(page[: design.flash_page_bytes] for page in pages)[: design.image_bytes]
 

@@ -1,4 +1,4 @@
-"""A program's image before and after layout, and the way of each hot function between them."""
+"""A program's image before and after layout, and a band between them for each hot function."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ _COLOURS = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.VERMILLION, 
 class Movement:
     """The hot units of a layout, and the cache pages that hold them before and after."""
 
-    #: In their order after layout.
+    #: The hot units, in their order after layout.
     hot: list[PlacedUnit]
-    #: Their share of all executed bytes.
+    #: Share of all executed bytes that is in the hot units.
     executed_share: float
     pages_before: int
     pages_after: int
@@ -70,7 +70,7 @@ class Movement:
 
 
 def chart(page: PageLayout) -> alt.LayerChart:
-    """Draw both images from their first byte down, and the way of each hot unit between them."""
+    """Draw both images from their first byte down, and a band between them for each hot unit."""
     movement = Movement.of(page)
     pixels = _HEIGHT / max(1, *(max(u.before, u.after) + u.bytes for u in page.units))
     hot = _places(movement.hot, pixels)
@@ -190,7 +190,7 @@ def _edges(page: PageLayout, pixels: float) -> alt.Chart:
 
 
 def _ways(hot: pl.DataFrame) -> alt.Chart:
-    """Draw a band for each hot unit, from its place before to its place after."""
+    """Draw a band for each hot unit, from its offset before to its offset after."""
     points = []
     for row in hot.iter_rows(named=True):
         for step in range(_CURVE_POINTS):

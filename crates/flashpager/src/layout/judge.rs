@@ -10,15 +10,15 @@ use super::search::{PageDesigns, PageSearch};
 use super::traces::TraceSet;
 use crate::design::Design;
 
-/// Replays whole traces in an order and compares their times with the times before. Before, each
-/// design has its own cache page, units are in the recorded order, and the same units are in RAM.
+/// Replays whole traces in an order and compares their times with the times before: with each
+/// design's own cache page, the recorded order, and the same units in RAM.
 pub(super) struct Judge<'a> {
     program: &'a Program,
     traces: &'a TraceSet,
     weights: Vec<f64>,
     /// Time of each design before, in nanoseconds.
     pub(super) before_ns: Vec<f64>,
-    /// The same for the executions held out; empty if none are.
+    /// Time of each design before on the executions held out; empty if none are held out.
     held_out_before_ns: Vec<f64>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Judge<'a> {
         Ok(Self { program, traces, weights, before_ns, held_out_before_ns })
     }
 
-    /// The result of `order`, which has the name `what`.
+    /// The result of `order`. `what` is its name in tables.
     fn outcome(
         &self,
         page: &PageDesigns,
@@ -72,8 +72,8 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// The layout of one cache page: the best of the recorded order, the best published one, and
-    /// what the search found.
+    /// The layout of one cache page: the best of the recorded order, the best published order, and
+    /// the order that the search found.
     ///
     /// # Errors
     /// The errors of the replay.

@@ -51,7 +51,7 @@ impl Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
-    /// The clock.
+    /// The clock in MHz.
     #[serde(serialize_with = "as_written")]
     pub clock_mhz: f64,
     /// Clocks of an instruction on average; 1 if absent, as in the article.
@@ -212,11 +212,11 @@ pub struct Layer {
     pub bytes_per_s: Option<f64>,
 }
 
-/// A host. Whatever is absent costs nothing, unless a field says otherwise.
+/// A host. A component that is absent costs nothing, unless its field's description differs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Host {
-    /// The bus to the medium; if absent as fast and wide as the part's.
+    /// The bus to the medium; if absent, one as fast and wide as the part allows.
     pub bus: Option<Bus>,
     /// A port that divides its clock. With it, only the lines of `bus` count.
     pub peripheral: Option<Peripheral>,
@@ -233,7 +233,7 @@ pub struct Host {
     pub operation_ns: Option<f64>,
     /// The DMA that moves the data, if any does.
     pub dma: Option<Dma>,
-    /// Whether the processor moves the data by a loop of which nothing else is known.
+    /// True if the processor moves the data by a loop about which nothing else is known.
     pub copied: bool,
     /// The system that drives the medium.
     pub system: Option<System>,

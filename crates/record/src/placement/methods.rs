@@ -18,7 +18,7 @@ const MAX_NAME_BYTES: usize = 64 << 20;
 pub struct Methods {
     symbols: Vec<Symbol>,
     name_bytes: usize,
-    /// Bytes at the start of the image in which everything keeps its place.
+    /// Bytes at the start of the image whose methods keep their addresses.
     pub given_bytes: u32,
     /// Name of the section of these bytes; empty for a CAP file's.
     pub given_name: String,
@@ -55,7 +55,7 @@ impl Methods {
         if self.symbols.is_empty() {
             return None;
         }
-        // As in a file, a symbol inside a larger one follows it.
+        // A symbol inside a larger one follows it, as in the symbol table of a file.
         self.symbols.sort_by_key(|symbol| (symbol.offset, Reverse(symbol.bytes)));
         let is_given = |symbol: &Symbol| symbol.offset < self.given_bytes;
         let can_move = !self.symbols.iter().all(is_given);

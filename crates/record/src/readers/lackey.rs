@@ -19,22 +19,22 @@ const MAX_INSTRUCTION_BYTES: u64 = 64;
 /// Longest access of an instruction, with headroom.
 const MAX_READ_BYTES: u64 = 4096;
 
-/// Part of lackey's last message about a program that it has seen end.
+/// Part of the message that lackey writes when a program ends.
 const EXIT_MESSAGE: &[u8] = b"Exit code:";
 
 /// Part of Valgrind's message about an instruction that it cannot translate. The instruction's
 /// bytes follow.
 const UNKNOWN_MESSAGE: &str = "unhandled instruction";
 
-/// How messages of Valgrind's translator begin, which have no `==` in front.
+/// Beginnings of the messages of Valgrind's translator. They lack the `==` of other messages.
 const TRANSLATOR_MESSAGES: [&[u8]; 3] = [b"vex ", b"disInstr(", b"ARM64 front end"];
 
 fn recognises(start: &[u8]) -> bool {
     [&b"I  "[..], b" L ", b" S ", b" M ", b"=="].iter().any(|head| start.starts_with(head))
 }
 
-/// Reads all instructions. The program has ended if lackey wrote its exit code: it does not if
-/// the program became another one.
+/// Reads all instructions. The program has ended if lackey wrote its exit code. Lackey does not
+/// write it if the program executed another program.
 fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
     let mut reader = LackeyReader::default();
     let mut lines = TextLines::new(input);
@@ -80,7 +80,7 @@ fn parse_access(access: &[u8]) -> Option<(u64, u64)> {
 struct LackeyReader {
     /// The last instruction, which the next line may still change.
     pending: Option<PendingInstruction>,
-    /// Lackey has reported the program's exit code.
+    /// True once lackey has reported the program's exit code.
     has_exited: bool,
     /// The first instruction that Valgrind could not translate.
     unknown: Option<UnknownInstruction>,
@@ -92,9 +92,9 @@ struct PendingInstruction {
     line: u64,
     fetch: Fetch,
     reads: Vec<ReadAccess>,
-    /// It accessed data.
+    /// True if the instruction accessed data.
     accessed: bool,
-    /// It follows itself, and accessed data before.
+    /// True if the instruction before is the same one and accessed data.
     repeated: bool,
 }
 
@@ -110,7 +110,7 @@ impl PendingInstruction {
 
 /// An instruction that Valgrind could not translate.
 struct UnknownInstruction {
-    /// Its bytes and some behind them, as Valgrind prints them.
+    /// The instruction's bytes and some behind them, as Valgrind prints them.
     bytes: String,
     /// Address and function of the block that it is in, as `0x10914A: main`; empty until Valgrind
     /// prints them.

@@ -10,7 +10,7 @@
 //!    T2.
 //! 3. In B2: p shrinks by max(1, ⌊|B1|/|B2|⌋), to 0 at least. Replace; the page becomes the newest
 //!    of T2.
-//! 4. Elsewhere. If |T1| + |B1| = c: if |T1| < c, forget the oldest of B1 and replace; else evict
+//! 4. In none of the four. If |T1| + |B1| = c: if |T1| < c, forget the oldest of B1 and replace; else evict
 //!    the oldest of T1 and do not remember it. If |T1| + |B1| < c and the four hold c pages or
 //!    more: forget the oldest of B2 if they hold 2c, and replace. The page becomes the newest of
 //!    T1.
@@ -19,8 +19,8 @@
 //! newest of B1; else the oldest of T2 becomes the newest of B2. The lengths are those before the
 //! page is moved.
 //!
-//! Fixed here: p is a whole number and quotients are rounded down; the paper's is real. `walk` is
-//! 0: nothing is searched.
+//! Here p is a whole number and quotients are rounded down; in the paper p is real. `walk` is 0,
+//! because the victim is known without a search.
 
 use flashpager_base::Result;
 

@@ -8,11 +8,12 @@
 //! * A page of *valid* is referenced: a hit that changes nothing.
 //! * A page of *invalid*: a false fault. It goes to the tail of *valid*, and the head
 //!   of *valid* moves down to the tail of *invalid*.
-//! * Elsewhere: a fault. With no free frame the head of *invalid* is evicted. The page
-//!   goes to the tail of *valid*; if that holds more than `valid` pages then, its head
-//!   moves down.
+//! * A page in no frame: a fault. With no free frame the head of *invalid* is evicted.
+//!   The page goes to the tail of *valid*. If *valid* holds more than `valid` pages
+//!   then, its head moves down.
 //!
-//! `walk` is 0: the victim is known. `downgrades` counts the pages that move down.
+//! `walk` is 0, because the victim is known without a search. `downgrades` counts the
+//! pages that move down.
 
 use flashpager_base::{Error, Result};
 
@@ -29,8 +30,8 @@ const INVALID: usize = 1;
 /// FIFO with second chance, which moves pages down at the false fault.
 pub type FifoSc = SecondChance<false>;
 
-/// FIFO with second chance. If it `DEFERS`, a false fault moves nothing down, and the next true
-/// fault makes up for it.
+/// FIFO with second chance. If it `DEFERS`, a false fault moves no page down; the next true fault
+/// moves all surplus pages down.
 pub struct SecondChance<const DEFERS: bool> {
     slots: Slots,
     lists: Lists<2>,

@@ -5,15 +5,15 @@
 //! whose last reference but one has the smallest number; pages without one go before all others,
 //! and among them the least recently used. With c frames, the c pages evicted last are ghosts: the
 //! number of their last reference is kept. A fault first takes the page out of the ghosts if it is
-//! there; what was its last reference then is its last but one. After that, if no frame is free,
+//! there; the last reference kept there becomes its last but one. After that, if no frame is free,
 //! the victim is evicted and becomes the newest ghost, and the oldest is forgotten if there are
 //! more than c. A page that comes in otherwise has no last reference but one.
 //!
-//! Fixed here: no correlated reference period, consecutive references to a page being one already;
-//! and the ghosts, where the paper retains what it knows for a time. Without any, no page could
-//! come back to a cache full of pages used twice: the next fault would always evict the page that
-//! came in last. `walk` is the number of frames: a device looks at each of them for the victim,
-//! since keeping them in order would cost a search on every hit.
+//! Two details are ours. There is no correlated reference period, because consecutive references to
+//! a page are one. The number of ghosts is limited, where the paper remembers references for a
+//! time. Without ghosts no new page could stay in a cache full of pages used twice: each fault
+//! would evict the page that came in last. `walk` is the number of frames: a device examines each
+//! of them for the victim, because keeping them in order would cost a search on every hit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

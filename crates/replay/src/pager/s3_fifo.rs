@@ -1,9 +1,9 @@
 //! S3-FIFO (Yang et al., SOSP 2023): most pages are used once, so new pages pass through a small
 //! queue first.
 //!
-//! Pages are in two FIFO queues, *small* and *main*; *ghosts* is a third, of pages only remembered.
-//! With c frames, s = max(1, ⌊c/10⌋) is the share of *small* and there are c − s ghosts at most.
-//! Every page has a counter, 0 when it comes in; a hit adds 1, up to 3.
+//! Pages are in two FIFO queues, *small* and *main*. A third queue, *ghosts*, remembers evicted
+//! pages. With c frames, s = max(1, ⌊c/10⌋) is the share of *small* and there are c − s ghosts at
+//! most. Every page has a counter, 0 when it comes in; a hit adds 1, up to 3.
 //!
 //! A fault first takes the page out of *ghosts* if it is there. With no free frame it then looks at
 //! one page after another until one is evicted:
@@ -15,11 +15,11 @@
 //!   one less; else it is evicted and not remembered.
 //!
 //! Last, the page goes to the new end of *main* if it was a ghost, else of *small*. `walk` counts
-//! the pages looked at in both queues, the victim included.
+//! the pages examined in both queues, the victim included.
 //!
-//! Fixed here: the paper goes on in *small* until a page leaves it for good, and where *main*
-//! overflows on the way evicts from there as well, two pages for one fault; this stops at the
-//! first. While frames are free all pages come into *small*.
+//! Two details are ours. The paper searches *small* until a page leaves the cache from it; if
+//! *main* overflows meanwhile, it evicts a page from there as well, two for one fault. Here a fault
+//! evicts one page. While frames are free, all pages come into *small*.
 
 use flashpager_base::Result;
 

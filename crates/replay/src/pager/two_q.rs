@@ -9,14 +9,16 @@
 //! * In *A1in*: a hit that changes nothing.
 //! * In *A1out*: the page is taken out, a frame is reclaimed, and the page becomes the newest of
 //!   *Am*.
-//! * Elsewhere: a frame is reclaimed, and the page becomes the newest of *A1in*.
+//! * In none of the lists: a frame is reclaimed, and the page becomes the newest of *A1in*.
 //!
 //! To reclaim a frame, a free one is taken. If there is none: if *A1in* holds more than Kin pages,
 //! or *Am* holds none, the oldest of *A1in* becomes the newest of *A1out*, whose oldest is
 //! forgotten if it holds more than Kout; else the oldest of *Am* is evicted and not remembered.
 //!
-//! Fixed here: the rounding; the page itself leaves *A1out* before another comes in; *A1in* gives
-//! when *Am* is empty, which matters for a single frame. `walk` is 0: nothing is searched.
+//! Three details are ours: the rounding; the page leaves *A1out* before another one comes in; and
+//! if
+//! *Am* is empty, as with a single frame, the victim is from *A1in*. `walk` is 0, because the
+//! victim is known without a search.
 
 use flashpager_base::Result;
 
