@@ -383,7 +383,7 @@ def _adafruit(
 
 def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]:
     """Return each host's prices as observed: µs per operation, or clocks per byte."""
-    found: dict[str, list[float]] = {}
+    prices: dict[str, list[float]] = {}
     in_place: dict[str, list[tuple[int, float]]] = {}
     for one in observations() if seen is None else seen:
         if not one.name:
@@ -395,7 +395,7 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
             memory=host.memory,
             processor=host.processor,
             software=host.software,
-            # The mover's price is the unknown here, or the bus alone moves the data.
+            # The price of moving a byte is the unknown here, or the bus alone moves the data.
             system="linux",
             operation_ns=0,
             array_share=READ_SHARE,
@@ -412,11 +412,11 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
             value = each * _clock(host)
         else:
             value = one.measured_us - composed.range.likely_ns / 1e3
-        found.setdefault(one.name, []).append(value)
+        prices.setdefault(one.name, []).append(value)
     for name, ((less, short), (more, long)) in in_place.items():
         # Each byte takes longer than the bus does; no time is left for the operation itself.
-        found[name] = [short - (long - short) / (more - less) * less]
-    return found
+        prices[name] = [short - (long - short) / (more - less) * less]
+    return prices
 
 
 def _clock(host: Host) -> float:
@@ -425,20 +425,20 @@ def _clock(host: Host) -> float:
 
 
 def _fitted(one: Observation) -> str | None:
-    """Name its source, if anything is fitted to that."""
+    """Return the observation's source if a host is fitted to it, else None."""
     sources = {host.source for host in measured_hosts()}
     return one.source if one.source in sources else None
 
 
 def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOutPrediction]:
     """Predict each measurement from all other sources."""
-    found = []
+    predictions = []
     for one in observations() if seen is None else seen:
         span = one.on(one.host, without=_fitted(one)).range
-        found.append(
+        predictions.append(
             LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
         )
-    return found
+    return predictions
 
 
 def unsaid(one: Observation) -> LeftOutPrediction:

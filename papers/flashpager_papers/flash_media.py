@@ -200,9 +200,9 @@ class _Article:
             self._main_factors(at, "programming", program, ("program", "data in")),
         ]
 
-    def _main_factors(self, at: str, doing: str, found: Estimate, main: Sequence[str]) -> Claim:
+    def _main_factors(self, at: str, doing: str, estimate: Estimate, main: Sequence[str]) -> Claim:
         """Check that the steps called the main factors are the longest."""
-        steps = _steps(found)
+        steps = _steps(estimate)
         others = {name: ns for name, ns in steps.items() if name not in main}
         least, most = min(steps[name] for name in main), max(others.values())
         return Claim(
@@ -421,8 +421,8 @@ class _Article:
             ("reads", "read", READ_KB_S),
             ("writes", "program", WRITE_KB_S),
         ):
-            found = self.ask(MEASURED_CHIP, BOARD, operation=operation)
-            ours = data_rate(found) / _KB
+            estimate = self.ask(MEASURED_CHIP, BOARD, operation=operation)
+            ours = data_rate(estimate) / _KB
             why = f"the article measured; data alone, {MEASURED_CHIP}'s times"
             if operation == "read":
                 why += (
@@ -612,7 +612,7 @@ class _Article:
             """Return the time added to each 512 bytes, in µs."""
             return _BLOCK * 1e3 / through - _BLOCK * 1e3 / raw
 
-        found = {
+        times_us = {
             f"{direction} the {name} card": (
                 overhead_us(nand[direction][0], nand[direction][-1]),
                 overhead_us(raw, through),
@@ -626,11 +626,11 @@ class _Article:
             "take less time",
             "a little smaller",
             "; ".join(
-                f"{case}: {ours:.1f} → {card:.1f} µs" for case, (ours, card) in found.items()
+                f"{case}: {ours:.1f} → {card:.1f} µs" for case, (ours, card) in times_us.items()
             ),
             Kind.RECOMPUTED,
             falling(),
-            tuple(Figure(case, times) for case, times in found.items()),
+            tuple(Figure(case, times) for case, times in times_us.items()),
             f"of the article's two tables, NAND → card, of {_BLOCK} bytes; how little is little, "
             "the article does not say",
         )
@@ -664,20 +664,20 @@ class _Article:
         )
 
 
-def _steps(found: Estimate) -> dict[str, float]:
-    return {step.name: step.ns for step in found.operation.steps}
+def _steps(estimate: Estimate) -> dict[str, float]:
+    return {step.name: step.ns for step in estimate.operation.steps}
 
 
-def _stage(found: Estimate, name: str) -> Stage:
-    return next(stage for stage in found.stages if stage.name == name)
+def _stage(estimate: Estimate, name: str) -> Stage:
+    return next(stage for stage in estimate.stages if stage.name == name)
 
 
-def _rate(found: Estimate, more_ns: float) -> float:
+def _rate(estimate: Estimate, more_ns: float) -> float:
     """Return the limit if the operation took longer."""
-    return found.bytes * 1e9 / (found.stages[0].ns + more_ns)
+    return estimate.bytes * 1e9 / (estimate.stages[0].ns + more_ns)
 
 
-def data_rate(found: Estimate, stage: str | None = None) -> float:
+def data_rate(estimate: Estimate, stage: str | None = None) -> float:
     """Return bytes of data a second, spare not counted, through a stage or the last one."""
-    through = found.stages[-1] if stage is None else _stage(found, stage)
-    return found.operation.data_bytes * 1e9 / through.ns
+    through = estimate.stages[-1] if stage is None else _stage(estimate, stage)
+    return estimate.operation.data_bytes * 1e9 / through.ns

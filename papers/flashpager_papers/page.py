@@ -21,12 +21,16 @@ def markdown(table: Table) -> str:
 
 def counts(claims: Iterable[Claim]) -> str:
     """Return the number of claims by kind and verdict, as a Markdown table."""
-    found = Counter((claim.kind, claim.verdict) for claim in claims)
-    verdicts = [verdict for verdict in Verdict if any((kind, verdict) in found for kind in Kind)]
+    by_kind_and_verdict = Counter((claim.kind, claim.verdict) for claim in claims)
+    verdicts = [
+        verdict
+        for verdict in Verdict
+        if any((kind, verdict) in by_kind_and_verdict for kind in Kind)
+    ]
     lines = [["kind", *verdicts], ["---", *["--:"] * len(verdicts)]]
     for kind in Kind:
-        if any((kind, verdict) in found for verdict in verdicts):
-            numbers = [found[kind, verdict] for verdict in verdicts]
+        if any((kind, verdict) in by_kind_and_verdict for verdict in verdicts):
+            numbers = [by_kind_and_verdict[kind, verdict] for verdict in verdicts]
             lines.append([kind, *(str(number or "") for number in numbers)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -40,11 +44,11 @@ def write(path: Path, claims: Sequence[Claim], tables: Iterable[Table]) -> None:
 def block(page: str, paper: str) -> re.Match[str]:
     """Return the tables of a paper in a page: ``before``, ``tables`` and ``after``."""
     mark = re.escape(f"<!-- generated: {paper} -->\n")
-    found = re.search(f"(?P<before>{mark})(?P<tables>.*?)(?P<after><!-- end -->)", page, re.DOTALL)
-    if found is None:
+    match = re.search(f"(?P<before>{mark})(?P<tables>.*?)(?P<after><!-- end -->)", page, re.DOTALL)
+    if match is None:
         message = f"the page has no block of {paper}"
         raise ValueError(message)
-    return found
+    return match
 
 
 def papers(page: str) -> list[str]:
@@ -54,8 +58,8 @@ def papers(page: str) -> list[str]:
 
 def renewed(page: str, paper: str, tables: str) -> str:
     """Return a page with other tables of a paper."""
-    found = block(page, paper)
-    return f"{page[: found.end('before')]}{tables}{page[found.start('after') :]}"
+    match = block(page, paper)
+    return f"{page[: match.end('before')]}{tables}{page[match.start('after') :]}"
 
 
 def _cell(cell: object) -> str:

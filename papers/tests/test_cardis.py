@@ -39,7 +39,7 @@ def runs_of_a_program(name: str, kib: int) -> Runs:
 
 
 def write(folder: Path, name: str, runs: Iterable[tuple[int, int]], architecture: str = "") -> None:
-    """Write a trace; without an architecture it is as one that was imported."""
+    """Write a trace; without an architecture it looks like an imported one."""
     folder.mkdir(parents=True, exist_ok=True)
     text = folder / f"{name}.csv"
     lines = (f"{offset},{length}\n" for offset, length in runs)
@@ -71,29 +71,29 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Finis
 
 
 @pytest.fixture(scope="module")
-def found(run: tuple[Finished, Path]) -> dict[str, Any]:
-    """Return the JSON of it."""
+def results(run: tuple[Finished, Path]) -> dict[str, Any]:
+    """Return the JSON that the command printed."""
     json: dict[str, Any] = run[0].json
     return json
 
 
 def reproduce(folder: Path) -> dict[str, Claim]:
-    """Check a folder's programs; return the claims by the first words of where and claim."""
-    found = cardis.reproduce(folder, lambda _finished, _all: None)
-    return {f"{claim.where}: {claim.claim}": claim for claim in found.claims}
+    """Check a folder's programs; return the claims by their title: section and sentence."""
+    results = cardis.reproduce(folder, lambda _finished, _all: None)
+    return {f"{claim.where}: {claim.claim}": claim for claim in results.claims}
 
 
 def only(claims: dict[str, Claim], words: str) -> Claim:
-    """Return the one claim that says so."""
-    (claim,) = [claim for said, claim in claims.items() if words in said]
+    """Return the only claim whose title contains ``words``."""
+    (claim,) = [claim for title, claim in claims.items() if words in title]
     return claim
 
 
-def row(found: dict[str, Any], trace: str, cell: CardDesign) -> dict[str, Any]:
+def row(results: dict[str, Any], trace: str, cell: CardDesign) -> dict[str, Any]:
     """Return the row of a cell."""
     (one,) = [
         one
-        for one in found["replays"]
+        for one in results["replays"]
         if (
             one["trace"],
             one["cache_page_bytes"],
@@ -109,7 +109,7 @@ def row(found: dict[str, Any], trace: str, cell: CardDesign) -> dict[str, Any]:
 
 
 def simulated(trace: Path, cell: CardDesign, lookup_ns: float = 0) -> dict[str, Any]:
-    """Simulate a cell by itself, not as the figures do."""
+    """Simulate one cell alone. The figures replay many cells together."""
     design = Design(
         part=cell.part,
         bus=cell.bus,
@@ -126,10 +126,10 @@ def simulated(trace: Path, cell: CardDesign, lookup_ns: float = 0) -> dict[str, 
     return _engine.simulate(trace, [design])[0].as_dict()
 
 
-def test_claims(found: dict[str, Any]) -> None:
-    """Every claim says what it is, by what it is judged, and why."""
-    assert set(found) == {"version", "claims", "programs", "replays", "distances"}
-    claims = found["claims"]
+def test_claims(results: dict[str, Any]) -> None:
+    """Every claim has a kind, a rule, a verdict and a reason."""
+    assert set(results) == {"version", "claims", "programs", "replays", "distances"}
+    claims = results["claims"]
     assert len(claims) > 35
     sound(claims)
     assert {claim["verdict"] for claim in claims} >= {"holds", "does not hold", "no verdict"}
@@ -147,11 +147,11 @@ def test_claims(found: dict[str, Any]) -> None:
         ("troff", CardDesign(512, SMALL, cache=16384, policy="min")),
     ],
 )
-def test_replays(programs: Path, found: dict[str, Any], trace: str, cell: CardDesign) -> None:
-    """A row is what simulating its design alone gives."""
+def test_replays(programs: Path, results: dict[str, Any], trace: str, cell: CardDesign) -> None:
+    """A row equals the simulation of its design alone."""
     folder = programs if trace in NATIVE else programs / "java"
     alone = simulated(folder / f"{trace}.trace", cell)
-    ours = row(found, trace, cell)
+    ours = row(results, trace, cell)
     for name in ("misses", "loads", "forward", "bytes_skipped", "references"):
         assert ours[name] == alone["counts"][name]
     assert ours["time_ns"] == pytest.approx(alone["time"]["time_ns"])
@@ -159,53 +159,55 @@ def test_replays(programs: Path, found: dict[str, Any], trace: str, cell: CardDe
     assert ours["nor_ratio"] == pytest.approx(alone["nor"]["nor_ratio"])
 
 
-def test_replay_as_a_user(programs: Path, found: dict[str, Any]) -> None:
-    """The paper's cell, asked of the command."""
+def test_replay_as_a_user(programs: Path, results: dict[str, Any]) -> None:
+    """The simulate command gives the figures of the paper's cell."""
     alone = flashpager(
         *("simulate", programs / "java" / "sensors.trace", "--json"),
         *("--board", "smartcard", "--part", LARGE),
     ).json
-    ours = row(found, "sensors", CardDesign(64, LARGE))
+    ours = row(results, "sensors", CardDesign(64, LARGE))
     assert ours["misses"] == alone["counts"]["misses"]
     assert ours["bandwidth_mib_s"] == pytest.approx(alone["time"]["bandwidth_mib_s"])
 
 
-def test_distances(programs: Path, found: dict[str, Any]) -> None:
+def test_distances(programs: Path, results: dict[str, Any]) -> None:
     """Figure 8 is the histogram of its design, and the claim its share of +1."""
     counts = simulated(programs / "java" / "sensors.trace", CardDesign(64, LARGE))["counts"]
     spectrum = dict(counts["distance_histogram"])
     ours = {
-        one["distance"]: one["requests"] for one in found["distances"] if one["trace"] == "sensors"
+        one["distance"]: one["requests"]
+        for one in results["distances"]
+        if one["trace"] == "sensors"
     }
     assert ours == spectrum
     assert max(map(abs, ours)) <= 31
-    (claim,) = [c for c in found["claims"] if "ideal next block" in c["claim"]]
+    (claim,) = [c for c in results["claims"] if "ideal next block" in c["claim"]]
     share = 100 * spectrum[1] / sum(spectrum.values())
     assert claim["ours"].startswith(f"sensors {share:.1f} % ")
     assert claim["threshold"] == ["11.5"]
     assert (claim["verdict"] == "holds") is (f"{share:.1f}" == "11.5")
 
 
-def test_best_pages(found: dict[str, Any]) -> None:
+def test_best_pages(results: dict[str, Any]) -> None:
     """The best pages in the claim are those of the rows, of all pages that were tried."""
     best = {}
     for policy in judging.BEST_PAGE:
         speeds = {
-            page: row(found, "sensors", CardDesign(page, policy=policy))["bandwidth_mib_s"]
+            page: row(results, "sensors", CardDesign(page, policy=policy))["bandwidth_mib_s"]
             for page in cardis_replays.PAGES
         }
         best[policy] = max(speeds, key=lambda page: speeds[page])
-    (claim,) = [c for c in found["claims"] if "the best cache page of the sample" in c["claim"]]
+    (claim,) = [c for c in results["claims"] if "the best cache page of the sample" in c["claim"]]
     assert claim["ours"].startswith(f"sensors LRU {best['lru']} B (")
     assert f", MIN {best['min']} B (" in claim["ours"]
     assert (claim["verdict"] == "holds") is (best == judging.BEST_PAGE)
-    (goes_on,) = [c for c in found["claims"] if "MIN goes on to gain" in c["claim"]]
+    (goes_on,) = [c for c in results["claims"] if "MIN goes on to gain" in c["claim"]]
     pages = (*cardis_replays.TINY_PAGES, *cardis_replays.PAGES)
     finest = [
         float(
             max(
                 pages,
-                key=lambda page: row(found, "sensors", CardDesign(page, policy=policy))[
+                key=lambda page: row(results, "sensors", CardDesign(page, policy=policy))[
                     "bandwidth_mib_s"
                 ],
             )
@@ -215,7 +217,7 @@ def test_best_pages(found: dict[str, Any]) -> None:
     assert goes_on["figures"] == [{"of": "sensors", "values": finest}]
     assert (goes_on["verdict"] == "holds") is (finest[0] > finest[1])
     assert f"from 8 B on sensors {best['lru']} → {best['min']} B" in goes_on["why"]
-    (differs,) = [c for c in found["claims"] if "is not unique" in c["claim"]]
+    (differs,) = [c for c in results["claims"] if "is not unique" in c["claim"]]
     assert f"sensors {best['lru']} / {best['min']} / " in differs["ours"]
 
 
@@ -236,8 +238,8 @@ def test_hot_code(tmp_path: Path) -> None:
 
 def test_lookups(programs: Path) -> None:
     """The cost of a lookup is that of a handler with its price."""
-    found = cardis_replays.replay(programs / "java", lambda _finished, _all: None)
-    (program,) = found.named("sensors", found.java)
+    results = cardis_replays.replay(programs / "java", lambda _finished, _all: None)
+    (program,) = results.named("sensors", results.java)
     alone = simulated(programs / "java" / "sensors.trace", CardDesign(32), 100)
     assert program.with_lookups(100, 32) == pytest.approx(alone["time"]["bandwidth_mib_s"])
     assert program.with_lookups(0, 32) == pytest.approx(program.bandwidth(32))
@@ -303,12 +305,12 @@ def test_rules_are_asked_of_all(tmp_path: Path) -> None:
     assert only(claims, "is not unique").verdict is Verdict.HOLDS
 
 
-def test_one_sentence_is_one_claim(found: dict[str, Any]) -> None:
+def test_one_sentence_is_one_claim(results: dict[str, Any]) -> None:
     """A sentence gets one verdict, and no complement of ours is called the paper's figure."""
-    of_figure_8 = [c for c in found["claims"] if c["where"] == "section 6.3, Fig. 8"]
+    of_figure_8 = [c for c in results["claims"] if c["where"] == "section 6.3, Fig. 8"]
     assert [c["direction"] for c in of_figure_8] == ["as printed", "described"]
-    assert not [c for c in found["claims"] if "88.5" in c["paper"]]
-    assert len([c for c in found["claims"] if "the mean used basic block of" in c["claim"]]) == 1
+    assert not [c for c in results["claims"] if "88.5" in c["paper"]]
+    assert len([c for c in results["claims"] if "the mean used basic block of" in c["claim"]]) == 1
 
 
 def test_java_is_told_by_what_was_recorded(tmp_path: Path) -> None:
@@ -324,12 +326,12 @@ def test_java_is_told_by_what_was_recorded(tmp_path: Path) -> None:
         ("java", "purse", "jvm"),
     ):
         write(tmp_path / folder, name, runs, architecture)
-    found = cardis_replays.replay(tmp_path, lambda _finished, _all: None)
-    assert [one.name for one in found.java] == ["sensors", "purse", "imported", "java/purse"]
-    assert [one.name for one in found.native] == ["imported", "troff", "madplay"]
-    assert [one.name for one in found.asked] == ["sensors"]
-    assert all(one.is_java for one in found.java)
-    assert not any(one.is_java for one in found.native)
+    results = cardis_replays.replay(tmp_path, lambda _finished, _all: None)
+    assert [one.name for one in results.java] == ["sensors", "purse", "imported", "java/purse"]
+    assert [one.name for one in results.native] == ["imported", "troff", "madplay"]
+    assert [one.name for one in results.asked] == ["sensors"]
+    assert all(one.is_java for one in results.java)
+    assert not any(one.is_java for one in results.native)
 
 
 def test_without_the_typesetter(tmp_path: Path) -> None:
@@ -344,16 +346,16 @@ def test_without_the_typesetter(tmp_path: Path) -> None:
 def test_without_java(programs: Path, tmp_path: Path) -> None:
     """Without Java programs what is said of them cannot be checked, and the rest can."""
     (tmp_path / "troff.trace").symlink_to(programs / "troff.trace")
-    found = cardis.reproduce(tmp_path, lambda _finished, _all: None)
-    missing = [claim for claim in found.claims if claim.ours == "no Java trace"]
+    results = cardis.reproduce(tmp_path, lambda _finished, _all: None)
+    missing = [claim for claim in results.claims if claim.ours == "no Java trace"]
     assert len(missing) > 15
     assert {claim.verdict for claim in missing} == {Verdict.OPEN}
     assert all(f"{tmp_path} has no traces of Java programs" in claim.why for claim in missing)
-    verdicts = {claim.where: claim.verdict for claim in reversed(found.claims)}
+    verdicts = {claim.where: claim.verdict for claim in reversed(results.claims)}
     assert verdicts["Fig. 4"] is Verdict.HOLDS
-    (mad,) = [claim for claim in found.claims if claim.where.endswith("Fig. 7")]
+    (mad,) = [claim for claim in results.claims if claim.where.endswith("Fig. 7")]
     assert (mad.verdict, "madplay.trace" in mad.why) == (Verdict.OPEN, True)
-    assert list(pictures(found)) == ["figure-4"]
+    assert list(pictures(results)) == ["figure-4"]
 
 
 def test_with_java_alone(programs: Path, tmp_path: Path) -> None:
@@ -455,8 +457,8 @@ def test_board(programs: Path) -> None:
     """The paper's sensor: 1.9 KB are 30 pages, and the question what fits has an answer."""
     trace = programs / "java" / "sensors.trace"
     design = Design.from_board(MICAZ)
-    (found,) = _engine.simulate(trace, [design])
-    assert (found.frames, design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
+    (results,) = _engine.simulate(trace, [design])
+    assert (results.frames, design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
     asked = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
     best = flashpager("explore", trace, *asked, "--json").json["answer"]["best"]
     # The policy's metadata takes two of the 30 pages.

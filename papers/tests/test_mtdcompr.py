@@ -31,24 +31,24 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(pages: Path) -> mtdcompr.MtdcomprResults:
+def results(pages: Path) -> mtdcompr.MtdcomprResults:
     """Run all of it, small."""
     counted: list[tuple[int, int]] = []
-    found = mtdcompr.reproduce(pages, lambda done, most: counted.append((done, most)), divisor=4)
+    results = mtdcompr.reproduce(pages, lambda done, most: counted.append((done, most)), divisor=4)
     assert counted[-1][0] == counted[-1][1] == len(counted)
-    return found
+    return results
 
 
-def claim(found: mtdcompr.MtdcomprResults, where: str, words: str) -> Claim:
+def claim(results: mtdcompr.MtdcomprResults, where: str, words: str) -> Claim:
     """Return the one claim of a section that has these words."""
-    (one,) = (c for c in found.claims if c.where == where and words in c.claim)
+    (one,) = (c for c in results.claims if c.where == where and words in c.claim)
     return one
 
 
-def test_claims(found: mtdcompr.MtdcomprResults) -> None:
+def test_claims(results: mtdcompr.MtdcomprResults) -> None:
     """Every claim says what it is, by what it is judged, and why."""
-    assert len(found.claims) > 20
-    sound([one.as_dict() for one in found.claims])
+    assert len(results.claims) > 20
+    sound([one.as_dict() for one in results.claims])
 
 
 @pytest.mark.parametrize(
@@ -72,28 +72,28 @@ def test_claims(found: mtdcompr.MtdcomprResults) -> None:
     ],
 )
 def test_verdicts(
-    found: mtdcompr.MtdcomprResults, where: str, words: str, verdict: Verdict
+    results: mtdcompr.MtdcomprResults, where: str, words: str, verdict: Verdict
 ) -> None:
     """Verdicts that no small change of the model may reverse."""
-    assert claim(found, where, words).verdict is verdict
+    assert claim(results, where, words).verdict is verdict
 
 
-def test_the_log_gains(found: mtdcompr.MtdcomprResults) -> None:
+def test_the_log_gains(results: mtdcompr.MtdcomprResults) -> None:
     """Reads of a full NAND are many times as fast with the log."""
-    said = claim(found, "NAND", "translation layer").ours
+    said = claim(results, "NAND", "translation layer").ours
     gain = re.search(r"([\d.]+) times the speed", said)
     assert gain is not None
     ends = {
-        name: [point.share_of_ram for point in found.runs[name]["random"].points][-10:]
+        name: [point.share_of_ram for point in results.runs[name]["random"].points][-10:]
         for name in ("log", "rewrite")
     }
     assert float(gain[1]) > 5
     assert min(ends["log"]) > max(ends["rewrite"])
 
 
-def test_drops_after_the_last_point_above(found: mtdcompr.MtdcomprResults) -> None:
+def test_drops_after_the_last_point_above(results: mtdcompr.MtdcomprResults) -> None:
     """Behind that many bytes all points are at the share or below; at it one is above."""
-    run = found.runs["pcm"]["random"]
+    run = results.runs["pcm"]["random"]
     start = swap_starts(run)
     for share in (0.5, 0.1, 0.05):
         dropped = start + drops_after(run, share)
@@ -102,12 +102,12 @@ def test_drops_after_the_last_point_above(found: mtdcompr.MtdcomprResults) -> No
             one for one in run.points if one.allocated_bytes == dropped and one.share_of_ram > share
         ]
     assert drops_after(run, 1.0) == 0
-    assert claim(found, "NAND and PCM", "drop quickly").verdict is Verdict.NONE
+    assert claim(results, "NAND and PCM", "drop quickly").verdict is Verdict.NONE
 
 
-def test_repeats_are_as_if_run(found: mtdcompr.MtdcomprResults) -> None:
+def test_repeats_are_as_if_run(results: mtdcompr.MtdcomprResults) -> None:
     """Shares of other repeats are those of a run with as many."""
-    run = found.runs["ram"]["fixed"]
+    run = results.runs["ram"]["fixed"]
     reads = ChartReads.of(run)
     for repeats in (1, 7, 40):
         again = _engine.swap_bench(run.system.spec.replace(reads=repeats))
@@ -117,7 +117,7 @@ def test_repeats_are_as_if_run(found: mtdcompr.MtdcomprResults) -> None:
         assert needed is not None
         assert reads.mean_share(needed) == pytest.approx(share)
     assert reads.repeats_for(0.1) is None
-    assert reads.mean_share(found.repeats) == pytest.approx(0.89)
+    assert reads.mean_share(results.repeats) == pytest.approx(0.89)
 
 
 def test_programming_is_as_if_priced() -> None:
@@ -133,9 +133,9 @@ def test_programming_is_as_if_priced() -> None:
     assert reads.programming_for(0.99, 1) is None
 
 
-def test_pictures(found: mtdcompr.MtdcomprResults) -> None:
+def test_pictures(results: mtdcompr.MtdcomprResults) -> None:
     """Each chart names its curves and has the paper's shares over them."""
-    drawn = {name: str(chart.to_dict()) for name, chart in plots.pictures(found).items()}
+    drawn = {name: str(chart.to_dict()) for name, chart in plots.pictures(results).items()}
     assert set(drawn) == {"theory", "ram", "pcm", "rewrite", "log"}
     assert "the paper: fixed 89 %" in drawn["ram"]
     assert "the paper: random below 0.5 %" in drawn["rewrite"]
@@ -143,27 +143,27 @@ def test_pictures(found: mtdcompr.MtdcomprResults) -> None:
         assert name in drawn["theory"]
 
 
-def test_programs(found: mtdcompr.MtdcomprResults, pages: Path) -> None:
+def test_programs(results: mtdcompr.MtdcomprResults, pages: Path) -> None:
     """The pages are those of the folder's files."""
-    (program,) = found.programs
+    (program,) = results.programs
     info = _engine.pages_info(pages / "tests.pages")
     assert (program.kind, program.pages) == ("tests", info.pages)
     assert program.names == [info.processes[0].program]
-    shrink = claim(found, "MTD compression layer", "swapped pages")
+    shrink = claim(results, "MTD compression layer", "swapped pages")
     assert f"tests ({program.names[0]}): {100 * program.ratio_of_all:.1f} %" in shrink.ours
     assert f"({program.same_pages} of 100 are)" in shrink.why
     assert (shrink.verdict is Verdict.HOLDS) is (program.ratio_of_all < 0.25)
 
 
-def test_in_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
+def test_in_a_kernel(results: mtdcompr.MtdcomprResults) -> None:
     """Ratios in a kernel stand beside the simulated ones, each of one run."""
     measured, command = kernel.measured()
     assert command.startswith("flashpager swap vm ")
     assert set(kernel.SYSTEMS.values()) < set(measured.curves)
     assert not measured.left_out
-    rows = {row.what: row for row in found.in_kernel}
-    assert len(rows) == len(found.in_kernel) == 14
-    assert all(row.why and row.simulated and row.measured for row in found.in_kernel)
+    rows = {row.what: row for row in results.in_kernel}
+    assert len(rows) == len(results.in_kernel) == 14
+    assert all(row.why and row.simulated and row.measured for row in results.in_kernel)
     # The log is far faster than the rewriter when pages are changed, on both.
     gain = rows["NAND: pages changed at random, log over read-erase-write"]
     factors = [float(text.split()[0]) for text in (gain.simulated, gain.measured)]
@@ -173,11 +173,11 @@ def test_in_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
     assert float(reads.measured.split()[0]) < float(reads.simulated.split()[0]) / 2
 
 
-def test_the_two_numbers_give_the_speed(found: mtdcompr.MtdcomprResults) -> None:
+def test_the_two_numbers_give_the_speed(results: mtdcompr.MtdcomprResults) -> None:
     """The share of pages from swap and the cost of one explain a speed."""
     measured, _ = kernel.measured()
     for name, system in kernel.SYSTEMS.items():
-        run, curve = found.runs[name]["random"], measured.curves[system]["random"]
+        run, curve = results.runs[name]["random"], measured.curves[system]["random"]
         points = kernel.kernel_end(curve)
         read_mib = sum(point.read_bytes for point in points) / 2**20
         speed = read_mib / (sum(point.took_ns for point in points) / 1e9) / curve.ram_mib_s()
@@ -185,7 +185,7 @@ def test_the_two_numbers_give_the_speed(found: mtdcompr.MtdcomprResults) -> None
         assert 0 < swapped.share <= 1
         assert 1 / (1 + swapped.share * swapped.cost) == pytest.approx(speed)
         (row,) = (
-            each for each in found.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra")
+            each for each in results.in_kernel if each.what.startswith(f"{board.NAMES[name]}: ra")
         )
         assert row.why.startswith(f"{100 * swapped.share:.0f} % of the pages from swap, ")
         cost = " each for {0.cost:.0f} reads from RAM, of which programming {1:.0f} %"
@@ -225,7 +225,7 @@ def test_a_chip_was_no_faster_than_it_is() -> None:
         assert all(busy_ns < took_ns + 1e6 for busy_ns, took_ns in done)
 
 
-def test_fixed_reads_of_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
+def test_fixed_reads_of_a_kernel(results: mtdcompr.MtdcomprResults) -> None:
     """For as many reads as there were, the share is what was measured; more reads, more of RAM."""
     for curves in kernel.measured()[0].curves.values():
         curve = curves["fixed"]
@@ -233,10 +233,10 @@ def test_fixed_reads_of_a_kernel(found: mtdcompr.MtdcomprResults) -> None:
         again = kernel.fixed_share(curve, curve.repeats)
         assert again == pytest.approx(sum(shares) / len(shares))
         assert kernel.fixed_share(curve, 1) <= again <= kernel.fixed_share(curve, 50)
-    assert found.repeats > 1
+    assert results.repeats > 1
 
 
-def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.MtdcomprResults) -> None:
+def test_a_kernel_sends_pages_out_in_batches(results: mtdcompr.MtdcomprResults) -> None:
     """At most points no page goes to the chip while reads are timed; at some, many do."""
     measured, _ = kernel.measured()
     for system in ("log", "rewrite"):
@@ -245,14 +245,16 @@ def test_a_kernel_sends_pages_out_in_batches(found: mtdcompr.MtdcomprResults) ->
         assert statistics.median(programmed) <= 2
         assert max(programmed) > 50
     # On the board most points at which pages come in send others out.
-    points = [point for point in found.runs["log"]["random"].points if isinstance(point, SwapPoint)]
+    points = [
+        point for point in results.runs["log"]["random"].points if isinstance(point, SwapPoint)
+    ]
     moved = [point.read.counts for point in points if point.read.counts.pages_in > 0]
     assert sum(counts.pages_out > 0 for counts in moved) > 0.8 * len(moved)
 
 
-def test_another_compressor_gains_as_much(found: mtdcompr.MtdcomprResults) -> None:
+def test_another_compressor_gains_as_much(results: mtdcompr.MtdcomprResults) -> None:
     """The kernel's lz4 in place of deflate is not what memory ends earlier by."""
-    run = found.runs["pcm"]["random"]
+    run = results.runs["pcm"]["random"]
     spec = run.system.spec.replace(compressor="lz4", reading="last", reads=1)
     assert benchmark.allocated(_engine.swap_bench(spec)) == pytest.approx(
         benchmark.allocated(run), rel=0.05

@@ -24,11 +24,11 @@ PAPERS = {
 @pytest.mark.parametrize("paper", PAPERS)
 def test_it_runs(paper: str, shared: Path) -> None:
     """The command judges the claims, and ends well."""
-    found = reproduced(paper, shared)
-    assert found.code == 0, found.err
-    assert "Traceback" not in found.err
-    assert {"holds", "agrees"} & {*found.out.split()}
-    assert bool([*found.plots.glob("*")]) is PAPERS[paper]
+    done = reproduced(paper, shared)
+    assert done.code == 0, done.err
+    assert "Traceback" not in done.err
+    assert {"holds", "agrees"} & {*done.out.split()}
+    assert bool([*done.plots.glob("*")]) is PAPERS[paper]
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -15,9 +15,9 @@ from tests.conftest import ROOT, fails, flashpager
 
 def claims_of(paper: str) -> list[dict[str, Any]]:
     """Return what --json prints of a paper."""
-    found = flashpager("reproduce", paper, "--json").json
-    assert set(found) == {"version", "claims"}
-    claims: list[dict[str, Any]] = found["claims"]
+    document = flashpager("reproduce", paper, "--json").json
+    assert set(document) == {"version", "claims"}
+    claims: list[dict[str, Any]] = document["claims"]
     return claims
 
 
@@ -34,9 +34,9 @@ def changed(folder: Path, name: str, *edits: tuple[str, str]) -> str:
 
 def by_paper(claims: list[Claim], paper: str) -> list[Claim]:
     """Return the claims of a printed number."""
-    found = [claim for claim in claims if claim.paper == paper]
-    assert found, f"no claim of {paper}"
-    return found
+    matching = [claim for claim in claims if claim.paper == paper]
+    assert matching, f"no claim of {paper}"
+    return matching
 
 
 def test_flash_media_claims() -> None:

@@ -56,7 +56,7 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Finis
 
 
 @pytest.fixture(scope="module")
-def found(run: tuple[Finished, Path]) -> dict[str, Any]:
+def results(run: tuple[Finished, Path]) -> dict[str, Any]:
     """Return the JSON of it."""
     json: dict[str, Any] = run[0].json
     return json
@@ -68,10 +68,10 @@ def handler() -> swl.HandlerTimes:
     return swl.HandlerTimes(Design.from_board(swl.BOARD))
 
 
-def test_claims(found: dict[str, Any]) -> None:
+def test_claims(results: dict[str, Any]) -> None:
     """Every claim says what it is, by what it is judged, and why."""
-    assert set(found) == {"version", "claims", "replays", "beyond"}
-    claims = found["claims"]
+    assert set(results) == {"version", "claims", "replays", "beyond"}
+    claims = results["claims"]
     assert len(claims) > 35
     sound(claims)
     assert {claim["kind"] for claim in claims} == {
@@ -109,12 +109,12 @@ def test_claims(found: dict[str, Any]) -> None:
     ],
 )
 def test_arithmetic(
-    found: dict[str, Any], where: str, paper: str, ours: str, verdict: Verdict
+    results: dict[str, Any], where: str, paper: str, ours: str, verdict: Verdict
 ) -> None:
     """Claims without a trace: the numbers of the text, and ours beside them."""
     judged = [
         (claim["ours"], claim["verdict"])
-        for claim in found["claims"]
+        for claim in results["claims"]
         if (claim["where"], claim["paper"]) == (where, paper)
     ]
     assert judged == [(ours, verdict)]
@@ -130,9 +130,9 @@ def test_a_gain_is_what_rounded_times_allow(
         assert claim.verdict is verdict
 
 
-def test_more_is_gained_on_both_than_on_bzip2(found: dict[str, Any]) -> None:
+def test_more_is_gained_on_both_than_on_bzip2(results: dict[str, Any]) -> None:
     """The lesser gain of the other two is held against that of bzip2, in no order of their own."""
-    (claim,) = [c for c in found["claims"] if "hits less, than on bzip2" in c["claim"]]
+    (claim,) = [c for c in results["claims"] if "hits less, than on bzip2" in c["claim"]]
     gains = {
         name: float(gain) for name, gain in re.findall(r"(\w+): [\d.]+, ([\d.]+) %", claim["ours"])
     }
@@ -142,11 +142,11 @@ def test_more_is_gained_on_both_than_on_bzip2(found: dict[str, Any]) -> None:
     assert figure["values"] == pytest.approx([min(gains.values()), bzip2], abs=0.05)
 
 
-def test_what_was_put_in_is_not_counted(found: dict[str, Any]) -> None:
+def test_what_was_put_in_is_not_counted(results: dict[str, Any]) -> None:
     """Equations that our schedules were written from, and figures of which the board was made."""
-    of_figures = {c["where"] for c in found["claims"] if c["verdict"] == "by construction"}
+    of_figures = {c["where"] for c in results["claims"] if c["verdict"] == "by construction"}
     assert of_figures == {"section 3.1", "Fig. 7", "Fig. 8", "Fig. 9"}
-    by_board = [c for c in found["claims"] if "by figure 7" in c["claim"]]
+    by_board = [c for c in results["claims"] if "by figure 7" in c["claim"]]
     assert len(by_board) == 5
     assert {c["kind"] for c in by_board} == {"derived"}
 
@@ -171,9 +171,9 @@ def test_equations(handler: swl.HandlerTimes) -> None:
     assert handler.budget(load_us=137.95 - 117.31) == 14
 
 
-def test_the_machine(found: dict[str, Any], handler: swl.HandlerTimes) -> None:
+def test_the_machine(results: dict[str, Any], handler: swl.HandlerTimes) -> None:
     """Measurements stand beside the paper's: flat, hidden, and near the model with its prices."""
-    shown = {claim["claim"]: claim["machine"] for claim in found["claims"] if claim["machine"]}
+    shown = {claim["claim"]: claim["machine"] for claim in results["claims"] if claim["machine"]}
     assert len(shown) >= 15
     ran, model = handler.machine, handler.of_machine()
     assert shown["Clock, parallel: constant up to a walk of"] == f"{ran.flat_up_to()} frames"
@@ -198,13 +198,13 @@ def test_the_machine(found: dict[str, Any], handler: swl.HandlerTimes) -> None:
     assert ran.false_fault_us(machine.PA_FIFO_SC) < ran.false_fault_us(machine.FIFO_SC)
 
 
-def test_table_4_by_itself(found: dict[str, Any]) -> None:
+def test_table_4_by_itself(results: dict[str, Any]) -> None:
     """The table's own largest difference, and faults that a wrong digit would make."""
     assert swl_tables.largest_spread() == pytest.approx(184 / 180 - 1)
-    (claim,) = [c for c in found["claims"] if c["claim"].startswith("the two page miss ratios")]
+    (claim,) = [c for c in results["claims"] if c["claim"].startswith("the two page miss ratios")]
     assert claim["verdict"] == "no verdict"
     assert claim["ours"] == "crafty: +1.30 % at 256K; eon: +2.22 % at 256K; bzip2: +2.22 % at 128K"
-    (digit,) = [c for c in found["claims"] if c["claim"].startswith("bzip2: instructions")]
+    (digit,) = [c for c in results["claims"] if c["claim"].startswith("bzip2: instructions")]
     assert "203 faults" in digit["why"]
     assert "2,034" in digit["why"]
 
@@ -363,13 +363,13 @@ class Slow:
 
 @pytest.mark.parametrize("policy", ["clock", "pa-clock", "fifo-sc(50%)", "pa-fifo-sc(50%)"])
 @pytest.mark.parametrize(("name", "size"), [("chess", 64), ("raytracer", 128)])
-def test_replays(found: dict[str, Any], name: str, size: int, policy: str) -> None:
+def test_replays(results: dict[str, Any], name: str, size: int, policy: str) -> None:
     """Counts and mean fetch time are those of a slow model, written from the documents."""
     slow = Slow(policy, size, budget=13 if policy == "pa-clock" else 0)
     slow.run(runs_of_a_program(name))
     (row,) = [
         row
-        for row in found["replays"]
+        for row in results["replays"]
         if (row["trace"], row["policy"], row["cache_bytes"]) == (name, policy, size << 10)
     ]
     assert slow.false_faults > 100
@@ -381,12 +381,12 @@ def test_replays(found: dict[str, Any], name: str, size: int, policy: str) -> No
     assert row["mean_fetch_ns"] == pytest.approx(slow.ns / slow.words)
 
 
-def test_claims_tell_the_replays(found: dict[str, Any]) -> None:
+def test_claims_tell_the_replays(results: dict[str, Any]) -> None:
     """Figures in the claims are those of the rows, and so are the verdicts."""
-    rows = {(row["trace"], row["policy"], row["cache_bytes"]): row for row in found["replays"]}
-    assert len(rows) == len(found["replays"]) == 3 * 4 * 4
+    rows = {(row["trace"], row["policy"], row["cache_bytes"]): row for row in results["replays"]}
+    assert len(rows) == len(results["replays"]) == 3 * 4 * 4
     for name, number in zip(NAMES, (10, 11, 12), strict=True):
-        (claim,) = [c for c in found["claims"] if c["where"] == f"Fig. {number}"]
+        (claim,) = [c for c in results["claims"] if c["where"] == f"Fig. {number}"]
         faster = []
         for size, said in zip(swl_tables.SIZES_KB, claim["ours"].split("; "), strict=True):
             old, new = (
@@ -397,14 +397,14 @@ def test_claims_tell_the_replays(found: dict[str, Any]) -> None:
             assert said == f"{size}K: {before:.2f} → {after:.2f} ns, {change}"
             faster.append(after < before)
         assert (claim["verdict"] == "holds") is all(faster)
-    worst = [c for c in found["claims"] if c["claim"].startswith("PA-FIFO-SC does not make")]
+    worst = [c for c in results["claims"] if c["claim"].startswith("PA-FIFO-SC does not make")]
     assert [claim["verdict"] for claim in worst] == ["does not hold"]
 
 
-def test_a_sentence_of_two_policies(found: dict[str, Any]) -> None:
+def test_a_sentence_of_two_policies(results: dict[str, Any]) -> None:
     """The abstract gives average and worst fetch of both policies once, and so do we."""
-    rows = {(row["trace"], row["policy"], row["cache_bytes"]): row for row in found["replays"]}
-    (claim,) = [c for c in found["claims"] if c["claim"].startswith("the modified policies")]
+    rows = {(row["trace"], row["policy"], row["cache_bytes"]): row for row in results["replays"]}
+    (claim,) = [c for c in results["claims"] if c["claim"].startswith("the modified policies")]
     values = {figure["of"]: figure["values"] for figure in claim["figures"]}
     assert len(values) == 2 * 2 * len(NAMES)
     for name in NAMES:
@@ -419,9 +419,9 @@ def test_a_sentence_of_two_policies(found: dict[str, Any]) -> None:
     assert (claim["verdict"] == "holds") is all(old > new for old, new in values.values())
 
 
-def test_beyond_the_paper(found: dict[str, Any]) -> None:
+def test_beyond_the_paper(results: dict[str, Any]) -> None:
     """Policies, schedules, critical blocks and loading ahead, each on each program."""
-    rows = {(row["design"], row["trace"]): row for row in found["beyond"]}
+    rows = {(row["design"], row["trace"]): row for row in results["beyond"]}
     assert len(rows) == 21 * 3
     assert {trace for _, trace in rows} == set(NAMES)
     for policy in swl_replays.SEARCHING:

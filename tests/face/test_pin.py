@@ -200,7 +200,7 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
         (("--ram", "4K", "--max-call", "radio_poll"), "say a function and a time"),
         (("--ram", "4K", "--max-call", "nobody=1us"), "the trace has no function nobody"),
         (("--ram", "4K", "--format", "gnu-ld"), "--format gnu-ld is of -o and of the map"),
-        (("--ram", "4K", "--format", "xc8"), "no format of what is pinned"),
+        (("--ram", "4K", "--format", "xc8"), "no format of a list of pinned sections"),
         (("--ram", "4K", "--order-format", "xc8"), "no format of an order"),
         (("--ram", "4K", "--order-format", "names"), "names is of --order: name the file, too"),
         (("--ram", "4K", "--order-format", "lld", "--order", "a"), "of a link: add --map"),

@@ -58,7 +58,7 @@ def claims_of_java(programs: CardPrograms) -> list[Claim]:
 
 
 def _scale(programs: CardPrograms) -> Claim:
-    def found(program: CardProgram) -> list[int | None]:
+    def figures_of(program: CardProgram) -> list[int | None]:
         scale = program.scale
         return [
             *(scale.classes, scale.methods, scale.code_bytes),
@@ -70,9 +70,9 @@ def _scale(programs: CardPrograms) -> Claim:
         "section 5.2",
         "the applications (JITS): what stands in for them",
         "; ".join(_of_scale([CLASSES, METHODS, CODE_BYTES, BYTECODES, TRANSFERS])),
-        lambda p: ", ".join(_of_scale(found(p))),
+        lambda p: ", ".join(_of_scale(figures_of(p))),
         words(),
-        lambda p: tuple(each or 0.0 for each in found(p)),
+        lambda p: tuple(each or 0.0 for each in figures_of(p)),
         "neither JITS nor its traces can be had: three applications of the same kind, recorded "
         "on a JVM, stand in",
         with_witnesses=False,
@@ -80,7 +80,7 @@ def _scale(programs: CardPrograms) -> Claim:
 
 
 def _of_scale(figures: Sequence[int | None]) -> list[str]:
-    """Return section 5.2's numbers their words."""
+    """Return section 5.2's numbers with their units."""
     units = ("classes", "methods", "B", "bytecodes", "calls and returns")
     numbers = ("?" if figure is None else f"{figure:,}" for figure in figures)
     return [f"{number} {unit}" for number, unit in zip(numbers, units, strict=True)]
@@ -119,9 +119,9 @@ def _near_worst(programs: CardPrograms) -> Claim:
 
     def says(program: CardProgram) -> str:
         counts = program.at(whole, part=LARGE).counts
-        found = program.bandwidth(whole, part=LARGE)
+        rate = program.bandwidth(whole, part=LARGE)
         a_load = counts.bytes_read / counts.misses
-        return f"{found:.2f} MB/s, {found / low:.0f} times Min ({a_load:.0f} B read a load)"
+        return f"{rate:.2f} MB/s, {rate / low:.0f} times Min ({a_load:.0f} B read a load)"
 
     return judged(
         programs,

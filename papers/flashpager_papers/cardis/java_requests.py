@@ -211,11 +211,11 @@ def _near_method(programs: CardPrograms) -> Claim:
 
 def shares(program: CardProgram) -> tuple[float, float, float]:
     """Return the shares of figure 8 that go back, to the next block, and beyond that."""
-    found = program.distances(PAPER_PAGE, part=LARGE)
-    total = sum(found.values()) or 1
-    back = sum(requests for distance, requests in found.items() if distance < 0)
-    following = found.get(1, 0)
-    beyond = sum(requests for distance, requests in found.items() if distance > 1)
+    requests_at = program.distances(PAPER_PAGE, part=LARGE)
+    total = sum(requests_at.values()) or 1
+    back = sum(requests for distance, requests in requests_at.items() if distance < 0)
+    following = requests_at.get(1, 0)
+    beyond = sum(requests for distance, requests in requests_at.items() if distance > 1)
     return back / total, following / total, beyond / total
 
 

@@ -26,8 +26,8 @@ Values = Callable[[CardProgram], tuple[float, ...] | None]
 
 def figures(programs: Sequence[CardProgram], values: Values) -> tuple[Figure, ...]:
     """Return a figure for each program for which ``values`` finds values."""
-    found = ((program.name, values(program)) for program in programs)
-    return tuple(Figure(name, each) for name, each in found if each is not None)
+    pairs = ((program.name, values(program)) for program in programs)
+    return tuple(Figure(name, each) for name, each in pairs if each is not None)
 
 
 def judged(
@@ -51,13 +51,13 @@ def judged(
     if programs.java and with_native and programs.native:
         lines.append("native: " + ", ".join(f"{one.name} {says(one)}" for one in programs.native))
     notes = [note] if note else []
-    found: tuple[Figure, ...] = ()
+    judged_figures: tuple[Figure, ...] = ()
     if not programs.java:
         notes.insert(0, f"{programs.folder} has no traces of Java programs")
     else:
-        found = figures(asked, values)
-        if len(found) < len(asked):
-            found = ()
+        judged_figures = figures(asked, values)
+        if len(judged_figures) < len(asked):
+            judged_figures = ()
             notes.insert(0, "the trace does not tell")
         elif kind is Kind.MEASURED and rule.direction is not Direction.WORDS:
             notes = [*filter(None, [_asked(programs, of_all=of_all)]), *notes]
@@ -69,7 +69,7 @@ def judged(
         "; ".join(lines) or _NONE,
         kind,
         rule,
-        found,
+        judged_figures,
         ". ".join(notes),
         figures(others, values) if with_witnesses else (),
     )

@@ -384,13 +384,13 @@ def _figure_6(program: CardProgram, part: str) -> alt.LayerChart:
 
 
 def _figure_8(program: CardProgram) -> alt.LayerChart:
-    found = program.distances(PAPER_PAGE, part=LARGE)
-    total = sum(found.values()) or 1
+    requests_at = program.distances(PAPER_PAGE, part=LARGE)
+    total = sum(requests_at.values()) or 1
     rows = [
         (
             distance - 0.42,
             distance + 0.42,
-            100 * found.get(distance, 0) / total,
+            100 * requests_at.get(distance, 0) / total,
             _BACK if distance < 0 else _NEXT if distance == 1 else _BEYOND,
         )
         for distance in range(-_REACH, _REACH + 1)
@@ -486,8 +486,8 @@ def _next_blocks(programs: CardPrograms) -> alt.LayerChart:
     )
 
     def span(them: Sequence[CardProgram]) -> str:
-        found = sorted({f"{100 * shares(program)[1]:.0f}" for program in them}, key=float)
-        return f"{' to '.join(dict.fromkeys((found[0], found[-1])))} %"
+        percentages = sorted({f"{100 * shares(program)[1]:.0f}" for program in them}, key=float)
+        return f"{' to '.join(dict.fromkeys((percentages[0], percentages[-1])))} %"
 
     title = f"Of Java bytecode {span(programs.java)} of the requests ask for the next block"
     if programs.native:

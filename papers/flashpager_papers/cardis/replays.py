@@ -97,37 +97,37 @@ def caches(page: int) -> list[int]:
 
 def cells() -> list[CardDesign]:
     """Return the designs that the figures and claims need."""
-    found: list[CardDesign] = []
+    designs: list[CardDesign] = []
     for policy in POLICIES:
         for part, pages in PAGES_OF.items():
             whole = CONVENTIONAL[part]
-            found += [
+            designs += [
                 CardDesign(page, part, bus, CACHE, policy) for page in pages for bus in RAM_NS
             ]
-            found += [
+            designs += [
                 CardDesign(whole, part, bus, size, policy)
                 for bus in RAM_NS
                 for size in TYPESETTER_CACHES
             ]
-            found += [
+            designs += [
                 CardDesign(page, part, SLOW, size, policy)
                 for page in (DRAFT_PAGE, PAPER_PAGE, whole)
                 for size in caches(page)
             ]
-    found += [CardDesign(page, cache=DRAFT_MAD_CACHE) for page in PAGES]
-    found += [
+    designs += [CardDesign(page, cache=DRAFT_MAD_CACHE) for page in PAGES]
+    designs += [
         CardDesign(page, LARGE, register=register)
         for page in PAGES_OF[LARGE]
         for register in OTHER_REGISTERS
     ]
-    found += [CardDesign(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
-    found += [
+    designs += [CardDesign(PAPER_PAGE, part, cache=LEFT_BYTES) for part in CONVENTIONAL]
+    designs += [
         CardDesign(page, part, policy=policy)
         for page in TINY_PAGES
         for part in PAGES_OF
         for policy in POLICIES
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(designs))
 
 
 @dataclass(frozen=True)
@@ -206,20 +206,20 @@ class HotRange:
             for symbol in image.symbols
         )
         starts = [start for start, _ in symbols]
-        found: list[list[int]] = []
+        stretches: list[list[int]] = []
         named = total = 0
         for offset, length, count in sorted(runs):
-            if found and offset <= found[-1][1]:
-                found[-1][1] = max(found[-1][1], offset + length)
+            if stretches and offset <= stretches[-1][1]:
+                stretches[-1][1] = max(stretches[-1][1], offset + length)
             else:
-                found.append([offset, offset + length, 0])
-            found[-1][2] += length * count
+                stretches.append([offset, offset + length, 0])
+            stretches[-1][2] += length * count
             total += length * count
             before = bisect.bisect_right(starts, offset)
             named += length * count * (before > 0 and offset < symbols[before - 1][1])
-        found.sort(key=lambda stretch: -stretch[2])
+        stretches.sort(key=lambda stretch: -stretch[2])
         return cls(
-            tuple((end - start, executed / total) for start, end, executed in found[:2]),
+            tuple((end - start, executed / total) for start, end, executed in stretches[:2]),
             named / total if total else 0.0,
         )
 
@@ -234,12 +234,12 @@ def _touched(symbols: Sequence[Symbol], runs: Iterable[tuple[int, int]]) -> list
         else:
             starts.append(offset)
             ends.append(offset + length)
-    found = []
+    sizes = []
     for symbol in symbols:
         place = bisect.bisect_right(ends, symbol.offset)
         if place < len(starts) and starts[place] < symbol.offset + symbol.bytes:
-            found.append(symbol.bytes)
-    return found
+            sizes.append(symbol.bytes)
+    return sizes
 
 
 @dataclass(frozen=True)
@@ -258,12 +258,12 @@ class OrderedProgram:
         """Group a trace in the setting of figure 8; None if it names nothing that can move."""
         asked = design(CardDesign(PAPER_PAGE, LARGE))
         try:
-            found = layout(
+            result = layout(
                 Trace.open(file), asked, pages=(), held_out_share=HELD_OUT, evaluations=ORDERS
             )
         except FlashpagerError:
             return None
-        page: PageLayout = found.best
+        page: PageLayout = result.best
         rows = [each.held_out[0] for each in (page.before, page.baseline, page.found)]
         before, published, searched = rows
         return cls(
@@ -380,10 +380,10 @@ class CardProgram:
 
     def spectrum(self) -> list[dict[str, Any]]:
         """Return figure 8."""
-        found = self.distances(PAPER_PAGE, part=LARGE)
+        requests_at = self.distances(PAPER_PAGE, part=LARGE)
         return [
             {"trace": self.name, "java": self.is_java, "distance": distance, "requests": requests}
-            for distance, requests in sorted(found.items())
+            for distance, requests in sorted(requests_at.items())
         ]
 
 
@@ -442,12 +442,12 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
     if not files:
         message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); say --traces DIR"
         raise FlashpagerError(message)
-    found: dict[bool, list[CardProgram]] = {True: [], False: []}
+    by_language: dict[bool, list[CardProgram]] = {True: [], False: []}
     for number, file in enumerate(files):
         progress(number, len(files))
         info = _engine.trace_info(str(file))
         is_java = _is_java(info.architecture, file.parent)
-        taken = any(program.name == file.stem for program in found[is_java])
+        taken = any(program.name == file.stem for program in by_language[is_java])
         name = f"{file.parent.name}/{file.stem}" if taken else file.stem
         asked = cells()
         rows = _engine.simulate(file, [design(cell) for cell in asked])
@@ -458,10 +458,10 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
         replayed = dict(zip(asked, rows, strict=True))
         hot, ordered = HotRange.of(info, runs), OrderedProgram.of(file)
         program = CardProgram(name, is_java, scale, blocks, hot, replayed, ordered)
-        found[is_java].append(program)
+        by_language[is_java].append(program)
     progress(len(files), len(files))
-    java = sorted(found[True], key=lambda program: program.name != SENSORS)
-    return CardPrograms(traces, java, found[False])
+    java = sorted(by_language[True], key=lambda program: program.name != SENSORS)
+    return CardPrograms(traces, java, by_language[False])
 
 
 def _is_java(architecture: str, folder: Path) -> bool:

@@ -167,10 +167,10 @@ class MtdcomprClaims:
             if one.kind in ("nand", "nor") and one.endurance_cycles
         }
         unverified = [
-            found.name
-            for found in _engine.catalog()
-            if found.name in nand
-            and any(field.endswith("endurance_cycles") for field in found.unverified)
+            part.name
+            for part in _engine.catalog()
+            if part.name in nand
+            and any(field.endswith("endurance_cycles") for field in part.unverified)
         ]
         return [
             Claim(

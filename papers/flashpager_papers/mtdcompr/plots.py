@@ -15,17 +15,17 @@ _WINDOW = 15
 _SYSTEMS = {"ram": style.BLUE, "pcm": style.ORANGE, "log": style.GREEN, "rewrite": style.VERMILLION}
 
 
-def pictures(found: MtdcomprResults) -> dict[str, style.Drawing]:
+def pictures(results: MtdcomprResults) -> dict[str, style.Drawing]:
     """Draw all charts, by the name of their file."""
     return {
-        "theory": _theory(found),
-        **{name: _medium(found, name) for name in ("rewrite", "log", "pcm", "ram")},
+        "theory": _theory(results),
+        **{name: _medium(results, name) for name in ("rewrite", "log", "pcm", "ram")},
     }
 
 
-def _theory(found: MtdcomprResults) -> style.Drawing:
+def _theory(results: MtdcomprResults) -> style.Drawing:
     """Draw the chart of the paper's expectations: random reads on every system."""
-    runs = {name: found.runs[name]["random"] for name in _SYSTEMS}
+    runs = {name: results.runs[name]["random"] for name in _SYSTEMS}
     lines = {
         NAMES[name]: SpeedCurve(_SYSTEMS[name], _smooth(points(run), run))
         for name, run in runs.items()
@@ -44,15 +44,15 @@ def _theory(found: MtdcomprResults) -> style.Drawing:
     return chart(lines, rules, title, f"Means of {_WINDOW} points. Out of memory: {ends}")
 
 
-def _medium(found: MtdcomprResults, name: str) -> style.Drawing:
+def _medium(results: MtdcomprResults, name: str) -> style.Drawing:
     """Draw a chart of the experiments: random and fixed reads on a medium."""
-    runs = found.runs[name]
+    runs = results.runs[name]
     still = runs["fixed"]
     speed = still.system.ram_mib_s
     reads = ChartReads.of(still)
     curve = [
         (point.allocated_bytes / MIB, speed * share)
-        for point, share in zip(still.points, reads.shares(found.repeats), strict=True)
+        for point, share in zip(still.points, reads.shares(results.repeats), strict=True)
     ]
     alone = without_swap(still) / MIB
     lines = {
@@ -65,14 +65,14 @@ def _medium(found: MtdcomprResults, name: str) -> style.Drawing:
         (alone, f"RAM, {alone:.3g} MB: out of memory without swap"),
         (most / MIB, f"out of memory at {megabytes(most)}"),
     ]
-    share, end = reads.mean_share(found.repeats), random_at_end(runs["random"])
+    share, end = reads.mean_share(results.repeats), random_at_end(runs["random"])
     title = (
         f"{NAMES[name]}: fixed reads at {100 * share:.0f} % of RAM's speed, random ones "
         f"drop to {100 * end:.2g} %"
     )
     subtitle = (
         f"{system(still.system)}; means of {_WINDOW} points; fixed reads a chunk "
-        f"{found.repeats:.1f} times; MB = 2^20 bytes"
+        f"{results.repeats:.1f} times; MB = 2^20 bytes"
     )
     below = "about" if name == "ram" else "below"
     levels = [

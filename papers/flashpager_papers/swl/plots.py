@@ -25,18 +25,18 @@ _LATENCY = "page fault latency (µs)"
 _ROW = 64
 
 
-def pictures(found: swl.SwlResults) -> dict[str, style.Drawing]:
+def pictures(results: swl.SwlResults) -> dict[str, style.Drawing]:
     """Draw all figures, by the name of their file."""
     drawn: dict[str, style.Drawing] = {
-        "figure6": _figure_6(found.handler),
-        "figure7": _figure_7(found.handler),
-        "figure8": _figure_8(found.handler),
-        "figure9": _figure_9(found.handler),
-        "figure6-machine": _figure_6_machine(found.handler),
-        "figure7-machine": _figure_7_machine(found.handler),
-        "figure8-machine": _figure_8_machine(found.handler),
+        "figure6": _figure_6(results.handler),
+        "figure7": _figure_7(results.handler),
+        "figure8": _figure_8(results.handler),
+        "figure9": _figure_9(results.handler),
+        "figure6-machine": _figure_6_machine(results.handler),
+        "figure7-machine": _figure_7_machine(results.handler),
+        "figure8-machine": _figure_8_machine(results.handler),
     }
-    for program in found.programs:
+    for program in results.programs:
         number, *_ = GAINS[program.stands_for]
         drawn[f"figure{number}"] = _fetches(program)
     return drawn
@@ -47,12 +47,12 @@ def _figure_6(handler: swl.HandlerTimes) -> alt.LayerChart:
     for policy, figures in swl.FIGURE_6.items():
         for schedule, figure in zip(("sequential", "parallel"), figures, strict=True):
             name = f"{policy}, {schedule}"
-            found = handler.scheduled(schedule, *swl.SEARCHES[policy])
+            fault = handler.scheduled(schedule, *swl.SEARCHES[policy])
             spans += [
                 (name, span.job, _LANES[span.executor], span.start_ns, span.end_ns)
-                for span in found.spans
+                for span in fault.spans
             ]
-            ours = found.latency_ns / 1e3
+            ours = fault.latency_ns / 1e3
             ends.append((name, ours, f"{ours:.1f}"))
             printed.append((name, float(figure), _PAPER))
     clock, fifo = (

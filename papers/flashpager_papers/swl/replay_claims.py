@@ -87,8 +87,8 @@ def _claim(
     kind: Kind = Kind.MEASURED,
 ) -> Claim:
     """Ask all programs."""
-    found = _figures(programs, values)
-    return Claim(where, claim, paper, _each(programs, says), kind, rule, found, note)
+    figures = _figures(programs, values)
+    return Claim(where, claim, paper, _each(programs, says), kind, rule, figures, note)
 
 
 def claim_of_traces(programs: Sequence[ReplayedProgram]) -> Claim:

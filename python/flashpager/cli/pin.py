@@ -310,7 +310,7 @@ def _held(found: Pinning) -> str:
 def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -> Linked | None:
     if format_ not in _engine.pin_formats():
         known = ", ".join(_engine.pin_formats())
-        message = f"--format {format_}: no format of what is pinned (known: {known})"
+        message = f"--format {format_}: no format of a list of pinned sections (known: {known})"
         raise FlashpagerError(message)
     if format_ != _engine.pin_formats()[0] and (map_ is None or output is None):
         message = f"--format {format_} is of -o and of the map of a link: name both, and --map"

@@ -25,7 +25,7 @@ class RecordingResult:
     interrupted: bool
     #: The program's failure, such as ``exit status 1``; empty if it did not fail.
     failure: str
-    #: The limit of time that ended it, in words; empty if none did.
+    #: The limit of time that ended the recording, in words; empty if none did.
     limit: str = ""
 
 
@@ -108,8 +108,9 @@ def _run(
         message = f"{info.program}: ended ({failure}) before its first instruction"
         if request.interpreter:
             message = (
-                f"{info.program}: told nothing: record --interpreter wants a program that writes "
-                f"a recorder stream into the file that {interpreter.STREAM} names (docs/formats.md)"
+                f"{info.program}: wrote no stream: record --interpreter needs a program that "
+                "writes a recorder stream into the file that "
+                f"{interpreter.STREAM} names (docs/formats.md)"
             )
         raise FlashpagerError(message)
     return RecordingResult(trace, further, interrupted, failure, limit.reached)

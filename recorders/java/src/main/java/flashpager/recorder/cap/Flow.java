@@ -9,8 +9,8 @@ import java.util.Arrays;
  * method's first bytecode.
  */
 final class Flow {
-    // Kinds of marks. The six relations stand for comparisons with zero and of two
-    // numbers: what is if_icmplt in a class file may be icmp, iflt on a card.
+    // Kinds of marks. EQ to LE are the six relations, each of a number with zero or of two
+    // numbers: an if_icmplt of a class file may be icmp, iflt on a card.
     static final int EQ = 0;
     static final int LE = 5;
     static final int NULL = 6;
@@ -71,17 +71,18 @@ final class Flow {
     int marks;
     int[] kind = new int[16];
 
-    /** Offset of the mark's opcode, and of the instruction after it. */
+    /** Offset of the mark's opcode. */
     int[] at = new int[16];
 
+    /** Offset of the instruction after the mark. */
     int[] behind = new int[16];
 
     /** Targets of the mark; the default of a switch comes first. */
     int[][] targets = new int[16][];
 
     /**
-     * Values with which a switch goes to targets[1…], ascending, without those that go to the
-     * default.
+     * Ascending values with which a switch jumps to targets[1…]. Values that jump to the default are
+     * left out.
      */
     int[][] values = new int[16][];
 
@@ -108,7 +109,10 @@ final class Flow {
         mark(kind, at, behind, new int[] {target}, NONE);
     }
 
-    /** The first {@code cases} of values and, one further, of targets count. */
+    /**
+     * Adds a switch with {@code cases} cases. {@code targets[0]} is the default and {@code
+     * targets[i + 1]} belongs to {@code values[i]}; further elements are ignored.
+     */
     void branch(int at, int behind, int[] targets, int[] values, int cases) {
         int kept = 0;
         for (int i = 0; i < cases; i++) {
@@ -147,11 +151,11 @@ final class Flow {
     }
 
     private int before(int offset) {
-        int found = Arrays.binarySearch(starts, 0, instructions, offset);
-        return found >= 0 ? found : -found - 1;
+        int index = Arrays.binarySearch(starts, 0, instructions, offset);
+        return index >= 0 ? index : -index - 1;
     }
 
-    /** Returns what is wrong with the targets, or null: each must be an instruction. */
+    /** Returns a message on the first target where no instruction starts; null if there is none. */
     String wrongTarget() {
         for (int i = 0; i < marks; i++) {
             for (int target : targets[i]) {
