@@ -357,7 +357,7 @@ class TestLines:
             assert total == result["counts"][count]
 
     def test_by_symbol(self, ping_pong: Path) -> None:
-        """The same program by function."""
+        """The misses of each function are those that its program must cause."""
         owners = attribute(ping_pong / "whole.trace", *ONE_FRAME)["owners"]
         misses = {owner["name"]: owner["misses"] for owner in owners}
         assert misses["ping"] == misses["pong"] == 500

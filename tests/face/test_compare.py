@@ -269,7 +269,7 @@ def test_another_trace_explains_counts(tables: Path, tmp_path: Path) -> None:
 
 
 def test_across_traces(tables: Path, tmp_path: Path) -> None:
-    """The same designs on a trace of another name."""
+    """Tables of the same designs on traces of different names can be compared."""
     trace = import_csv(tmp_path, RUNS + "0,4\n", "new.trace")
     b = tmp_path / "b.parquet"
     flashpager("explore", trace, *SIZES, "-o", b)

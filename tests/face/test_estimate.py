@@ -21,9 +21,9 @@ KNOWN = ("--system", "linux", "--operation-time", "0", "--array-share", "1")
 
 def estimated(*arguments: str | Path) -> dict[str, Any]:
     """Return the one estimate that a command makes."""
-    (found,) = flashpager("estimate", *arguments, "--json").json["estimates"]
-    assert isinstance(found, dict)
-    return found
+    (estimate_,) = flashpager("estimate", *arguments, "--json").json["estimates"]
+    assert isinstance(estimate_, dict)
+    return estimate_
 
 
 class TestArticle:
@@ -40,17 +40,17 @@ class TestArticle:
 
     def test_board(self) -> None:
         """The board takes 67, 50 and 35 ns per byte; the layers are as measured."""
-        found = estimated("--board", BOARD)
-        assert found["name"] == "MT29F8G08"
-        byte = found["byte"]
+        result = estimated("--board", BOARD)
+        assert result["name"] == "MT29F8G08"
+        byte = result["byte"]
         assert [round(byte[f"{name}_ns"]) for name in ("bus", "memory", "software")] == [67, 50, 35]
-        rates = [round(stage["bytes_per_s"] / 1e3) for stage in found["stages"]]
+        rates = [round(stage["bytes_per_s"] / 1e3) for stage in result["stages"]]
         assert rates[-3:] == [5041, 4266, 3373]
         written = estimated("--board", BOARD, "--operation", "program")
         assert [round(s["bytes_per_s"] / 1e3) for s in written["stages"]][-3:] == [4161, 1969, 1689]
 
     def test_sentence(self) -> None:
-        """The sentence names the bottleneck, what would move it, and what would not."""
+        """The sentence names the bottleneck and the changes that would help."""
         bus = estimated(*CHIP, *KNOWN, "--bus", "120MHz/8-x8")["verdict"]
         assert bus.startswith("the 8-cycle bus takes 85 % of the time, 2.7x what the part needs")
         assert "DMA" not in bus, "nobody said who moves the bytes"
@@ -68,7 +68,7 @@ class TestArticle:
         assert "each byte" not in done
 
     def test_words(self) -> None:
-        """The output for people."""
+        """The text output has the steps, the cost of a byte and the share lost."""
         done = flashpager("estimate", "--board", BOARD).out
         for words in ("physical limit", "77,982 ns", "27.08 MB/s", "2112 t_RC + t_RR", "--waits"):
             assert words in done
@@ -76,7 +76,7 @@ class TestArticle:
         assert "76 % less than the limit" in done
 
     def test_dma(self) -> None:
-        """A half of the software by default; a field changes it."""
+        """DMA leaves half of the software's time by default."""
         without = estimated("--board", BOARD)["byte"]
         halved = estimated("--board", BOARD, "--dma")["byte"]
         assert halved["software_ns"] == without["software_ns"] / 2
@@ -127,10 +127,10 @@ class TestRange:
 
     def test_a_range_where_the_host_is_unknown(self) -> None:
         """The output has both ends and the unknowns; the option that narrows most comes first."""
-        found = estimated("--part", "W25N01GV")
-        span = found["range"]
+        result = estimated("--part", "W25N01GV")
+        span = result["range"]
         assert span["low_ns"] < span["likely_ns"] < span["high_ns"]
-        assert span["low_bytes_per_s"] == pytest.approx(found["bytes"] * 1e9 / span["high_ns"])
+        assert span["low_bytes_per_s"] == pytest.approx(result["bytes"] * 1e9 / span["high_ns"])
         unknown = [one["what"] for one in span["assumed"]]
         assert set(unknown) == {"clock", "lines", "operation", "mover", "array"}
         narrows = [one["narrows"] for one in span["assumed"]]
@@ -142,7 +142,7 @@ class TestRange:
         assert any(line.startswith("not known") and line.endswith("narrows") for line in shown)
         assert shown[0].endswith("(MB of 10^6 bytes)")
         # The best case is faster than the datasheet, which the stages use.
-        assert span["low_ns"] < found["stages"][0]["ns"]
+        assert span["low_ns"] < result["stages"][0]["ns"]
         assert any(
             line.startswith("the limit is of the datasheet's slowest chip") for line in shown
         )
@@ -150,7 +150,7 @@ class TestRange:
         assert "slowest chip" not in sure
 
     def test_one_number_where_all_is_known(self) -> None:
-        """A bus, a loop or a system that needs none, the rest of the driver, and the array."""
+        """The range is one number if bus, driver and array are known."""
         flags = ("--bus", "40MHz-x8", "--system", "linux", "--operation-time", "60us")
         known = estimated(*CHIP, *flags, "--array-share", "1")
         span = known["range"]
@@ -213,7 +213,7 @@ class TestRange:
         assert nothing["range"]["low_ns"] < firmware["range"]["low_ns"]
 
     def test_a_slow_processor_lies_in_the_range(self) -> None:
-        """A clock in the span that is named narrows, down to its end."""
+        """Each clock in the named span gives a range inside the whole one."""
         wide = estimated("--part", "W25Q128JV", "--no-dma")["range"]
         (mover,) = [one for one in wide["assumed"] if one["what"] == "mover"]
         assert "4 to 1000 MHz" in mover["source"]
@@ -255,9 +255,9 @@ class TestRange:
 
     def test_python(self) -> None:
         """The range as a typed value."""
-        found = estimate("W25Q128JV", Host(system="in-place", bus="62.5MHz-x4"), operation="read")
-        assert found.range.assumed == []
-        assert found.range.width == 1
+        result = estimate("W25Q128JV", Host(system="in-place", bus="62.5MHz-x4"), operation="read")
+        assert result.range.assumed == []
+        assert result.range.width == 1
         free = estimate("W25Q128JV").range
         assert free.width == pytest.approx(free.high_ns / free.low_ns)
         assert {one.parameter for one in free.assumed} >= {"clock", "lines", "operation"}
@@ -275,8 +275,8 @@ class TestBoards:
             '[memory]\nbus = "48MHz/2-x32"\n[dma]\nsoftware_share = 0.25\n',
             encoding="ascii",
         )
-        found = estimated("--board", board)
-        assert found["byte"]["software_ns"] == pytest.approx(0.25 * 6e3 / 48)
+        result = estimated("--board", board)
+        assert result["byte"]["software_ns"] == pytest.approx(0.25 * 6e3 / 48)
         trace = ROOT / "examples" / "traces" / "card-firmware.trace"
         row = flashpager("simulate", trace, "--board", board, "--json").json
         assert row["design"]["part"] == "TC58BVG0S3H"
@@ -307,22 +307,22 @@ class TestBoards:
         )
 
     def test_energy(self) -> None:
-        """A fault's energy is that of loading and fetching its page."""
-        found = estimated("--part", "TC58BVG0S3H", "--bus", "40MHz-x8", "--cache-page", "64")
-        energy = found["energy"]
-        steps = [s for s in found["on_bus"]["steps"] if s["kind"] == "command"]
+        """The energy of a fault is the energy of loading and fetching its page."""
+        result = estimated("--part", "TC58BVG0S3H", "--bus", "40MHz-x8", "--cache-page", "64")
+        energy = result["energy"]
+        steps = [s for s in result["on_bus"]["steps"] if s["kind"] == "command"]
         moving = sum(s["ns"] for s in steps) + 64 * 25 + 20
         assert energy["fault_uj"] == pytest.approx(3.3 * 30 * (40_000 + moving) * 1e-6)
-        assert energy["uj_per_kb"] == pytest.approx(energy["operation_uj"] * 1024 / found["bytes"])
+        assert energy["uj_per_kb"] == pytest.approx(energy["operation_uj"] * 1024 / result["bytes"])
 
     def test_divider(self) -> None:
         """From 40 MHz the clock is 20 MHz where the card takes 24 or 25."""
         done = flashpager("estimate", "--part", "SanDisk-2GB", "--peripheral", "40MHz", "--json")
-        (found,) = done.json["estimates"]
-        assert found["bus"] == "20MHz-x4"
+        (result,) = done.json["estimates"]
+        assert result["bus"] == "20MHz-x4"
         one = estimated("--part", "SanDisk-2GB", "--peripheral", "40MHz-x1")
         assert one["bus"] == "20MHz-x1"
-        assert any("40 MHz, divided, gives 20" in text for text in found["notes"])
+        assert any("40 MHz, divided, gives 20" in text for text in result["notes"])
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -371,13 +371,13 @@ class TestBoards:
 
 
 def test_layers_may_be_called_anything(tmp_path: Path) -> None:
-    """A layer is no stage of the engine's, whatever its name."""
+    """A layer may have the name of a stage of the engine."""
     board = tmp_path / "board.toml"
     names = ("software", "bus", "part", "[bold]")
     layers = [f'[[layers]]\nname = "{name}"\nread_share = 0.5\n' for name in names]
     board.write_text("".join(layers), encoding="ascii")
-    found = estimated(*CHIP, "--board", board)
-    assert [stage["name"] for stage in found["stages"]] == ["part", *names]
+    result = estimated(*CHIP, "--board", board)
+    assert [stage["name"] for stage in result["stages"]] == ["part", *names]
     host, _ = Host.from_board(board)
     assert len(estimate("MT29F8G08", host).composed) == 1
     done = flashpager("estimate", *CHIP, "--board", board)
@@ -400,7 +400,7 @@ def test_planes_share_the_array(tmp_path: Path) -> None:
 
 
 class TestRefused:
-    """Requests that cannot be answered."""
+    """Requests that cannot be answered are refused."""
 
     @pytest.mark.parametrize(
         ("flags", "words"),
@@ -481,7 +481,7 @@ class TestRefused:
         assert not list(tmp_path.iterdir())
 
     def test_seconds(self, tmp_path: Path) -> None:
-        """A t_R in seconds, by line."""
+        """A t_R in seconds is refused with its line."""
         text = (ROOT / "parts" / "MT29F8G08.toml").read_text(encoding="utf-8")
         part = tmp_path / "mine.toml"
         part.write_text(text.replace("value = 25000,", "value = 0.000025,"), encoding="utf-8")
@@ -492,7 +492,7 @@ class TestRefused:
         )
 
     def test_missing_parameter(self, tmp_path: Path) -> None:
-        """A parameter that the operation needs, by name."""
+        """A missing parameter of the operation is named."""
         lines = (ROOT / "parts" / "MT29F8G08.toml").read_text(encoding="utf-8").splitlines()
         part = tmp_path / "mine.toml"
         for field, operation in (("t_prog_ns", "program"), ("t_wp_ns", "read")):
@@ -547,10 +547,10 @@ def test_pictures(tmp_path: Path, suffix: str, flags: tuple[str, ...]) -> None:
 def test_blame_is_the_whole() -> None:
     """The shares of the time add up to all of it."""
     host, part = Host.from_board(BOARD)
-    found = estimate(part or "", host)
-    assert sum(ns for _, ns in found.shares) == pytest.approx(found.through_host.ns)
-    assert found.through_host == found.composed[-1]
-    json.dumps(found.as_dict(), allow_nan=False)
+    result = estimate(part or "", host)
+    assert sum(ns for _, ns in result.shares) == pytest.approx(result.through_host.ns)
+    assert result.through_host == result.composed[-1]
+    json.dumps(result.as_dict(), allow_nan=False)
 
 
 #: The article's loop, in C of our own.
@@ -612,14 +612,14 @@ class TestDriver:
         """The article's loop has seven instructions of 5 ns; with both buses it takes 152 ns."""
         flags = ("--bus", "120MHz/8-x8", "--memory", "100MHz/5-x32", "--processor", "200MHz")
         code = ("--driver", driver, "--function", "read_page")
-        found = estimated(*CHIP, *flags, *code)
-        assert found["loop"]["instructions"] == 7
-        assert found["loop"]["port_accesses"] == found["loop"]["memory_accesses"] == 1
-        assert found["byte"]["software_ns"] == pytest.approx(35)
-        each = sum(found["byte"][f"{name}_ns"] for name in ("bus", "memory", "software"))
+        result = estimated(*CHIP, *flags, *code)
+        assert result["loop"]["instructions"] == 7
+        assert result["loop"]["port_accesses"] == result["loop"]["memory_accesses"] == 1
+        assert result["byte"]["software_ns"] == pytest.approx(35)
+        each = sum(result["byte"][f"{name}_ns"] for name in ("bus", "memory", "software"))
         assert round(each) == 152
         assert 1e3 / each == pytest.approx(6.59, abs=0.005)
-        assert round(100 * (1 - 1e9 / each / found["stages"][0]["bytes_per_s"])) == 76
+        assert round(100 * (1 - 1e9 / each / result["stages"][0]["bytes_per_s"])) == 76
 
     def test_refused(self, driver: Path, tmp_path: Path) -> None:
         """Files that are no driver are refused."""
@@ -651,9 +651,9 @@ class TestDriver:
             '[driver]\nobject = "driver.o"\nfunction = "write_page"\noperation_ns = 1000\n',
             encoding="ascii",
         )
-        found = estimated("--board", board, "--operation", "program")
-        software = found["stages"][-1]["ns"] - found["stages"][0]["ns"]
-        assert software == pytest.approx(1000 + 2112 * found["byte"]["software_ns"])
+        result = estimated("--board", board, "--operation", "program")
+        software = result["stages"][-1]["ns"] - result["stages"][0]["ns"]
+        assert software == pytest.approx(1000 + 2112 * result["byte"]["software_ns"])
 
 
 def test_numbers_from_memory() -> None:

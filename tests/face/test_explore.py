@@ -530,7 +530,7 @@ class TestSpaceFile:
 
 
 class TestPython:
-    """The same from Python."""
+    """Exploration by the Python interface."""
 
     def test_explore(self, trace: Path, table: pl.DataFrame) -> None:
         """The table is the one that the command writes."""

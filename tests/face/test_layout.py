@@ -274,7 +274,7 @@ class TestFace:
         assert "names no functions or methods" in fails("layout", trace)
 
     def test_python(self) -> None:
-        """The same from Python."""
+        """The Python interface finds an order and refuses wrong arguments."""
         design = Design(part="K9F1208Q0B", register="start-column", cache_bytes="2K")
         trace = Trace.open(SENSORS)
         found = package.layout(trace, design, pages=(64,), evaluations=500)

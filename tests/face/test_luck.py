@@ -70,7 +70,7 @@ def test_sentences_are_true() -> None:
 
 
 def test_table_and_json_agree() -> None:
-    """The same draws each time; the link's time is that of simulate."""
+    """The draws repeat each time, and the link's time equals that of simulate."""
     command = ("luck", _CARD, *_BOARD, "--draws", "12")
     done = flashpager(*command)
     assert "102 units that can move" in done.out

@@ -121,7 +121,7 @@ class TestShow:
             assert source in shown.out
 
     def test_a_file_is_as_good_as_a_name(self) -> None:
-        """The same part, the same answer."""
+        """A part's file gives the same answer as its name."""
         by_name = flashpager("parts", "show", "k9f1208q0b")
         assert by_name.out == flashpager("parts", "show", ROOT / "parts" / "K9F1208Q0B.toml").out
 

@@ -27,7 +27,7 @@ from tests.conftest import REQUIRE_TOOLS, ROOT, fails, flashpager
 from tests.face.test_report import _browser  # noqa: F401  (a fixture)
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-#: A program with known pages, which has started another program like it.
+#: A program that holds known pages, and starts a second one if it is given its text.
 HOLDER = """
 import hashlib, mmap, subprocess, sys
 name, *rest = sys.argv[1:]
@@ -59,12 +59,12 @@ def running() -> Iterator[subprocess.Popen[str]]:
 
 
 def marks(name: str) -> set[bytes]:
-    """Return how the pages of a program begin."""
+    """Return the first 64 bytes of each page that a program holds."""
     return {hashlib.sha512(f"{name} {page}".encode()).digest() for page in range(32)}
 
 
 def beginnings(pages: Path) -> list[bytes]:
-    """Return how all pages of a file begin, as another reader of Parquet sees them."""
+    """Return the first 64 bytes of each page in a file, read by Polars."""
     return [page[:64] for page in pl.read_parquet(pages)["bytes"].to_list()]
 
 
@@ -97,7 +97,7 @@ class TestCapture:
         assert len(pl.read_parquet(pages)["process"].unique()) == 2
 
     def test_what_cannot_be(self, running: subprocess.Popen[str], tmp_path: Path) -> None:
-        """Errors: no such process, no place to write to, a full disk, and nothing to capture."""
+        """A missing process, a limit of 0, a missing folder and a full disk give errors."""
         pages = tmp_path / "none.pages"
         free = next(pid for pid in itertools.count(1 << 21) if not Path(f"/proc/{pid}").exists())
         fails("swap", "capture", "--pid", str(free), "-o", pages, words=[f"no process {free}"])
@@ -124,12 +124,12 @@ class TestInfo:
     """The command ``swap info``."""
 
     def test_ratios(self, pages: Path) -> None:
-        """The ratios of zlib itself, program by program."""
+        """The ratios of each program equal those of zlib itself."""
         info = flashpager("swap", "info", pages, "--json").json
         rows = pl.read_parquet(pages)
         assert info["pages"] == rows.height == 400
-        (found,) = (one for one in info["ratios"] if one["compressor"] == "deflate")
-        for number, ratio in enumerate([found["all"], *found["processes"]]):
+        (ratios,) = (one for one in info["ratios"] if one["compressor"] == "deflate")
+        for number, ratio in enumerate([ratios["all"], *ratios["processes"]]):
             mine = rows if number == 0 else rows.filter(pl.col("process") == number - 1)
             every = mine["bytes"].to_list()
             data = [page for page in every if page != page[:8] * (PAGE // 8)]
@@ -140,10 +140,10 @@ class TestInfo:
             assert ratio["compression_ratio"] == pytest.approx(packed / PAGE / len(data), rel=0.02)
             assert ratio["compression_ratio"] < ratio["used_ratio"] < 1.1
         shown = flashpager("swap", "info", pages).out
-        assert f"{100 * found['all']['compression_ratio']:.1f} %" in shown
+        assert f"{100 * ratios['all']['compression_ratio']:.1f} %" in shown
 
     def test_what_is_none(self, pages: Path, tmp_path: Path) -> None:
-        """Errors: text, a table of other columns, a damaged file, and no file."""
+        """Text, a table of other columns, a damaged file and a missing file are refused."""
         text = tmp_path / "text.pages"
         text.write_text("no pages", encoding="ascii")
         fails("swap", "info", text, words=["text.pages"])
@@ -181,7 +181,7 @@ class Splitmix:
 
 
 def swapped_in(reading: str, frames: int, chunk: int, chunks: int) -> list[int]:
-    """Count the pages that come back after each chunk: LRU, 3 repeats, 20 random pages."""
+    """Count the pages swapped in after each chunk under LRU, with 3 repeats or 20 random pages."""
     dice = Splitmix(7)
     held: OrderedDict[int, None] = OrderedDict()
 
@@ -216,7 +216,7 @@ SMALL = (
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, dict[str, Any]]:
-    """Run a small one."""
+    """Run a small benchmark with each kind of reads."""
     runs: dict[str, dict[str, Any]] = flashpager(*SMALL, "--json").json["runs"]
     return runs
 
@@ -225,7 +225,7 @@ class TestBench:
     """The command ``swap bench``, simulated."""
 
     def test_pages_in(self, runs: dict[str, dict[str, Any]]) -> None:
-        """The counts of a plain LRU list, after every chunk, for each kind of reads."""
+        """The pages swapped in are those of a plain LRU list, after every chunk."""
         assert list(runs) == ["random", "fixed", "last"]
         for reading, run in runs.items():
             ours = [point["read"]["counts"]["pages_in"] for point in run["points"]]
@@ -255,7 +255,7 @@ class TestBench:
             assert run["points"][0]["share_of_ram"] == pytest.approx(1)
 
     def test_answer(self, tmp_path: Path) -> None:
-        """The short answer, until the medium is full, and a picture of it."""
+        """The short answer ends when the medium is full, and is drawn as a picture."""
         plot = tmp_path / "bench.svg"
         small = ("--ram", "512K", "--medium", "ram:128K", "--chunk", "64K", "--repeat", "4")
         done = flashpager("swap", "bench", *small, "--reads", "random,last", "--plot", plot)
@@ -300,25 +300,25 @@ class TestChurn:
 
     def test_log_and_rewriting(self) -> None:
         """Programmed pages follow from the counters; a log needs far fewer than rewriting."""
-        found = {}
+        runs = {}
         for layout in ("log", "rewrite"):
             done = flashpager(
                 *("swap", "churn", "--medium", "nand:4M", "--layout", layout, "--json"),
                 *("--turnovers", "1", "--fill", "60", "--compressor", "lz4"),
             )
-            found[layout] = done.json
+            runs[layout] = done.json
             store = done.json["overwriting"]["counts"]["store"]
             erase_ns = done.json["prices"]["medium"]["erase_ns"]
             time = done.json["overwriting"]["time"]
             assert time["medium"]["erase_ns"] == pytest.approx(store["erases"] * erase_ns)
             pages = done.json["pages_written"]
             assert done.json["page_ns"] == pytest.approx(time["total_ns"] / pages)
-        log, rewrite = found["log"], found["rewrite"]
+        log, rewrite = runs["log"], runs["rewrite"]
         assert 1 < log["write_amplification"] < 3 < rewrite["write_amplification"]
         assert rewrite["page_ns"] > 10 * log["page_ns"]
 
     def test_blocks_left_free(self) -> None:
-        """The fewest blocks that the log needs, which an error names, and any number above."""
+        """The log takes its fewest reserve blocks or more; an error names the fewest."""
         small = ("--medium", "nand:4M", "--turnovers", "1", "--compressor", "lz4")
         plain = flashpager("swap", "churn", *small, "--json").json
         least = plain["reserve_blocks"]
@@ -347,7 +347,7 @@ class TestChurn:
         assert "most over mean" in done.out
 
     def test_checking_what_was_compressed(self) -> None:
-        """With a check the same is stored; each page costs a decompression and the store a page."""
+        """A check stores the same; it costs a decompression a page and one page of RAM."""
         small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "zstd")
         plain = flashpager("swap", "churn", *small, "--json").json
         checked = flashpager("swap", "churn", *small, "--verify", "--json").json
@@ -426,7 +426,7 @@ def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
 
 
 def test_churn_that_cannot_be() -> None:
-    """A share that does not fit, nothing to turn over."""
+    """A share that does not fit and zero turnovers are refused."""
     fails("swap", "churn", "--medium", "ram:64K", "--turnovers", "0", words=["turnovers"])
     for layout in (("--medium", "nand:2M", "--layout", "rewrite"), ("--medium", "pcm:1M")):
         flags = (*layout, "--reserve-blocks", "2")

@@ -41,7 +41,7 @@ def test_user_mode(tmp_path: Path, program: MachineCode) -> None:
     ("program", "system", "address"), SYSTEM, ids=lambda value: getattr(value, "code", None)
 )
 def test_machines(tmp_path: Path, program: MachineCode, system: str, address: int) -> None:
-    """The same in a whole machine, for processors that QEMU has in no other way."""
+    """Programs are recorded in a whole machine where QEMU has the processor in no other way."""
     need(system.split(maxsplit=1)[0])
     trace = tmp_path / "t.trace"
     elf = program.write(tmp_path, address)

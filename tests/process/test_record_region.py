@@ -232,13 +232,13 @@ class TestCodeInRam:
 
     @pytest.mark.parametrize("name", ["isr", "0x20000000"])
     def test_call(self, recorded: Callable[..., list[tuple[int, int]]], name: str) -> None:
-        """A call of a handler in RAM is what it runs in flash."""
+        """A call of a handler in RAM records the code in flash that it runs."""
         whole = recorded()
         [helper] = [run for run, times in Counter(whole).items() if times == 3 and run[1] == 4]
         assert recorded("--call", f"{name}:2") == [helper]
 
     def test_from_and_to(self, recorded: Callable[..., list[tuple[int, int]]]) -> None:
-        """From the handler to an address in it, the function in flash is executed three times."""
+        """A region in the handler in RAM records the function in flash that it calls."""
         whole = recorded()
         [helper] = [run for run, times in Counter(whole).items() if times == 3 and run[1] == 4]
         assert recorded("--from", "isr", "--to", "0x20000006") == [helper] * 3
@@ -420,7 +420,7 @@ class TestCalls:
 
 
 class TestNames:
-    """A function is found by whatever name it has."""
+    """A function can be named by each of its names."""
 
     def test_of_cpp(self, tmp_path: Path) -> None:
         """A C++ function may be named with or without parameters, or by its mangled name."""

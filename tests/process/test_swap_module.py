@@ -178,7 +178,7 @@ def _several(message: str) -> None:
 
 
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
-    """The same with words of 32 bits; its kernel is smaller."""
+    """A kernel with words of 32 bits swaps and loses no page. It takes less memory."""
     _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=24)
 
 

@@ -1,4 +1,4 @@
-"""A recording while it runs: a line that follows it, and the place of the program's output."""
+"""A recording while it runs: a status line, and the redirection of the program's output."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ def output_to_standard_error() -> Iterator[int]:
     """Send to standard error what programs write to standard output.
 
     Yields:
-        A descriptor of our own standard output.
+        A descriptor of the standard output before the redirection.
 
     """
     sys.stdout.flush()
@@ -32,7 +32,12 @@ def output_to_standard_error() -> Iterator[int]:
 
 @contextmanager
 def watching() -> Iterator[Callable[[int, int], None]]:
-    """Show instructions, rate and trace size on a terminal."""
+    """Show instructions, rate and trace size in a status line on a terminal.
+
+    Yields:
+        A function that updates the line: (instructions, bytes of the trace file).
+
+    """
     start = time.monotonic()
 
     def line(instructions: int, file_bytes: int) -> str:

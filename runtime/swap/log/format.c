@@ -157,12 +157,12 @@ bool fp_log_is_own(const struct fp_swap *store, const struct fp_swap_shape *shap
 uint32_t fp_log_page_crc(const struct fp_swap *store, const uint8_t *head, uint32_t block,
                          uint32_t index)
 {
-    uint8_t place[8];
+    uint8_t position[8];
     uint32_t crc;
 
-    fp_swap_put32(place, block);
-    fp_swap_put32(place + 4, index);
-    crc = fp_swap_crc(store, 0, place, sizeof(place));
+    fp_swap_put32(position, block);
+    fp_swap_put32(position + 4, index);
+    crc = fp_swap_crc(store, 0, position, sizeof(position));
     crc = fp_swap_crc(store, crc, head, META_PREFIX);
     return fp_swap_crc(store, crc, head + META_PREFIX + 4u, META_HEADER - META_PREFIX - 4u);
 }

@@ -42,8 +42,8 @@ static uint32_t least_reserve(const struct fp_swap_config *config)
     struct fp_swap store;
     uint64_t slack = fp_log_slack(config);
     uint32_t blocks = config->medium->block_count;
-    /* Beside what the meta stream, the heads and a victim take, each victim must have dead bytes.
-     * After cuts each block may have space for half a record. */
+    /* The reserve also keeps enough dead bytes in each victim: after cuts, each block may have an
+     * unused space of half a record. */
     uint32_t dead = blocks / 32u;
     uint32_t halves =
         (uint32_t)FP_DIV64((uint64_t)blocks * (RECORD_HEADER + config->page_bytes) / 2u,
@@ -89,7 +89,7 @@ uint32_t fp_swap_log_write_bound(const struct fp_swap_config *config)
     pages = pages_per_block(&store);
     largest = RECORD_HEADER + config->page_bytes;
     smallest = config->compressor ? RECORD_HEADER + 4u : largest;
-    /* All of the victims is live, and records cross the borders of their blocks. */
+    /* The worst victims are full of live records, and records cross the borders of their blocks. */
     moves = FP_LOG_VICTIMS * (block_bytes(&store) / smallest + 2u);
     commits = 2u * moves / journal_capacity(&store) + 2u * FP_LOG_VICTIMS + 4u;
     /* Pages of the victims are read to find records, once more after each commit; a record is read
