@@ -3262,11 +3262,11 @@ class Row:
 
 @final
 class RunTime:
-    """Run time of a program on a processor: out of RAM, and paged."""
+    """Run time of a program on a processor: from RAM, and paged."""
 
     @property
     def alone_ns(self) -> float:
-        """Time out of RAM; with an instruction cache, refills included."""
+        """Time from RAM; with an instruction cache, refills included."""
     @property
     def instruction_ns(self) -> float:
         """Time of an instruction, on average."""
@@ -3286,7 +3286,7 @@ class RunTime:
         """Time paged."""
     @property
     def slowdown(self) -> float:
-        """Time paged over time out of RAM."""
+        """Time paged over time from RAM."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 

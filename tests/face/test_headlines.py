@@ -338,7 +338,7 @@ def test_run_time_is_one_everywhere(drawn: Drawn) -> None:
     assert head[1] == numbers["run time"] == message
     if own.run is not None:
         slower = (
-            f"{significant(own.run.slowdown, 3)} times the {duration(own.run.alone_ns)} out of RAM"
+            f"{significant(own.run.slowdown, 3)} times the {duration(own.run.alone_ns)} from RAM"
         )
         assert head[2] == numbers["slowdown"] == slower
 

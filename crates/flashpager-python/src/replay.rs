@@ -125,7 +125,7 @@ view! {
 }
 
 view! {
-    /// Run time of a program on a processor: out of RAM, and paged.
+    /// Run time of a program on a processor: from RAM, and paged.
     RunTime = cost::RunTime {
         /// Instructions of the code in flash.
         instructions in work: u64,
@@ -133,11 +133,11 @@ view! {
         outside_instructions in work: u64,
         /// Time of an instruction, on average.
         instruction_ns in work: f64,
-        /// Time out of RAM; with an instruction cache, refills included.
+        /// Time from RAM; with an instruction cache, refills included.
         alone_ns: f64,
         /// Time paged.
         paged_ns: f64,
-        /// Time paged over time out of RAM.
+        /// Time paged over time from RAM.
         slowdown: f64,
         /// Time that paging adds: loads, transfers, copies, handler and lookups, less what is done
         /// at once.

@@ -38,7 +38,7 @@ class DesignChange:
     #: The time before the change over the time after it: the program's time on a processor, or
     #: without one the time lost. Infinite if no time is lost any more.
     gain: float
-    #: Times the program out of RAM, with it; None without a processor.
+    #: Times the program from RAM, with it; None without a processor.
     slowdown: float | None
     misses: int
     #: The changed design; None for pinned functions.
@@ -68,8 +68,8 @@ class DesignChange:
         times = significant(self.gain, 3)
         if self.slowdown is None:
             return f"{self.said}: misses lose {percent(1 - 1 / self.gain, 1)} less"
-        out_of_ram = significant(self.slowdown, 3)
-        return f"{self.said}: {times} times as fast, {out_of_ram} times the program out of RAM"
+        from_ram = significant(self.slowdown, 3)
+        return f"{self.said}: {times} times as fast, {from_ram} times the program from RAM"
 
     def as_dict(self) -> dict[str, Any]:
         """Return all fields by name; the gain is None if no time is lost any more."""

@@ -182,7 +182,7 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     else:
         out.print(
             f"[bold]{percent(lost, 1)}[/bold] of the time is lost to flash: "
-            f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as out of RAM, "
+            f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as from RAM, "
             f"{escape(of)}"
         )
     console.say_warm_up(trace.info)

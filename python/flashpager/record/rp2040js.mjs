@@ -13,7 +13,7 @@
 //                      sends a line of this file for each line that comes back, which it prints
 //
 // Each instruction is executed by itself, so that blocks end where the processor jumped or an
-// exception was taken. rp2040js has one core, and no time but an instruction's cycles out of RAM.
+// exception was taken. rp2040js has one core, and no time but an instruction's cycles from RAM.
 
 import { readFileSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';

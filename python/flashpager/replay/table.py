@@ -49,7 +49,7 @@ _TIME = (
     *("time_ns", "load_ns", "fetch_ns", "write_ns", "read_ns", "column_change_ns"),
     *("lookups_ns", "handler_ns", "false_faults_ns", "hidden_ns", "bandwidth_mib_s"),
 )
-#: On a processor, in milliseconds: out of RAM, and paged.
+#: On a processor, in milliseconds: from RAM, and paged.
 _RUN = ("alone_ms", "run_ms", "slowdown")
 _LATENCY = ("mean_fault_ns", "p99_fault_ns", "worst_fault_ns")
 _FETCH = (

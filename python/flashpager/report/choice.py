@@ -125,7 +125,7 @@ def run_time(row: Row) -> tuple[str, str]:
     if run is None:
         return duration(row.time.time_ns) + within_error, f"{si(row.counts.bytes_read, 'B')} read"
     times = f"{significant(run.slowdown, 3)} times"
-    beside = f"{times} the {duration(run.alone_ns)} out of RAM{within_error}"
+    beside = f"{times} the {duration(run.alone_ns)} from RAM{within_error}"
     return duration(run.paged_ns) + within_error, beside
 
 

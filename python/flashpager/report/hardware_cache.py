@@ -146,7 +146,7 @@ def headline(losses: Losses, design: Design, changes: list[DesignChange]) -> str
         loss = f"{duration(losses.lost_ns)} lost {cause}"
     else:
         share = percent(losses.lost_cycles / losses.all_cycles, 1)
-        loss = f"{significant(losses.slowdown, 3)} times the program out of RAM: "
+        loss = f"{significant(losses.slowdown, 3)} times the program from RAM: "
         loss += f"{share} of its cycles are lost {cause}"
     if not losses.misses:
         return f"{loss}. {capitalised(NO_MISS)}."
@@ -164,7 +164,7 @@ def _numbers(report: HardwareCacheReport) -> list[tuple[str, str, str]]:
     if own.run is not None and losses.lost_cycles is not None and losses.slowdown is not None:
         times = f"{significant(losses.slowdown, 3)} times the {duration(own.run.alone_ns)}"
         numbers += [
-            ("run time", duration(own.run.paged_ns), f"{times} out of RAM"),
+            ("run time", duration(own.run.paged_ns), f"{times} from RAM"),
             ("cycles lost", si(losses.lost_cycles), f"of {si(losses.all_cycles or 0)}"),
         ]
     else:

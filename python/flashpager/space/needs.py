@@ -62,7 +62,7 @@ class Needs:
         ram_bytes: most RAM for frames and the policy's data; may be text, such as ``4K``.
         min_bandwidth_mib_s: least read bandwidth, in 2**20 bytes a second; or as ``3MB/s``.
         max_fault_ns: longest fault; or as ``200us``.
-        max_slowdown: the longest run time on the processor, as a multiple of that out of RAM.
+        max_slowdown: the longest run time on the processor, as a multiple of that from RAM.
         checked_ecc: True if ECC must be able to check every fetch.
 
     """

@@ -1,4 +1,4 @@
-//! The run time of a program on a processor, out of RAM and paged.
+//! The run time of a program on a processor, from RAM and paged.
 
 use flashpager_base::{Error, Result};
 use flashpager_media::cores::ClockedCore;
@@ -63,17 +63,17 @@ impl Work {
     }
 }
 
-/// The run time of a program on a processor, out of RAM and paged.
+/// The run time of a program on a processor, from RAM and paged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunTime {
     /// The instructions executed.
     #[serde(flatten)]
     pub work: Work,
-    /// Run time out of RAM, including refills of an instruction cache.
+    /// Run time from RAM, including refills of an instruction cache.
     pub alone_ns: f64,
     /// Run time if the code in flash is paged.
     pub paged_ns: f64,
-    /// The paged run time over that out of RAM.
+    /// The paged run time over that from RAM.
     pub slowdown: f64,
     /// Time of paging: loads, transfers, copies, handler and lookups, less the hidden time.
     pub lost_ns: f64,

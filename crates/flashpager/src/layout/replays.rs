@@ -22,7 +22,7 @@ pub(super) fn cost_of(design: &Design) -> CostFn {
 pub(super) struct RelocatedTrace<'t> {
     info: &'t TraceInfo,
     trace: MemoryTrace,
-    /// Bytes that it fetches out of RAM, where some units are resident.
+    /// Bytes that it fetches from RAM, where some units are resident.
     resident_bytes: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn relocated_to<'t>(
     traces.map(relocated).collect()
 }
 
-/// Replays all traces through all designs: by design, then by trace. Bytes fetched out of RAM are
+/// Replays all traces through all designs: by design, then by trace. Bytes fetched from RAM are
 /// priced like those out of a frame.
 ///
 /// # Errors
