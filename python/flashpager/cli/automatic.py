@@ -85,8 +85,9 @@ def _command(request: RecordRequest) -> str:
     words = ["flashpager", "record", "-o", str(request.output)]
     words += ["--as-linked"] if request.as_linked else []
     words += ["--system", request.system] if request.system else []
-    words += ["--max-instructions", str(MAX_INSTRUCTIONS), "--", *request.command]
-    return shlex.join(words)
+    words += ["--max-instructions", str(MAX_INSTRUCTIONS)]
+    words += ["--max-seconds", f"{SECONDS:g}", "--max-idle", f"{IDLE_SECONDS:g}"]
+    return shlex.join([*words, "--", *request.command])
 
 
 def _is_fresh(trace: Path, program: Path) -> bool:

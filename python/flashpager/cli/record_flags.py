@@ -1,5 +1,6 @@
 """The options of ``flashpager record``, and the request made of them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +141,18 @@ class RecordFlags:
             help="Record N, placed or not, and end the program.",
         ),
     ] = None
+    max_seconds: Annotated[
+        float | None,
+        typer.Option("--max-seconds", metavar="N", help="End the program after N seconds."),
+    ] = None
+    max_idle: Annotated[
+        float | None,
+        typer.Option(
+            "--max-idle",
+            metavar="N",
+            help="End the program once it has executed hardly anything for N seconds.",
+        ),
+    ] = None
 
     def request(self, command: list[str]) -> RecordRequest:
         """Return the request for a recording.
@@ -176,6 +189,8 @@ class RecordFlags:
             region=self._region(),
             java=java if self.java else None,
             interpreter=self.interpreter,
+            seconds=_limit("--max-seconds", self.max_seconds),
+            idle_seconds=_limit("--max-idle", self.max_idle),
         )
         _refuse_beside_reads(request)
         _refuse_other_kinds(request, java)
@@ -213,6 +228,19 @@ class RecordFlags:
             message = f"--call {call}: write FUNCTION:N, the N-th call counted from 1"
             raise FlashpagerError(message)
         return (name, int(number)) if colon else (call, 1)
+
+
+def _limit(option: str, seconds: float | None) -> float | None:
+    """Return a limit of time.
+
+    Raises:
+        FlashpagerError: if it leaves no time.
+
+    """
+    if seconds is not None and not 0 < seconds < math.inf:
+        message = f"{option} {seconds:g}: a recording takes more than 0 seconds"
+        raise FlashpagerError(message)
+    return seconds
 
 
 #: The options of a region, as written in error messages.
