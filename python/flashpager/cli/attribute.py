@@ -9,7 +9,6 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Attribution, TraceInfo
-from flashpager.base.axes import AXES
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted, duration, percent, si
 from flashpager.cli import console, options
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _NAME_CHARACTERS = 60
 
 
-@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
+@options.takes_designs(axes=options.SUMMED_AXES)
 def attribute(
     trace: options.Trace,
     *,

@@ -99,6 +99,13 @@ def write_groups(formatter: "HelpFormatter", helps: Mapping[str, str]) -> None:
 class CommandWithPanels(TyperCommand):
     """A command whose help has panels of options, then examples."""
 
+    def __init__(self, *given: Any, **settings: Any) -> None:  # noqa: ANN401  (Typer's own)
+        """Let options be checked before arguments: a program in place of a trace is recorded."""
+        super().__init__(*given, **settings)
+        for parameter in self.params:
+            if parameter.param_type_name == "option":
+                parameter.is_eager = True
+
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """Parse arguments, of which some may be old spellings."""
         return super().parse_args(ctx, current_spellings(self._root_name(ctx), args))

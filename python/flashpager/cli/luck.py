@@ -9,7 +9,6 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import DesignLuck, Luck, Quantile
-from flashpager.base.axes import AXES
 from flashpager.base.quantities import counted, duration, percent
 from flashpager.choose import luck as lucks
 from flashpager.cli import linking, options
@@ -47,7 +46,7 @@ class LuckFlags:
 
 
 @options.takes(LuckFlags)
-@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
+@options.takes_designs(axes=options.SUMMED_AXES)
 def luck(
     traces: options.TracesOfProgram,
     *,

@@ -29,20 +29,37 @@ from flashpager.space.setting import is_in_place
 from flashpager.space.space import Space
 
 
-def _trace(path: Path) -> Path:
+def _trace(context: typer.Context, path: Path) -> Path:
     """Return the file of a trace. It may come from standard input; a program is recorded first."""
     if str(path) == "-":
         return standard_input()
     if is_elf(path):
+        _check_designs(context.params)
         from flashpager.cli.automatic import trace_of_program  # noqa: PLC0415  (rarely used)
 
         return trace_of_program(path)
     return path
 
 
+def _check_designs(given: Mapping[str, Any]) -> None:
+    """Refuse a board, and values of axes, that no design can have. Nothing is recorded for them.
+
+    Raises:
+        FlashpagerError: if there is such a one.
+
+    """
+    # Options come before arguments (help.CommandWithPanels).
+    if "board" in given:
+        typed = {name: str(given[name]) for name in AXES if given.get(name) is not None}
+        nor = given.get("nor")
+        if nor is not None and nor != "none":
+            _engine.find_part(nor)
+        DesignFlags(given["board"], typed, nor).space().designs()
+
+
 def _trace_given(context: typer.Context, path: Path) -> Path:
     """Return the file of a trace. While a shell completes names, nothing is read or recorded."""
-    return path if context.resilient_parsing else _trace(path)
+    return path if context.resilient_parsing else _trace(context, path)
 
 
 def traces_given(context: typer.Context, paths: list[Path]) -> list[Path]:
@@ -52,7 +69,7 @@ def traces_given(context: typer.Context, paths: list[Path]) -> list[Path]:
     if [str(path) for path in paths].count("-") > 1:
         message = "-: standard input is one trace"
         raise FlashpagerError(message)
-    return [_trace(path) for path in paths]
+    return [_trace(context, path) for path in paths]
 
 
 Trace = Annotated[
@@ -122,23 +139,71 @@ def axis_option(name: str) -> OptionInfo:
     return option
 
 
+#: Axes without the one that lets the program run before its page is whole: times are no sums then.
+SUMMED_AXES = tuple(axis for axis in AXES if axis != "critical_block_bytes")
+
+
+def checked(parse: Callable[[str], Number]) -> Callable[[typer.CallbackParam, str | None], Any]:
+    """Return the callback of an option that refuses a text that is no such value."""
+
+    def text_of(option: typer.CallbackParam, text: str | None) -> str | None:
+        parsed(option.opts[0], text, parse)
+        return text
+
+    return text_of
+
+
+@overload
+def parsed(option: str, text: str, parse: Callable[[str], Number]) -> Number: ...
+@overload
+def parsed(option: str, text: None, parse: Callable[[str], Number]) -> None: ...
+@overload
+def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None: ...
+def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None:
+    """Read the value of an option; an error names the option."""
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except FlashpagerError as error:
+        message = f"{option}: {error}"
+        raise FlashpagerError(message) from error
+
+
 #: Needs of a design.
 MostRam = Annotated[
     str | None,
-    typer.Option("--ram", metavar="SIZE", help="Most RAM, for frames and the policy's own."),
+    typer.Option(
+        "--ram",
+        metavar="SIZE",
+        callback=checked(parse_size),
+        help="Most RAM, for frames and the policy's own.",
+    ),
 ]
 MinBandwidth = Annotated[
     str | None,
-    typer.Option("--min-bandwidth", metavar="RATE", help="Least bandwidth, as 3MB/s."),
+    typer.Option(
+        "--min-bandwidth",
+        metavar="RATE",
+        callback=checked(parse_bandwidth),
+        help="Least bandwidth, as 3MB/s.",
+    ),
 ]
 MaxFault = Annotated[
-    str | None, typer.Option("--max-fault", metavar="TIME", help="Longest fault, as 200us.")
+    str | None,
+    typer.Option(
+        "--max-fault",
+        metavar="TIME",
+        callback=checked(parse_duration),
+        help="Longest fault, as 200us.",
+    ),
 ]
 MaxSlowdown = Annotated[
     str | None,
     typer.Option(
         "--max-slowdown",
         metavar="FACTOR",
+        callback=checked(parse_factor),
         help="How many times slower than from RAM at most, as 2.5.",
     ),
 ]
@@ -185,23 +250,6 @@ Bus = Annotated[str | None, axis_option("bus")]
 Policy = Annotated[str | None, axis_option("policy")]
 
 
-@overload
-def parsed(option: str, text: str, parse: Callable[[str], Number]) -> Number: ...
-@overload
-def parsed(option: str, text: None, parse: Callable[[str], Number]) -> None: ...
-@overload
-def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None: ...
-def parsed(option: str, text: str | None, parse: Callable[[str], Number]) -> Number | None:
-    """Read the value of an option; an error names the option."""
-    if text is None:
-        return None
-    try:
-        return parse(text)
-    except FlashpagerError as error:
-        message = f"{option}: {error}"
-        raise FlashpagerError(message) from error
-
-
 @dataclass(frozen=True)
 class DesignFlags:
     """A design on the command line: a board, and values of axes laid over it."""
@@ -242,6 +290,13 @@ class DesignFlags:
         if len(designs) != 1:
             raise FlashpagerError(refusal)
         return designs[0]
+
+    def words(self) -> list[str]:
+        """Return the options as typed."""
+        words = ["--board", self.board] if self.board is not None else []
+        for name, text in self.axes.items():
+            words += [flag_of(AXES[name]), text]
+        return words + (["--nor", self.nor] if self.nor is not None else [])
 
     def sources(self, design: Design) -> dict[str, str]:
         """Return the source of each derived field that is set: an option or a board."""

@@ -181,7 +181,7 @@ def _show_progress(show: ShowSearchFn, page: int, ratio: float, share: float) ->
 
 
 @options.takes(LayoutFlags)
-@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
+@options.takes_designs(axes=options.SUMMED_AXES)
 def layout(
     traces: options.TracesOfProgram,
     *,

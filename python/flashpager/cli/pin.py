@@ -12,7 +12,6 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row, TraceInfo
-from flashpager.base.axes import AXES
 from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, parse_duration, parse_size, percent
 from flashpager.choose import layout as layouts
@@ -58,7 +57,13 @@ class PinFlags:
     """Options of the command, as typed, except those that describe the design."""
 
     ram: Annotated[
-        str, typer.Option("--ram", metavar="SIZE", help="RAM for pinned units, such as 4K.")
+        str,
+        typer.Option(
+            "--ram",
+            metavar="SIZE",
+            callback=options.checked(parse_size),
+            help="RAM for pinned units, such as 4K.",
+        ),
     ]
     output: Annotated[
         Path | None,
@@ -220,7 +225,7 @@ def _show_progress(show: ShowSearchFn, ratio: float, ram_bytes: int, share: floa
 
 
 @options.takes(PinFlags)
-@options.takes_designs(axes=tuple(axis for axis in AXES if axis != "critical_block_bytes"))
+@options.takes_designs(axes=options.SUMMED_AXES)
 def pin(
     traces: options.TracesOfProgram,
     *,
