@@ -16,6 +16,7 @@ from pathlib import Path
 
 from flashpager._engine import FlashpagerError, ProgramFile
 from flashpager.record.rp2040js import Rp2040js, is_uf2
+from flashpager.record.simavr import Simavr
 
 #: Value of ``--system`` for the first machine that suits the firmware.
 AUTO = "auto"
@@ -52,6 +53,8 @@ class Machine:
     start: int | None = None
     #: What QEMU needs beside the machine.
     options: tuple[str, ...] = ()
+    #: The microcontroller, as simavr names it; empty for others than AVRs.
+    mcu: str = ""
 
     @property
     def command(self) -> str:
@@ -144,16 +147,19 @@ MACHINES = (
         *("uno", "qemu-system-avr", "avr", ("avr5",)),
         (_bytes(0, 32 * _K), _bytes(_AVR_DATA + 0x100, 2 * _K)),
         0,
+        mcu="atmega328p",
     ),
     Machine(
         *("mega", "qemu-system-avr", "avr", ("avr51",)),
         (_bytes(0, 128 * _K), _bytes(_AVR_DATA + 0x200, 8 * _K)),
         0,
+        mcu="atmega1280",
     ),
     Machine(
         *("mega2560", "qemu-system-avr", "avr", ("avr6",)),
         (_bytes(0, 256 * _K), _bytes(_AVR_DATA + 0x200, 8 * _K)),
         0,
+        mcu="atmega2560",
     ),
     Machine(
         *("sifive_e", "qemu-system-riscv32", "riscv32", ()),
@@ -204,10 +210,10 @@ def suiting(firmware: Path, program: ProgramFile) -> list[SuitingMachine]:
     # The boot code of an RP2040 lies where others have their vectors.
     if _RP2040.runs(program):
         found.append(SuitingMachine(Rp2040js.name, _missing_rp2040js(program)))
+    emulated = [one for one in MACHINES if one.runs(program, _stack(firmware, one))]
+    found += [SuitingMachine(one.command, _missing(one)) for one in emulated]
     found += [
-        SuitingMachine(machine.command, _missing(machine))
-        for machine in MACHINES
-        if machine.runs(program, _stack(firmware, machine))
+        SuitingMachine(f"{Simavr.name}:{one.mcu}", _missing_simavr()) for one in emulated if one.mcu
     ]
     return sorted(found, key=lambda one: bool(one.missing))
 
@@ -266,6 +272,11 @@ def no_machine(program: ProgramFile) -> str:
 
 def _missing_rp2040js(program: ProgramFile) -> str:
     obstacle = Rp2040js.missing(program.architecture)
+    return "" if obstacle is None else obstacle.remedy
+
+
+def _missing_simavr() -> str:
+    obstacle = Simavr.missing()
     return "" if obstacle is None else obstacle.remedy
 
 

@@ -42,6 +42,11 @@ class Simavr:
         if architecture != "avr":
             why = f"simavr does not run programs for {architecture or 'this processor'}"
             return Obstacle(why, why)
+        return cls.missing()
+
+    @classmethod
+    def missing(cls) -> Obstacle | None:
+        """Explain what is missing to run firmware of an AVR, if something is."""
         if not SIMAVR.exists():
             why = "flashpager was built without simavr"
             remedy = f"{why} (Debian: apt install libsimavr-dev, then build flashpager anew)"
