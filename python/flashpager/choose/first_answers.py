@@ -41,6 +41,10 @@ class FirstAnswers:
     few: FewFunctions | None
     #: Why there are no functions; empty if there are.
     why_none: str = ""
+    #: True if the search for them came to its end: then more time finds no better ones.
+    is_finished: bool = True
+    #: Assumptions of the search, and what could not be found out.
+    notes: tuple[str, ...] = ()
 
     @property
     def lost_share(self) -> float | None:
@@ -80,7 +84,8 @@ def first_answers(
     except FlashpagerError as error:
         return FirstAnswers(row, None, str(error))
     few = _few(found)
-    return FirstAnswers(row, few, "" if few else "no function saves time in RAM")
+    why_none = "" if few else "no function saves time in RAM"
+    return FirstAnswers(row, few, why_none, found.is_finished, tuple(found.coverage.notes))
 
 
 def _few(found: Pinning) -> FewFunctions | None:

@@ -1,7 +1,7 @@
 """``flashpager FILE``: what a program is, and the first answers about it."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,15 +10,24 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, ProgramFile, TraceInfo
+from flashpager._engine import FlashpagerError, ProgramFile
 from flashpager.base.quantities import counted, format_size, percent, significant
 from flashpager.choose.board import SuitingBoard, suiting_boards
 from flashpager.choose.first_answers import FewFunctions, FirstAnswers, first_answers
 from flashpager.cli import console, options
 from flashpager.cli.automatic import trace_of_program
-from flashpager.cli.console import counting, mebibytes, out, print_json, print_whole
+from flashpager.cli.console import (
+    counting,
+    mebibytes,
+    note,
+    out,
+    print_json,
+    print_whole,
+    say_uncounted,
+)
 from flashpager.cli.long import note_loop
 from flashpager.cli.searching import stoppable
+from flashpager.judge.uncounted import uncounted
 from flashpager.record import machines
 from flashpager.record.naming import is_elf
 from flashpager.record.trace import Trace
@@ -27,15 +36,18 @@ from flashpager.record.trace import Trace
 _LISTED = 4
 #: RAM for functions that the proposed command has, at least.
 _LEAST_RAM = 1024
+#: The refusal of options that describe several designs.
+_ONE_DESIGN = "a program is answered for one design; 'flashpager explore' takes lists"
 
 
+@options.takes_designs(axes=options.SUMMED_AXES)
 def program(
     file: Annotated[
         Path,
         typer.Argument(metavar="FILE", help="A program (ELF), or a trace.", show_default=False),
     ],
     *,
-    board: options.Board = None,
+    design_flags: options.DesignFlags,
     json: options.Json = False,
 ) -> None:
     """Tell what a program is, record it, and answer what its flash costs.
@@ -43,77 +55,92 @@ def program(
     Three answers: which share of the time is lost to flash, which few functions in how much RAM
     bring most of it back, and what to type next.
     """
+    # Nothing is recorded for options that no design can have.
+    design_flags.one_design(_ONE_DESIGN)
     if not is_elf(file):
-        _answer_trace(file, board, json=json)
+        _answer_trace(file, design_flags, json=json)
         return
     described = ProgramFile.read(file)
     if described.kind == "object":
         message = f"{file}: is not linked; give the program that the linker wrote"
         raise FlashpagerError(message)
     boards = suiting_boards(described)
+    choice = _Choice.of(design_flags, boards)
+    choice.flags.one_design(_ONE_DESIGN)
     if not json:
         _show_program(file, described, boards)
-    path = trace_of_program(file)
-    trace = Trace.open(path)
-    _answer(trace, _Choice.of(board, boards, trace.info), json=json, described=described)
+    trace = Trace.open(trace_of_program(file))
+    _answer(trace, choice, json=json, described=described)
 
 
-def _answer_trace(file: Path, board: str | None, *, json: bool) -> None:
+def _answer_trace(file: Path, given: options.DesignFlags, *, json: bool) -> None:
     """Answer for a trace, whose program is used if it is still there."""
     trace = Trace.open(file)
     program_file = Path(trace.info.program)
     boards: list[SuitingBoard] = []
-    if board is None and is_elf(program_file):
+    if is_elf(program_file):
         boards = suiting_boards(ProgramFile.read(program_file))
-    _answer(trace, _Choice.of(board, boards, trace.info), json=json, described=None)
+    _answer(trace, _Choice.of(given, boards), json=json, described=None)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """A design, and why it is taken."""
+    """The flags of a design with its board, and why that is taken."""
 
-    board: str | None
-    design: Design
+    flags: options.DesignFlags
     why: str
 
     @classmethod
-    def of(cls, board: str | None, boards: list[SuitingBoard], trace: TraceInfo) -> "_Choice":
-        """Take the given board, else the first that suits, else the default design."""
-        if board is not None:
-            return cls(board, _design(board, trace), "given")
+    def of(cls, given: options.DesignFlags, boards: list[SuitingBoard]) -> "_Choice":
+        """Take the given board or part, else the first board that suits, else the defaults."""
+        if given.board is not None or "part" in given.axes:
+            return cls(given, "given")
         if not boards:
-            return cls(None, _design(None, trace), "no board given, none suits")
+            return cls(given, "no board given, none suits")
         first = boards[0]
         why = "its code lies in this board's flash"
         if not first.has_its_flash:
             why = "no board here has flash where its code lies; this one has such a processor"
-        return cls(first.name, _design(first.name, trace), why)
+        return cls(replace(given, board=first.name), why)
 
     @property
-    def flags(self) -> str:
-        """The option of the board, with the space before it."""
-        return f" --board {shlex.quote(self.board)}" if self.board else ""
+    def words(self) -> str:
+        """The design's options as typed, with the space before them."""
+        return "".join(f" {shlex.quote(word)}" for word in self.flags.words())
 
 
 def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile | None) -> None:
+    flags = choice.flags.executing(trace.info)
+    design = flags.one_design(_ONE_DESIGN)
     with stoppable() as should_continue, counting("replays") as progress:
-        answers = first_answers(
-            trace, choice.design, progress=progress, should_continue=should_continue
-        )
+        answers = first_answers(trace, design, progress=progress, should_continue=should_continue)
     commands = _next_commands(trace.path, choice, answers)
     if json:
-        print_json(_as_json(trace, choice, answers, commands, described))
+        print_json(
+            {
+                **_head(trace, described),
+                **_as_json(choice, answers),
+                "said": flags.sources(design),
+                "assumed": flags.assumed(design),
+                "not_counted": uncounted([trace.info], design),
+                "next": [command for command, _ in commands],
+            }
+        )
         return
     _show_answers(trace, choice, answers)
+    if origins := flags.origins(design):
+        out.print(escape(origins))
+    say_uncounted(uncounted([trace.info], design))
+    for text in answers.notes:
+        note(f"note: {text}")
+    _show_next(commands)
+
+
+def _show_next(commands: list[tuple[str, str]]) -> None:
     out.print()
     out.print("[bold]next[/bold]")
     for command, purpose in commands:
         out.print(f"  {escape(command)}   # {purpose}")
-
-
-def _design(board: str | None, trace: TraceInfo) -> Design:
-    """Return the design of a board, with the processor that the trace chooses if it has none."""
-    return options.DesignFlags(board).executing(trace).design()
 
 
 def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) -> None:
@@ -175,7 +202,8 @@ def _emulators_text(file: Path, program: ProgramFile) -> str:
 
 def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     row, run, lost = answers.row, answers.row.run, answers.lost_share
-    of = f"on {choice.board} ({choice.why})" if choice.board else f"({choice.why})"
+    board = choice.flags.board
+    of = f"on {board} ({choice.why})" if board else f"({choice.why})"
     note_loop(trace.path, trace.info)
     if run is None or lost is None:
         out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(of)}")
@@ -190,6 +218,11 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
         out.print(f"functions for RAM: {escape(answers.why_none)}")
     else:
         out.print(escape(_few_text(answers.few)))
+    if not answers.is_finished:
+        out.print(
+            "the search for functions was ended before it was finished: "
+            "'flashpager pin --seconds N' searches longer"
+        )
 
 
 def _few_text(few: FewFunctions) -> str:
@@ -207,31 +240,30 @@ def _few_text(few: FewFunctions) -> str:
 def _next_commands(path: Path, choice: _Choice, answers: FirstAnswers) -> list[tuple[str, str]]:
     """Return the commands to type next, each with its purpose."""
     trace = shlex.quote(str(path))
-    commands = [(f"flashpager simulate {trace}{choice.flags}", "where the time goes")]
+    commands = [(f"flashpager simulate {trace}{choice.words}", "where the time goes")]
     if answers.few is not None:
         ram = max(_LEAST_RAM, 1 << (answers.few.ram_bytes - 1).bit_length())
-        pin = f"flashpager pin {trace}{choice.flags} --ram {format_size(ram)} -o pinned.txt"
+        pin = f"flashpager pin {trace}{choice.words} --ram {format_size(ram)} -o pinned.txt"
         commands.append((pin, "functions for RAM; --map FILE --format gnu-ld for a linker"))
-    layout = f"flashpager layout {trace}{choice.flags} -o order.txt"
+    layout = f"flashpager layout {trace}{choice.words} -o order.txt"
     commands.append((layout, "an order, if nothing is pinned; 'pin --order' does both"))
-    report = f"flashpager report {trace}{choice.flags} -o {shlex.quote(path.stem + '.html')}"
+    report = f"flashpager report {trace}{choice.words} -o {shlex.quote(path.stem + '.html')}"
     commands.append((report, "the same as pictures"))
     return commands
 
 
-def _as_json(
-    trace: Trace,
-    choice: _Choice,
-    answers: FirstAnswers,
-    commands: list[tuple[str, str]],
-    described: ProgramFile | None,
-) -> dict[str, Any]:
-    run, few = answers.row.run, answers.few
+def _head(trace: Trace, described: ProgramFile | None) -> dict[str, Any]:
     return {
         "version": _engine.version(),
         "program": described.as_dict() if described else None,
         "trace": trace.described(),
-        "board": choice.board,
+    }
+
+
+def _as_json(choice: _Choice, answers: FirstAnswers) -> dict[str, Any]:
+    run, few = answers.row.run, answers.few
+    return {
+        "board": choice.flags.board,
         "board_because": choice.why,
         "slowdown": run.slowdown if run else None,
         "lost_share": answers.lost_share,
@@ -239,5 +271,6 @@ def _as_json(
         "ram_bytes": None if few is None else few.ram_bytes,
         "time_ratio": None if few is None else few.time_ratio,
         "brought_back": None if few is None else few.brought_back,
-        "next": [command for command, _ in commands],
+        "is_finished": answers.is_finished,
+        "notes": list(answers.notes),
     }

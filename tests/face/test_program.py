@@ -1,0 +1,127 @@
+"""Tests of ``flashpager FILE``: it says what other commands say, and checks before it records."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from flashpager import Design, Trace
+from flashpager._engine import ProgramFile
+from flashpager.choose.first_answers import first_answers
+from flashpager.record import machines
+from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need
+from tests.programs import compile_with
+
+CARD = ROOT / "examples" / "traces" / "card-firmware.trace"
+#: Code that runs twice, and does not fit into a small cache.
+RUNS = "".join(f"{64 * (number % 40)},48\n" for number in range(120))
+
+
+@pytest.fixture(name="trace")
+def _trace(tmp_path: Path) -> Path:
+    return import_csv(tmp_path, RUNS)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (),
+        ("--board", "pico"),
+        ("--board", "pico", "--cache", "8K"),
+        ("--board", "rp2040", "--policy", "fifo", "--nor", "none"),
+        ("--part", "K9F1208Q0B", "--cache", "1K", "--cache-page", "64"),
+        ("--processor", "cortex-m3@64MHz"),
+    ],
+)
+def test_it_says_what_simulate_says(trace: Path, flags: tuple[str, ...]) -> None:
+    """What was assumed and what is not counted is printed, as for the same design elsewhere."""
+    answer = flashpager(trace, *flags, "--json", code=None)
+    simulated = flashpager("simulate", trace, *flags, "--json", code=None)
+    if simulated.code:
+        assert (answer.code, answer.err) == (simulated.code, simulated.err)
+        return
+    for key in ("said", "assumed", "not_counted"):
+        assert answer.json[key] == simulated.json[key]
+    printed = flashpager(trace, *flags).out
+    assert ("assumed: " in printed) == bool(answer.json["assumed"])
+    for one in answer.json["assumed"]:
+        assert one["value"] in printed
+    assert ("not counted: " in printed) == bool(answer.json["not_counted"])
+    for cost in answer.json["not_counted"]:
+        assert cost in printed
+    assert all(f" {shlex.join(flags)}".rstrip() in command for command in answer.json["next"])
+
+
+def test_a_search_that_was_ended_says_so() -> None:
+    """With hardly any time the search is ended; with functions that all fit it comes to its end."""
+    trace = Trace.open(CARD)
+    design = Design.from_board("pico").for_trace(trace.info)
+    assert not first_answers(trace, design, seconds=1e-3).is_finished
+    assert first_answers(trace, design, seconds=60, ram_bytes=32).is_finished
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--board", "nosuch"),
+        ("--cache", "12Q"),
+        ("--policy", "nosuch"),
+        ("--part", "nosuch"),
+        ("--nor", "nosuch"),
+    ],
+)
+@pytest.mark.parametrize("command", [(), ("simulate",), ("pin", "--ram", "1K"), ("attribute",)])
+def test_options_are_checked_before_a_program_is_recorded(
+    tmp_path: Path, command: tuple[str, ...], wrong: tuple[str, ...]
+) -> None:
+    """A value that no design has is refused, and nothing was recorded for it."""
+    program = compile_with("gcc", tmp_path, "app", "int main(void) { return 0; }\n")
+    name, *rest = (*command, program)
+    error = fails(name, *rest, *wrong, cwd=tmp_path)
+    assert "recording" not in error
+    assert not list(tmp_path.glob("*.trace"))
+
+
+def test_a_size_is_checked_before_a_program_is_recorded(tmp_path: Path) -> None:
+    """So are sizes and times that are no part of a design."""
+    program = compile_with("gcc", tmp_path, "app", "int main(void) { return 0; }\n")
+    fails("pin", program, "--ram", "4Q", cwd=tmp_path, words=["--ram", "4Q"])
+    fails("explore", program, "--max-fault", "soon", cwd=tmp_path, words=["--max-fault", "soon"])
+    assert not list(tmp_path.glob("*.trace"))
+
+
+def test_the_printed_command_records_the_same(tmp_path: Path) -> None:
+    """The command has all limits of the recording: a program that waits ends as it did."""
+    need("qemu-x86_64")
+    source = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
+    program = compile_with("gcc", tmp_path, "waits", source, "-static")
+    done = flashpager("simulate", program, cwd=tmp_path)
+    [line] = [line for line in done.err.splitlines() if line.startswith("recording: ")]
+    first = info_of(tmp_path / "waits.trace")
+    assert first["ending"] == "interrupted"
+    words = shlex.split(line.removeprefix("recording: "))
+    (tmp_path / "waits.trace").unlink()
+    again = flashpager(*words[1:], cwd=tmp_path)
+    repeated = info_of(tmp_path / "waits.trace")
+    for key in ("ending", "region", "reads_recorded", "images"):
+        assert repeated[key] == first[key]
+    limit = "ended after 5 s with hardly an instruction"
+    assert limit in done.err
+    assert limit in again.err
+
+
+def test_limits_of_time() -> None:
+    """A limit of time is more than 0."""
+    for flag in ("--max-seconds", "--max-idle"):
+        for wrong in ("0", "-1", "nan", "inf"):
+            fails("record", flag, wrong, "--", "true", words=[flag])
+
+
+def test_simavr_suits_an_avr(tmp_path: Path) -> None:
+    """Of an AVR's firmware both emulators are named, the microcontroller with its own name."""
+    need("avr-gcc")
+    source = "int main(void) { for (;;) ; }\n"
+    program = compile_with("avr-gcc", tmp_path, "blink.elf", source, "-mmcu=atmega328p", "-Os")
+    suiting = [one.command for one in machines.suiting(program, ProgramFile.read(program))]
+    assert "simavr:atmega328p" in suiting
+    assert any("qemu-system-avr" in command for command in suiting)
