@@ -132,3 +132,17 @@ def test_no_time_left_is_told_before_anything_was_done() -> None:
     left = TimeLeft(lambda: 0.0)
     assert left.left(0.0) is None
     assert left.left(0.0) is None
+
+
+@pytest.mark.parametrize("step_seconds", [0.001, 0.01, 0.04, 0.049, 0.051, 0.2, 3.0])
+@pytest.mark.parametrize("steps", [2, 3, 10, 40, 1000])
+def test_even_work_is_estimated_exactly(step_seconds: float, steps: int) -> None:
+    """However quick its steps are, the time left of even work is that of the steps that follow."""
+    now = 0.0
+    left = TimeLeft(lambda: now)
+    estimates = []
+    for done in range(1, steps + 1):
+        now = done * step_seconds
+        estimates.append((done, left.left(done / steps)))
+    for done, estimate in estimates[1:]:
+        assert estimate == pytest.approx((steps - done) * step_seconds, abs=1e-9)

@@ -9,7 +9,7 @@ _LEAST_SHARE = 1e-4
 
 #: Share of the work that sets the pace by itself.
 _PACED_SHARE = 0.03
-#: The first report of a work that goes on where an earlier call was comes within this time.
+#: Within this time comes the first report of a work that goes on where an earlier call was.
 _AT_ONCE_SECONDS = 0.05
 
 
@@ -23,7 +23,8 @@ class TimeLeft:
         """Begin the work. ``clock`` returns seconds."""
         self._clock = clock
         self._start = clock()
-        self._before: float | None = None
+        #: The point from which work counts: seconds, and share.
+        self._before: tuple[float, float] | None = None
         #: The first report of work done: seconds, and share.
         self._first: tuple[float, float] | None = None
 
@@ -36,14 +37,15 @@ class TimeLeft:
         """Return the seconds left when ``share`` of all is done; None if it is too early to say."""
         passed = self.passed
         if self._before is None:
-            # Work that is done before any time has passed was done by an earlier call.
-            self._before = share if passed < _AT_ONCE_SECONDS else 0.0
-        if share - self._before < _LEAST_SHARE:
+            # Work that is done at once was done by an earlier call, or is quick: the pace is that
+            # of the work behind it, whose time begins here.
+            self._before = (passed, share) if passed < _AT_ONCE_SECONDS else (0.0, 0.0)
+        if share - self._before[1] < _LEAST_SHARE:
             return None
         if self._first is None:
             self._first = (passed, share)
         begin, before = self._first
         if share - before < _PACED_SHARE:
-            begin, before = 0.0, self._before
+            begin, before = self._before
         # Work before the first report, such as loading a trace, does not come again.
         return (passed - begin) * max(0.0, 1.0 - share) / (share - before)
