@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 #: The address that means worker processes on this machine, for this call alone.
 LOCAL = "local"
 
-#: Timeout of a connection; a running scheduler answers in milliseconds.
-_CONNECT_SECONDS = 5
+#: Timeout of a connection; a scheduler answers in milliseconds, on a busy machine in seconds.
+_CONNECT_SECONDS = 10
 #: Workers that were started together with the scheduler need a moment longer than it.
 _FIRST_WORKER_SECONDS = 20
 #: Seconds after which a worker that has not ended is killed.
