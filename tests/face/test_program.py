@@ -125,3 +125,25 @@ def test_simavr_suits_an_avr(tmp_path: Path) -> None:
     suiting = [one.command for one in machines.suiting(program, ProgramFile.read(program))]
     assert "simavr:atmega328p" in suiting
     assert any("qemu-system-avr" in command for command in suiting)
+
+
+def test_an_avr_pins_nothing(tmp_path: Path) -> None:
+    """An AVR executes nothing from RAM: the door and pin say so in a line, and propose none."""
+    need("avr-gcc", "qemu-system-avr")
+    source = """
+        volatile unsigned char sum;
+        __attribute__((noinline)) void add(unsigned char n) { sum += n; }
+        int main(void) { for (;;) for (unsigned char n = 0; n < 200; n++) add(n); }
+    """
+    program = compile_with("avr-gcc", tmp_path, "fw.elf", source, "-mmcu=atmega328p", "-Os")
+    limit = ("--max-instructions", "100000")
+    flashpager("record", *limit, "--system", "auto", program, cwd=tmp_path)
+    done = flashpager("fw.elf", cwd=tmp_path)
+    assert "simavr:atmega328p" in done.out
+    assert "nothing can run from RAM" in done.out
+    assert "flashpager pin" not in done.out
+    assert flashpager("fw.trace", "--json", cwd=tmp_path).json["functions"] is None
+    pin = ("pin", "fw.trace", "--ram", "1K", "--board", "atmega1284p")
+    fails(*pin, cwd=tmp_path, words=["an AVR", "nothing can run from RAM"])
+    given = flashpager("fw.trace", "--board", "atmega1284p", cwd=tmp_path)
+    assert "nothing can run from RAM" in given.out

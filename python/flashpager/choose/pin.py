@@ -4,16 +4,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from flashpager import _engine
-from flashpager._engine import Design, FlashpagerError, Pinning
+from flashpager._engine import Design, FlashpagerError, Pinning, TraceInfo
 from flashpager.choose.limits import SearchTimer, check_search, weighted_traces
 from flashpager.record.trace import Trace, check_traces
 
 #: Default time limit of a search, in seconds.
 SECONDS = 60.0
 
+#: Architectures whose processors execute nothing from RAM: its address space is another one.
+_EXECUTE_FLASH_ALONE = {"avr": "an AVR"}
+
 #: Progress callback: (time of the best choice so far as a share of the time before, its RAM in
 #: bytes, and the share of the search's time that is used).
 ProgressFn = Callable[[float, int, float], None]
+
+
+def flash_alone(info: TraceInfo) -> str | None:
+    """Explain why nothing of a program can be pinned; None if code can run from RAM."""
+    processor = _EXECUTE_FLASH_ALONE.get(info.architecture)
+    if processor is None:
+        return None
+    return (
+        f"{processor} executes its own flash alone, without a cache: no time is lost to flash, and "
+        "nothing can run from RAM"
+    )
 
 
 def pin(
@@ -59,14 +73,18 @@ def pin(
             returns False.
 
     Raises:
-        FlashpagerError: if the traces are of several programs or name no functions, the design's
-            time is no sum, or a limit cannot be kept.
+        FlashpagerError: if the traces are of several programs or name no functions, their processor
+            executes nothing from RAM, the design's time is no sum, or a limit cannot be kept.
 
     """
     several = check_traces(traces, "pin")
     if not isinstance(design, Design):
         message = f"pin takes a Design, not {design!r}"
         raise TypeError(message)
+    for trace in several:
+        if reason := flash_alone(trace.info):
+            message = f"{trace.path}: {reason}"
+            raise FlashpagerError(message)
     weighted = weighted_traces(several, weights)
     if ram_bytes <= 0:
         message = "pinning takes RAM: more than 0 bytes"

@@ -14,6 +14,7 @@ from flashpager._engine import FlashpagerError, ProgramFile
 from flashpager.base.quantities import counted, format_size, percent, significant
 from flashpager.choose.board import SuitingBoard, suiting_boards
 from flashpager.choose.first_answers import FewFunctions, FirstAnswers, first_answers
+from flashpager.choose.pin import flash_alone
 from flashpager.cli import console, options
 from flashpager.cli.automatic import trace_of_program
 from flashpager.cli.console import (
@@ -89,12 +90,14 @@ class _Choice:
 
     flags: options.DesignFlags
     why: str
+    #: True if the user named the board or the part.
+    is_given: bool = False
 
     @classmethod
     def of(cls, given: options.DesignFlags, boards: list[SuitingBoard]) -> "_Choice":
         """Take the given board or part, else the first board that suits, else the defaults."""
         if given.board is not None or "part" in given.axes:
-            return cls(given, "given")
+            return cls(given, "given", is_given=True)
         if not boards:
             return cls(given, "no board given, none suits")
         first = boards[0]
@@ -110,6 +113,10 @@ class _Choice:
 
 
 def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile | None) -> None:
+    reason = flash_alone(trace.info)
+    if reason and not choice.is_given:
+        _answer_flash_alone(trace, reason, json=json, described=described)
+        return
     flags = choice.flags.executing(trace.info)
     design = flags.one_design(_ONE_DESIGN)
     with stoppable() as should_continue, counting("replays") as progress:
@@ -133,6 +140,23 @@ def _answer(trace: Trace, choice: _Choice, *, json: bool, described: ProgramFile
     say_uncounted(uncounted([trace.info], design))
     for text in answers.notes:
         note(f"note: {text}")
+    _show_next(commands)
+
+
+def _answer_flash_alone(
+    trace: Trace, reason: str, *, json: bool, described: ProgramFile | None
+) -> None:
+    """Answer for a program whose processor executes its own flash alone."""
+    path = shlex.quote(str(trace.path))
+    commands = [(f"flashpager trace info {path}", "what it executes")]
+    if json:
+        keys = ("slowdown", "functions", "ram_bytes", "time_ratio", "brought_back", "board")
+        answer = {**dict.fromkeys(keys), "lost_share": 0.0, "board_because": reason}
+        typed = [command for command, _ in commands]
+        print_json({**_head(trace, described), **answer, "next": typed})
+        return
+    note_loop(trace.path, trace.info)
+    out.print(f"{reason} (--board is for an interpreter's bytecode, or code of another processor)")
     _show_next(commands)
 
 
@@ -177,8 +201,10 @@ def _totals(program: ProgramFile) -> str:
     flash = sum(one.bytes for one in program.sections if one.content != "zeroed")
     ram = sum(one.bytes for one in program.sections if not one.is_in_place)
     if program.kind != "firmware":
-        return f"{flash:,} bytes in the file, {ram:,} bytes of memory that it writes"
-    return f"{flash:,} bytes of flash, {ram:,} bytes of RAM without stack and heap"
+        return f"{counted(flash, 'byte')} in the file, {counted(ram, 'byte')} of memory it writes"
+    return (
+        f"{counted(flash, 'byte')} of flash, {counted(ram, 'byte')} of RAM without stack and heap"
+    )
 
 
 def _boards_text(boards: list[SuitingBoard]) -> str:
@@ -228,7 +254,7 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
 def _few_text(few: FewFunctions) -> str:
     names = ", ".join(few.names)
     about = "" if few.sampled_share >= 1 else "about "
-    size = f"{counted(len(few.names), 'function')} in {few.ram_bytes:,} bytes of RAM"
+    size = f"{counted(len(few.names), 'function')} in {counted(few.ram_bytes, 'byte')} of RAM"
     ending = "s" if len(few.names) == 1 else ""
     if few.brought_back is None:
         gain = f"save{ending} {about}{percent(1 - few.time_ratio, 1)} of the time"
