@@ -68,10 +68,7 @@ pub fn boot_points(image: &Image) -> Result<Vec<BootPoint>, String> {
         return Err(format!("{}, where {moved} lies elsewhere than recorded", shown(&image.path)));
     }
     let in_flash = |(address, kind): (u64, BootKind)| {
-        let section = image.sections.iter().find(|section| {
-            address >= section.address && address - section.address < u64::from(section.bytes)
-        })?;
-        let offset = section.offset.checked_add((address - section.address) as u32)?;
+        let offset = image.sections.iter().find_map(|section| section.offset_of(address))?;
         Some(BootPoint { offset, kind })
     };
     Ok(addresses(&binary.bytes).into_iter().filter_map(in_flash).collect())

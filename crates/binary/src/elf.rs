@@ -61,11 +61,6 @@ struct ElfSection {
     cut_off: bool,
 }
 
-/// Tells whether a section holds the byte at an address.
-fn holds(section: &Section, address: u64) -> bool {
-    address >= section.address && address - section.address < u64::from(section.bytes)
-}
-
 struct ElfSegment {
     address: u64,
     offset: u64,
@@ -412,8 +407,9 @@ impl ElfFile {
 
     /// Returns the functions outside `sections` under all of their names: name, address and bytes.
     pub fn names_outside(&self, sections: &[Section]) -> Vec<(String, u64, u64)> {
-        let is_outside =
-            |symbol: &&ElfSymbol| !sections.iter().any(|one| holds(one, symbol.address));
+        let is_outside = |symbol: &&ElfSymbol| {
+            !sections.iter().any(|one| one.offset_of(symbol.address).is_some())
+        };
         let mut functions: Vec<_> = self
             .symbols
             .iter()
@@ -440,12 +436,13 @@ impl ElfFile {
             .symbols
             .iter()
             .filter_map(|symbol| {
-                let section = sections.iter().find(|section| holds(section, symbol.address))?;
-                let inside = (symbol.address - section.address) as u32;
+                let at =
+                    |section: &Section| Some((section.offset_of(symbol.address)?, section.end()));
+                let (offset, end) = sections.iter().find_map(at)?;
                 Some(Symbol {
                     name: symbol.name.clone(),
-                    offset: section.offset + inside,
-                    bytes: symbol.bytes.min(u64::from(section.bytes - inside)) as u32,
+                    offset,
+                    bytes: symbol.bytes.min(end - u64::from(offset)) as u32,
                 })
             })
             .collect();

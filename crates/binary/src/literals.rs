@@ -25,12 +25,8 @@ pub fn literal_offsets(image: &Image) -> Option<Vec<u32>> {
     if !marks().any(|(name, _)| ["$a", "$t", "$x"].iter().any(|kind| is_mark(&name, kind))) {
         return None;
     }
-    let in_flash = |address: u64| {
-        let section = image.sections.iter().find(|section| {
-            address >= section.address && address - section.address < u64::from(section.bytes)
-        })?;
-        section.offset.checked_add((address - section.address) as u32)
-    };
+    let in_flash =
+        |address: u64| image.sections.iter().find_map(|section| section.offset_of(address));
     let data = marks().filter(|(name, _)| is_mark(name, "$d"));
     let mut offsets: Vec<u32> = data.filter_map(|(_, address)| in_flash(address)).collect();
     offsets.sort_unstable();

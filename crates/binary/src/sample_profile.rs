@@ -130,11 +130,9 @@ impl LineSamples {
 
 /// Returns the flash offset of an address, and the end of its section in flash.
 fn offset_of(sections: &[Section], address: u64) -> Option<(u64, u64)> {
-    sections.iter().find_map(|section| {
-        let ahead = address.checked_sub(section.address)?;
-        let inside = ahead < u64::from(section.bytes);
-        inside.then(|| (u64::from(section.offset) + ahead, section.end()))
-    })
+    sections
+        .iter()
+        .find_map(|section| Some((u64::from(section.offset_of(address)?), section.end())))
 }
 
 /// Passes the rows of a unit's line table to `take`: address, line, discriminator and number of

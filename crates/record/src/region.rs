@@ -86,10 +86,7 @@ impl RegionBoundary {
             return Ok(());
         }
         if let Some(address) = self.address() {
-            self.offset = image.sections.iter().find_map(|section| {
-                let ahead = address.checked_sub(section.address)?;
-                (ahead < section.bytes.into()).then(|| section.offset + ahead as u32)
-            });
+            self.offset = image.sections.iter().find_map(|section| section.offset_of(address));
             return Ok(());
         }
         let mut found: Vec<u32> = functions

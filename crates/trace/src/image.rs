@@ -34,6 +34,12 @@ pub struct Section {
 }
 
 impl Section {
+    /// Returns the offset of the byte at a linked address; `None` outside of the section.
+    pub fn offset_of(&self, address: u64) -> Option<u32> {
+        let ahead = address.checked_sub(self.address)?;
+        if ahead < self.bytes.into() { self.offset.checked_add(ahead as u32) } else { None }
+    }
+
     /// Returns the offset just behind it.
     pub fn end(&self) -> u64 {
         u64::from(self.offset) + u64::from(self.bytes)
