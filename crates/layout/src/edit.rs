@@ -1,10 +1,9 @@
 //! Edits: another link of a program whose executed code stays the same.
 
-use flashpager_base::{Error, Result};
-use flashpager_trace::MAX_IMAGE_BYTES;
+use flashpager_base::Result;
 
 use crate::order::Order;
-use crate::place::{PlacedPart, UnitPlacement, lay_out_parts};
+use crate::place::{PlacedPart, UnitPlacement, place_parts};
 use crate::units::Units;
 
 /// Code that the recorded image does not have, and that is never executed.
@@ -51,12 +50,7 @@ impl LinkEdit {
         let place = self.added.map_or(count, |added| added.place.min(count));
         let (before, behind) = order.numbers().split_at(place);
         let parts = before.iter().map(part).chain(added).chain(behind.iter().map(part));
-        let mut offsets: Vec<u32> = all.iter().map(|unit| unit.offset).collect();
-        let (image_bytes, gap_bytes) = lay_out_parts(units, parts, &mut offsets);
-        if image_bytes > MAX_IMAGE_BYTES {
-            return Err(Error::design("edited, the image would reach beyond 4 GiB"));
-        }
-        Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
+        place_parts(units, parts, "edited")
     }
 }
 

@@ -27,10 +27,22 @@ pub struct UnitPlacement {
 /// # Errors
 /// An image beyond 4 GiB.
 pub fn place(units: &Units, order: &Order) -> Result<UnitPlacement> {
+    place_parts(units, order.numbers().iter().map(unit_part(units)), "laid out anew")
+}
+
+/// Places parts as [`lay_out_parts`] does. `how` begins the error.
+///
+/// # Errors
+/// An image beyond 4 GiB.
+pub(crate) fn place_parts(
+    units: &Units,
+    parts: impl Iterator<Item = PlacedPart>,
+    how: &str,
+) -> Result<UnitPlacement> {
     let mut offsets: Vec<u32> = units.all().iter().map(|unit| unit.offset).collect();
-    let (image_bytes, gap_bytes) = lay_out(units, order.numbers(), &mut offsets);
+    let (image_bytes, gap_bytes) = lay_out_parts(units, parts, &mut offsets);
     if image_bytes > MAX_IMAGE_BYTES {
-        return Err(Error::design("laid out anew, the image would reach beyond 4 GiB"));
+        return Err(Error::design(format!("{how}, the image would reach beyond 4 GiB")));
     }
     Ok(UnitPlacement { offsets, image_bytes, gap_bytes: gap_bytes as u32 })
 }
@@ -49,12 +61,15 @@ pub(crate) struct PlacedPart {
 /// Places the units with these numbers one behind another. Returns the end of the image, and the
 /// number of bytes between units. A unit that would reach beyond 4 GiB is placed at their end.
 pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
-    let all = units.all();
-    let part = |number: &u32| {
-        let Unit { bytes, align, .. } = all[*number as usize];
+    lay_out_parts(units, numbers.iter().map(unit_part(units)), offsets)
+}
+
+/// Returns the function that makes the part of a unit.
+fn unit_part(units: &Units) -> impl Fn(&u32) -> PlacedPart {
+    move |number: &u32| {
+        let Unit { bytes, align, .. } = units.all()[*number as usize];
         PlacedPart { unit: Some(*number), bytes, align }
-    };
-    lay_out_parts(units, numbers.iter().map(part), offsets)
+    }
 }
 
 /// Places parts one behind another, around the units that stay. Writes the offsets of those that are
