@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use flashpager::binary::binaries::Binaries;
 use flashpager::binary::elf::ElfFile;
 use flashpager::binary::program;
-use flashpager::trace::export::{TextFormat, export, export_to_file};
+use flashpager::trace::export::{ExportFormat, export, export_to_file};
 use flashpager::trace::{self, BlockCounts, ProgressTrace, TraceFile, blocks, check};
 use flashpager::warm_up;
 use pyo3::prelude::*;
@@ -384,7 +384,7 @@ pub fn export_trace(
     output: Option<PathBuf>,
     page_bytes: u32,
 ) -> PyResult<()> {
-    let format = TextFormat::named(format, instruction_bytes, page_bytes).map_err(raise)?;
+    let format = ExportFormat::named(format, instruction_bytes, page_bytes).map_err(raise)?;
     run(
         py,
         |_, ()| Ok(()),
@@ -404,7 +404,7 @@ pub fn export_trace(
 /// The formats that a trace can be written as.
 #[pyfunction]
 pub fn export_formats() -> Vec<&'static str> {
-    TextFormat::NAMES.to_vec()
+    ExportFormat::NAMES.to_vec()
 }
 
 /// The bytes of a trace's flash image, out of the ELF file that was recorded.

@@ -12,7 +12,7 @@ use crate::source::Trace;
 
 /// A format of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextFormat {
+pub enum ExportFormat {
     /// Lines `offset,length` under a header, with a third column `kind` if there are data reads.
     Csv,
     /// Dinero: an instruction fetch, or a read, for every `instruction_bytes` of a run.
@@ -27,7 +27,7 @@ pub enum TextFormat {
     },
 }
 
-impl TextFormat {
+impl ExportFormat {
     /// The formats' names.
     pub const NAMES: &[&str] = &["csv", "din", "oracle-general"];
 
@@ -56,7 +56,7 @@ impl TextFormat {
 /// Errors of reading and writing, and [`Error::Interrupted`].
 pub fn export_to_file(
     trace: &dyn Trace,
-    format: TextFormat,
+    format: ExportFormat,
     output: &Path,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
@@ -73,16 +73,16 @@ pub fn export_to_file(
 /// Errors of reading and writing, and [`Error::Interrupted`].
 pub fn export(
     trace: &dyn Trace,
-    format: TextFormat,
+    format: ExportFormat,
     out: &mut dyn Write,
     place: &str,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<()> {
-    if let TextFormat::OracleGeneral { page_bytes } = format {
+    if let ExportFormat::OracleGeneral { page_bytes } = format {
         return export_page_references(trace, page_bytes, out, place, should_continue);
     }
     let failed = |e| Error::io(place, e);
-    if format == TextFormat::Csv {
+    if format == ExportFormat::Csv {
         let kind = if trace.has_reads() { ",kind" } else { "" };
         writeln!(out, "offset,length{kind}").map_err(failed)?;
     }
@@ -101,18 +101,18 @@ pub fn export(
         for run in &chunk {
             let mark = marks.next();
             match format {
-                TextFormat::Csv => match mark {
+                ExportFormat::Csv => match mark {
                     None => writeln!(out, "{},{}", run.offset, run.length),
                     Some(mark) => writeln!(out, "{},{},{}", run.offset, run.length, mark.name()),
                 }
                 .map_err(failed)?,
-                TextFormat::Din { instruction_bytes } => {
+                ExportFormat::Din { instruction_bytes } => {
                     let label = if mark == Some(&Mark::Read) { 0 } else { 2 };
                     for at in (run.offset..=run.last()).step_by(instruction_bytes.max(1) as usize) {
                         writeln!(out, "{label} {at:x}").map_err(failed)?;
                     }
                 }
-                TextFormat::OracleGeneral { .. } => {}
+                ExportFormat::OracleGeneral { .. } => {}
             }
         }
     }
