@@ -1,6 +1,9 @@
 """Page references for libCacheSim, read by readers of others."""
 
+import re
 import struct
+import subprocess
+import sys
 from collections import OrderedDict
 from pathlib import Path
 
@@ -73,6 +76,29 @@ def test_a_recorded_trace(tmp_path: Path, page: int) -> None:
     counts = flashpager("simulate", TRACE, *design, "--json").json["counts"]
     assert counts["references"] == len(pages)
     assert counts["misses"] == misses(pages, 8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc are Linux's")
+def test_memory_that_is_not_there(tmp_path: Path) -> None:
+    """More references than memory holds are refused in a line, and leave no file."""
+    trace, file = import_csv(tmp_path, "0,16777216\n"), tmp_path / "pages.oracleGeneral"
+    script = f"""
+import resource
+from pathlib import Path
+from flashpager._engine import FlashpagerError, export_trace
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (48 << 20),) * 2)
+try:
+    export_trace({str(trace)!r}, "oracle-general", 4, {str(file)!r}, 1)
+except FlashpagerError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"\d+ page references and more do not fit into memory.*\n", done.stdout)
+    assert not file.exists()
 
 
 def test_libcachesim_counts_the_same(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ use crate::source::{Trace, for_runs};
 /// page is referenced next.
 const MAX_REFERENCES: usize = 1 << 30;
 
+/// Smallest number of references for which memory is taken.
+const FIRST_REFERENCES: usize = 1 << 10;
+
 /// Stands for no next reference.
 const NEVER: u32 = u32::MAX;
 
@@ -39,11 +42,9 @@ impl PageReferences {
             return Ok(());
         }
         let number = self.pages.len();
-        if number == MAX_REFERENCES {
-            return Err(Error::design(format!(
-                "the trace has over {MAX_REFERENCES} page references: export a part of it, or with \
-                 larger pages"
-            )));
+        let room = self.pages.capacity().min(self.next.capacity()).min(MAX_REFERENCES);
+        if number >= room || last.len() == last.capacity() {
+            self.grow(2 * number, last)?;
         }
         if let Some(before) = last.insert(page, number as u32) {
             self.next[before as usize] = number as u32;
@@ -51,6 +52,28 @@ impl PageReferences {
         self.pages.push(page);
         self.next.push(NEVER);
         Ok(())
+    }
+
+    /// Makes room for `wanted` references, or as many as there may be, and for another page.
+    #[cold]
+    fn grow(&mut self, wanted: usize, last: &mut FxHashMap<u32, u32>) -> Result<()> {
+        let count = self.pages.len();
+        if count >= MAX_REFERENCES {
+            return Err(Error::design(format!(
+                "the trace has over {MAX_REFERENCES} page references: export a part of it, or with \
+                 larger pages"
+            )));
+        }
+        let more = wanted.clamp(FIRST_REFERENCES, MAX_REFERENCES) - count;
+        let lists = [&mut self.next, &mut self.pages];
+        let fits = lists.into_iter().all(|list| list.try_reserve_exact(more).is_ok());
+        if fits && last.try_reserve(1).is_ok() {
+            return Ok(());
+        }
+        Err(Error::design(format!(
+            "{count} page references and more do not fit into memory, at 8 bytes each: export a part \
+             of the trace, or with larger pages"
+        )))
     }
 }
 
