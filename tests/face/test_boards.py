@@ -64,6 +64,21 @@ class TestCatalogs:
         fails("parts", "W25N01", words=["W25N01"])
 
 
+def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+    """A kind that is misspelt is not silently another one; a board of one's own needs none."""
+    text = (ROOT / "boards/pico.toml").read_text(encoding="utf-8")
+    board = tmp_path / "board.toml"
+    for kind, words in (
+        ('kind = "bord"', ["board.toml", 'kind = "bord"', "did you mean board", "chip, model"]),
+        ("kind = 3", ["kind = 3", "board, chip, model"]),
+    ):
+        board.write_text(text.replace('kind = "board"', kind), encoding="utf-8")
+        fails("simulate", PLOTTER, "--board", board, words=words)
+        fails("estimate", "--board", board, words=words)
+    board.write_text(text.replace('kind = "board"', ""), encoding="utf-8")
+    flashpager("simulate", PLOTTER, "--board", board, "--json")
+
+
 def test_a_fitted_board_is_no_processors(tmp_path: Path) -> None:
     """A core of none leaves an estimate its clock, and a design without a processor."""
     board = tmp_path / "board.toml"

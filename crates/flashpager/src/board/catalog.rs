@@ -29,11 +29,10 @@ impl ShippedBoard {
     /// emulator.
     ///
     /// # Errors
-    /// A file that is not TOML.
+    /// A file that is not TOML, and an unknown kind.
     pub fn kind(&self) -> Result<&'static str> {
-        let table = parse_table(self.text, &place(self.name))?;
-        let kind = table.get("kind").and_then(toml::Value::as_str);
-        Ok(KINDS.into_iter().find(|known| Some(*known) == kind).unwrap_or(OWN_KIND))
+        let path = place(self.name);
+        kind_of(&parse_table(self.text, &path)?, &path.display().to_string())
     }
 
     /// The first sentence of its description.
@@ -47,6 +46,23 @@ impl ShippedBoard {
         let whole = words.join(" ");
         Ok(whole.split_once(". ").map_or(whole.trim_end_matches('.'), |(first, _)| first).into())
     }
+}
+
+/// The kind of the board that `table` describes. Errors name the file `place`.
+///
+/// # Errors
+/// An unknown kind.
+pub(super) fn kind_of(table: &toml::Table, place: &str) -> Result<&'static str> {
+    let Some(given) = table.get("kind") else { return Ok(OWN_KIND) };
+    let known = |kind: &&'static str| given.as_str() == Some(*kind);
+    KINDS.into_iter().find(known).ok_or_else(|| {
+        let near = given.as_str().map(|given| did_you_mean(given, KINDS)).unwrap_or_default();
+        let known = KINDS.join(", ");
+        let what = format!(
+            "kind = {given} is no kind of boards{near} (known: {known}; a board of your own has none)"
+        );
+        Error::data(place, what)
+    })
 }
 
 /// All shipped boards, sorted by kind and name.

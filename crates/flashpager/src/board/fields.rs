@@ -2,6 +2,7 @@
 
 use flashpager_base::{Error, Result, did_you_mean};
 
+use super::catalog::kind_of;
 use crate::spec::AXES;
 
 /// Fields that describe the host; a design's prices do not depend on them.
@@ -18,14 +19,16 @@ pub fn design_fields() -> impl Iterator<Item = &'static str> {
     AXES.iter().map(|axis| axis.name).chain(others)
 }
 
-/// Refuses fields of a board file that no command reads. Errors name the file `place`.
+/// Refuses fields of a board file that no command reads, and unknown kinds of boards. Errors name the
+/// file `place`.
 ///
 /// # Errors
-/// The first unknown field.
+/// The first unknown field, and an unknown kind.
 pub(super) fn refuse_unknown(table: &toml::Table, place: &str) -> Result<()> {
     let mut known: Vec<&str> =
         design_fields().chain(HOST_FIELDS.iter().copied()).chain(OTHER_FIELDS).collect();
     known.sort_unstable();
+    kind_of(table, place)?;
     match table.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(name) => {
