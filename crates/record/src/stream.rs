@@ -83,6 +83,12 @@ impl StreamBlock {
             reads.clear();
             return executed;
         }
+        self.execute_plain(sink)
+    }
+
+    /// Executes the block, which read no data.
+    #[inline]
+    fn execute_plain(&self, sink: &mut Sink) -> Result<()> {
         self.count(sink);
         match self.location {
             BlockLocation::Flash(run) => sink.placed(run, self.instructions),
@@ -285,14 +291,7 @@ impl StreamReader {
                 let what = format!("block {number} was never described");
                 return Err(self.error(at + taken, what));
             };
-            block.count(sink);
-            match block.location {
-                BlockLocation::Flash(run) => sink.placed(run, block.instructions)?,
-                BlockLocation::Outside { file, address } => {
-                    sink.outside(block.bytes, block.instructions, file, address)?;
-                }
-                BlockLocation::Nowhere => {}
-            }
+            block.execute_plain(sink)?;
             taken += 4;
         }
         Ok(taken)
