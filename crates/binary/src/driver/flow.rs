@@ -151,14 +151,22 @@ impl FlowReader {
                 let is_long = word & 0xfc0f == 0x9000 || word & 0xfe0c == 0x940c;
                 if is_long { 4 } else { 2 }
             }
-            "sh4" | "sh4eb" => 2,
-            "arm" | "armeb" | "aarch64" | "aarch64_be" | "mips" | "mipsel" | "mips64"
-            | "mips64el" | "mipsn32" | "mipsn32el" | "ppc" | "ppc64" | "ppc64le" | "sparc"
-            | "sparc32plus" | "sparc64" | "alpha" | "hppa" | "or1k" | "microblaze"
-            | "microblazeel" | "nios2" | "loongarch64" | "hexagon" => 4,
-            _ => return None,
+            "arm" | "armeb" => 4,
+            one => return only_length(one),
         })
     }
+}
+
+/// Length of every instruction of an architecture, as QEMU spells it; `None` if they differ.
+pub fn only_length(architecture: &str) -> Option<u32> {
+    Some(match architecture {
+        "sh4" | "sh4eb" => 2,
+        "aarch64" | "aarch64_be" | "mips" | "mipsel" | "mips64" | "mips64el" | "mipsn32"
+        | "mipsn32el" | "ppc" | "ppc64" | "ppc64le" | "sparc" | "sparc32plus" | "sparc64"
+        | "alpha" | "hppa" | "or1k" | "microblaze" | "microblazeel" | "nios2" | "loongarch64"
+        | "hexagon" => 4,
+        _ => return None,
+    })
 }
 
 /// Returns true for system calls, traps and returns from them. They may continue elsewhere,

@@ -64,7 +64,7 @@ use instruction::{AccessKind, Flow};
 use ports::{ClassifiedAccesses, DataPort, FixedAddress};
 use values::Values;
 
-pub use flow::{FlowReader, InstructionFlow, JumpTarget};
+pub use flow::{FlowReader, InstructionFlow, JumpTarget, only_length};
 pub use loop_counts::{CopyLoop, Direction, ListedInstruction};
 
 /// Largest object file, in bytes. Whole firmware images are smaller.

@@ -2,13 +2,11 @@
 
 use flashpager_base::{Error, Result};
 
+use super::MAX_INSTRUCTION_BYTES;
 use crate::placement::{PlacedCode, Placer};
 
 /// Differences up to which the file is believed: debuggers and kernels change single instructions.
 const MAX_DIFFERENCES: u32 = 10;
-
-/// Longest instruction, in bytes.
-const MAX_INSTRUCTION_BYTES: usize = 16;
 
 /// Compares instructions of a log with the bytes of the placed files.
 #[derive(Default)]

@@ -5,7 +5,9 @@ use flashpager_binary::driver::{FlowReader, InstructionFlow};
 use flashpager_trace::Ending;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::MAX_INSTRUCTION_BYTES;
 use super::check::CodeCheck;
+use super::text::hex_length;
 use super::threads::Threads;
 use crate::fetch::Fetch;
 use crate::input::{Input, TextLines};
@@ -14,9 +16,6 @@ use crate::session::ImportSession;
 /// Different places up to which execution may arrive without a jump: handlers of interrupts, and
 /// gaps of the log. More of them mean that the code is not what ran.
 const MAX_ARRIVALS: usize = 10;
-
-/// Longest instruction that a log may show, in bytes.
-const MAX_INSTRUCTION_BYTES: u32 = 16;
 
 /// The bytes of an instruction, as far as a log shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,9 +155,7 @@ impl InstructionLog {
             None => self.look_up(address, code)?,
         };
         let bytes = match (code, flow) {
-            (LoggedCode::Digits(digits), _) => {
-                digits.iter().filter(|byte| **byte != b' ').count() as u32 / 2
-            }
+            (LoggedCode::Digits(digits), _) => hex_length(digits),
             (LoggedCode::Length(0), _) => return Err("an instruction of 0 bytes".into()),
             (LoggedCode::Length(bytes), _) => bytes,
             (_, Some(flow)) => flow.bytes,
@@ -170,7 +167,7 @@ impl InstructionLog {
             // Code outside of what is placed: its bytes are not known.
             (_, None) => 0,
         };
-        if bytes > MAX_INSTRUCTION_BYTES {
+        if bytes as usize > MAX_INSTRUCTION_BYTES {
             return Err(format!("an instruction of {bytes} bytes"));
         }
         if self.last.len() <= index {

@@ -13,6 +13,9 @@ pub(crate) mod renode;
 pub(crate) mod spike;
 pub(crate) mod tarmac;
 
+/// Longest instruction that a log may show, in bytes.
+const MAX_INSTRUCTION_BYTES: usize = 16;
+
 mod check;
 mod instructions;
 mod text;

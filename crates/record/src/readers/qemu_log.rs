@@ -8,20 +8,19 @@
 use std::rc::Rc;
 
 use flashpager_base::{Error, Result, shown};
+use flashpager_binary::driver::{FlowReader, only_length};
 use flashpager_trace::Ending;
 use rustc_hash::FxHashMap;
 
+use super::MAX_INSTRUCTION_BYTES;
 use super::check::CodeCheck;
-use super::text::{hex, hex_digit};
+use super::text::{hex, hex_digit, hex_length};
 use super::threads::Threads;
 use crate::fetch::Fetch;
 use crate::input::{Input, TextLines, parse_decimal, parse_hex};
 use crate::session::{ImportSession, Importer};
 
 pub(crate) const IMPORTER: Importer = Importer { recognises, read };
-
-/// Largest distance of two instructions in a block, in bytes.
-const MAX_INSTRUCTION_BYTES: u64 = 16;
 
 /// Largest number of instructions in a block. QEMU ends blocks at 512.
 const MAX_BLOCK_INSTRUCTIONS: usize = 1 << 12;
@@ -441,11 +440,6 @@ fn split_bytes(rest: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Number of bytes that groups of hexadecimal digits have.
-fn hex_length(digits: &[u8]) -> u32 {
-    digits.iter().filter(|byte| **byte != b' ').count() as u32 / 2
-}
-
 impl Listing {
     /// Makes the block of the listed instructions; `None` without any.
     fn block(self, architecture: &str) -> Checked<Option<LogBlock>> {
@@ -462,7 +456,7 @@ impl Listing {
         for pair in self.instructions.windows(2) {
             let distance = pair[1].address.wrapping_sub(pair[0].address);
             let fits = pair[0].bytes.is_none_or(|bytes| u64::from(bytes) == distance);
-            if !(1..=MAX_INSTRUCTION_BYTES).contains(&distance) || !fits {
+            if !(1..=MAX_INSTRUCTION_BYTES as u64).contains(&distance) || !fits {
                 return Err(format!(
                     "the instruction at {:#x} does not follow the one at {:#x}",
                     pair[1].address, pair[0].address
@@ -477,9 +471,8 @@ impl Listing {
             .bytes
             .or_else(|| instruction_bytes(&last.text, architecture, gaps.min()))
             .ok_or_else(|| unknown_length(last, architecture))?;
-        let is_possible = u64::from(bytes) <= MAX_INSTRUCTION_BYTES;
         let starts = starts.into_boxed_slice();
-        if !is_possible {
+        if bytes as usize > MAX_INSTRUCTION_BYTES {
             return Err(format!("an instruction of {bytes} bytes at {:#x}", last.address));
         }
         Ok(Some(LogBlock { address, bytes: ahead + bytes, starts }))
@@ -504,15 +497,12 @@ fn instruction_bytes(text: &[u8], architecture: &str, least: Option<u32>) -> Opt
         _ if architecture.starts_with("mips") => {
             (least.is_none_or(|least| least == 4)).then_some(4)
         }
-        "sparc" | "sparc32plus" | "sparc64" | "alpha" | "hppa" | "or1k" | "microblaze"
-        | "microblazeel" | "nios2" => Some(4),
-        "sh4" | "sh4eb" => Some(2),
         "avr" if [&b"CALL"[..], b"JMP", b"LDS", b"STS"].contains(&mnemonic) => Some(4),
         "avr" => Some(2),
         "xtensa" | "xtensaeb" if mnemonic.ends_with(b".n") => Some(2),
         "xtensa" | "xtensaeb" => Some(3),
         "m68k" => m68k_bytes(mnemonic, text),
-        _ => None,
+        _ => only_length(architecture),
     }
 }
 
@@ -552,10 +542,11 @@ fn undisassembled_starts(code: &[u8], architecture: &str) -> Checked<Box<[u32]>>
                     has no instructions: use a QEMU with one (built with capstone), or 'record'"
             .into());
     }
+    let flows = FlowReader::new(architecture);
     let (mut starts, mut at) = (Vec::new(), 0);
-    while let Some(first) = code.get(at) {
+    while let Some(flow) = code.get(at..).and_then(|rest| flows.read(rest, at as u64, false)) {
         starts.push(at as u32);
-        at += if first & 1 == 1 { 4 } else { 2 };
+        at += flow.bytes as usize;
     }
     if at != code.len() { Err("its last instruction is cut".into()) } else { Ok(starts.into()) }
 }

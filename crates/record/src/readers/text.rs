@@ -23,6 +23,12 @@ pub(crate) fn hex_digit(byte: u8) -> Option<u64> {
     }
 }
 
+/// Number of bytes that groups of hexadecimal digits have.
+#[inline]
+pub(crate) fn hex_length(digits: &[u8]) -> u32 {
+    digits.iter().filter(|byte| **byte != b' ').count() as u32 / 2
+}
+
 /// Parses decimal digits of a 32-bit number. Returns the number and what follows.
 #[inline]
 pub(crate) fn decimal(text: &[u8]) -> Option<(u32, &[u8])> {
