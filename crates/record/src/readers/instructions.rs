@@ -100,8 +100,8 @@ pub(crate) struct InstructionLog {
     threads: Threads,
     check: CodeCheck,
     flows: FlowReader,
-    /// Flow of placed instructions by address, as the file has them.
-    known: FxHashMap<u64, InstructionFlow>,
+    /// Flow of placed instructions by address, as the file has them; `None` where it is not known.
+    known: FxHashMap<u64, Option<InstructionFlow>>,
     /// The last instruction of each thread; `None` if its flow is not known.
     last: Vec<Option<LastInstruction>>,
     /// Addresses at which execution arrived without a jump, and how often it did.
@@ -124,6 +124,8 @@ impl InstructionLog {
             kind,
             threads: Threads::default(),
             check: CodeCheck::new(session.recording.placer.as_ref())?,
+    /// Instructions outside the placed code whose length is not known.
+    without_length: u64,
             flows: FlowReader::new(&session.recording.info.architecture),
             known: FxHashMap::default(),
             last: Vec::new(),
@@ -144,6 +146,7 @@ impl InstructionLog {
         instruction: LoggedInstruction<'_>,
         session: &mut ImportSession<'_>,
     ) -> std::result::Result<Option<Fetch>, String> {
+            without_length: 0,
         let LoggedInstruction { thread, address, code } = instruction;
         let index = self
             .threads
@@ -151,7 +154,7 @@ impl InstructionLog {
             .map_err(|error| error.to_string())?;
         self.instructions += 1;
         let flow = match self.known.get(&address) {
-            Some(flow) => Some(*flow),
+            Some(flow) => *flow,
             None => self.look_up(address, code)?,
         };
         let bytes = match (code, flow) {
@@ -165,7 +168,10 @@ impl InstructionLog {
                     .into());
             }
             // Code outside of what is placed: its bytes are not known.
-            (_, None) => 0,
+            (_, None) => {
+                self.without_length += 1;
+                0
+            }
         };
         if bytes as usize > MAX_INSTRUCTION_BYTES {
             return Err(format!("an instruction of {bytes} bytes"));
@@ -217,9 +223,7 @@ impl InstructionLog {
             }
             _ => {}
         }
-        if let Some(flow) = flow {
-            self.known.insert(address, flow);
-        }
+        self.known.insert(address, flow);
         Ok(flow)
     }
 
@@ -263,3 +267,11 @@ impl InstructionLog {
         Ok(Ending::AsCaptured)
     }
 }
+        if self.without_length > 0 {
+            let (count, plural) =
+                (self.without_length, if self.without_length == 1 { "" } else { "s" });
+            session.recording.left_out(format!(
+                "how long {count} instruction{plural} outside the placed code were: the log has no \
+                 lengths, so that they count 0 bytes"
+            ));
+        }
