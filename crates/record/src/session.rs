@@ -106,6 +106,7 @@ impl<'a> ImportSession<'a> {
         let placer = self.recording.placer.as_ref();
         let run = place(placer, Fetch { address, bytes, instructions })
             .map_err(|what| self.error(SourcePlace::Line(line), what))?;
+        let address = placer.map_or(address, |placer| placer.linked(address));
         let sink = self.recording.sink();
         match (run, mark) {
             (Some(run), mark) => sink.run(run, mark, instructions)?,
