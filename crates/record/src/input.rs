@@ -233,6 +233,7 @@ impl TextLines {
         };
         let start = self.next;
         if length == 0 && self.is_cut {
+            self.is_cut = false;
             return Ok(None);
         }
         self.number += 1;
@@ -246,6 +247,23 @@ impl TextLines {
             self.line = start..start + length;
         }
         Ok(Some(&self.buffer[self.line.clone()]))
+    }
+
+    /// Returns the next line that has a line end, as [`TextLines::next_line`] does; `None` at the end
+    /// of the input, which may lie within a line.
+    ///
+    /// # Errors
+    /// Those of [`TextLines::next_line`].
+    pub fn next_whole_line(&mut self) -> Result<Option<&[u8]>> {
+        if self.next_line()?.is_none() || self.is_cut {
+            return Ok(None);
+        }
+        Ok(Some(&self.buffer[self.line.clone()]))
+    }
+
+    /// The current line, if the input ends within it.
+    pub fn cut_line(&self) -> Option<&[u8]> {
+        self.is_cut.then(|| &self.buffer[self.line.clone()])
     }
 
     /// Reads more bytes behind those of the next line.

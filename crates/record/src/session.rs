@@ -5,7 +5,7 @@ use flashpager_trace::{Ending, Mark};
 use rustc_hash::FxHashSet;
 
 use crate::fetch::{Fetch, ReadAccess, place, place_read};
-use crate::input::Input;
+use crate::input::{Input, TextLines};
 use crate::recording::{ProgressFn, Recording};
 use crate::sink::{DataRead, NO_FILE};
 
@@ -115,6 +115,14 @@ impl<'a> ImportSession<'a> {
             (None, _) => sink.outside(bytes, instructions, NO_FILE, address)?,
         }
         self.check_progress()
+    }
+
+    /// Notes that the current line, which was taken, may have been longer: the input ends within it.
+    #[inline]
+    pub fn doubt_if_cut(&mut self, lines: &TextLines) {
+        if lines.is_cut() {
+            self.recording.in_doubt(1);
+        }
     }
 
     /// Adds an instruction from `line` with the data reads that it made.

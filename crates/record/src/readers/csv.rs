@@ -41,6 +41,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
             executed_end = Some(row.address + u64::from(row.length));
         }
         session.add_row(lines.number(), row)?;
+        session.doubt_if_cut(&lines);
         rows += 1;
     }
     if rows > 0 && session.recording.sink().runs() == 0 {

@@ -40,6 +40,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
             Some((FETCH, address)) => {
                 let fetch = Fetch { address, bytes, instructions: 1 };
                 session.add_fetch(lines.number(), fetch, &[])?;
+                session.doubt_if_cut(&lines);
             }
             Some(_) => {}
             None => {

@@ -66,22 +66,34 @@ pub(crate) fn read_lines(
 ) -> Result<Ending> {
     let mut log = InstructionLog::new(session, kind)?;
     let mut lines = TextLines::new(input);
-    while let Some(line) = lines.next_line()? {
-        let (outcome, is_line) = match parse(line) {
-            LogLine::Instruction(instruction) => (log.take(instruction, session), true),
+    while let Some(line) = lines.next_whole_line()? {
+        let outcome = match parse(line) {
+            LogLine::Instruction(instruction) => {
+                log.switch_to(instruction.thread, session)?;
+                log.take(instruction)
+            }
             LogLine::Other => continue,
             LogLine::Gap => {
                 log.gap();
                 continue;
             }
-            LogLine::Refused(what) => (Err(what.to_owned()), false),
+            LogLine::Refused(what) => Err(what.to_owned()),
         };
         match outcome {
             Ok(Some(fetch)) => session.add_fetch(lines.number(), fetch, &[])?,
             Ok(None) => {}
-            // The log may end anywhere.
-            Err(_) if lines.is_cut() && !is_line => {}
             Err(what) => return Err(lines.error_showing(what)),
+        }
+    }
+    // The log may end anywhere: digits may be missing even where the rest can be read.
+    if let Some(line) = lines.cut_line() {
+        match parse(line) {
+            LogLine::Other => {}
+            LogLine::Gap => log.gap(),
+            LogLine::Instruction(_) | LogLine::Refused(_) => {
+                let number = lines.number();
+                session.recording.left_out(format!("line {number}, within which the log ends"));
+            }
         }
     }
     log.finish(lines.name(), session)
@@ -112,6 +124,8 @@ pub(crate) struct InstructionLog {
     /// The log shows bytes of instructions, which were compared.
     has_code: bool,
     instructions: u64,
+    /// Instructions outside the placed code whose length is not known.
+    without_length: u64,
 }
 
 impl InstructionLog {
@@ -124,8 +138,6 @@ impl InstructionLog {
             kind,
             threads: Threads::default(),
             check: CodeCheck::new(session.recording.placer.as_ref())?,
-    /// Instructions outside the placed code whose length is not known.
-    without_length: u64,
             flows: FlowReader::new(&session.recording.info.architecture),
             known: FxHashMap::default(),
             last: Vec::new(),
@@ -134,24 +146,30 @@ impl InstructionLog {
             gaps: 0,
             has_code: false,
             instructions: 0,
+            without_length: 0,
         })
     }
 
-    /// Takes an instruction. Returns its fetch; `None` if its thread has no trace.
+    /// Switches to the trace of a thread, whose instructions follow.
+    ///
+    /// # Errors
+    /// A trace file that cannot be created.
+    #[inline]
+    pub fn switch_to(&mut self, thread: u32, session: &mut ImportSession<'_>) -> Result<()> {
+        self.threads.switch_to(thread, self.kind, session).map(drop)
+    }
+
+    /// Takes an instruction of the current thread. Returns its fetch; `None` if the thread has no
+    /// trace.
     ///
     /// # Errors
     /// An instruction of unknown length, and code that is not what ran, in words.
     pub fn take(
         &mut self,
         instruction: LoggedInstruction<'_>,
-        session: &mut ImportSession<'_>,
     ) -> std::result::Result<Option<Fetch>, String> {
-            without_length: 0,
-        let LoggedInstruction { thread, address, code } = instruction;
-        let index = self
-            .threads
-            .switch_to(thread, self.kind, session)
-            .map_err(|error| error.to_string())?;
+        let LoggedInstruction { address, code, .. } = instruction;
+        let index = self.threads.current();
         self.instructions += 1;
         let flow = match self.known.get(&address) {
             Some(flow) => *flow,
@@ -253,6 +271,14 @@ impl InstructionLog {
         if let Some(note) = self.check.finish(name)? {
             session.recording.left_out(note);
         }
+        if self.without_length > 0 {
+            let (count, plural) =
+                (self.without_length, if self.without_length == 1 { "" } else { "s" });
+            session.recording.left_out(format!(
+                "how long {count} instruction{plural} outside the placed code were: the log has no \
+                 lengths, so that they count 0 bytes"
+            ));
+        }
         if self.gaps > 0 {
             let plural = if self.gaps == 1 { "" } else { "s" };
             session.recording.left_out(format!("{} gap{plural} that the log reports", self.gaps));
@@ -267,11 +293,3 @@ impl InstructionLog {
         Ok(Ending::AsCaptured)
     }
 }
-        if self.without_length > 0 {
-            let (count, plural) =
-                (self.without_length, if self.without_length == 1 { "" } else { "s" });
-            session.recording.left_out(format!(
-                "how long {count} instruction{plural} outside the placed code were: the log has no \
-                 lengths, so that they count 0 bytes"
-            ));
-        }

@@ -45,6 +45,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
                     return Err(lines.error_showing("not an 'I  address,size' line"));
                 };
                 reader.add_instruction(lines.number(), fetch, session)?;
+                session.doubt_if_cut(&lines);
             }
             [b' ', kind @ (b'L' | b'S' | b'M'), b' ', access @ ..] => {
                 reader.add_access(*kind, access);

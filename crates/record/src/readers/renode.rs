@@ -170,9 +170,10 @@ impl BinaryReader {
             if self.version > 1 && !self.skip_accesses()? {
                 break;
             }
+            log.switch_to(0, session)?;
             let instruction = LoggedInstruction { thread: 0, address, code };
             if let Some(fetch) =
-                log.take(instruction, session).map_err(|what| self.bytes.error_at(at, what))?
+                log.take(instruction).map_err(|what| self.bytes.error_at(at, what))?
             {
                 session.add_fetch_at(at, fetch)?;
             }

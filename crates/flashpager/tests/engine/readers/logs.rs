@@ -52,9 +52,12 @@ impl Program {
     }
 }
 
-/// Writes code for RISC-V as an ELF file with a section `.text`.
+/// Distance of the section `.fast` behind the start of `.text`.
+pub const FAST: u64 = 0x1000;
+
+/// Writes code for RISC-V as an ELF file with a section `.text`, and `.fast` with the same code.
 pub fn write_elf(folder: &TempDir, code: &[u8]) -> PathBuf {
-    let names = b"\0.text\0.shstrtab\0";
+    let names = b"\0.text\0.shstrtab\0.fast\0";
     let mut file = b"\x7fELF\x01\x01\x01".to_vec();
     file.resize(16, 0);
     let half = |file: &mut Vec<u8>, value: u16| file.extend(value.to_le_bytes());
@@ -63,7 +66,7 @@ pub fn write_elf(folder: &TempDir, code: &[u8]) -> PathBuf {
         half(&mut file, value);
     }
     file.extend(words(&[1, base, 0, sections as u32, 0]));
-    for value in [52, 32, 0, 40, 3, 2] {
+    for value in [52, 32, 0, 40, 4, 2] {
         half(&mut file, value);
     }
     file.extend(code);
@@ -72,6 +75,7 @@ pub fn write_elf(folder: &TempDir, code: &[u8]) -> PathBuf {
     file.extend(words(&[1, 1, 6, base, 52, code.len() as u32, 0, 0, 2, 0]));
     let at = (52 + code.len()) as u32;
     file.extend(words(&[7, 3, 0, 0, at, names.len() as u32, 0, 0, 1, 0]));
+    file.extend(words(&[17, 1, 6, base + FAST as u32, 52, code.len() as u32, 0, 0, 2, 0]));
     let path = folder.path().join("a.elf");
     std::fs::write(&path, file).unwrap();
     path
@@ -181,13 +185,17 @@ fn placed(elf: PathBuf) -> Placer {
 
 /// Imports a log of a program of RISC-V. The format is that which the log shows.
 fn import_log(elf: PathBuf, log: &[u8]) -> Result<(TraceInfo, Vec<Run>)> {
+    import_log_of("riscv32", elf, log)
+}
+
+fn import_log_of(architecture: &str, elf: PathBuf, log: &[u8]) -> Result<(TraceInfo, Vec<Run>)> {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("out.trace");
     let mut input = Input::new("in.txt", Cursor::new(log.to_vec()))?;
     let format = ImportFormat::detect(&mut input)?;
     let info = TraceInfo {
         program: "a.elf".into(),
-        architecture: "riscv32".into(),
+        architecture: architecture.into(),
         ..TraceInfo::default()
     };
     let mut import = Import::new(Some(placed(elf)), &path, info, false)?;
@@ -259,6 +267,99 @@ fn the_log_of_another_program_is_refused() {
         let text = message(import_log(elf.clone(), &log));
         assert!(text.contains("this ELF is not what ran"), "{index} {name}: {text}");
     }
+}
+
+/// Half an address, or half an instruction, can look like a whole one.
+#[test]
+fn a_line_within_which_the_log_ends_is_left_out_and_noted() {
+    let folder = TempDir::new().unwrap();
+    let program = Program::new(&[true, false, true, false]);
+    let elf = program.write(&folder);
+    for (index, (name, head, line)) in writers().into_iter().enumerate() {
+        let whole = [head, program.log(3, line)].concat();
+        if whole.starts_with(b"ReTrace") {
+            continue;
+        }
+        let lines = whole.iter().filter(|byte| **byte == b'\n').count();
+        let mut log = whole.clone();
+        let (address, code) = &program.instructions[0];
+        let last = line(*address, code);
+        let end = last.iter().position(|byte| *byte == b'\n').unwrap();
+        log.extend(&last[..end]);
+        let expected = import_log(elf.clone(), &whole).unwrap();
+        for cut in [log.len(), log.len() - 1] {
+            let (info, runs) = import_log(elf.clone(), &log[..cut]).unwrap();
+            assert_eq!(runs, expected.1, "{index} {name}");
+            assert_eq!(info.instructions, expected.0.instructions, "{index} {name}");
+            let note = format!("line {}, within which the log ends", lines + 1);
+            assert_eq!(info.left_out, [note], "{index} {name}");
+        }
+    }
+}
+
+/// An instruction that differs counts once, however often it runs.
+#[test]
+fn differences_are_counted_by_place_for_every_processor() {
+    let folder = TempDir::new().unwrap();
+    let program = Program::new(&[false; 30]);
+    let elf = program.write(&folder);
+    let patched = |address: u64, code: &[u8]| {
+        let code = if address == BASE + 8 { &[0x73, 0, 0x10, 0] } else { code };
+        format!("core   0: 0x{address:016x} (0x{}) nop\n", number(code)).into_bytes()
+    };
+    let log = program.log(40, patched);
+    for architecture in ["riscv32", "mipsel", "s390x", ""] {
+        let (info, _) = import_log_of(architecture, elf.clone(), &log).unwrap();
+        let [note] = &info.left_out[..] else { panic!("{architecture}: {:?}", info.left_out) };
+        assert!(note.contains("why 1 instruction differed"), "{architecture}: {note}");
+    }
+}
+
+#[test]
+fn instructions_outside_without_a_length_are_noted() {
+    let folder = TempDir::new().unwrap();
+    let program = Program::new(&[true, false]);
+    let elf = program.write(&folder);
+    let mut log = program.log(2, |address, _| format!("{address:#x}\n").into());
+    log.extend(b"0x2000\n0x2004\n");
+    let (info, _) = import_log(elf, &log).unwrap();
+    assert_eq!((info.outside_instructions, info.outside_bytes), (Some(2), 0));
+    let noted = |part: &str| info.left_out.iter().any(|note| note.contains(part));
+    assert!(noted("2 instructions outside") && noted("0 bytes"), "{:?}", info.left_out);
+}
+
+/// A log of two pieces, whose reader removes the folder of the traces before the second.
+struct VanishingFolder {
+    pieces: Vec<Cursor<String>>,
+    folder: Option<TempDir>,
+}
+
+impl Read for VanishingFolder {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.pieces.len() == 1 {
+            self.folder.take().map(TempDir::close).transpose()?;
+        }
+        let Some(piece) = self.pieces.first_mut() else { return Ok(0) };
+        let read = piece.read(buffer)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        self.pieces.remove(0);
+        self.read(buffer)
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_created_is_an_error_of_the_system() {
+    let line = |cpu: u32| format!("0 clk cpu{cpu} IT (1) 00001000 bf00 T thread_s : NOP\n");
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("out.trace");
+    // The beginning is read to recognise compressed files.
+    let pieces = vec![Cursor::new(line(0).repeat(9)), Cursor::new(line(1))];
+    let input = Input::new("in.txt", VanishingFolder { pieces, folder: Some(folder) }).unwrap();
+    let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
+    let error = import.read(input, ImportFormat::Tarmac, 4, &mut |_| true).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error:?}");
 }
 
 #[test]

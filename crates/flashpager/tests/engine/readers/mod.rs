@@ -10,6 +10,7 @@ use flashpager::media::part::{self, Part};
 use flashpager::placement::{PlacementOptions, Placer};
 use flashpager::record::import::{Import, ImportFormat};
 use flashpager::record::input::Input;
+use flashpager::record::region::Region;
 use flashpager::trace::{
     Ending, MAX_RUN_BYTES, MemoryTrace, Run, Trace, TraceFile, TraceInfo, TraceWriter,
 };

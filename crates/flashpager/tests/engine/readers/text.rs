@@ -12,6 +12,17 @@ fn lackey_text_becomes_runs() {
     assert_eq!(import("I  1000,4\r\nI  1004,4").unwrap().1, vec![run(0x1000, 8)]);
 }
 
+/// A number may lack digits there.
+#[test]
+fn a_last_line_without_an_end_is_in_doubt() {
+    for text in ["I  1000,4", "2 1000", "offset,length\n4096,4"] {
+        let whole = import(format!("{text}\n")).unwrap();
+        let cut = import(text).unwrap();
+        assert_eq!((whole.0.in_doubt, cut.0.in_doubt), (None, Some(1)), "{text}");
+        assert_eq!(whole.1, cut.1, "{text}");
+    }
+}
+
 #[test]
 fn lackey_comes_back_to_a_repeated_instruction_once_too_often() {
     let turn = "I  1000,2\n L 10,1\n S 20,1\n";
@@ -99,6 +110,27 @@ fn a_bad_csv_line_is_named() {
     let placer = Placer::for_range(0, 100).unwrap();
     let outcome = import_from(Cursor::new("offset,length\n100,4\n"), None, Some(placer));
     assert_says(outcome, &["in.txt, line 2", "no row lies in the placed code"]);
+}
+
+/// The region begins in code that is not placed, by its linked address.
+#[test]
+fn csv_addresses_outside_lack_the_bias() {
+    let folder = TempDir::new().unwrap();
+    let elf = logs::write_elf(&folder, &[0x01, 0x00].repeat(8));
+    let mut placer = Placer::new(PlacementOptions::text_of(elf)).unwrap();
+    placer.load_program_at(0x10_0000);
+    let path = folder.path().join("out.trace");
+    let mut import = Import::new(Some(placer), &path, TraceInfo::default(), false).unwrap();
+    let fast = logs::BASE + logs::FAST;
+    let from = Some(format!("{fast:#x}"));
+    import.select(Region { from, ..Region::default() }).unwrap();
+    let (text, fast) = (logs::BASE + 0x10_0000, fast + 0x10_0000);
+    let rows = format!("offset,length,instructions\n{fast},8,4\n{text},4,2\n");
+    let input = Input::new("in.csv", Cursor::new(rows)).unwrap();
+    let ending = import.read(input, ImportFormat::Csv, 4, &mut |_| true).unwrap();
+    let traces = import.finish(ending, &|| true).unwrap();
+    let info = &traces[0].info;
+    assert_eq!((info.outside_bytes, info.beside_instructions), (8, 0));
 }
 
 #[test]
