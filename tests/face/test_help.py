@@ -52,10 +52,9 @@ def test_examples_run(tmp_path: Path, command: str, example: str) -> None:
     assert example in flashpager(command, "--help").out
 
 
-def test_an_old_spelling(tmp_path: Path) -> None:
+def test_an_old_spelling() -> None:
     """An option that was renamed is taken under its old name, with a line."""
-    del tmp_path
-    flags = ("swap", "bench", "--ram", "1M", "--chunk", "256K")
+    flags = ("swap", "bench", "--ram", "256K", "--chunk", "64K", "--medium", "pcm:256K")
     new = flashpager(*flags, "--processor", "200MHz")
     old = flashpager(*flags, "--cpu", "200MHz")
     assert new.out == old.out
