@@ -177,7 +177,7 @@ MostRam = Annotated[
         "--ram",
         metavar="SIZE",
         callback=checked(parse_size),
-        help="Most RAM, for frames and the policy's own.",
+        help="Most RAM in all, for frames and the policy's own.",
     ),
 ]
 MinBandwidth = Annotated[

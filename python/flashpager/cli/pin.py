@@ -62,7 +62,7 @@ class PinFlags:
             "--ram",
             metavar="SIZE",
             callback=options.checked(parse_size),
-            help="RAM for pinned units, such as 4K.",
+            help="RAM for pinned units, beside that of the cache, such as 4K.",
         ),
     ]
     output: Annotated[
