@@ -84,7 +84,7 @@ impl SourceLines {
     }
 }
 
-/// The sections of debug information of a file, uncompressed.
+/// A file's sections of debug information, uncompressed.
 type Unpacked<'data> = DwarfSections<Cow<'data, [u8]>>;
 
 /// Reads the debug information of an ELF file. Returns it with the byte order.

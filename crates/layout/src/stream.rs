@@ -31,19 +31,19 @@ pub struct LayoutTask<'a> {
     pub cache: CacheDesign,
     /// The data register.
     pub register: RegisterDesign,
-    /// Weight of its cost among all tasks.
+    /// Weight of this task's cost among all tasks.
     pub weight: f64,
     /// Returns the cost of counts, in any unit.
     pub cost: &'a (dyn Fn(&Counts) -> f64 + Sync),
-    /// The cost needs the classes of faults.
+    /// True if the cost depends on the classes of faults.
     pub needs_classes: bool,
 }
 
 /// A window of a sequence.
 struct Window {
-    /// Pieces that fill the cache before it.
+    /// Pieces that fill the cache before the window.
     prefix: Vec<u32>,
-    /// Positions of its pieces in the stream.
+    /// Positions of the window's pieces in the stream.
     pieces: Range<usize>,
     /// Bytes fetched, including those of dropped pieces.
     bytes: u64,

@@ -58,7 +58,7 @@ const THREAD_GROUP_RUNS: usize = 1 << 15;
 /// Writes a trace file. One row group is in memory at a time.
 pub struct TraceWriter {
     writer: SerializedFileWriter<OutputFile>,
-    /// The path in errors.
+    /// The path of the file, as the place of errors.
     place: String,
     /// Offsets of the current row group.
     offsets: Vec<i32>,
@@ -89,17 +89,17 @@ pub struct PendingTraceFile {
 }
 
 impl PendingTraceFile {
-    /// Returns the path of its contents; `None` for a device, which cannot be read again.
+    /// Returns the path of the unpublished file. `None` for a device, which cannot be read again.
     pub fn contents(&self) -> Option<&Path> {
         self.output.contents()
     }
 
-    /// Returns the path that it gets.
+    /// Returns the path that the file gets when it is published.
     pub fn target(&self) -> &Path {
         self.output.target()
     }
 
-    /// Changes the path that it gets.
+    /// Changes the path that the file gets when it is published.
     pub fn set_target(&mut self, target: &Path) {
         self.output.set_target(target);
     }

@@ -36,9 +36,9 @@ pub enum Baseline {
     /// Balanced partitioning by windows of 100 runs: Dhulipala et al., "Compressing graphs and
     /// indexes with recursive graph bisection", KDD 2016, as LLVM uses it for functions.
     Balanced100,
-    /// The same by windows of 500 runs.
+    /// Balanced partitioning by windows of 500 runs.
     Balanced500,
-    /// The same by windows of 2000 runs.
+    /// Balanced partitioning by windows of 2000 runs.
     Balanced2000,
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::Unit;
 
-    /// Units of so many bytes, one right behind another.
+    /// Adjacent units with these sizes in bytes.
     pub(super) fn units(bytes: &[u32]) -> Units {
         let mut offset = 0;
         let mut all = Vec::new();
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(order(Baseline::Original), [0, 1, 2, 3]);
     }
 
-    /// By hand: 0 calls 1 twice, and 1 calls 2; entries count the returns too.
+    /// By hand: 0 calls 1 twice, and 1 calls 2. The returns count as entries, too.
     #[test]
     fn calls_enter_at_the_first_byte() {
         let units = units(&[10, 10, 10]);

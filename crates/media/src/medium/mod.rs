@@ -1,5 +1,5 @@
-//! The ways parts are spoken to: one implementation of [`Medium`] for each table of a part's file,
-//! and what a [`Part`] answers through it.
+//! Interfaces of parts: one implementation of [`Medium`] for each table of a part's file, and the
+//! methods of [`Part`] that use it.
 
 mod lines;
 mod onenand;
@@ -18,7 +18,7 @@ use crate::operation::{Medium, OperationKind, OperationRequest};
 pub use power::Power;
 
 impl Part {
-    /// The tables of a part's file that can state how the part is spoken to.
+    /// The tables that can state the interface of a part, each `None` if the part's file lacks it.
     fn tables(&self) -> [(&'static str, Option<&dyn Medium>); 5] {
         fn table<M: Medium>(medium: &Option<M>) -> Option<&dyn Medium> {
             medium.as_ref().map(|medium| medium as &dyn Medium)
@@ -32,12 +32,12 @@ impl Part {
         ]
     }
 
-    /// The tables among them that the file has: one, if the file is in order.
+    /// The tables of interfaces that the part's file has: exactly one, if the file is valid.
     pub(crate) fn media(&self) -> Vec<(&'static str, &dyn Medium)> {
         self.tables().into_iter().filter_map(|(name, table)| Some((name, table?))).collect()
     }
 
-    /// The way the part is spoken to.
+    /// The interface of the part.
     ///
     /// # Errors
     /// If the part's file has none of the tables.
@@ -52,7 +52,7 @@ impl Part {
         })
     }
 
-    /// The name of the table that states how the part is spoken to, if there is one.
+    /// The name of the table that states the part's interface. `None` if the file has none.
     pub fn table(&self) -> Option<&'static str> {
         self.media().first().map(|(name, _)| *name)
     }
@@ -114,7 +114,7 @@ impl Part {
         Ok(((whole_ns - byte_ns * bytes as f64).max(0.0), byte_ns))
     }
 
-    /// Time from a change of the column to its first byte; `None` if it is unknown.
+    /// Time in nanoseconds from a column change to the first byte; `None` if it is unknown.
     pub fn column_change_ns(&self, bus: Bus) -> Option<f64> {
         self.media().first().and_then(|(_, medium)| medium.column_change_ns(self, bus))
     }

@@ -122,9 +122,9 @@ struct LogBlock {
 /// An instruction in a listing.
 struct ListedInstruction {
     address: u64,
-    /// Its bytes; `None` if the listing has none.
+    /// Bytes of the instruction. `None` if the listing has none.
     bytes: Option<u32>,
-    /// Its text.
+    /// Text of the disassembler.
     text: Vec<u8>,
 }
 
@@ -136,13 +136,13 @@ struct Listing {
     undisassembled: Option<(u64, Vec<u8>)>,
 }
 
-/// The block that a processor executed last. What follows may tell that it was cut short.
+/// The block that a processor executed last. Later lines may tell that it was cut short.
 struct ExecutedBlock {
     pointer: u64,
     address: u64,
     block: Rc<LogBlock>,
     line: u64,
-    /// Execution returned to an instruction within, whose address is that of the next block.
+    /// True if execution returned to an instruction inside the block, where the next block begins.
     is_rewound: bool,
 }
 
@@ -178,7 +178,8 @@ impl QemuLogReader {
         })
     }
 
-    /// Takes any line but `Trace`. Lines of other items of `-d` and of the program are skipped.
+    /// Takes a line other than `Trace`. Lines of other items of `-d` and of the program are
+    /// skipped.
     fn take(&mut self, line: &[u8]) -> Checked<()> {
         match line {
             [b'0', b'x', ..] => match &mut self.listing {
@@ -310,8 +311,8 @@ impl QemuLogReader {
         self.blocks.insert(execution.pointer, block);
     }
 
-    /// Records the block that the current processor executed last, now that it is known what it
-    /// executed `next`.
+    /// Records the block that the current processor executed last. `next` is the block that it
+    /// executes now, which tells whether the last one was cut short.
     fn conclude(
         &mut self,
         last: &ExecutedBlock,

@@ -10,10 +10,10 @@
 //!    T2.
 //! 3. In B2: p shrinks by max(1, ⌊|B1|/|B2|⌋), to 0 at least. Replace; the page becomes the newest
 //!    of T2.
-//! 4. In none of the four. If |T1| + |B1| = c: if |T1| < c, forget the oldest of B1 and replace; else evict
-//!    the oldest of T1 and do not remember it. If |T1| + |B1| < c and the four hold c pages or
-//!    more: forget the oldest of B2 if they hold 2c, and replace. The page becomes the newest of
-//!    T1.
+//! 4. In none of the four. If |T1| + |B1| = c: if |T1| < c, forget the oldest of B1 and replace;
+//!    else evict the oldest of T1 and do not remember it. If |T1| + |B1| < c and the four hold c
+//!    pages or more: forget the oldest of B2 if they hold 2c, and replace. The page becomes the
+//!    newest of T1.
 //!
 //! Replace: if T1 is not empty and |T1| > p, or |T1| = p in case 3, the oldest of T1 becomes the
 //! newest of B1; else the oldest of T2 becomes the newest of B2. The lengths are those before the

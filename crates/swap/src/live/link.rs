@@ -9,7 +9,7 @@ use super::LiveCounts;
 #[derive(Default)]
 pub(super) struct PagerLink {
     pub counts: Mutex<LiveCounts>,
-    /// The pager has ended before the program.
+    /// True once the pager has ended before the program.
     pub over: AtomicBool,
 }
 

@@ -27,9 +27,10 @@ impl NextUses {
         Self { processor, entries: vec![NEVER; MOST_LANES], room }
     }
 
-    /// For each moment in `wanted`, which is now, takes out the page used then, and lets the page
-    /// whose next use is beside it in `falling` fall to the place that becomes free. Writes the
-    /// depths of the pages taken out; [`NOT_FOUND`] for one that is too deep or absent.
+    /// Processes references one after another. `wanted` has the moment of each reference, and
+    /// `falling` the next use of a page that enters the stack with it. The page whose next use is
+    /// that moment is taken out, and the entering page falls to the free place. Writes the depth of
+    /// each page taken out; [`NOT_FOUND`] if it is too deep or absent.
     pub fn sink(&mut self, wanted: &[Moment], falling: &[Moment], depths: &mut Vec<u32>) {
         depths.clear();
         depths.resize(wanted.len(), NOT_FOUND);
