@@ -32,18 +32,18 @@ fn main() -> std::io::Result<()> {
     let (mut externs, mut list, mut count) = (String::new(), String::new(), 0);
     let pairs = POLICIES.iter().flat_map(|policy| LOOKUPS.map(|lookup| (*policy, lookup)));
     let pairs = pairs.chain(MMU_POLICIES.map(|policy| (policy, "mmu")));
-    for (place, (policy, lookup)) in pairs.enumerate() {
+    for (number, (policy, lookup)) in pairs.enumerate() {
         for (turn, register) in REGISTERS.into_iter().enumerate() {
             // No count depends on the schedule: behind an MMU the variants have them in turn.
             let schedule =
-                if lookup == "mmu" { MMU_SCHEDULES[(place + turn) % 3] } else { "parallel" };
+                if lookup == "mmu" { MMU_SCHEDULES[(number + turn) % 3] } else { "parallel" };
             let mut kinds = vec![VariantKind { small: false, tag_bytes: 0 }];
             if SMALL.contains(&register) {
                 kinds.push(VariantKind { small: true, tag_bytes: 0 });
             }
             // The spare area needs a register whose column can be changed.
-            if turn >= 2 && (place + place / 3 + turn) % 3 == 0 {
-                let tag_bytes = TAGS[place / 3 % TAGS.len()];
+            if turn >= 2 && (number + number / 3 + turn) % 3 == 0 {
+                let tag_bytes = TAGS[number / 3 % TAGS.len()];
                 kinds.push(VariantKind { small: register == "random-column", tag_bytes });
             }
             for kind in kinds {

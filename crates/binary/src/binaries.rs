@@ -153,12 +153,12 @@ impl Binaries {
         about: &Image,
         read: impl FnOnce(&[u8]) -> std::result::Result<T, String>,
     ) -> Result<T> {
-        let of = |binary: &Binary| {
+        let read_from = |binary: &Binary| {
             read(&binary.bytes)
                 .map_err(|reason| Error::data(binary.path.display().to_string(), reason))
         };
         if let Some(binary) = &self.named[image] {
-            return of(binary);
+            return read_from(binary);
         }
         let advice = "name the recorded file, or one with the same build id, with --elf";
         let place = shown(&about.path);
@@ -173,7 +173,7 @@ impl Binaries {
                 format!("is not the file that was recorded ({how}); record again, or {advice}");
             return Err(Error::data(&place, reason));
         }
-        of(&binary)
+        read_from(&binary)
     }
 }
 

@@ -79,16 +79,17 @@ fn addresses(contents: &[u8]) -> Vec<(u64, BootKind)> {
     let Ok(file) = object::File::parse(contents) else { return Vec::new() };
     let is_arm = file.architecture() == object::Architecture::Arm;
     let code = |address: u64| if is_arm { address & !1 } else { address };
-    let mut found = vec![(code(file.entry()), BootKind::Entry)];
+    let mut addresses = vec![(code(file.entry()), BootKind::Entry)];
     if !is_arm {
-        return found;
+        return addresses;
     }
     for table in tables(&file) {
         if let Some(reset) = reset_handler(&file, table) {
-            found.extend([(table, BootKind::VectorTable), (code(reset), BootKind::ResetHandler)]);
+            addresses
+                .extend([(table, BootKind::VectorTable), (code(reset), BootKind::ResetHandler)]);
         }
     }
-    found
+    addresses
 }
 
 /// Returns the addresses where a vector table may lie: by name, and the start of the code.

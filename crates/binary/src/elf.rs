@@ -51,13 +51,14 @@ struct ElfSection {
     address: u64,
     bytes: u64,
     align: u64,
-    /// The file holds its bytes (`.bss` has none).
+    /// True if the file holds the section's bytes; false for `.bss`.
     in_file: bool,
-    /// It holds code.
+    /// True if the section holds code.
     is_code: bool,
-    /// The address at which it is stored, to be copied to its own; `None` if it runs where it is stored.
+    /// The address from which start-up code copies the section. `None` if it runs where it is
+    /// stored.
     copied_from: Option<u64>,
-    /// The file ends before its bytes do.
+    /// True if the file ends before the section does.
     cut_off: bool,
 }
 
@@ -169,13 +170,13 @@ impl ElfFile {
 
     /// Returns the sections with these names, each once, in the order of the names.
     fn sections_named(&self, names: &[String]) -> Vec<&ElfSection> {
-        let mut found: Vec<&ElfSection> = Vec::new();
+        let mut sections: Vec<&ElfSection> = Vec::new();
         for section in names.iter().filter_map(|name| self.section(name)) {
-            if !found.iter().any(|other| std::ptr::eq(*other, section)) {
-                found.push(section);
+            if !sections.iter().any(|other| std::ptr::eq(*other, section)) {
+                sections.push(section);
             }
         }
-        found
+        sections
     }
 
     fn section(&self, name: &str) -> Option<&ElfSection> {
@@ -211,10 +212,10 @@ impl ElfFile {
     pub fn place(&self, path: &Path, names: &[String], offset: u64) -> Result<Image> {
         let mut end = offset;
         let mut placed = Vec::new();
-        for found in self.sections_named(names) {
-            let at = end.next_multiple_of(found.align);
-            end = at.saturating_add(found.bytes);
-            placed.push((found, at));
+        for section in self.sections_named(names) {
+            let at = end.next_multiple_of(section.align);
+            end = at.saturating_add(section.bytes);
+            placed.push((section, at));
         }
         self.image(path, names, &placed)
     }
@@ -226,10 +227,10 @@ impl ElfFile {
     /// # Errors
     /// A file with none of the sections, sections that overlap, and a span over [`LINKED_SPAN`].
     pub fn place_as_linked(&self, path: &Path, names: &[String]) -> Result<Image> {
-        let mut found = self.sections_named(names);
-        found.sort_by_key(|section| section.address);
+        let mut sections = self.sections_named(names);
+        sections.sort_by_key(|section| section.address);
         let wrong = |what: String| Error::data(path.display().to_string(), what);
-        for two in found.windows(2) {
+        for two in sections.windows(2) {
             if two[0].address.saturating_add(two[0].bytes) > two[1].address {
                 return Err(wrong(format!(
                     "its sections {} and {} lie over each other at {:#x}: link it first, or name \
@@ -240,22 +241,22 @@ impl ElfFile {
                 )));
             }
         }
-        let base = found.first().map_or(0, |first| first.address & !(LINKED_BASE - 1));
-        if let Some(last) = found.last()
+        let base = sections.first().map_or(0, |first| first.address & !(LINKED_BASE - 1));
+        if let Some(last) = sections.last()
             && last.address.saturating_add(last.bytes).saturating_sub(base) > LINKED_SPAN
         {
             return Err(wrong(format!(
                 "its sections {} at {:#x} and {} at {:#x} lie too far apart to be \
                  placed as linked, over {} MB: leave one of them out",
-                shown(&found[0].name),
-                found[0].address,
+                shown(&sections[0].name),
+                sections[0].address,
                 shown(&last.name),
                 last.address,
                 LINKED_SPAN >> 20
             )));
         }
         let placed: Vec<_> =
-            found.into_iter().map(|section| (section, section.address - base)).collect();
+            sections.into_iter().map(|section| (section, section.address - base)).collect();
         self.image(path, names, &placed)
     }
 
@@ -264,32 +265,32 @@ impl ElfFile {
         let place = path.display().to_string();
         let mut sections = Vec::new();
         let mut end = 0;
-        for (found, at) in placed {
-            end = at.saturating_add(found.bytes);
-            if let Some(stored) = found.copied_from {
-                let what = format!(
+        for (section, at) in placed {
+            end = at.saturating_add(section.bytes);
+            if let Some(stored) = section.copied_from {
+                let message = format!(
                     "its section {} runs at {:#x} and is stored at {stored:#x}: a copy in RAM, \
                      which is not fetched from flash; leave it out of --section",
-                    shown(&found.name),
-                    found.address
+                    shown(&section.name),
+                    section.address
                 );
-                return Err(Error::data(place, what));
+                return Err(Error::data(place, message));
             }
-            if found.cut_off {
-                let what = format!(
+            if section.cut_off {
+                let message = format!(
                     "its section {} reaches beyond the end of the file: make or copy it again",
-                    shown(&found.name)
+                    shown(&section.name)
                 );
-                return Err(Error::data(place, what));
+                return Err(Error::data(place, message));
             }
             if end > MAX_IMAGE_BYTES {
                 return Err(Error::data(place, "the flash image grows over 4 GiB"));
             }
             sections.push(Section {
-                name: found.name.clone(),
-                address: found.address,
+                name: section.name.clone(),
+                address: section.address,
                 offset: *at as u32,
-                bytes: found.bytes as u32,
+                bytes: section.bytes as u32,
             });
         }
         let Some(first) = sections.first().map(|section| section.offset) else {
@@ -464,8 +465,8 @@ impl ElfFile {
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
     let meta = std::fs::metadata(path).map_err(|e| Error::file(path, e))?;
     if !meta.is_file() || meta.len() > MAX_FILE_BYTES {
-        let what = "is no ELF program (not a file, or over 1 GiB)";
-        return Err(Error::data(path.display().to_string(), what));
+        let message = "is no ELF program (not a file, or over 1 GiB)";
+        return Err(Error::data(path.display().to_string(), message));
     }
     std::fs::read(path).map_err(|e| Error::file(path, e))
 }

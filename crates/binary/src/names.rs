@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn functions_are_called_by_any_of_their_names() {
         let send = "_ZN5radio4sendEPKhj";
-        for said in [send, "radio::send", "radio::send(unsigned char const*, unsigned int)"] {
-            assert!(is_called(send, said), "{said}");
+        for name in [send, "radio::send", "radio::send(unsigned char const*, unsigned int)"] {
+            assert!(is_called(send, name), "{name}");
         }
-        for said in ["", "send", "radio", "radio::sen", "radio::send()", "radio::send("] {
-            assert!(!is_called(send, said), "{said}");
+        for name in ["", "send", "radio", "radio::sen", "radio::send()", "radio::send("] {
+            assert!(!is_called(send, name), "{name}");
         }
         assert!(is_called("main", "main") && !is_called("main", "mai"));
     }

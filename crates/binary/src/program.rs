@@ -19,11 +19,11 @@ use crate::elf::{ElfFile, read_bytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProgramKind {
-    /// It runs on the bare processor, with its own start-up code.
+    /// A program for the bare processor, with its own start-up code.
     Firmware,
-    /// It runs under an operating system.
+    /// A program that runs under an operating system.
     Hosted,
-    /// It is not linked.
+    /// An object file: not linked.
     Object,
 }
 
@@ -96,15 +96,15 @@ pub struct ProgramFile {
     /// The version of the instruction set, such as `ARMv7-M`, `rv32imac` or `avr5`; empty if the file
     /// does not state it.
     pub instruction_set: String,
-    /// The system that it is for.
+    /// The system that the program is for.
     pub kind: ProgramKind,
-    /// The address of its first instruction.
+    /// Address of the program's first instruction.
     pub entry: u64,
-    /// Its sections, by address.
+    /// Sections, by address.
     pub sections: Vec<ProgramSection>,
-    /// The number of its functions with a name.
+    /// Number of functions that have a name.
     pub functions: u64,
-    /// It states the source line of each instruction.
+    /// True if the file states the source line of each instruction.
     pub has_lines: bool,
 }
 
@@ -268,7 +268,7 @@ const ARM_PROFILE: u64 = 7;
 
 impl Attributes {
     fn of<Elf: FileHeader>(endian: Elf::Endian, data: &[u8]) -> object::Result<Self> {
-        let mut found = Self::default();
+        let mut attributes = Self::default();
         let section = AttributesSection::<Elf>::new(endian, data)?;
         for subsection in section.subsections()? {
             let subsection = subsection?;
@@ -291,18 +291,18 @@ impl Attributes {
                     if is_text {
                         let text = String::from_utf8_lossy(reader.read_string()?);
                         if is_riscv && tag == 5 {
-                            found.text = text.into_owned();
+                            attributes.text = text.into_owned();
                         }
                         continue;
                     }
-                    found.numbers.push((tag, reader.read_integer()?));
+                    attributes.numbers.push((tag, reader.read_integer()?));
                     if !is_riscv && tag == ARM_COMPATIBILITY {
                         reader.read_string()?;
                     }
                 }
             }
         }
-        Ok(found)
+        Ok(attributes)
     }
 
     fn number(&self, tag: u64) -> Option<u64> {

@@ -17,13 +17,13 @@ pub type FunctionStart = (u64, Option<u64>);
 /// `.ARM.exidx` (Exception Handling ABI for the Arm Architecture, 5) has no lengths, and linkers
 /// omit a function that is unwound like the one before it.
 pub fn starts(file: &object::File<'_>) -> Vec<FunctionStart> {
-    let mut found = match file.architecture() {
+    let mut starts = match file.architecture() {
         object::Architecture::Arm => index(file),
         _ => frames(file),
     };
-    found.sort_unstable();
-    found.dedup_by_key(|(address, _)| *address);
-    found
+    starts.sort_unstable();
+    starts.dedup_by_key(|(address, _)| *address);
+    starts
 }
 
 /// Returns the functions in `.ARM.exidx`.
@@ -62,14 +62,14 @@ fn frames(file: &object::File<'_>) -> Vec<FunctionStart> {
         bases = bases.set_got(got);
     }
     let mut entries = table.entries(&bases);
-    let mut found = Vec::new();
+    let mut starts = Vec::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         if let Ok(frame) = partial.parse(EhFrame::cie_from_offset)
             && frame.len() > 0
         {
-            found.push((frame.initial_address(), Some(frame.len())));
+            starts.push((frame.initial_address(), Some(frame.len())));
         }
     }
-    found
+    starts
 }

@@ -80,7 +80,7 @@ fn replay_singles(
     file: &TraceFile,
     cells: &[Cell],
     registers: &[RegisterDesign],
-    found: &SpaceCounts,
+    space_counts: &SpaceCounts,
     sample: usize,
 ) -> (usize, f64) {
     let sizes = cells[0].cache_bytes.len();
@@ -99,7 +99,7 @@ fn replay_singles(
         };
         let (counts, _): (Vec<Counts>, _) =
             replay(file, &cache, &[registers[register]], &|| true, None).expect("replays");
-        assert!(counts[0] == found[cell][size][register], "{cache:?} differs");
+        assert!(counts[0] == space_counts[cell][size][register], "{cache:?} differs");
     });
     (singles.len(), start.elapsed().as_secs_f64())
 }
@@ -117,17 +117,17 @@ fn main() {
     let start = Instant::now();
     let file = TraceFile::open(&path).expect("the trace opens");
     let trace = MemoryTrace::load(&file).expect("the trace reads");
-    let found = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
+    let counts_by_cell = std::sync::Mutex::new(vec![Vec::new(); cells.len()]);
     replay_cells(&trace, &cells, &|| true, None, &|index, counts| {
-        found.lock().expect("no thread panics")[index] = counts;
+        counts_by_cell.lock().expect("no thread panics")[index] = counts;
         Ok(())
     })
     .expect("the space replays");
     let whole_s = start.elapsed().as_secs_f64();
     let peak = peak_mib();
     let bound = memory_bound(&cells, file.info());
-    let found = found.into_inner().expect("no thread panics");
-    let (singles, alone_s) = replay_singles(&file, &cells, &registers, &found, sample);
+    let counts_by_cell = counts_by_cell.into_inner().expect("no thread panics");
+    let (singles, alone_s) = replay_singles(&file, &cells, &registers, &counts_by_cell, sample);
     let all_alone_s = alone_s * designs as f64 / singles as f64;
 
     let instructions = file.info().instructions.unwrap_or_default() as f64 / 1e6;

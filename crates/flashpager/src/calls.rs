@@ -370,9 +370,9 @@ fn symbols_of(info: &TraceInfo, elfs: &[PathBuf]) -> Result<Vec<Symbol>> {
         symbols.extend(binaries.symbols(index, image));
     }
     if symbols.is_empty() {
-        let what = "names no functions, so their calls are unknown: record a program that has \
+        let message = "names no functions, so their calls are unknown: record a program that has \
                     their symbols, or give --elf a file with its symbols";
-        return Err(Error::data(shown(&info.program), what));
+        return Err(Error::data(shown(&info.program), message));
     }
     Ok(symbols)
 }
@@ -389,12 +389,12 @@ pub(crate) fn symbols_named<'s>(
     let its: Vec<&Symbol> = symbols.iter().filter(|symbol| is_called(&symbol.name, name)).collect();
     if its.is_empty() {
         let near = did_you_mean(name, symbols.iter().map(|symbol| symbol.name.as_str()));
-        let what = format!(
+        let message = format!(
             "names no function '{}'{near}; 'flashpager attribute --limit 0' lists those that were \
              executed",
             shown(name)
         );
-        return Err(Error::data(shown(&info.program), what));
+        return Err(Error::data(shown(&info.program), message));
     }
     Ok(its)
 }

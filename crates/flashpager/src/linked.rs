@@ -91,19 +91,19 @@ impl LinkedProgram {
             }
             let inside = ahead.filter(|ahead| ahead + input.bytes <= u64::from(section.bytes));
             let Some(ahead) = inside else {
-                let what = format!("has {} outside of {}", shown(&name), section.name);
-                return Err(Error::data(place, what));
+                let message = format!("has {} outside of {}", shown(&name), section.name);
+                return Err(Error::data(place, message));
             };
             let fixed = !input.is_movable();
             let offset = section.offset + ahead as u32;
             let align = input.align.min(1 << 31) as u32;
             if !fixed && !offset.is_multiple_of(align) {
-                let what = format!(
+                let message = format!(
                     "aligns {} to {align} bytes, and the trace places it at {offset:#x}: record \
                      it without --offset",
                     shown(&name)
                 );
-                return Err(Error::data(place, what));
+                return Err(Error::data(place, message));
             }
             let align = if fixed { 1 } else { align };
             units.push((
@@ -135,7 +135,7 @@ impl LinkedProgram {
         }
         let (units, inputs): (Vec<Unit>, Vec<Option<InputSection>>) = units.into_iter().unzip();
         let units = Units::new(units, info.image_bytes).map_err(|error| match error {
-            Error::Design(what) => Error::data(&place, what),
+            Error::Design(message) => Error::data(&place, message),
             other => other,
         })?;
         Ok(Self { map, units, section, inputs, images: info.images.clone() })
@@ -203,13 +203,13 @@ impl LinkedProgram {
         let mut repeated = Vec::new();
         for line in lines {
             let means = |number: &&u32| input(**number).is_some_and(|input| line.selects(input));
-            let found: Vec<u32> = match line {
+            let selected: Vec<u32> = match line {
                 OrderLine::Section { name, .. } if name.contains(['*', '?', '[']) => {
                     movable.iter().filter(means).copied().collect()
                 }
                 OrderLine::Section { name, .. } => {
-                    let found = by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-                    found.iter().filter(means).copied().collect()
+                    let selected = by_name.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+                    selected.iter().filter(means).copied().collect()
                 }
                 OrderLine::Symbol(name) => {
                     let named = by_symbol.get(name.as_str()).map_or(&[][..], Vec::as_slice);
@@ -218,8 +218,8 @@ impl LinkedProgram {
                 }
             };
             let before = numbers.len();
-            let is_unknown = found.is_empty();
-            numbers.extend(found.into_iter().filter(|number| taken.insert(*number)));
+            let is_unknown = selected.is_empty();
+            numbers.extend(selected.into_iter().filter(|number| taken.insert(*number)));
             if is_unknown {
                 unknown.push(line.to_string());
             } else if numbers.len() == before {
@@ -374,8 +374,8 @@ impl LinkedProgram {
         }
         let refused = |not_placed| {
             let (RelocationError::Uncovered(at) | RelocationError::Dropped(at)) = not_placed;
-            let what = format!("the code at {at:#x} belongs to no section");
-            Error::data(trace.path().display().to_string(), what)
+            let message = format!("the code at {at:#x} belongs to no section");
+            Error::data(trace.path().display().to_string(), message)
         };
         placement.relocations(&self.units).rewrite(
             trace,
@@ -435,11 +435,11 @@ fn placed_section(info: &TraceInfo, map: &LinkMap) -> Result<Section> {
     };
     let known =
         |section: &&Section| code.get(section.name.as_str()).is_some_and(|bytes| *bytes > 0);
-    let found = sections()
+    let largest = sections()
         .filter(known)
         .filter(is_of)
         .max_by_key(|section| code.get(section.name.as_str()).copied());
-    found.cloned().ok_or_else(|| match sections().find(known) {
+    largest.cloned().ok_or_else(|| match sections().find(known) {
         Some(section) => another_link(
             map,
             &format!(
@@ -457,10 +457,10 @@ fn placed_section(info: &TraceInfo, map: &LinkMap) -> Result<Section> {
 }
 
 fn another_link(map: &LinkMap, how: &str) -> Error {
-    let what = format!(
+    let message = format!(
         "is of another link than what was recorded ({how}): record what was linked with it"
     );
-    Error::data(map.path().display().to_string(), what)
+    Error::data(map.path().display().to_string(), message)
 }
 
 /// The name of an input section `.text.NAME` that does not contain the symbol NAME, although the trace

@@ -96,8 +96,8 @@ impl SamplePlan {
             for last in (1..REPLICATES).rev() {
                 order.swap(last, random.below(last + 1));
             }
-            for (place, replicate) in order.into_iter().enumerate() {
-                let stratum = turn * REPLICATES as u64 + place as u64;
+            for (position, replicate) in order.into_iter().enumerate() {
+                let stratum = turn * REPLICATES as u64 + position as u64;
                 let edge = |stratum: u64| {
                     (u128::from(runs) * u128::from(stratum) / u128::from(strata)) as u64
                 };
@@ -205,8 +205,8 @@ impl ReplicateReplays {
 fn open(path: &Path, plan: SamplePlan) -> Result<TraceFile> {
     let file = simulation::open(path, WarmUp::default())?;
     if file.info().reads > 0 {
-        let what = "holds data reads, which a sample does not tell: replay the whole (--exact)";
-        return Err(Error::data(path.display().to_string(), what));
+        let message = "holds data reads, which a sample does not tell: replay the whole (--exact)";
+        return Err(Error::data(path.display().to_string(), message));
     }
     let SamplePlan { windows, window_runs } = plan;
     let sampled =
@@ -245,11 +245,11 @@ pub fn attribute(
     let of_replicate = |starts: Vec<u64>| {
         let runs = windows.join(starts, plan.window_runs as usize)?;
         let before = warm_up(&runs, plan.window_runs as usize);
-        let of = |runs: Vec<Run>| {
+        let attributed = |runs: Vec<Run>| {
             let trace = MemoryTrace::with_image(runs, file.image_bytes());
             attribution::attribute(&trace, info, design, by, elfs, &should_continue)
         };
-        Ok(((of([&before[..], &runs].concat())?, of(before)?), bytes_of(&runs)))
+        Ok(((attributed([&before[..], &runs].concat())?, attributed(before)?), bytes_of(&runs)))
     };
     let replicates = plan.starts(info.runs).into_par_iter().map(of_replicate);
     let (parts, bytes): (Vec<(Attribution, Attribution)>, Vec<u64>) =
@@ -305,10 +305,10 @@ impl UsedPages {
         window_runs: usize,
         should_continue: GoOn<'_>,
     ) -> Result<Self> {
-        let of =
+        let block_counts =
             |runs: &[Run]| BlockCounts::of(&MemoryTrace::new(runs.to_vec()), [], should_continue);
-        let windows = runs.par_chunks(window_runs).map(of).collect::<Result<_>>()?;
-        Ok(Self { replicate: of(before)?, windows })
+        let windows = runs.par_chunks(window_runs).map(block_counts).collect::<Result<_>>()?;
+        Ok(Self { replicate: block_counts(before)?, windows })
     }
 }
 
@@ -400,8 +400,8 @@ impl SampleScale {
         first: &FirstTouches,
     ) -> ResultRow {
         let pool =
-            |of: fn(&ReplicateReplays) -> WeightedEvaluations<'_>| -> WeightedEvaluations<'_> {
-                replays.iter().flat_map(|replays| of(replays)).collect()
+            |evaluations_of: fn(&ReplicateReplays) -> WeightedEvaluations<'_>| -> WeightedEvaluations<'_> {
+                replays.iter().flat_map(|replays| evaluations_of(replays)).collect()
             };
         let factor = self.factor();
         let with_joints = pooled(design, &pool(ReplicateReplays::with_joints), factor);
@@ -416,15 +416,15 @@ impl SampleScale {
         let start = replays.iter().map(|replays| (times / (count * factor), &replays.before));
         let all: WeightedEvaluations<'_> =
             pool(ReplicateReplays::without_joints).into_iter().chain(start).collect();
-        let found = pooled(design, &all, factor);
+        let estimate = pooled(design, &all, factor);
         let of_each: Vec<Evaluation> =
             replays.iter().map(|replays| pooled(design, &replays.without_joints(), 1.0)).collect();
         let relative = |figure: fn(&Evaluation) -> f64, is_sum: bool| {
-            let of = |(part, bytes): (&Evaluation, &u64)| {
+            let figure_of = |(part, bytes): (&Evaluation, &u64)| {
                 figure(part) / if is_sum { *bytes as f64 } else { 1.0 }
             };
-            let values: Vec<f64> = of_each.iter().zip(&self.bytes).map(of).collect();
-            let (whole, steady) = (figure(&found), figure(&without_start));
+            let values: Vec<f64> = of_each.iter().zip(&self.bytes).map(figure_of).collect();
+            let (whole, steady) = (figure(&estimate), figure(&without_start));
             let joints = (figure(&with_joints) - steady).abs();
             let start = if is_sum && first.cost_the_same(replays, figure) {
                 0.0
@@ -439,7 +439,7 @@ impl SampleScale {
         };
         let unseen =
             if first.are_seen(design) { 0.0 } else { first.refetched_ns(replays) * factor };
-        let time = relative(|part| part.time.time_ns, true) + unseen / found.time.time_ns;
+        let time = relative(|part| part.time.time_ns, true) + unseen / estimate.time.time_ns;
         let errors = SampleErrors {
             time: known(time.max(LEAST_ERROR_OF_TIME)),
             misses: error(|part| part.counts.misses as f64, true),
@@ -448,7 +448,7 @@ impl SampleScale {
             mean_fault: error(|part| part.latency.mean_fault_ns, false),
             p99_fault: error(|part| part.latency.p99_fault_ns, false),
         };
-        ResultRow { errors: Some(errors), ..ResultRow::new(design, found) }
+        ResultRow { errors: Some(errors), ..ResultRow::new(design, estimate) }
     }
 
     /// Half of the 95 % interval of a mean over the replicates, as a share of the mean.
@@ -495,15 +495,15 @@ fn pooled(design: &Design, parts: &WeightedEvaluations<'_>, factor: f64) -> Eval
         all.into_iter().map(|(bits, count)| (f64::from_bits(bits), count)).collect()
     };
     let fault_latencies = latencies(|part| &part.fault_latencies);
-    let mut found = design.evaluation(&counts, time, fault_latencies, &[]);
+    let mut evaluation = design.evaluation(&counts, time, fault_latencies, &[]);
     let added = || parts.iter().filter(|(weight, _)| *weight > 0.0).map(|(_, part)| part);
-    found.worst_wait_ns = added().map(|part| part.worst_wait_ns).fold(0.0, f64::max);
-    if let Some(fetch) = &mut found.fetch {
+    evaluation.worst_wait_ns = added().map(|part| part.worst_wait_ns).fold(0.0, f64::max);
+    if let Some(fetch) = &mut evaluation.fetch {
         fetch.fetch_latencies =
             latencies(|part| part.fetch.as_ref().map_or(&[], |fetch| &fetch.fetch_latencies));
         fetch.worst_fetch_ns = fetch.fetch_latencies.last().map_or(0.0, |(ns, _)| *ns);
     }
-    found
+    evaluation
 }
 
 /// The counts of a whole that is `factor` times the sum of `parts`.

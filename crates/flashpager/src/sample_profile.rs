@@ -22,8 +22,8 @@ pub fn sample_profile(
     let trace = TraceFile::open(trace)?;
     let info = trace.info();
     let Some(image) = info.images.first() else {
-        let what = "places no file: its lines are not known";
-        return Err(Error::data(trace.path().display().to_string(), what));
+        let message = "places no file: its lines are not known";
+        return Err(Error::data(trace.path().display().to_string(), message));
     };
     let elfs: Vec<PathBuf> = elf.into_iter().collect();
     let binaries = Binaries::of(&info.images, &elfs)?;
@@ -65,9 +65,9 @@ pub fn method_profile(trace: &Path, should_continue: &dyn Fn() -> bool) -> Resul
     let trace = TraceFile::open(trace)?;
     let sections = || trace.info().images.iter().flat_map(|image| &image.sections);
     if sections().next().is_none() || sections().any(|section| section.name != BYTECODE) {
-        let what = "is not of class files alone: only methods of these are outlined; what \
+        let message = "is not of class files alone: only methods of these are outlined; what \
                     compilers can do for other programs, 'flashpager layout profile' prepares";
-        return Err(Error::data(trace.path().display().to_string(), what));
+        return Err(Error::data(trace.path().display().to_string(), message));
     }
     let times = times(&trace, should_continue)?;
     let mut text = String::new();

@@ -44,7 +44,7 @@ pub struct Core {
     /// architecture is in the list of one core at most.
     #[serde(default)]
     pub usual_for: Vec<String>,
-    /// The clock that is assumed with it; `None` if the core is never assumed.
+    /// The clock that is assumed together with this core; `None` if the core is never assumed.
     pub usual_clock_mhz: Option<Sourced<f64>>,
     /// The core whose fault path supplies the jobs that were not measured on this one.
     pub fault_path_like: Option<String>,
@@ -99,9 +99,9 @@ impl FaultPath {
 pub struct JobCost {
     /// Clocks.
     pub cycles: Option<f64>,
-    /// Instructions, each of the core's average clocks.
+    /// Instructions. Each takes the core's average clocks.
     pub instructions: Option<f64>,
-    /// The place it was read.
+    /// The document from which the number was read, and where in it.
     pub source: String,
 }
 
@@ -112,7 +112,7 @@ pub struct FaultPathJob {
     pub name: &'static str,
     /// Clocks.
     pub cycles: f64,
-    /// The place it was read.
+    /// The document from which the number was read, and where in it.
     pub source: String,
     /// The core it was measured on.
     pub measured_on: String,
@@ -176,9 +176,9 @@ impl Core {
         let borrowed = match (&self.fault_path_like, steps) {
             (None, _) => Vec::new(),
             (Some(_), 0) => {
-                let what =
+                let message =
                     format!("{}: fault_path_like leads from core to core to core", self.name);
-                return Err(Error::design(what));
+                return Err(Error::design(message));
             }
             (Some(like), _) => {
                 let like = find(like)?;
@@ -188,7 +188,7 @@ impl Core {
                 jobs
             }
         };
-        let of = |(name, own): (&'static str, Option<&JobCost>)| match own {
+        let fault_path_job = |(name, own): (&'static str, Option<&JobCost>)| match own {
             None => borrowed.iter().find(|job| job.name == name).cloned(),
             Some(own) => Some(FaultPathJob {
                 name,
@@ -199,7 +199,7 @@ impl Core {
                 measured_on: self.name.clone(),
             }),
         };
-        Ok(self.fault_path.jobs().into_iter().filter_map(of).collect())
+        Ok(self.fault_path.jobs().into_iter().filter_map(fault_path_job).collect())
     }
 }
 
@@ -251,7 +251,7 @@ pub fn find(name: &str) -> Result<Core> {
     )))
 }
 
-/// The core that is assumed for a trace of an architecture that no core is usual for.
+/// The core that is assumed if no core is usual for the trace's architecture.
 const STAND_IN: &str = "cortex-m3";
 
 /// A processor that is assumed for a trace if none is named.
@@ -292,9 +292,9 @@ pub struct ClockedCore {
     pub core: Core,
     /// The name as given.
     name: String,
-    /// The clock.
+    /// Clock in MHz.
     pub clock_mhz: f64,
-    /// Clocks of an instruction, if they are not the core's.
+    /// Clocks of an instruction that the user gave; `None` for the core's own.
     own_cycles_per_instruction: Option<f64>,
 }
 
@@ -329,14 +329,15 @@ impl ClockedCore {
     }
 
     /// Returns whether the clocks of an instruction suit a trace of `architecture`. For bytecodes
-    /// they depend on the virtual machine, so the user must give them, or take a core that is one.
+    /// they depend on the virtual machine, so the user must give them or choose a core of `cores/`
+    /// that is a virtual machine.
     pub fn knows_cycles_of(&self, architecture: &str) -> bool {
         let is_machine = self.core.architecture.as_deref() == Some(BYTECODES);
         architecture != BYTECODES || is_machine || self.has_own_cycles()
     }
 
-    /// Clocks of an instruction of the program, on average. The fault path's instructions have
-    /// those of the core.
+    /// Clocks of an instruction of the program, on average. Instructions of the fault path always
+    /// take the core's own clocks.
     pub fn cycles_per_instruction(&self) -> f64 {
         self.own_cycles_per_instruction.unwrap_or(self.core.cycles_per_instruction.value)
     }

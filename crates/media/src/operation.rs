@@ -1,6 +1,6 @@
 //! Operations of a medium, composed step by step.
 //!
-//! A [`Medium`] is the way a part is spoken to: raw NAND latch cycles, SPI clocks, an address bus.
+//! A [`Medium`] is the interface of a part: raw NAND latch cycles, SPI clocks, an address bus.
 //! It composes each operation, such as a read or a program, from steps. A step has a kind, a time
 //! and the formula of that time in the datasheet's names, so every time can be traced to its
 //! numbers. Sums over the steps give the time of the operation, the share of the bus, and the
@@ -190,12 +190,12 @@ impl Operation {
 
     /// Time of all steps if the host adds `per_byte_ns` to each byte moved.
     pub fn ns_with(&self, per_byte_ns: f64) -> f64 {
-        let of = |kind| self.time_of(kind);
-        let transfer = of(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
-        of(StepKind::Command)
-            + of(StepKind::Wait)
-            + of(StepKind::Busy)
-            + transfer.max(of(StepKind::Hidden))
+        let step_ns = |kind| self.time_of(kind);
+        let transfer = step_ns(StepKind::Transfer) + self.bytes() as f64 * per_byte_ns;
+        step_ns(StepKind::Command)
+            + step_ns(StepKind::Wait)
+            + step_ns(StepKind::Busy)
+            + transfer.max(step_ns(StepKind::Hidden))
     }
 
     /// Time of all steps if each that varies takes its longest measured time; `None` if no time
@@ -229,9 +229,9 @@ impl Operation {
     }
 }
 
-/// The way a part is spoken to: one table of the part's file, and one implementation.
+/// The interface of a part: one table of the part's file, and one implementation.
 pub trait Medium {
-    /// The kinds of memory that are spoken to in this way.
+    /// The kinds of memory that have this interface.
     fn kinds(&self) -> &'static [MemoryKind];
 
     /// The operations of the part; the first is the default.

@@ -112,11 +112,11 @@ pub(super) fn check_reads(trace: &dyn Trace) -> Result<()> {
     ))
 }
 
-fn check_ways(what: &str, ways: u32) -> Result<()> {
+fn check_ways(cache_name: &str, ways: u32) -> Result<()> {
     if (1..=MAX_WAYS).contains(&ways) {
         return Ok(());
     }
-    Err(Error::design(format!("{what}: {ways} ways; take 1 to {MAX_WAYS}")))
+    Err(Error::design(format!("{cache_name}: {ways} ways; take 1 to {MAX_WAYS}")))
 }
 
 impl ICacheShape {

@@ -18,8 +18,8 @@ const MOST_CELLS: usize = 4;
 /// of [`MOST_CELLS`] at most.
 pub fn passes(cells: &[Cell], threads: usize) -> Vec<Vec<usize>> {
     let mut of_page: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (place, cell) in cells.iter().enumerate() {
-        of_page.entry(cell.cache_page_bytes).or_default().push(place);
+    for (index, cell) in cells.iter().enumerate() {
+        of_page.entry(cell.cache_page_bytes).or_default().push(index);
     }
     // Two passes for each core, because passes differ in time.
     let pieces = (2 * threads.max(1)).div_ceil(of_page.len().max(1));

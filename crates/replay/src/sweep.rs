@@ -62,7 +62,7 @@ pub(super) fn sweep_all(
     let shift = cache_page_bytes.trailing_zeros();
     let mut streams: Vec<ReferenceStream> = Vec::new();
     let with_sizes = |(_, cell): &(usize, &&Cell)| !cell.cache_bytes.is_empty();
-    for (place, cell) in cells.iter().enumerate().filter(with_sizes) {
+    for (index_of_cell, cell) in cells.iter().enumerate().filter(with_sizes) {
         debug_assert_eq!(cell.cache_page_bytes, *cache_page_bytes);
         let icache = cell.hierarchy.map(|hierarchy| hierarchy.icache);
         let caches = CellCaches::new(cell, pages)?;
@@ -76,7 +76,7 @@ pub(super) fn sweep_all(
                 streams.len() - 1
             }
         };
-        streams[index].cells.push((place, caches));
+        streams[index].cells.push((index_of_cell, caches));
     }
     for stream in &mut streams {
         stream.look_ahead(trace, cells, pages, should_continue)?;
@@ -91,7 +91,8 @@ pub(super) fn sweep_all(
         streams.iter_mut().try_for_each(|stream| stream.take(runs))
     })?;
     for stream in streams {
-        stream.finish(bytes_read, |place, cell_counts| counts[place] = cell_counts)?;
+        stream
+            .finish(bytes_read, |index_of_cell, cell_counts| counts[index_of_cell] = cell_counts)?;
     }
     Ok(counts)
 }
@@ -211,13 +212,13 @@ impl ReferenceStream {
     ) -> Result<()> {
         self.hand_over()?;
         let Self { front, references, cells, .. } = self;
-        for (place, CellCaches { replay, size_of }) in cells {
+        for (index_of_cell, CellCaches { replay, size_of }) in cells {
             let mut counts = replay.finish(references, bytes_read);
             for counts in counts.iter_mut().flatten() {
                 counts.words = front.words();
                 counts.line_refills = front.refills();
             }
-            take_counts(place, size_of.iter().map(|size| counts[*size].clone()).collect());
+            take_counts(index_of_cell, size_of.iter().map(|size| counts[*size].clone()).collect());
         }
         Ok(())
     }

@@ -126,21 +126,21 @@ fn shares(counts: &[u64], limit: Option<u64>) -> Vec<u64> {
 /// Returns the process, and with `children` its descendants except this process: parents first,
 /// then by number.
 fn family(pid: i32, children: bool) -> Result<Vec<i32>> {
-    let mut found = vec![pid];
+    let mut processes = vec![pid];
     if children {
         let all = procfs::process::all_processes().map_err(|e| trouble(pid, e))?;
         let mut parents: Vec<(i32, i32)> =
             all.flatten().filter_map(|it| it.stat().ok()).map(|it| (it.pid, it.ppid)).collect();
         parents.sort_unstable();
         let mut at = 0;
-        while let Some(&parent) = found.get(at) {
-            found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
+        while let Some(&parent) = processes.get(at) {
+            processes.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
             at += 1;
         }
         // This process is in the family of the shell that started it.
-        found.retain(|found| *found == pid || *found != std::process::id().cast_signed());
+        processes.retain(|other| *other == pid || *other != std::process::id().cast_signed());
     }
-    Ok(found)
+    Ok(processes)
 }
 
 /// Reasons why a process cannot be captured.
@@ -185,7 +185,7 @@ fn from_io(pid: i32, error: io::Error) -> CaptureFailure {
 /// The error for memory that may not be read, with what to do.
 fn forbidden(pid: i32) -> Error {
     let yama = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    let what = match yama.trim() {
+    let remedy = match yama.trim() {
         "1" => {
             "run flashpager as root, or as its user after \
              'sudo sysctl kernel.yama.ptrace_scope=0'"
@@ -194,7 +194,7 @@ fn forbidden(pid: i32) -> Error {
         "3" => "kernel.yama.ptrace_scope is 3, which forbids it until the next boot",
         _ => "run flashpager as the user who runs it, or as root; under a debugger it cannot be",
     };
-    Error::data(format!("process {pid}"), format!("its memory may not be read: {what}"))
+    Error::data(format!("process {pid}"), format!("its memory may not be read: {remedy}"))
 }
 
 /// A process whose files in /proc are open. They stay those of this process even if its number is
@@ -247,8 +247,9 @@ impl OpenProcess {
             let (start, end) = (map.address.0 / page_bytes, map.address.1 / page_bytes);
             for first in (start..end).step_by(ENTRIES as usize) {
                 let range = first as usize..end.min(first + ENTRIES) as usize;
-                let found = entries.get_range_info(range).map_err(|e| trouble(self.pid, e))?;
-                for (number, entry) in (first..).zip(found) {
+                let entries_of_range =
+                    entries.get_range_info(range).map_err(|e| trouble(self.pid, e))?;
+                for (number, entry) in (first..).zip(entries_of_range) {
                     let address = number * page_bytes;
                     let swapped = match entry {
                         PageInfo::SwapPage(_) => true,

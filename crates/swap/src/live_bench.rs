@@ -20,7 +20,7 @@ pub struct LiveCounts {
     pub write_faults: u64,
     /// Pages written to the store.
     pub swap_outs: u64,
-    /// Pages let go without writing, as they were clean.
+    /// Clean pages evicted without writing.
     pub dropped: u64,
 }
 
@@ -42,11 +42,11 @@ impl std::ops::Sub for LiveCounts {
 /// A measurement after a chunk was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LiveMeasurement {
-    /// Bytes allocated at that time.
+    /// Bytes allocated when the chunk was full.
     pub allocated_bytes: u64,
     /// Bytes read since the chunk was full.
     pub read_bytes: u64,
-    /// Wall time of the reading.
+    /// Wall time of the reading, in nanoseconds.
     pub time_ns: u64,
     /// Read bandwidth, in 2²⁰ bytes a second.
     pub mib_s: f64,
@@ -133,7 +133,7 @@ pub struct LiveStore {
 /// The result of [`live_bench`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveReport {
-    /// The system. RAM's speed is that of this machine under these reads.
+    /// The system. Its RAM has the speed that this machine reached with these reads.
     #[serde(flatten)]
     pub system: SystemReport,
     /// The reason why the run ended.
@@ -180,38 +180,38 @@ pub fn live_bench(
     should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, (u64, u64)>,
 ) -> Result<LiveReport> {
-    let (mut system, found) = linux::run(spec.clone(), should_continue, progress)?;
-    let ram_mib_s = match fastest(found.points.iter().filter(|one| one.counts.swap_ins == 0)) {
+    let (mut system, outcome) = linux::run(spec.clone(), should_continue, progress)?;
+    let ram_mib_s = match fastest(outcome.points.iter().filter(|one| one.counts.swap_ins == 0)) {
         Some(speed) => speed,
         None => linux::ram_mib_s(spec, system.ram_bytes, should_continue)?,
     };
     system.ram_mib_s = ram_mib_s;
     let points: Vec<LivePoint> =
-        found.points.iter().map(|point| LivePoint::new(*point, ram_mib_s)).collect();
+        outcome.points.iter().map(|point| LivePoint::new(*point, ram_mib_s)).collect();
     let shares = points.iter().map(|point| point.share_of_ram).sum::<f64>();
-    let compressed = found.statistics.written_size as f64;
+    let compressed = outcome.statistics.written_size as f64;
     Ok(LiveReport {
         system,
-        ending: found.ending,
-        allocated_bytes: found.allocated_bytes,
+        ending: outcome.ending,
+        allocated_bytes: outcome.allocated_bytes,
         mean_share_of_ram: (!points.is_empty()).then(|| shares / points.len() as f64),
         points,
-        counts: found.counts,
-        most_resident_pages: found.most_resident_pages,
-        minor_faults: found.minor_faults,
-        major_faults: found.major_faults,
-        statistics: found.statistics,
-        counters: found.counters,
-        wear: found.wear,
-        notes: found.notes,
-        out_of_memory_at_bytes: (found.ending == LiveEnding::OutOfMemory)
-            .then_some(found.allocated_bytes),
+        counts: outcome.counts,
+        most_resident_pages: outcome.most_resident_pages,
+        minor_faults: outcome.minor_faults,
+        major_faults: outcome.major_faults,
+        statistics: outcome.statistics,
+        counters: outcome.counters,
+        wear: outcome.wear,
+        notes: outcome.notes,
+        out_of_memory_at_bytes: (outcome.ending == LiveEnding::OutOfMemory)
+            .then_some(outcome.allocated_bytes),
         store: LiveStore {
-            statistics: found.statistics,
-            counters: found.counters,
-            wear: found.wear,
+            statistics: outcome.statistics,
+            counters: outcome.counters,
+            wear: outcome.wear,
             write_amplification: (compressed > 0.0)
-                .then(|| found.counters.program_bytes as f64 / compressed),
+                .then(|| outcome.counters.program_bytes as f64 / compressed),
         },
     })
 }
@@ -248,8 +248,8 @@ mod linux {
     ) -> Result<(SystemReport, LiveOutcome)> {
         let system = SwapSystem::new(spec)?;
         let contents = system.contents()?;
-        let delay = |asked: StoreCounters| {
-            let time = system.prices.medium.time(&asked);
+        let delay = |operations: StoreCounters| {
+            let time = system.prices.medium.time(&operations);
             time.read_ns + time.program_ns + time.erase_ns
         };
         let live = Live {
@@ -261,13 +261,13 @@ mod linux {
         };
         let most = system.workload.most_bytes;
         let mut store = Store::format(&system.store)?;
-        let found =
+        let outcome =
             live::run(&live, &mut store, should_continue, &|bytes| progress((bytes, most)))?;
-        Ok((system.report(), found))
+        Ok((system.report(), outcome))
     }
 
-    /// Measures RAM's speed if every measurement of a run read pages from the medium: reads one
-    /// chunk again, in RAM with room for it.
+    /// Measures the speed of RAM, in 2²⁰ bytes a second: reads one chunk that fits into RAM. Needed
+    /// if every measurement of a run read pages from the medium.
     pub(super) fn ram_mib_s(
         spec: SwapSpec,
         ram_bytes: u64,
@@ -280,8 +280,8 @@ mod linux {
             file: None,
             ..spec
         };
-        let (_, found) = run(roomy, should_continue, &|_| {})?;
-        fastest(found.points.iter())
+        let (_, outcome) = run(roomy, should_continue, &|_| {})?;
+        fastest(outcome.points.iter())
             .ok_or_else(|| Error::design("the medium is full before a chunk is; take a larger one"))
     }
 }

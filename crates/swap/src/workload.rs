@@ -90,12 +90,12 @@ impl Workload {
                 self.most_bytes
             )));
         }
-        let (what, reads) = match self.reading {
+        let (field, reads) = match self.reading {
             AccessPattern::Random => ("random_pages", self.random_pages),
             AccessPattern::Fixed | AccessPattern::Last => ("reads", self.reads),
         };
         if reads == 0 {
-            return Err(Error::design(format!("{what} = 0: there is nothing to measure")));
+            return Err(Error::design(format!("{field} = 0: there is nothing to measure")));
         }
         Ok(())
     }

@@ -249,9 +249,9 @@ impl<'a> Values<'a> {
                 }
                 _ => None,
             };
-            let mut found = None;
+            let mut value_loaded = None;
             if access.kind == AccessKind::Load {
-                found = match (&access.place, slot) {
+                value_loaded = match (&access.place, slot) {
                     (_, Some(slot)) => Some(held(state, slot)),
                     (AddressExpression::Literal(Some(address)), _) => {
                         code.literal(*address).and_then(|value| self.evaluate(state, value, &[]))
@@ -266,7 +266,7 @@ impl<'a> Values<'a> {
                     slot_stores.push((slot, value));
                 }
             }
-            loaded.push(found);
+            loaded.push(value_loaded);
             facts.targets.push(place);
         }
         let new: Vec<(StorageLocation, Value)> = made

@@ -468,7 +468,7 @@ fn by_symbols(
     let mut taken = FxHashSet::default();
     let mut placed = Vec::new();
     for (number, line) in order.iter().enumerate() {
-        let found: Vec<&ProgramFunction> = match line {
+        let functions: Vec<&ProgramFunction> = match line {
             OrderLine::Symbol(_) if called.unclear.contains(&number) => Vec::new(),
             OrderLine::Symbol(name) => {
                 let symbol = called.symbols[number].unwrap_or(name);
@@ -488,11 +488,11 @@ fn by_symbols(
                     .into_iter()
                     .flatten()
                     .find_map(|name| by_name.get(name))
-                    .map(|found| of_object(found, object))
+                    .map(|functions| of_object(functions, object))
                     .unwrap_or_default()
             }
         };
-        let mut addresses: Vec<u64> = found.iter().map(|one| one.address).collect();
+        let mut addresses: Vec<u64> = functions.iter().map(|one| one.address).collect();
         addresses.sort_unstable();
         addresses.dedup();
         if addresses.len() > 1 && matches!(line, OrderLine::Section { .. }) {

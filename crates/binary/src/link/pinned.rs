@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::map::{InputSection, LinkMap};
 use super::order::fragment_in_ram;
 
-/// A format of such a list, by its reader.
+/// The format of a list of pinned sections, named after the tool that reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinFormat {
     /// This program: one unit on each line.
@@ -27,7 +27,7 @@ pub enum PinFormat {
 }
 
 named! {
-    PinFormat: "unknown format of what is pinned",
+    PinFormat: "unknown format of a list of pinned sections",
     "names" => Names,
     "gnu-ld" => GnuLd,
     "pico-sdk" => PicoSdk,
@@ -65,14 +65,14 @@ pub fn pinned(
     }
 }
 
-/// Returns the function whose section this is; `None` for a section of several functions.
+/// Returns the function in a section; `None` for a section of several functions.
 fn function(input: &InputSection) -> Option<&str> {
     input.name.strip_prefix(".text.").filter(|name| !name.is_empty())
 }
 
 /// Writes options of `objcopy` that rename sections to `.time_critical*`, which
-/// `memmap_default.ld` puts into RAM. Neither linker script nor source must be changed. Flags are not
-/// given: with flags but `contents`, objcopy fills the section with zeros.
+/// `memmap_default.ld` puts into RAM. Linker scripts and sources stay unchanged. No section flags
+/// are given: with flags that lack `contents`, objcopy fills the section with zeros.
 fn pico_sdk(map: &LinkMap, pinned: &[&InputSection], names: &[&str]) -> PinText {
     let mut written = PinText::default();
     let mut seen = FxHashSet::default();
@@ -115,13 +115,13 @@ fn esp_idf(pinned: &[&InputSection], names: &[&str]) -> PinText {
         }
     }
     for (archive, entries) in by_archive {
-        let called: String = stem(archive)
+        let name: String = stem(archive)
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
             .collect();
         let _ = write!(
             written.text,
-            "[mapping:flashpager_{called}]\narchive: {archive}\nentries:\n{}\n",
+            "[mapping:flashpager_{name}]\narchive: {archive}\nentries:\n{}\n",
             entries.concat()
         );
     }

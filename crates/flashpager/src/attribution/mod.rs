@@ -153,7 +153,7 @@ pub fn attribute(
         let misses: Vec<u64> = tallies.iter().map(|tally| tally.sums.misses).collect();
         notes.extend(nameless(&owners, &misses));
     }
-    let found: Vec<Owner> = tallies
+    let executed_owners: Vec<Owner> = tallies
         .iter()
         .zip(&fault_ns)
         .enumerate()
@@ -166,7 +166,7 @@ pub fn attribute(
         prices,
         evaluation: design.evaluate(&counts),
         fault_ns: fault_ns.iter().sum(),
-        owners: sorted(found),
+        owners: sorted(executed_owners),
         notes,
     })
 }

@@ -293,13 +293,13 @@ fn lines(
     binaries: &Binaries,
     notes: &mut Vec<String>,
 ) -> Result<Vec<SourceLines>> {
-    let found: Vec<Result<SourceLines>> =
+    let by_image: Vec<Result<SourceLines>> =
         (0..images.len()).map(|image| binaries.lines(image, &images[image])).collect();
-    if found.iter().all(Result::is_err) {
+    if by_image.iter().all(Result::is_err) {
         let none = || Error::design("the trace names no program, so there are no lines to it");
-        return Err(found.into_iter().find_map(Result::err).unwrap_or_else(none));
+        return Err(by_image.into_iter().find_map(Result::err).unwrap_or_else(none));
     }
-    Ok(found
+    Ok(by_image
         .into_iter()
         .map(|lines| {
             lines.unwrap_or_else(|reason| {

@@ -12,7 +12,7 @@ static BOARDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../boards");
 /// A shipped board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShippedBoard {
-    /// Its name.
+    /// Name of the board: that of its file, without `.toml`.
     pub name: &'static str,
     /// The text of its file.
     pub text: &'static str,
@@ -25,8 +25,8 @@ const OWN_KIND: &str = "own";
 const KINDS: [&str; 3] = ["board", "chip", "model"];
 
 impl ShippedBoard {
-    /// Its kind: `board` to buy, `chip` with an example of a flash, or `model` of a paper or an
-    /// emulator.
+    /// The kind of the board: `board` to buy, `chip` with an example of a flash, or `model` of a
+    /// paper or an emulator.
     ///
     /// # Errors
     /// A file that is not TOML, and an unknown kind.
@@ -72,11 +72,11 @@ pub fn shipped() -> Vec<ShippedBoard> {
         Some(ShippedBoard { name, text: file.contents_utf8()? })
     };
     let mut boards: Vec<ShippedBoard> = BOARDS.files().filter_map(board).collect();
-    let place = |board: &ShippedBoard| {
+    let rank = |board: &ShippedBoard| {
         let kind = board.kind().unwrap_or(OWN_KIND);
         KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len())
     };
-    boards.sort_by_cached_key(|board| (place(board), board.name));
+    boards.sort_by_cached_key(|board| (rank(board), board.name));
     boards
 }
 

@@ -44,8 +44,8 @@ const TLB: &[&str] = &["sets", "ways", "lookup_ns", "page_walk_ns"];
 pub struct BoardFirmware {
     /// The instruction set, by its name in a trace, such as `arm`.
     pub architecture: String,
-    /// The versions of it that the processor executes, such as `ARMv6-M`, the newest first; empty if
-    /// all do.
+    /// The versions of the instruction set that the processor executes, such as `ARMv6-M`, the
+    /// newest first; empty for all versions.
     #[serde(default)]
     pub instruction_sets: Vec<String>,
     /// The address of the flash's first byte, and the address behind its last one. `None` if code is
@@ -63,12 +63,12 @@ pub struct Board {
     /// Requirements for a design on the board, as they are written: `ram`, `min_bandwidth`,
     /// `max_fault`, `checked_ecc`.
     pub needs: toml::Table,
-    /// The firmware that runs on it; `None` if the board does not state it.
+    /// The firmware that runs on the board; `None` if the board does not state it.
     pub firmware: Option<BoardFirmware>,
     /// Properties of the board that are not published, in words.
     pub unknown: Vec<String>,
-    /// Policies that the board's cache may have, if its maker does not publish which; empty
-    /// otherwise.
+    /// Policies that the board's cache may have, if the maker does not publish its policy. Empty if
+    /// the policy is known.
     pub policies: Vec<PolicySpec>,
 }
 
@@ -104,8 +104,8 @@ impl Board {
         if let Some((begin, end)) = firmware.as_ref().and_then(|firmware| firmware.flash)
             && begin >= end
         {
-            let what = format!("[firmware] flash = [{begin:#x}, {end:#x}] has no byte");
-            return Err(Error::data(place, what));
+            let message = format!("[firmware] flash = [{begin:#x}, {end:#x}] has no byte");
+            return Err(Error::data(place, message));
         }
         let unknown = texts(&table, "unknown", &place)?;
         Ok(Self { design, ram_bytes: ram_bytes.transpose()?, needs, firmware, unknown, policies })
@@ -117,7 +117,7 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
     let mut design = DesignSpec::default();
     for (name, given) in table {
         match name.as_str() {
-            besides if OTHER_FIELDS.contains(&besides) => {}
+            other if OTHER_FIELDS.contains(&other) => {}
             "ram" => design.ram = Some(times(place, name, given, RAM, RAM)?),
             "handler" => design.handler = Some(times(place, name, given, HANDLER, &[])?),
             "icache" => design.icache = Some(times(place, name, given, ICACHE, ICACHE)?),
@@ -177,15 +177,15 @@ fn times<T: DeserializeOwned>(
     known: &[&str],
     required: &[&str],
 ) -> Result<T> {
-    let takes = known.join(", ");
+    let known_keys = known.join(", ");
     let wrong = |what: String| Error::data(place, format!("[{name}] {what}"));
     let Toml::Table(given) = given else {
-        return Err(wrong(format!("must be a table with {takes}")));
+        return Err(wrong(format!("must be a table with {known_keys}")));
     };
     let mut table = toml::Table::new();
     for (key, value) in given {
         if !known.contains(&key.as_str()) {
-            return Err(wrong(format!("{key}: known are {takes}")));
+            return Err(wrong(format!("{key}: known are {known_keys}")));
         }
         let kind = if key.ends_with("_ns") {
             "a time in ns"
@@ -209,7 +209,7 @@ fn times<T: DeserializeOwned>(
         table.insert(key.clone(), read);
     }
     if let Some(missing) = required.iter().find(|key| !table.contains_key(**key)) {
-        return Err(wrong(format!("lacks {missing} (it takes {takes})")));
+        return Err(wrong(format!("lacks {missing} (it takes {known_keys})")));
     }
     table.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))
 }

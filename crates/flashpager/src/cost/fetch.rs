@@ -36,7 +36,8 @@ impl Fetch {
     ) -> Option<Self> {
         let fetch = prices.fetch?;
         let words = counts.words as f64;
-        let ratio = |hits: u64, of: u64| if of == 0 { 1.0 } else { hits as f64 / of as f64 };
+        let ratio =
+            |hits: u64, lookups: u64| if lookups == 0 { 1.0 } else { hits as f64 / lookups as f64 };
         let refill_ns = fetch.fetch_ns + fetch.tlb_lookup_ns + fetch.refill_ns;
         let missed_ns =
             if counts.tlb_misses > 0 { refill_ns + fetch.page_walk_ns } else { refill_ns };

@@ -29,18 +29,18 @@ impl Work {
     pub fn of(info: &TraceInfo, processor: &ClockedCore) -> Result<Self> {
         if !processor.knows_cycles_of(&info.architecture) {
             let core = &processor.core.name;
-            let what = format!(
+            let message = format!(
                 "the trace counts bytecodes, and how many cycles one takes the virtual machine \
                  decides: give them, as --processor '{core}(120)@{}MHz' for 120",
                 processor.clock_mhz
             );
-            return Err(Error::data(&info.program, what));
+            return Err(Error::data(&info.program, message));
         }
         let instructions = info.instructions.ok_or_else(|| {
-            let what = "the trace does not say how many instructions were executed, so a processor's \
-                        time cannot be told: record the program, import CSV with a column 'instructions', \
-                        or leave the processor out";
-            Error::data(&info.program, what)
+            let message = "the trace does not say how many instructions were executed, so a \
+                           processor's time cannot be told: record the program, import CSV with a \
+                           column 'instructions', or leave the processor out";
+            Error::data(&info.program, message)
         })?;
         let outside_instructions = info.outside_instructions.unwrap_or(0);
         let instruction_ns = processor.instruction_ns();
@@ -49,10 +49,10 @@ impl Work {
 
     /// A share of the instructions.
     pub(crate) fn share(self, share: f64) -> Self {
-        let of = |instructions: u64| (instructions as f64 * share).round() as u64;
+        let scaled = |instructions: u64| (instructions as f64 * share).round() as u64;
         Self {
-            instructions: of(self.instructions),
-            outside_instructions: of(self.outside_instructions),
+            instructions: scaled(self.instructions),
+            outside_instructions: scaled(self.outside_instructions),
             ..self
         }
     }
@@ -109,8 +109,8 @@ pub fn fault_path(processor: &ClockedCore) -> Result<(Handler, Ram)> {
             "false_fault" => handler.false_fault_ns = ns,
             "copy_byte" => ram.t_write_ns = ns,
             other => {
-                let what = format!("{other} is no job of the fault path");
-                return Err(Error::design(what));
+                let message = format!("{other} is no job of the fault path");
+                return Err(Error::design(message));
             }
         }
     }

@@ -158,7 +158,7 @@ pub(super) fn check_line_fetch(
     fetch: LineFetch,
     prices: &Prices,
 ) -> Result<()> {
-    let what = match (spec.prefetch_lines, fetch) {
+    let feature = match (spec.prefetch_lines, fetch) {
         (None, LineFetch::Whole) => return Ok(()),
         (Some(_), LineFetch::CriticalWordFirst) => {
             return Err(Error::design(
@@ -169,7 +169,7 @@ pub(super) fn check_line_fetch(
         (Some(lines), _) => format!("a prefetch buffer of {lines} lines"),
         (None, fetch) => fetch.name().to_owned(),
     };
-    let wrong = |why: &str| Err(Error::design(format!("{what}: {why}")));
+    let wrong = |why: &str| Err(Error::design(format!("{feature}: {why}")));
     if spec.ways.is_none() {
         return wrong(
             "there is one behind a cache in hardware alone; give --ways, or leave it out",

@@ -16,9 +16,10 @@ impl Design {
         let sections = info.images.first().filter(|_| is_machine_code).map(|image| &image.sections);
         let line = u64::from(self.cache.cache_page_bytes);
         let way_bytes = (self.cache.cache_bytes / u64::from(ways.max(1))).max(line);
-        let mut found = sections.into_iter().flatten().filter(|section| section.bytes > 0);
+        let mut sections_in_flash =
+            sections.into_iter().flatten().filter(|section| section.bytes > 0);
         let ahead = |section: &Section| section.address.wrapping_sub(u64::from(section.offset));
-        let Some(first) = found.next() else { return Vec::new() };
+        let Some(first) = sections_in_flash.next() else { return Vec::new() };
         let how = "record or import it with --as-linked";
         if !ahead(first).is_multiple_of(line) {
             let how = if line > LINKED_BASE {
@@ -34,7 +35,7 @@ impl Design {
                 first.offset
             )];
         }
-        let other = found
+        let other = sections_in_flash
             .find(|section| !ahead(section).wrapping_sub(ahead(first)).is_multiple_of(way_bytes));
         other
             .map(|other| {

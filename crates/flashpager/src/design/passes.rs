@@ -60,9 +60,9 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
             let member = |design: &usize| {
                 let Design { cache, register, .. } = designs[*design];
                 let size = sizes.partition_point(|size| *size < cache.cache_bytes);
-                let place = (size, registers.partition_point(|other| other < register));
+                let size_and_register = (size, registers.partition_point(|other| other < register));
                 let is_executed = designs[*design].is_executed();
-                Member { design: *design, place: (!is_executed).then_some(place) }
+                Member { design: *design, place: (!is_executed).then_some(size_and_register) }
             };
             let members = indices.iter().map(member).collect();
             let policy = policy.clone();
@@ -192,12 +192,13 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     work: WatchedWork<'_>,
     progress: ProgressFn<'_, (usize, usize)>,
 ) -> Result<Vec<Evaluation>> {
-    let found = Mutex::new(Vec::new());
+    let evaluations_by_index = Mutex::new(Vec::new());
     evaluate_all(trace, designs, should_continue, work, &|evaluations, (now, all)| {
-        found.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
+        evaluations_by_index.lock().unwrap_or_else(PoisonError::into_inner).extend(evaluations);
         progress((now, all));
     })?;
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(index, _)| *index);
-    Ok(found.into_iter().map(|(_, evaluation)| evaluation).collect())
+    let mut evaluations_by_index =
+        evaluations_by_index.into_inner().unwrap_or_else(PoisonError::into_inner);
+    evaluations_by_index.sort_by_key(|(index, _)| *index);
+    Ok(evaluations_by_index.into_iter().map(|(_, evaluation)| evaluation).collect())
 }

@@ -125,8 +125,9 @@ fn attributed(trace: &dyn Trace, info: &TraceInfo, design: &Design, by: GroupBy)
 }
 
 /// The counts of all owners add up exactly to those of the whole.
-fn assert_complete(found: &Attribution, counts: &Counts) {
-    let sum = |of: fn(&flashpager::attribution::Owner) -> u64| found.owners.iter().map(of).sum();
+fn assert_complete(attribution: &Attribution, counts: &Counts) {
+    let sum =
+        |of: fn(&flashpager::attribution::Owner) -> u64| attribution.owners.iter().map(of).sum();
     let parts: [u64; 10] = [
         sum(|o| o.misses),
         sum(|o| o.loads),
@@ -152,19 +153,23 @@ fn assert_complete(found: &Attribution, counts: &Counts) {
         counts.bytes_read,
     ];
     assert_eq!(parts, whole);
-    assert_eq!(found.evaluation.counts, counts.summary());
-    let time = found.evaluation.time;
+    assert_eq!(attribution.evaluation.counts, counts.summary());
+    let time = attribution.evaluation.time;
     let lookups = counts.references as f64 * 10.0;
     let faults = time.time_ns - time.read_ns - lookups;
-    assert!((found.fault_ns - faults).abs() <= 1e-9 * time.time_ns, "{} {faults}", found.fault_ns);
-    let owners: f64 = found.owners.iter().map(|owner| owner.fault_ns).sum();
+    assert!(
+        (attribution.fault_ns - faults).abs() <= 1e-9 * time.time_ns,
+        "{} {faults}",
+        attribution.fault_ns
+    );
+    let owners: f64 = attribution.owners.iter().map(|owner| owner.fault_ns).sum();
     assert!((owners - faults).abs() <= 1e-9 * time.time_ns);
 }
 
 fn check(runs: Vec<Run>, register: &str, policy: &str) {
     let (info, design) = (info(), design(register, policy));
     let trace = MemoryTrace::new(runs.clone());
-    let found = attributed(&trace, &info, &design, GroupBy::Symbol);
+    let attribution = attributed(&trace, &info, &design, GroupBy::Symbol);
 
     let mut faults: Vec<Fault> = Vec::new();
     let mut sink = |_: usize, fault: &Fault| faults.push(*fault);
@@ -172,8 +177,8 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
     let registers = [design.register()];
     let (counts, _) = replay(&trace, design.cache(), &registers, &|| true, Some(events)).unwrap();
     let counts = &counts[0];
-    assert_complete(&found, counts);
-    for owner in &found.owners {
+    assert_complete(&attribution, counts);
+    for owner in &attribution.owners {
         let is_its = |byte: u32| {
             slow_owner(&info, byte) == (owner.info.name.clone(), owner.info.image.clone())
         };
@@ -202,9 +207,9 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
 fn every_owner_of_a_hand_made_image() {
     let runs = vec![run(0, 128), run(128, 772), run(890, 300), run(1100, 800), run(1900, 200)];
     let trace = MemoryTrace::new(runs.clone());
-    let found = attributed(&trace, &info(), &design("sequential", "lru"), GroupBy::Symbol);
+    let attribution = attributed(&trace, &info(), &design("sequential", "lru"), GroupBy::Symbol);
     let mut names: Vec<(&str, u64)> =
-        found.owners.iter().map(|o| (o.info.name.as_str(), o.info.code_bytes)).collect();
+        attribution.owners.iter().map(|o| (o.info.name.as_str(), o.info.code_bytes)).collect();
     names.sort_unstable();
     // `late` takes the last 28 bytes of `main`, `inner` 50 of its middle.
     let expected = [
@@ -233,8 +238,8 @@ fn a_byte_that_faults_names_its_owner() {
     spec.cache_bytes = 64;
     let design = Design::new(spec).unwrap();
     let runs: Vec<Run> = (0..10).flat_map(|_| [run(220, 8), run(1704, 8)]).collect();
-    let found = attributed(&MemoryTrace::new(runs), &info(), &design, GroupBy::Symbol);
-    let rows: Vec<(&str, &str, u64, u64, u64)> = found
+    let attribution = attributed(&MemoryTrace::new(runs), &info(), &design, GroupBy::Symbol);
+    let rows: Vec<(&str, &str, u64, u64, u64)> = attribution
         .owners
         .iter()
         .map(|o| (o.info.name.as_str(), o.info.image.as_str(), o.misses, o.loads, o.bytes_fetched))
@@ -245,24 +250,28 @@ fn a_byte_that_faults_names_its_owner() {
         ("inner", "/bin/program", 10, 10, 10 * (192 + 64)),
     ];
     assert_eq!(rows, expected);
-    assert!(found.notes.is_empty());
+    assert!(attribution.notes.is_empty());
 }
 
 #[test]
 fn traces_that_name_nothing() {
     let trace = MemoryTrace::new(vec![run(0, 100), run(500, 20)]);
     let design = design("sequential", "lru");
-    let found = attributed(&trace, &TraceInfo::default(), &design, GroupBy::Symbol);
-    assert_eq!(found.owners.len(), 1);
-    assert_eq!(found.owners[0].info.name, "(no symbol)");
-    assert_eq!(found.notes.len(), 1);
+    let attribution = attributed(&trace, &TraceInfo::default(), &design, GroupBy::Symbol);
+    assert_eq!(attribution.owners.len(), 1);
+    assert_eq!(attribution.owners[0].info.name, "(no symbol)");
+    assert_eq!(attribution.notes.len(), 1);
     let none = attribute(&trace, &TraceInfo::default(), &design, GroupBy::Line, &[], &|| true);
     assert!(none.unwrap_err().to_string().contains("names no program"));
 
     let mut stripped = info();
     stripped.images.iter_mut().for_each(|image| image.symbols.clear());
-    let found = attributed(&trace, &stripped, &design, GroupBy::Symbol);
-    assert!(found.notes[0].contains("of program that no symbol names"), "{:?}", found.notes);
+    let attribution = attributed(&trace, &stripped, &design, GroupBy::Symbol);
+    assert!(
+        attribution.notes[0].contains("of program that no symbol names"),
+        "{:?}",
+        attribution.notes
+    );
 }
 
 #[test]
@@ -298,9 +307,9 @@ fn descriptions_from_strangers_do_no_harm() {
     writer.finish(info).unwrap();
     let trace = TraceFile::open(&path).unwrap();
     for by in [GroupBy::Symbol, GroupBy::Image] {
-        let found = attributed(&trace, trace.info(), &design("sequential", "lru"), by);
-        assert_eq!(found.owners.iter().map(|o| o.bytes_executed).sum::<u64>(), 160);
-        assert!(found.owners.iter().all(|o| o.info.name.len() < 5000));
+        let attribution = attributed(&trace, trace.info(), &design("sequential", "lru"), by);
+        assert_eq!(attribution.owners.iter().map(|o| o.bytes_executed).sum::<u64>(), 160);
+        assert!(attribution.owners.iter().all(|o| o.info.name.len() < 5000));
     }
     let lines =
         attribute(&trace, trace.info(), &design("sequential", "lru"), GroupBy::Line, &[], &|| true);
@@ -325,9 +334,11 @@ fn by_line(path: PathBuf, info: &TraceInfo) -> Result<Attribution> {
 #[test]
 fn damaged_programs_give_an_error_or_lines() {
     let (bytes, info) = own_program();
-    let found = by_line(info.images[0].path.clone().into(), &info).unwrap();
-    let own =
-        found.owners.iter().find(|o| o.info.file.as_deref().is_some_and(|f| f.ends_with(file!())));
+    let attribution = by_line(info.images[0].path.clone().into(), &info).unwrap();
+    let own = attribution
+        .owners
+        .iter()
+        .find(|o| o.info.file.as_deref().is_some_and(|f| f.ends_with(file!())));
     assert!(
         own.is_some_and(|o| o.info.function.as_deref().unwrap_or_default().contains("own_program"))
     );

@@ -178,30 +178,33 @@ fn one_port_access_for_each_byte() {
             ("read_when_ready", Direction::Read, 1, 1),
             ("read_structure", Direction::Read, 1, 0),
         ] {
-            let found = loop_of(object, function, &about);
-            let about = format!("{about} {function}: {found:#?}");
+            let driver_loop = loop_of(object, function, &about);
+            let about = format!("{about} {function}: {driver_loop:#?}");
             let width = if function == "read_unrolled" { 1 } else { bytes.min(target.word) };
-            assert_eq!(found.architecture, target.architecture, "{about}");
-            assert_eq!(found.direction, direction, "{about}");
-            assert_eq!(found.bytes, bytes, "{about}");
-            assert_eq!(found.port_accesses, bytes / width, "{about}");
-            assert_eq!(found.other_device_accesses, strobes, "{about}");
-            assert!(found.memory_accesses >= found.port_accesses, "{about}");
-            assert!(found.instructions >= 3, "{about}");
-            assert!(found.shortest_instructions <= found.instructions, "{about}");
-            assert_eq!(found.listing.len(), found.instructions as usize, "{about}");
-            let inside = found.first_address..=found.last_address;
-            assert!(found.listing.iter().all(|line| inside.contains(&line.address)), "{about}");
+            assert_eq!(driver_loop.architecture, target.architecture, "{about}");
+            assert_eq!(driver_loop.direction, direction, "{about}");
+            assert_eq!(driver_loop.bytes, bytes, "{about}");
+            assert_eq!(driver_loop.port_accesses, bytes / width, "{about}");
+            assert_eq!(driver_loop.other_device_accesses, strobes, "{about}");
+            assert!(driver_loop.memory_accesses >= driver_loop.port_accesses, "{about}");
+            assert!(driver_loop.instructions >= 3, "{about}");
+            assert!(driver_loop.shortest_instructions <= driver_loop.instructions, "{about}");
+            assert_eq!(driver_loop.listing.len(), driver_loop.instructions as usize, "{about}");
+            let inside = driver_loop.first_address..=driver_loop.last_address;
+            assert!(
+                driver_loop.listing.iter().all(|line| inside.contains(&line.address)),
+                "{about}"
+            );
             if level != "-O0" && function != "read_structure" {
-                assert_eq!(found.memory_accesses, found.port_accesses, "{about}");
-                assert_eq!(found.literal_accesses, 0, "{about}");
+                assert_eq!(driver_loop.memory_accesses, driver_loop.port_accesses, "{about}");
+                assert_eq!(driver_loop.literal_accesses, 0, "{about}");
             }
             if !matches!(function, "read_through_pointer" | "read_structure") {
-                assert_eq!(found.port, Some(target.port), "{about}");
+                assert_eq!(driver_loop.port, Some(target.port), "{about}");
                 let named = copy_loop(object, "driver.o", function, Some(target.port)).unwrap();
-                assert_eq!(named, found, "{about}");
+                assert_eq!(named, driver_loop, "{about}");
             }
-            assert!(found.calls.is_empty(), "{about}");
+            assert!(driver_loop.calls.is_empty(), "{about}");
         }
     });
 }
@@ -221,14 +224,14 @@ fn bytes_that_are_not_kept_do_not_count() {
             ("write_words_of_bytes", 1),
         ] {
             let about = format!("{} {level}", target.name);
-            let found = loop_of(object, function, &about);
-            let about = format!("{about} {function}: {found:#?}");
+            let driver_loop = loop_of(object, function, &about);
+            let about = format!("{about} {function}: {driver_loop:#?}");
             if target.word == 4 {
-                assert_eq!(found.port_accesses, 1, "{about}");
-                assert_eq!(found.bytes, bytes, "{about}");
+                assert_eq!(driver_loop.port_accesses, 1, "{about}");
+                assert_eq!(driver_loop.bytes, bytes, "{about}");
             } else {
                 // Each access moves one byte, and cannot move less.
-                assert_eq!(found.bytes, found.port_accesses, "{about}");
+                assert_eq!(driver_loop.bytes, driver_loop.port_accesses, "{about}");
             }
         }
     });
@@ -254,9 +257,10 @@ fn counts_that_a_person_made() {
         ("avr", "-O2", "read_bytes", 5, 1, 0),
     ] {
         let Some(object) = object(target, level) else { continue };
-        let found = loop_of(&object, function, target);
-        let counted = (found.instructions, found.memory_accesses, found.literal_accesses);
-        assert_eq!(counted, (instructions, memory, literals), "{target} {level}: {found:#?}");
+        let driver_loop = loop_of(&object, function, target);
+        let counted =
+            (driver_loop.instructions, driver_loop.memory_accesses, driver_loop.literal_accesses);
+        assert_eq!(counted, (instructions, memory, literals), "{target} {level}: {driver_loop:#?}");
     }
 }
 
@@ -273,38 +277,44 @@ fn the_loop_of_the_article_takes_seven_instructions() {
     let of_c = made("arm-none-eabi-gcc", &options, "drivers.c");
     let of_assembler = made("arm-none-eabi-as", &[], "article.s");
     for object in [of_c, of_assembler].into_iter().flatten() {
-        let found = loop_of(&object, "read_bytes", "article");
-        assert_eq!(found.instructions, 7, "{found:#?}");
-        assert_eq!(found.shortest_instructions, 7, "{found:#?}");
-        assert_eq!(found.bytes, 1);
-        assert_eq!(found.port_accesses, 1);
-        assert_eq!(found.memory_accesses, 1);
-        assert_eq!(found.literal_accesses, 0);
-        assert_eq!(found.other_device_accesses, 0);
-        assert_eq!(found.port, Some(PORT));
-        let accesses: Vec<_> = found.listing.iter().map(|line| line.access).collect();
-        assert_eq!(accesses[1..3], [Some("port"), Some("memory")], "{found:#?}");
+        let driver_loop = loop_of(&object, "read_bytes", "article");
+        assert_eq!(driver_loop.instructions, 7, "{driver_loop:#?}");
+        assert_eq!(driver_loop.shortest_instructions, 7, "{driver_loop:#?}");
+        assert_eq!(driver_loop.bytes, 1);
+        assert_eq!(driver_loop.port_accesses, 1);
+        assert_eq!(driver_loop.memory_accesses, 1);
+        assert_eq!(driver_loop.literal_accesses, 0);
+        assert_eq!(driver_loop.other_device_accesses, 0);
+        assert_eq!(driver_loop.port, Some(PORT));
+        let accesses: Vec<_> = driver_loop.listing.iter().map(|line| line.access).collect();
+        assert_eq!(accesses[1..3], [Some("port"), Some("memory")], "{driver_loop:#?}");
     }
 }
 
 #[test]
 fn the_port_spaces_are_devices() {
     if let Some(object) = made("gcc", &["-c"], "ports.s") {
-        let found = loop_of(&object, "read_in", "in");
-        assert_eq!((found.instructions, found.bytes, found.port_accesses), (5, 1, 1));
-        let found = loop_of(&object, "read_repeated", "rep insb");
-        assert_eq!((found.instructions, found.bytes, found.memory_accesses), (1, 1, 1));
-        let found = loop_of(&object, "write_out", "out");
+        let driver_loop = loop_of(&object, "read_in", "in");
         assert_eq!(
-            (found.instructions, found.direction, found.port),
+            (driver_loop.instructions, driver_loop.bytes, driver_loop.port_accesses),
+            (5, 1, 1)
+        );
+        let driver_loop = loop_of(&object, "read_repeated", "rep insb");
+        assert_eq!(
+            (driver_loop.instructions, driver_loop.bytes, driver_loop.memory_accesses),
+            (1, 1, 1)
+        );
+        let driver_loop = loop_of(&object, "write_out", "out");
+        assert_eq!(
+            (driver_loop.instructions, driver_loop.direction, driver_loop.port),
             (3, Direction::Write, Some(0x80))
         );
     }
     let options = ["-c", "-O2", "-mmcu=atmega328p", "-DDATA_PORT=0x26"];
     if let Some(object) = made("avr-gcc", &options, "drivers.c") {
         // in, st X+, cp, cpc, brlo
-        let found = loop_of(&object, "read_bytes", "PINC");
-        assert_eq!((found.instructions, found.port), (5, Some(6)), "{found:#?}");
+        let driver_loop = loop_of(&object, "read_bytes", "PINC");
+        assert_eq!((driver_loop.instructions, driver_loop.port), (5, Some(6)), "{driver_loop:#?}");
     }
 }
 
@@ -367,11 +377,15 @@ fn aarch64() {
     .iter()
     .flat_map(|word| word.to_le_bytes())
     .collect();
-    let found = loop_of(&elf(183, true, &code), "f", "aarch64");
-    assert_eq!(found.architecture, "aarch64");
-    assert_eq!((found.instructions, found.bytes, found.port), (4, 1, Some(PORT)), "{found:#?}");
-    assert_eq!((found.port_accesses, found.memory_accesses), (1, 1));
-    assert_eq!((found.first_address, found.last_address), (0xc, 0x18));
+    let driver_loop = loop_of(&elf(183, true, &code), "f", "aarch64");
+    assert_eq!(driver_loop.architecture, "aarch64");
+    assert_eq!(
+        (driver_loop.instructions, driver_loop.bytes, driver_loop.port),
+        (4, 1, Some(PORT)),
+        "{driver_loop:#?}"
+    );
+    assert_eq!((driver_loop.port_accesses, driver_loop.memory_accesses), (1, 1));
+    assert_eq!((driver_loop.first_address, driver_loop.last_address), (0xc, 0x18));
 }
 
 /// An object file for a machine, with `code` as its function `f`.

@@ -183,8 +183,8 @@ fn what_cannot_be_laid_out_is_refused() {
         let limit = counted(10);
         layout(request, &limit, &|| true, &|_| ()).expect_err("refused").to_string()
     };
-    let said = refused(&request("java/purse.trace", &["java/oath.trace"], 0.0));
-    assert!(said.contains("recorded in another image"), "{said}");
-    let said = refused(&request("java/purse.trace", &[], 1.0));
-    assert!(said.contains("at least 0 and below 1"), "{said}");
+    let message = refused(&request("java/purse.trace", &["java/oath.trace"], 0.0));
+    assert!(message.contains("recorded in another image"), "{message}");
+    let message = refused(&request("java/purse.trace", &[], 1.0));
+    assert!(message.contains("at least 0 and below 1"), "{message}");
 }

@@ -6,7 +6,7 @@ use flashpager::media::operation::{Operation, OperationKind, OperationRequest, S
 use flashpager::media::part::{self, Complaint, MemoryKind, Part};
 use proptest::prelude::*;
 
-fn found(name: &str) -> Part {
+fn part_named(name: &str) -> Part {
     part::find(name).unwrap()
 }
 
@@ -14,8 +14,8 @@ fn bus(text: &str) -> Bus {
     text.parse().unwrap()
 }
 
-fn request(what: OperationKind) -> OperationRequest<'static> {
-    OperationRequest { kind: what, bytes: None, mode: None, bus: None, waits: false }
+fn request(kind: OperationKind) -> OperationRequest<'static> {
+    OperationRequest { kind, bytes: None, mode: None, bus: None, waits: false }
 }
 
 fn operation(part: &Part, request: &OperationRequest<'_>) -> flashpager::Result<Operation> {
@@ -26,7 +26,7 @@ fn operation(part: &Part, request: &OperationRequest<'_>) -> flashpager::Result<
 const WITHOUT_MEDIUM: [&str; 1] = ["NOR-CARDIS"];
 
 #[test]
-fn every_part_says_how_it_is_spoken_to() {
+fn every_part_has_the_table_of_one_interface() {
     let parts = part::catalog().unwrap();
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../parts")).unwrap();
     let is_part = |path: &std::path::Path| path.extension().is_some_and(|suffix| suffix == "toml");
@@ -68,13 +68,13 @@ fn every_operation_is_priced_or_names_what_is_not_known() {
     for part in part::catalog().unwrap() {
         let Ok(medium) = part.medium() else { continue };
         let modes = medium.modes();
-        for what in medium.operations(part) {
+        for kind in medium.operations(part) {
             for mode in std::iter::once(None).chain(modes.iter().map(|mode| Some(mode.as_str()))) {
-                match operation(part, &OperationRequest { mode, ..request(what) }) {
+                match operation(part, &OperationRequest { mode, ..request(kind) }) {
                     Ok(operation) => {
-                        let place = format!("{} {} {mode:?}", part.name, what.name());
+                        let place = format!("{} {} {mode:?}", part.name, kind.name());
                         assert!(operation.ns().is_finite() && operation.ns() > 0.0, "{place}");
-                        assert_eq!(operation.bytes() == 0, what == OperationKind::Erase, "{place}");
+                        assert_eq!(operation.bytes() == 0, kind == OperationKind::Erase, "{place}");
                         assert!(operation.data_bytes <= operation.bytes(), "{place}");
                     }
                     Err(error) => {
@@ -104,7 +104,7 @@ fn steps(operation: &Operation) -> Vec<f64> {
 /// The sums of Hu (2010), section 1.1.
 #[test]
 fn the_articles_chip_to_the_nanosecond() {
-    let chip = found("MT29F8G08");
+    let chip = part_named("MT29F8G08");
     assert_eq!(chip.whole_page_bytes(), 2112);
     let read = operation(&chip, &request(OperationKind::Read)).unwrap();
     assert_eq!(steps(&read), [17.0, 128.0, 17.0, 25_000.0, 52_820.0]);
@@ -118,7 +118,7 @@ fn the_articles_chip_to_the_nanosecond() {
     assert_eq!(steps(&erase), [17.0, 78.0, 17.0, 500_000.0, 17.0, 142.0]);
     // The waits that the article leaves out: t_WB, and t_ADL before data.
     let waiting =
-        |what| operation(&chip, &OperationRequest { waits: true, ..request(what) }).unwrap().ns();
+        |kind| operation(&chip, &OperationRequest { waits: true, ..request(kind) }).unwrap().ns();
     assert_eq!(waiting(OperationKind::Read), 78_082.0);
     assert_eq!(waiting(OperationKind::Program), 273_296.0);
     // The AT91SAM9263: 8 cycles of 120 MHz.
@@ -141,15 +141,15 @@ fn a_column_change_by_timing_mode() {
         let part = Part::parse(&text, "mine.toml").unwrap();
         assert_eq!(part.column_change_ns(bus("1000MHz-x8")), Some(ns));
     }
-    assert_eq!(found("K9F1208Q0B").column_change_ns(bus("33MHz-x8")), None);
+    assert_eq!(part_named("K9F1208Q0B").column_change_ns(bus("33MHz-x8")), None);
 }
 
 /// The time in the datasheet of KFG1G16Q2M: 2 KB in 18.96 µs.
 #[test]
 fn a_burst_of_onenand() {
-    let chip = found("KFG1G16Q2M");
-    let what = OperationKind::ChangeColumn;
-    let burst = OperationRequest { bytes: Some(2048), mode: Some("burst"), ..request(what) };
+    let chip = part_named("KFG1G16Q2M");
+    let kind = OperationKind::ChangeColumn;
+    let burst = OperationRequest { bytes: Some(2048), mode: Some("burst"), ..request(kind) };
     assert_eq!(format!("{:.2}", operation(&chip, &burst).unwrap().ns() / 1e3), "18.96");
     let slow = OperationRequest { mode: Some("async"), ..burst };
     assert_eq!(operation(&chip, &slow).unwrap().ns(), 1024.0 * 76.0);
@@ -159,7 +159,7 @@ fn a_burst_of_onenand() {
 /// can begin with it.
 #[test]
 fn a_continuous_read_of_serial_nor() {
-    let chip = found("W25Q128JV");
+    let chip = part_named("W25Q128JV");
     let clock_ns = 1e3 / 133.0;
     let read = |mode| {
         operation(&chip, &OperationRequest { mode, ..request(OperationKind::Read) }).unwrap()
@@ -173,7 +173,7 @@ fn a_continuous_read_of_serial_nor() {
 /// A page of SPI NAND by hand: 13h and its row, t_R, status, then 0Bh or EBh.
 #[test]
 fn a_page_of_spi_nand() {
-    let chip = found("W25N01GV");
+    let chip = part_named("W25N01GV");
     let clocks = |mode, lead: f64, data: f64| {
         let read = operation(
             &chip,
@@ -211,20 +211,20 @@ fn two_planes_share_the_array() {
 /// Busy times derived from measured rates give these rates back.
 #[test]
 fn cards_are_as_fast_as_measured() {
-    for (name, what, kb_s) in [
+    for (name, kind, kb_s) in [
         ("SanDisk-Ultra-II-512MB", OperationKind::Read, 6554.0),
         ("SanDisk-Ultra-II-512MB", OperationKind::Program, 5650.0),
         ("SanDisk-2GB", OperationKind::Program, 3724.0),
     ] {
         let blocks =
-            OperationRequest { bytes: Some(1 << 20), bus: Some(bus("20MHz-x4")), ..request(what) };
-        let rate = f64::from(1 << 20) * 1e6 / operation(&found(name), &blocks).unwrap().ns();
+            OperationRequest { bytes: Some(1 << 20), bus: Some(bus("20MHz-x4")), ..request(kind) };
+        let rate = f64::from(1 << 20) * 1e6 / operation(&part_named(name), &blocks).unwrap().ns();
         assert!((rate / kb_s - 1.0).abs() < 1e-3, "{name}: {rate}");
     }
-    let card = found("SD-8GB-2012");
-    for (what, measured) in [(OperationKind::Read, 107_000.0), (OperationKind::Program, 138_000.0)]
+    let card = part_named("SD-8GB-2012");
+    for (kind, measured) in [(OperationKind::Read, 107_000.0), (OperationKind::Program, 138_000.0)]
     {
-        let block = operation(&card, &request(what)).unwrap().ns();
+        let block = operation(&card, &request(kind)).unwrap().ns();
         assert!((block - measured).abs() < 10.0, "{block}");
     }
     // A card moves whole blocks.
@@ -235,8 +235,8 @@ fn cards_are_as_fast_as_measured() {
 }
 
 #[test]
-fn a_read_that_is_taken_by_its_name_alone_is_told() {
-    let mut part = found("W25Q128JV");
+fn the_error_names_a_read_mode_that_must_be_asked_for() {
+    let mut part = part_named("W25Q128JV");
     part.spi.as_mut().unwrap().modes.retain(|mode| mode.name == "1-1-1-03h");
     let read = OperationRequest { bus: Some(bus("50MHz-x4")), ..request(OperationKind::Read) };
     let unnamed = operation(&part, &read).unwrap_err().to_string();
@@ -279,8 +279,8 @@ fn complaints(from: &str, to: &str) -> Vec<Complaint> {
     complaints
 }
 
-/// A part that does not state how it is spoken to is at fault; of one that lacks numbers, the check
-/// lists the operations that can be composed and what the others lack.
+/// A part without the table of an interface is refused. If only numbers are missing, the check
+/// lists the operations that can be composed, and the missing numbers of the others.
 #[test]
 fn operations_that_cannot_be_composed_are_named() {
     let (no_table, _) = MINE.split_once("\n[spi]").unwrap();
@@ -362,12 +362,12 @@ fn complaints_point_at_the_line() {
         ),
         (no_spi, "", 10, "missing field `clock_mhz`"),
     ] {
-        let found = complaints(from, to);
-        assert_eq!(found.len(), 1, "{to}: {found:?}");
-        assert_eq!(found[0].line, line, "{to}: {found:?}");
-        assert!(found[0].message.contains(words), "{to}: {found:?}");
+        let found_complaints = complaints(from, to);
+        assert_eq!(found_complaints.len(), 1, "{to}: {found_complaints:?}");
+        assert_eq!(found_complaints[0].line, line, "{to}: {found_complaints:?}");
+        assert!(found_complaints[0].message.contains(words), "{to}: {found_complaints:?}");
     }
-    // The table of another medium instead.
+    // The same with the table [sdr] in place of [spi].
     for (row, line, words) in [
         (
             "timing_mode = { value = 7, source = \"x\" }\n",
@@ -386,10 +386,10 @@ fn complaints_point_at_the_line() {
             MINE.replace("\n[spi]", "\n[sdr]\nt_rc_ns = { value = 25, source = \"x\" }\n[spi]");
         let text = text.replace("[spi]", row);
         let (text, _) = text.split_once("clock_mhz").unwrap();
-        let (_, found) = Part::examine(text);
-        assert_eq!(found.len(), 1, "{row}: {found:?}");
-        assert_eq!(found[0].line, line, "{row}: {found:?}");
-        assert!(found[0].message.contains(words), "{row}: {found:?}");
+        let (_, found_complaints) = Part::examine(text);
+        assert_eq!(found_complaints.len(), 1, "{row}: {found_complaints:?}");
+        assert_eq!(found_complaints[0].line, line, "{row}: {found_complaints:?}");
+        assert!(found_complaints[0].message.contains(words), "{row}: {found_complaints:?}");
     }
 }
 
@@ -400,30 +400,33 @@ fn all_complaints_in_the_order_of_lines() {
         .replace("value = 25000", "value = 1")
         .replace("\"1-1-1\"", "\"1\"")
         .replace("\"1-1-4\"", "\"4\"");
-    let (part, found) = Part::examine(&text);
+    let (part, complaints) = Part::examine(&text);
     assert!(part.is_some());
-    assert_eq!(found.iter().map(|complaint| complaint.line).collect::<Vec<_>>(), [4, 7, 14, 18]);
+    assert_eq!(
+        complaints.iter().map(|complaint| complaint.line).collect::<Vec<_>>(),
+        [4, 7, 14, 18]
+    );
 }
 
 /// Keys may contain dots, and lines can end in several ways.
 #[test]
 fn complaints_about_buses_and_odd_texts() {
     let times = "\n[t_byte_ns]\n\"33MHz-x8\" = { value = 1, source = 'x' }\n";
-    let (_, found) =
+    let (_, complaints) =
         Part::examine(&format!("{MINE}{times}\"33.3MHz-x8\" = {{ value = -1, source = 'x' }}\n"));
-    assert_eq!((found[0].line, found.len()), (23, 1));
-    assert!(found[0].message.contains("t_byte_ns.33.3MHz-x8 = -1"), "{found:?}");
-    let (_, found) = Part::examine(&MINE.replace('\n', "\r\n").replace("25000", "1"));
-    assert_eq!(found[0].line, 7);
-    let (_, found) = Part::examine("name = \"µ\"\n\u{feff}x");
-    assert_eq!((found[0].line, found.len()), (2, 1));
+    assert_eq!((complaints[0].line, complaints.len()), (23, 1));
+    assert!(complaints[0].message.contains("t_byte_ns.33.3MHz-x8 = -1"), "{complaints:?}");
+    let (_, complaints) = Part::examine(&MINE.replace('\n', "\r\n").replace("25000", "1"));
+    assert_eq!(complaints[0].line, 7);
+    let (_, complaints) = Part::examine("name = \"µ\"\n\u{feff}x");
+    assert_eq!((complaints[0].line, complaints.len()), (2, 1));
 }
 
 #[test]
 fn files_that_are_no_parts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.toml");
-    let says = |words: &[&str]| {
+    let assert_refused = |words: &[&str]| {
         let error = part::find(path.to_str().unwrap()).unwrap_err().to_string();
         assert!(error.starts_with(path.to_str().unwrap()), "{error}");
         assert_eq!(error.lines().count(), 1);
@@ -431,17 +434,17 @@ fn files_that_are_no_parts() {
             assert!(error.contains(word), "no '{word}' in {error}");
         }
     };
-    says(&["No such file"]);
+    assert_refused(&["No such file"]);
     std::fs::create_dir(&path).unwrap();
-    says(&["directory"]);
+    assert_refused(&["directory"]);
     std::fs::remove_dir(&path).unwrap();
     std::fs::write(&path, b"name = 'a'\n\nmaker = '\xff'\n").unwrap();
-    says(&["line 3", "UTF-8"]);
+    assert_refused(&["line 3", "UTF-8"]);
     // Cut within its comment, the file would be in order.
     std::fs::write(&path, format!("{MINE}#{}", "x".repeat(10 << 20))).unwrap();
-    says(&["larger than 1048576 bytes"]);
+    assert_refused(&["larger than 1048576 bytes"]);
     std::fs::write(&path, "").unwrap();
-    says(&["line 1", "missing field"]);
+    assert_refused(&["line 1", "missing field"]);
 }
 
 #[test]
@@ -461,7 +464,7 @@ fn facts_are_in_the_order_of_the_fields() {
             "spi.modes.1-1-4.dummy_clocks"
         ]
     );
-    let card = found("SD-8GB-2012");
+    let card = part_named("SD-8GB-2012");
     let busy = card.facts().into_iter().find(|fact| fact.field == "sd.read_busy").unwrap();
     assert_eq!(busy.value.to_string(), r#"{"mean_ns":13267.0,"max_ns":314267.0}"#);
 }
@@ -482,12 +485,12 @@ fn any_bus() -> impl Strategy<Value = Bus> {
 /// Every operation of the part on two buses, or for two numbers of bytes, if both are possible.
 fn pairs(part: &Part, one: (Bus, u64), other: (Bus, u64)) -> Vec<(OperationKind, f64, f64)> {
     let medium = part.medium().unwrap();
-    let ns = |what, (bus, bytes)| {
-        let request = OperationRequest { kind: what, ..OperationRequest::read(Some(bytes), bus) };
+    let ns = |kind, (bus, bytes)| {
+        let request = OperationRequest { kind, ..OperationRequest::read(Some(bytes), bus) };
         Some(medium.operation(part, &request).ok()?.ns())
     };
     let can = medium.operations(part).into_iter();
-    can.filter_map(|what| Some((what, ns(what, one)?, ns(what, other)?))).collect()
+    can.filter_map(|kind| Some((kind, ns(kind, one)?, ns(kind, other)?))).collect()
 }
 
 /// Compares two sums of the same numbers.
@@ -501,38 +504,38 @@ proptest! {
     #[test]
     fn a_faster_clock_is_never_slower(part in any_part(), bus in any_bus(), by in 1.0..10.0f64, bytes in 0..20_000u64) {
         let faster = Bus { clock_mhz: bus.clock_mhz * by, ..bus };
-        for (what, slow, fast) in pairs(part, (bus, bytes), (faster, bytes)) {
-            prop_assert!(no_more(fast, slow), "{} {what:?}: {fast} after {slow}", part.name);
+        for (kind, slow, fast) in pairs(part, (bus, bytes), (faster, bytes)) {
+            prop_assert!(no_more(fast, slow), "{} {kind:?}: {fast} after {slow}", part.name);
         }
     }
 
     #[test]
     fn a_wider_bus_is_never_slower(part in any_part(), bus in any_bus(), wider in 0..6usize, bytes in 0..20_000u64) {
         let wider = Bus { width_bits: bus.width_bits.max(WIDTHS[wider]), ..bus };
-        for (what, narrow, wide) in pairs(part, (bus, bytes), (wider, bytes)) {
-            prop_assert!(no_more(wide, narrow), "{} {what:?}: {wide} after {narrow}", part.name);
+        for (kind, narrow, wide) in pairs(part, (bus, bytes), (wider, bytes)) {
+            prop_assert!(no_more(wide, narrow), "{} {kind:?}: {wide} after {narrow}", part.name);
         }
     }
 
     #[test]
     fn more_bytes_never_take_less(part in any_part(), bus in any_bus(), bytes in 0..20_000u64, more in 0..20_000u64) {
-        for (what, few, many) in pairs(part, (bus, bytes), (bus, bytes + more)) {
-            prop_assert!(no_more(few, many), "{} {what:?}: {many} after {few}", part.name);
+        for (kind, few, many) in pairs(part, (bus, bytes), (bus, bytes + more)) {
+            prop_assert!(no_more(few, many), "{} {kind:?}: {many} after {few}", part.name);
         }
     }
 
     #[test]
     fn any_number_of_bytes_has_a_time(part in any_part(), bus in any_bus(), bytes in any::<u64>()) {
-        for (what, ns, _) in pairs(part, (bus, bytes), (bus, bytes)) {
-            prop_assert!(ns.is_finite() && ns >= 0.0, "{} {what:?}: {ns}", part.name);
+        for (kind, ns, _) in pairs(part, (bus, bytes), (bus, bytes)) {
+            prop_assert!(ns.is_finite() && ns >= 0.0, "{} {kind:?}: {ns}", part.name);
         }
     }
 
     #[test]
     fn time_is_the_sum_of_the_steps(part in any_part(), bus in any_bus(), bytes in 0..20_000u64, per_byte in 0.0..500.0f64) {
         let medium = part.medium().unwrap();
-        for what in medium.operations(part) {
-            let request = OperationRequest { kind: what, ..OperationRequest::read(Some(bytes), bus) };
+        for kind in medium.operations(part) {
+            let request = OperationRequest { kind, ..OperationRequest::read(Some(bytes), bus) };
             let Ok(operation) = medium.operation(part, &request) else { continue };
             let (mut shown, mut transfer, mut hidden) = (0.0, 0.0, 0.0);
             for step in &operation.steps {

@@ -127,8 +127,8 @@ fn bytes(pages: &[u32], set: u32) -> u32 {
     pages.iter().enumerate().map(in_set).sum()
 }
 
-fn set_of(found: &Pinning) -> u32 {
-    found.pinned.iter().map(|name| 1 << name[1..].parse::<u32>().unwrap()).sum()
+fn set_of(pinning: &Pinning) -> u32 {
+    pinning.pinned.iter().map(|name| 1 << name[1..].parse::<u32>().unwrap()).sum()
 }
 
 proptest! {
@@ -146,29 +146,29 @@ proptest! {
         let runs: Vec<Run> = jumps.iter().map(run).collect();
         let folder = tempfile::tempdir().unwrap();
         let request = request(written(&folder, &pages, &runs), ram_pages);
-        let found = pinned(&request);
-        let set = set_of(&found);
+        let pinning = pinned(&request);
+        let set = set_of(&pinning);
         let misses_of = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
-        prop_assert_eq!(misses_of(&found.before), misses(&pages, &runs, 0));
-        prop_assert_eq!(misses_of(&found.after), misses(&pages, &runs, set));
-        prop_assert_eq!(found.ram_bytes, u64::from(bytes(&pages, set)));
-        prop_assert!(found.ram_bytes <= request.ram_bytes);
+        prop_assert_eq!(misses_of(&pinning.before), misses(&pages, &runs, 0));
+        prop_assert_eq!(misses_of(&pinning.after), misses(&pages, &runs, set));
+        prop_assert_eq!(pinning.ram_bytes, u64::from(bytes(&pages, set)));
+        prop_assert!(pinning.ram_bytes <= request.ram_bytes);
         let mut so_far = 0;
-        for step in &found.curve {
+        for step in &pinning.curve {
             so_far |= 1 << step.name[1..].parse::<u32>().unwrap();
             prop_assert_eq!(step.misses, misses(&pages, &runs, so_far));
             prop_assert_eq!(step.ram_bytes, u64::from(bytes(&pages, so_far)));
         }
         // The steps are those to the answer, and no other; a curve with a knee never rises.
         prop_assert_eq!(so_far, set);
-        let last = found.curve.last().map_or(1.0, |step| step.time_ratio);
-        prop_assert!((last - found.time_ratio).abs() < 1e-12);
+        let last = pinning.curve.last().map_or(1.0, |step| step.time_ratio);
+        prop_assert!((last - pinning.time_ratio).abs() < 1e-12);
         let ratios: Vec<f64> =
-            [1.0].into_iter().chain(found.curve.iter().map(|step| step.time_ratio)).collect();
+            [1.0].into_iter().chain(pinning.curve.iter().map(|step| step.time_ratio)).collect();
         let falls = ratios.is_sorted_by(|before, after| after <= before);
-        prop_assert_eq!(found.knee.is_some(), falls && last < 1.0);
+        prop_assert_eq!(pinning.knee.is_some(), falls && last < 1.0);
         // Pinning nothing is not better, and no single function is that may lie in RAM.
-        let held = |function: &usize| found.held.iter().any(|unit| unit.name == name(*function));
+        let held = |function: &usize| pinning.held.iter().any(|unit| unit.name == name(*function));
         let free = (0..pages.len()).filter(|function| !held(function));
         let singles = free.map(|function| 1 << function).chain([0]);
         for other in singles {
@@ -177,7 +177,7 @@ proptest! {
             }
         }
         let reads = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.bytes_read;
-        prop_assert_eq!(reads(&found.before), reads(&found.after));
+        prop_assert_eq!(reads(&pinning.before), reads(&pinning.after));
     }
 }
 
@@ -193,33 +193,35 @@ fn what_starts_the_program_stays_in_flash() {
     let turns = (0..50).flat_map(|_| [page(0), page(1), page(2), page(3), page(4)]);
     let runs: Vec<Run> = start.into_iter().chain(turns).collect();
     let path = written(&folder, &[1, 1, 1, 1, 1], &runs);
-    let held = |found: &Pinning| {
+    let held = |pinning: &Pinning| {
         let mut held: Vec<(String, &str)> =
-            found.held.iter().map(|unit| (unit.name.clone(), unit.reason.name())).collect();
+            pinning.held.iter().map(|unit| (unit.name.clone(), unit.reason.name())).collect();
         held.sort();
         held
     };
-    let found = pinned(&request(path.clone(), 5));
-    assert_eq!(held(&found), [("f1".to_owned(), "first")]);
-    assert!(!found.pinned.contains(&"f1".to_owned()));
+    let pinning = pinned(&request(path.clone(), 5));
+    assert_eq!(held(&pinning), [("f1".to_owned(), "first")]);
+    assert!(!pinning.pinned.contains(&"f1".to_owned()));
     let named = |copied_before: &str, always: &[&str], never: &[&str]| PinRequest {
         copied_before: Some(copied_before.into()),
         always: always.iter().map(|name| (*name).to_owned()).collect(),
         never: never.iter().map(|name| (*name).to_owned()).collect(),
         ..request(path.clone(), 5)
     };
-    let found = pinned(&named("f2", &[], &[]));
+    let pinning = pinned(&named("f2", &[], &[]));
     let before = ("f3".to_owned(), "before-copy");
-    assert_eq!(held(&found), [("f1".to_owned(), "first"), before.clone()]);
-    assert_eq!(found.copied_before, "f2");
-    assert!(found.pinned.iter().all(|name| ["f0", "f2", "f4"].contains(&name.as_str())));
-    let found = pinned(&named("f2", &["f1"], &["f0"]));
-    assert_eq!(held(&found), [("f0".to_owned(), "asked"), before]);
-    assert!(found.pinned.contains(&"f1".to_owned()) && !found.pinned.contains(&"f0".to_owned()));
-    let found = pinned(&named("entry", &[], &[]));
-    assert!(found.held.is_empty());
-    let said = pin(&named("f2", &["f0"], &["f0"]), &ORDERS, &|| true, &|_| ()).unwrap_err();
-    assert!(said.to_string().contains("always and never"), "{said}");
+    assert_eq!(held(&pinning), [("f1".to_owned(), "first"), before.clone()]);
+    assert_eq!(pinning.copied_before, "f2");
+    assert!(pinning.pinned.iter().all(|name| ["f0", "f2", "f4"].contains(&name.as_str())));
+    let pinning = pinned(&named("f2", &["f1"], &["f0"]));
+    assert_eq!(held(&pinning), [("f0".to_owned(), "asked"), before]);
+    assert!(
+        pinning.pinned.contains(&"f1".to_owned()) && !pinning.pinned.contains(&"f0".to_owned())
+    );
+    let pinning = pinned(&named("entry", &[], &[]));
+    assert!(pinning.held.is_empty());
+    let error = pin(&named("f2", &["f0"], &["f0"]), &ORDERS, &|| true, &|_| ()).unwrap_err();
+    assert!(error.to_string().contains("always and never"), "{error}");
 }
 
 /// A function inside of another, such as another entry of it, means the one that holds it.
@@ -254,15 +256,17 @@ fn names_inside_of_a_unit_mean_the_unit() {
         ..TraceInfo::default()
     };
     writer.close(info).unwrap().publish().unwrap();
-    let asked = |name: &str| PinRequest { always: vec![name.into()], ..request(path.clone(), 4) };
-    let found = pinned(&asked("minus"));
-    assert!(found.pinned.contains(&"plus".to_owned()), "{:?}", found.pinned);
-    let noted = |found: &Pinning, text: &str| found.coverage.notes.iter().any(|note| note == text);
-    assert!(noted(&found, "minus lies in plus, which is meant"));
+    let always_named =
+        |name: &str| PinRequest { always: vec![name.into()], ..request(path.clone(), 4) };
+    let pinning = pinned(&always_named("minus"));
+    assert!(pinning.pinned.contains(&"plus".to_owned()), "{:?}", pinning.pinned);
+    let noted =
+        |pinning: &Pinning, text: &str| pinning.coverage.notes.iter().any(|note| note == text);
+    assert!(noted(&pinning, "minus lies in plus, which is meant"));
     // The first function of that name lies in sub, the second one is a unit of that name.
-    assert!(pinned(&asked("plus")).pinned.contains(&"plus".to_owned()));
-    let said = pin(&asked("pluss"), &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
-    assert!(said.contains("did you mean plus"), "{said}");
+    assert!(pinned(&always_named("plus")).pinned.contains(&"plus".to_owned()));
+    let message = pin(&always_named("pluss"), &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
+    assert!(message.contains("did you mean plus"), "{message}");
 }
 
 /// f0 to f3 take turns, so that LRU with three frames always misses; without any one of them all
@@ -272,11 +276,11 @@ fn one_function_less_ends_a_fight() {
     let folder = tempfile::tempdir().unwrap();
     let runs: Vec<Run> = (0..100).flat_map(|_| [page(0), page(1), page(2), page(3)]).collect();
     let path = written(&folder, &[1, 1, 1, 1], &runs);
-    let found = pinned(&request(path, 1));
-    assert_eq!(found.pinned.len(), 1);
-    assert_eq!(found.before[0].evaluation.counts.misses, 400);
-    assert_eq!(found.after[0].evaluation.counts.misses, 3);
-    assert_eq!((found.curve.len(), found.knee), (1, Some(0)));
+    let pinning = pinned(&request(path, 1));
+    assert_eq!(pinning.pinned.len(), 1);
+    assert_eq!(pinning.before[0].evaluation.counts.misses, 400);
+    assert_eq!(pinning.after[0].evaluation.counts.misses, 3);
+    assert_eq!((pinning.curve.len(), pinning.knee), (1, Some(0)));
 }
 
 /// A handler of one page runs seldom, so that pinning it would save nothing; but its calls are limited.
@@ -327,14 +331,14 @@ fn what_cannot_be_pinned_is_refused() {
     let path = written(&folder, &[1, 1], &[page(0), page(1)]);
     let refused =
         |request: &PinRequest| pin(request, &ORDERS, &|| true, &|_| ()).unwrap_err().to_string();
-    let said = refused(&PinRequest { always: vec!["f7".into()], ..request(path.clone(), 1) });
-    assert!(said.contains("'f7' is no unit of the image"), "{said}");
+    let message = refused(&PinRequest { always: vec!["f7".into()], ..request(path.clone(), 1) });
+    assert!(message.contains("'f7' is no unit of the image"), "{message}");
     let always = vec!["f0".into()];
-    let said = refused(&PinRequest { always, ram_bytes: 8, ..request(path.clone(), 1) });
-    assert!(said.contains("takes 32 bytes of RAM, and there are 8"), "{said}");
+    let message = refused(&PinRequest { always, ram_bytes: 8, ..request(path.clone(), 1) });
+    assert!(message.contains("takes 32 bytes of RAM, and there are 8"), "{message}");
     let calls = vec![("f9".into(), 1.0)];
-    let said = refused(&PinRequest { calls, ..request(path, 1) });
-    assert!(said.contains("the trace has no function f9"), "{said}");
+    let message = refused(&PinRequest { calls, ..request(path, 1) });
+    assert!(message.contains("the trace has no function f9"), "{message}");
 }
 
 /// Two handlers interrupt f0 in its middle, where it goes on at other times. f2 is distinguished from f3,
@@ -343,47 +347,65 @@ fn what_cannot_be_pinned_is_refused() {
 fn handlers_that_follow_one_another_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let half = PAGE / 2;
-    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let first_half = |function: u32| Run { offset: function * PAGE, length: half };
     let rest = Run { offset: half, length: half };
     let mut runs = vec![page(1), page(0), page(1)];
     // Each handler comes by itself, after two instructions, and then both.
     let (begun, left) = (Run { offset: 0, length: 8 }, Run { offset: 8, length: PAGE - 8 });
-    runs.extend([of(0), of(2), rest, page(1), of(0), of(3), rest, page(1)]);
-    runs.extend([begun, of(2), left, page(1), begun, of(3), left, page(1)]);
-    runs.extend([of(0), of(2), of(3), rest, page(1)]);
+    runs.extend([
+        first_half(0),
+        first_half(2),
+        rest,
+        page(1),
+        first_half(0),
+        first_half(3),
+        rest,
+        page(1),
+    ]);
+    runs.extend([begun, first_half(2), left, page(1), begun, first_half(3), left, page(1)]);
+    runs.extend([first_half(0), first_half(2), first_half(3), rest, page(1)]);
     // A handler comes before the target of a jump of f0, which is not where the jump stands.
     let jump = Run { offset: half, length: 8 };
-    runs.extend([of(0), jump, of(2), of(3), rest, page(1), page(0), page(1)]);
+    runs.extend([
+        first_half(0),
+        jump,
+        first_half(2),
+        first_half(3),
+        rest,
+        page(1),
+        page(0),
+        page(1),
+    ]);
     let path = written(&folder, &[1, 1, 1, 1], &runs);
     let calls = |function: &str| {
         let calls = vec![(function.to_owned(), 1e9)];
-        let found = pinned(&PinRequest { calls, ..request(path.clone(), 1) });
-        let notes = found.coverage.notes.into_iter().filter(|note| note.contains(" calls of "));
-        (found.calls[0].clone(), notes.collect::<Vec<_>>())
+        let pinning = pinned(&PinRequest { calls, ..request(path.clone(), 1) });
+        let notes = pinning.coverage.notes.into_iter().filter(|note| note.contains(" calls of "));
+        (pinning.calls[0].clone(), notes.collect::<Vec<_>>())
     };
     let (f2, notes) = calls("f2");
     let (f3, _) = calls("f3");
     assert_eq!((f2.calls, f3.calls, notes.len()), (4, 4, 1), "{notes:?}");
-    let said = "2 of 4 recorded calls of f2 are counted up to where f3 follows";
-    assert!(notes[0].starts_with(said), "{notes:?}");
+    let note = "2 of 4 recorded calls of f2 are counted up to where f3 follows";
+    assert!(notes[0].starts_with(note), "{notes:?}");
     assert!((f2.before_ns - f3.before_ns).abs() < 1e-6, "{f2:?} {f3:?}");
 }
 
 /// Runs of f0, which calls f2 and f3 on conditions, then f2 always.
 fn conditional_calls(runs: &mut Vec<Run>) {
     let half = PAGE / 2;
-    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let first_half = |function: u32| Run { offset: function * PAGE, length: half };
     for turn in 0..8 {
         let mut from = 0;
         if turn % 2 == 0 {
-            runs.extend([Run { offset: from, length: 8 - from }, of(2), of(3)]);
+            runs.extend([Run { offset: from, length: 8 - from }, first_half(2), first_half(3)]);
             from = 8;
         }
         if turn % 3 == 0 {
-            runs.extend([Run { offset: from, length: half - from }, of(3)]);
+            runs.extend([Run { offset: from, length: half - from }, first_half(3)]);
             from = half;
         }
-        runs.extend([Run { offset: from, length: 24 - from }, of(2), of(3)]);
+        runs.extend([Run { offset: from, length: 24 - from }, first_half(2), first_half(3)]);
         runs.push(Run { offset: 24, length: 8 });
     }
 }
@@ -391,12 +413,12 @@ fn conditional_calls(runs: &mut Vec<Run>) {
 /// Runs of f0, which calls f1 and f2. Both jump at their ends on conditions: f1 to f2, f2 to f3.
 fn conditional_jumps(runs: &mut Vec<Run>) {
     let half = PAGE / 2;
-    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let first_half = |function: u32| Run { offset: function * PAGE, length: half };
     for turn in 0..8 {
         runs.push(Run { offset: 0, length: 8 });
-        runs.extend(if turn % 2 == 0 { vec![of(1), of(2)] } else { vec![page(1)] });
+        runs.extend(if turn % 2 == 0 { vec![first_half(1), first_half(2)] } else { vec![page(1)] });
         runs.push(Run { offset: 8, length: 8 });
-        runs.extend(if turn % 3 == 0 { vec![page(2)] } else { vec![of(2), of(3)] });
+        runs.extend(if turn % 3 == 0 { vec![page(2)] } else { vec![first_half(2), first_half(3)] });
         runs.push(Run { offset: half, length: half });
     }
 }
@@ -404,10 +426,20 @@ fn conditional_jumps(runs: &mut Vec<Run>) {
 /// Runs of f0, which calls f2. That loops to its first byte, and jumps to f3, which loops, too.
 fn loops_to_the_start(runs: &mut Vec<Run>) {
     let half = PAGE / 2;
-    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let first_half = |function: u32| Run { offset: function * PAGE, length: half };
     for _ in 0..8 {
         runs.push(Run { offset: 0, length: 8 });
-        runs.extend([of(2), page(2), of(2), of(2), page(2), of(3), page(3), of(3), page(3)]);
+        runs.extend([
+            first_half(2),
+            page(2),
+            first_half(2),
+            first_half(2),
+            page(2),
+            first_half(3),
+            page(3),
+            first_half(3),
+            page(3),
+        ]);
         runs.push(Run { offset: 8, length: PAGE - 8 });
     }
 }
@@ -422,8 +454,8 @@ fn what_jumps_on_a_condition_is_no_handler() {
         made(&mut runs);
         let path = written(&folder, &[1, 1, 1, 1], &runs);
         let calls = vec![("f2".to_owned(), 1e9)];
-        let found = pinned(&PinRequest { calls, ..request(path, 1) });
-        let notes = found.coverage.notes.join("\n");
+        let pinning = pinned(&PinRequest { calls, ..request(path, 1) });
+        let notes = pinning.coverage.notes.join("\n");
         assert!(notes.contains("recorded calls of f2 end in f3"), "{notes}");
         assert!(!notes.contains("are counted up to"), "{notes}");
     }
@@ -440,9 +472,9 @@ fn evaluations_can_be_stopped() {
         let asked = AtomicU64::new(0);
         let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= patience;
         let limit = SearchLimit::Evaluations { all: u64::MAX, stopped: &stopped };
-        let found = pin(&request, &limit, &|| true, &|_| ()).unwrap();
-        assert!(!found.is_finished);
-        assert!(found.time_ratio <= 1.0);
+        let pinning = pin(&request, &limit, &|| true, &|_| ()).unwrap();
+        assert!(!pinning.is_finished);
+        assert!(pinning.time_ratio <= 1.0);
     }
     assert!(pinned(&request).is_finished);
 }
@@ -452,16 +484,26 @@ fn evaluations_can_be_stopped() {
 fn what_may_be_a_jump_counts_and_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let half = PAGE / 2;
-    let of = |function: u32| Run { offset: function * PAGE, length: half };
+    let first_half = |function: u32| Run { offset: function * PAGE, length: half };
     let rest = Run { offset: half, length: half };
-    let runs = [of(0), of(2), of(3), rest, page(1), of(0), of(2), rest, page(1)];
+    let runs = [
+        first_half(0),
+        first_half(2),
+        first_half(3),
+        rest,
+        page(1),
+        first_half(0),
+        first_half(2),
+        rest,
+        page(1),
+    ];
     let path = written(&folder, &[1, 1, 1, 1], &runs);
     let calls = vec![("f2".to_owned(), 1e9)];
-    let found = pinned(&PinRequest { calls, ..request(path, 1) });
-    assert_eq!(found.calls[0].calls, 2);
-    let said = "1 of 2 recorded calls of f2 end in f3: a jump at its end";
-    let notes = &found.coverage.notes;
-    assert!(notes.iter().any(|note| note.starts_with(said)), "{notes:?}");
+    let pinning = pinned(&PinRequest { calls, ..request(path, 1) });
+    assert_eq!(pinning.calls[0].calls, 2);
+    let expected = "1 of 2 recorded calls of f2 end in f3: a jump at its end";
+    let notes = &pinning.coverage.notes;
+    assert!(notes.iter().any(|note| note.starts_with(expected)), "{notes:?}");
 }
 
 /// Misses of a cache with ways, for functions of any length: those of `order` lie one behind another,
@@ -525,22 +567,22 @@ proptest! {
             ram_bytes: ram_bytes.into(),
             ..request(path, 1)
         };
-        let found = pinned(&PinRequest { order: true, ..alone.clone() });
-        let together = found.together.clone().unwrap();
-        prop_assert!(found.time_ratio <= together.pinning_alone_ratio);
-        prop_assert!(found.time_ratio <= together.order_alone_ratio);
+        let pinning = pinned(&PinRequest { order: true, ..alone.clone() });
+        let together = pinning.together.clone().unwrap();
+        prop_assert!(pinning.time_ratio <= together.pinning_alone_ratio);
+        prop_assert!(pinning.time_ratio <= together.order_alone_ratio);
         prop_assert!(together.order_alone_ratio <= 1.0);
         prop_assert_eq!(together.pinning_alone_ratio, pinned(&alone).time_ratio);
         let number = |name: &String| name[1..].parse::<usize>().unwrap();
         let order: Vec<usize> = together.order.iter().map(number).collect();
-        let mut both: Vec<usize> = found.pinned.iter().map(number).chain(order.clone()).collect();
+        let mut both: Vec<usize> = pinning.pinned.iter().map(number).chain(order.clone()).collect();
         both.sort_unstable();
         prop_assert_eq!(both, (0..bytes.len()).collect::<Vec<_>>());
         let misses_of = |rows: &[flashpager::simulation::ResultRow]| rows[0].evaluation.counts.misses;
-        prop_assert_eq!(misses_of(&found.after), ordered_misses(&bytes, &runs, &order, ways));
+        prop_assert_eq!(misses_of(&pinning.after), ordered_misses(&bytes, &runs, &order, ways));
         let recorded: Vec<usize> = (0..bytes.len()).collect();
-        prop_assert_eq!(misses_of(&found.before), ordered_misses(&bytes, &runs, &recorded, ways));
-        prop_assert!(found.ram_bytes <= u64::from(ram_bytes));
+        prop_assert_eq!(misses_of(&pinning.before), ordered_misses(&bytes, &runs, &recorded, ways));
+        prop_assert!(pinning.ram_bytes <= u64::from(ram_bytes));
     }
 }
 
@@ -560,10 +602,10 @@ fn an_order_ends_the_fights_that_pinning_leaves() {
     };
     let request =
         PinRequest { design: Design::new(spec).unwrap(), order: true, ..request(path, 1) };
-    let found = pinned(&request);
-    let together = found.together.unwrap();
-    assert_eq!(found.pinned.len(), 1);
-    assert_eq!(found.after[0].evaluation.counts.misses, 4);
-    assert!(found.time_ratio < 0.5 * together.pinning_alone_ratio);
-    assert!(found.time_ratio < 0.5 * together.order_alone_ratio);
+    let pinning = pinned(&request);
+    let together = pinning.together.unwrap();
+    assert_eq!(pinning.pinned.len(), 1);
+    assert_eq!(pinning.after[0].evaluation.counts.misses, 4);
+    assert!(pinning.time_ratio < 0.5 * together.pinning_alone_ratio);
+    assert!(pinning.time_ratio < 0.5 * together.order_alone_ratio);
 }

@@ -159,11 +159,11 @@ proptest! {
         let file = written(&runs);
         let trace = TraceFile::open(file.path()).unwrap();
         let ends = (1..runs.len()).find(|count| bytes(&runs[..*count]) >= wanted);
-        let found = warm_up::find(&trace, &wanted.to_string());
+        let warmed = warm_up::find(&trace, &wanted.to_string());
         match ends {
-            Some(count) => prop_assert_eq!(found.unwrap(), first(&runs, count)),
+            Some(count) => prop_assert_eq!(warmed.unwrap(), first(&runs, count)),
             None => {
-                let error = found.unwrap_err().to_string();
+                let error = warmed.unwrap_err().to_string();
                 prop_assert!(error.contains("leaves nothing to count"), "{}", error);
             }
         }
@@ -250,7 +250,7 @@ fn calls_are_counted_that_begin_behind_the_warm_up() {
     let runs = [call, call, call].concat();
     let file = written(&runs);
     let design = Design::new(design("lru", 8)).unwrap();
-    let of = |count: usize| {
+    let timed_after = |count: usize| {
         let trace =
             TraceFile::open(file.path()).unwrap().with_warm_up(first(&runs, count)).unwrap();
         assert_eq!(trace.warm_up().runs, count as u64);
@@ -258,10 +258,10 @@ fn calls_are_counted_that_begin_behind_the_warm_up() {
         let timed = call_times(&trace, trace.info(), &design, &names, &[], &|| true, &|_| ());
         timed.unwrap().remove(0)
     };
-    let (all, later) = (of(0), of(3));
+    let (all, later) = (timed_after(0), timed_after(3));
     assert_eq!((all.calls, all.most_faults), (3, 1));
     assert_eq!((later.calls, later.most_faults, later.recursive), (2, 0, 0));
     // If the second run is warm-up, too, the call has begun in it.
-    assert_eq!(of(1).calls, 3);
-    assert_eq!(of(2).calls, 2);
+    assert_eq!(timed_after(1).calls, 3);
+    assert_eq!(timed_after(2).calls, 2);
 }

@@ -3,12 +3,12 @@
 use rustc_hash::FxHashMap;
 
 /// Orders procedures as Pettis and Hansen do. Chains are merged along the heaviest edge between
-/// them, the sum of all calls between their procedures in both directions. There are four ways to
-/// join two chains; the procedures at the joint are those that call each other most in the original
-/// graph.
+/// them, the sum of all calls between their procedures in both directions. Two chains can be joined
+/// in four ways. The one chosen has those procedures at the joint that call each other most in the
+/// original graph.
 pub(super) fn order(executed: &[u32], called: &FxHashMap<(u32, u32), f64>) -> Vec<u32> {
-    let place: FxHashMap<u32, usize> =
-        executed.iter().enumerate().map(|(place, unit)| (*unit, place)).collect();
+    let index_of: FxHashMap<u32, usize> =
+        executed.iter().enumerate().map(|(index, unit)| (*unit, index)).collect();
     let count = executed.len();
     // The undirected graph between indices of units.
     let mut original: FxHashMap<(usize, usize), f64> = FxHashMap::default();
@@ -16,13 +16,13 @@ pub(super) fn order(executed: &[u32], called: &FxHashMap<(u32, u32), f64>) -> Ve
     let mut calls: Vec<_> = called.iter().collect();
     calls.sort_unstable_by_key(|(pair, _)| **pair);
     for ((from, to), weight) in calls {
-        let (Some(&a), Some(&b)) = (place.get(from), place.get(to)) else { continue };
+        let (Some(&a), Some(&b)) = (index_of.get(from), index_of.get(to)) else { continue };
         *original.entry((a.min(b), a.max(b))).or_default() += weight;
         *edges[a].entry(b).or_default() += weight;
         *edges[b].entry(a).or_default() += weight;
     }
     let between = |a: usize, b: usize| original.get(&(a.min(b), a.max(b))).copied().unwrap_or(0.0);
-    let mut chains: Vec<Vec<usize>> = (0..count).map(|place| vec![place]).collect();
+    let mut chains: Vec<Vec<usize>> = (0..count).map(|index| vec![index]).collect();
     loop {
         let mut heaviest: Option<(f64, usize, usize)> = None;
         for (a, edges) in edges.iter().enumerate() {
@@ -47,8 +47,8 @@ pub(super) fn order(executed: &[u32], called: &FxHashMap<(u32, u32), f64>) -> Ve
             *edges[a].entry(other).or_default() += weight;
         }
     }
-    // The paper leaves open the order of chains without calls between them: they stay as they lie.
-    chains.into_iter().flatten().map(|place| executed[place]).collect()
+    // The paper leaves open the order of chains without calls between them. They keep their order.
+    chains.into_iter().flatten().map(|index| executed[index]).collect()
 }
 
 fn joined(
@@ -79,8 +79,9 @@ fn joined(
 mod tests {
     use super::*;
 
-    /// By hand: A–C 10 first (A C), then D–B 9 (B D), then the chains, which 4 + 3 + 2 connect.
-    /// At the joint A–B 4, A–D 3, C–B 2, C–D 0: A beside B, so C A B D.
+    /// By hand: the edge A–C of 10 is merged first (A C), then D–B of 9 (B D), then both chains,
+    /// between which there are 4 + 3 + 2 calls. The joint may be A–B (4 calls), A–D (3), C–B (2) or
+    /// C–D (0). A beside B is best, so the order is C A B D.
     #[test]
     fn the_ends_that_call_each_other_most_meet() {
         let called = [((0, 2), 6.0), ((2, 0), 4.0), ((3, 1), 9.0), ((0, 1), 4.0), ((0, 3), 3.0)];

@@ -119,11 +119,11 @@ fn below<'a>(path: &str, value: &'a serde_json::Value) -> Vec<(String, &'a serde
 }
 
 /// Collects all truth values below `value`.
-fn collect_abilities(path: &str, value: &serde_json::Value, found: &mut Vec<(String, bool)>) {
+fn collect_abilities(path: &str, value: &serde_json::Value, abilities: &mut Vec<(String, bool)>) {
     for (path, value) in below(path, value) {
         match value.as_bool() {
-            Some(can) => found.push((path, can)),
-            None => collect_abilities(&path, value, found),
+            Some(can) => abilities.push((path, can)),
+            None => collect_abilities(&path, value, abilities),
         }
     }
 }

@@ -31,11 +31,11 @@ impl ReadMode {
     pub(crate) fn lines(&self) -> Option<[u32; 3]> {
         let name = self.command().map_or(&*self.name, |(lines, _)| lines);
         let mut lines = name.split('-').map(|lines| lines.parse::<u32>().ok());
-        let found = [lines.next()??, lines.next()??, lines.next()??];
-        let sane = matches!(found[0], 0 | 1 | 2 | 4 | 8)
-            && found[1..].iter().all(|lines| matches!(lines, 1 | 2 | 4 | 8))
+        let counts = [lines.next()??, lines.next()??, lines.next()??];
+        let sane = matches!(counts[0], 0 | 1 | 2 | 4 | 8)
+            && counts[1..].iter().all(|lines| matches!(lines, 1 | 2 | 4 | 8))
             && lines.next().is_none();
-        sane.then_some(found)
+        sane.then_some(counts)
     }
 
     /// The lines and the command, two hexadecimal digits and `h`, of a mode named with its command.

@@ -547,8 +547,13 @@ mod tests {
     /// By hand: the logarithms 0, 1, 2 deviate from their mean by 1, 0, 1; 3 and 5 by 1 each.
     #[test]
     fn scatter_is_pooled_over_groups() {
-        let of = |logs: &[f64]| logs.iter().map(|log| log.exp()).collect::<Vec<f64>>();
-        let groups = [of(&[0.0, 1.0, 2.0]), of(&[3.0, 5.0]), of(&[7.0]), vec![]];
+        let exponentials = |logs: &[f64]| logs.iter().map(|log| log.exp()).collect::<Vec<f64>>();
+        let groups = [
+            exponentials(&[0.0, 1.0, 2.0]),
+            exponentials(&[3.0, 5.0]),
+            exponentials(&[7.0]),
+            vec![],
+        ];
         let (squares, degrees) = scatter(groups.into_iter());
         assert!((squares - 4.0).abs() < 1e-12 && degrees == 3, "{squares} {degrees}");
         assert_eq!(student(3), 3.182);

@@ -288,26 +288,26 @@ fn divided(setting: &EstimateSetting) -> Option<String> {
     let (peripheral, bus) = (setting.host.peripheral?, setting.host.bus?);
     let medium = setting.part.medium().ok()?;
     let shortest = medium.shortest_access_ns(&setting.part, &setting.request(Some(bus))).ok()?;
-    let asked = peripheral.wanted_mhz(1e3 / shortest);
-    let by = peripheral.controller.map_or_else(String::new, |controller| {
+    let wanted_mhz = peripheral.wanted_mhz(1e3 / shortest);
+    let divider = peripheral.controller.map_or_else(String::new, |controller| {
         let source = controller.divider_range().source;
         format!(" ({controller}: {source})")
     });
-    let slower = bus.access_ns() * asked / 1e3;
-    if let Some(more) = peripheral.asked_mhz.filter(|mhz| *mhz > asked * (1.0 + 1e-9)) {
+    let slower = bus.access_ns() * wanted_mhz / 1e3;
+    if let Some(more) = peripheral.asked_mhz.filter(|mhz| *mhz > wanted_mhz * (1.0 + 1e-9)) {
         return Some(format!(
             "{} MHz asked, {} MHz run: {} allows {} MHz here",
             four_decimals(more),
             four_decimals(bus.clock_mhz),
             setting.part.name,
-            four_decimals(asked)
+            four_decimals(wanted_mhz)
         ));
     }
-    let who = if peripheral.asked_mhz.is_some() { "asked" } else { "allowed by the part" };
+    let origin = if peripheral.asked_mhz.is_some() { "asked" } else { "allowed by the part" };
     (slower > 1.0 + 1e-9).then(|| {
         format!(
-            "{} MHz {who}, {} MHz run: the peripheral's clock of {} MHz, divided, gives {} by {} divisors{by}, {:.0} % less",
-            four_decimals(asked),
+            "{} MHz {origin}, {} MHz run: the peripheral's clock of {} MHz, divided, gives {} by {} divisors{divider}, {:.0} % less",
+            four_decimals(wanted_mhz),
             four_decimals(bus.clock_mhz),
             four_decimals(peripheral.clock_mhz),
             four_decimals(bus.clock_mhz),

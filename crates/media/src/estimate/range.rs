@@ -164,11 +164,11 @@ impl ResolvedSetting {
             }
         };
         let per_byte = setting.memory_byte_ns() + setting.software_byte_ns();
-        let of = |kind| operation.time_of(kind);
-        Ok(of(StepKind::Command)
-            + of(StepKind::Wait)
-            + of(StepKind::Busy)
-            + (moved + bytes * per_byte).max(of(StepKind::Hidden))
+        let step_ns = |kind| operation.time_of(kind);
+        Ok(step_ns(StepKind::Command)
+            + step_ns(StepKind::Wait)
+            + step_ns(StepKind::Busy)
+            + (moved + bytes * per_byte).max(step_ns(StepKind::Hidden))
             + setting.host.operation_ns.unwrap_or(0.0))
     }
 
@@ -240,14 +240,14 @@ enum ArrayTimeBasis {
 impl ArrayTimeBasis {
     /// The basis of a time, by a word in its source.
     fn of(source: &str) -> Self {
-        let says = |word| source.contains(word);
-        if says("maximum") || says("measure") { Self::Most } else { Self::Typical }
+        let has_word = |word| source.contains(word);
+        if has_word("maximum") || has_word("measure") { Self::Most } else { Self::Typical }
     }
 }
 
 /// The share of the stated array time that the array can take.
-fn array_share(part: &Part, what: OperationKind, without: Option<&str>) -> ValueRange {
-    let (field, typical) = match what {
+fn array_share(part: &Part, kind: OperationKind, without: Option<&str>) -> ValueRange {
+    let (field, typical) = match kind {
         OperationKind::Program | OperationKind::MultiPlaneProgram => {
             (&part.t_prog_ns, PROGRAM_SHARE)
         }
@@ -524,8 +524,9 @@ fn operation(
         && system == Some(System::Linux)
         && let Some((span, count)) = hosts::expected_of_linux(processor_mhz, without)
     {
-        let by = processor_mhz.map_or_else(String::new, |mhz| format!(" at {mhz} MHz"));
-        let source = format!("{count} measured page drivers of Linux{by}, 95 % of a further one");
+        let clock = processor_mhz.map_or_else(String::new, |mhz| format!(" at {mhz} MHz"));
+        let source =
+            format!("{count} measured page drivers of Linux{clock}, 95 % of a further one");
         return Some((span.scaled(ns), source));
     }
     let (mut span, count) = fitted.expected(without);
@@ -533,8 +534,8 @@ fn operation(
         // A controller that fetches by itself has no driver.
         span.best = 0.0;
     }
-    let what = if pages { "page drivers" } else { "drivers of memory read in place" };
-    Some((span.scaled(ns), format!("{count} measured {what}, 95 % of a further one")))
+    let drivers = if pages { "page drivers" } else { "drivers of memory read in place" };
+    Some((span.scaled(ns), format!("{count} measured {drivers}, 95 % of a further one")))
 }
 
 /// Nanoseconds per byte by DMA and by the processor, and their source. Only one is present if the
@@ -589,23 +590,23 @@ fn engine_times(
             TransferEngine::Processor => (None, ns, source),
         });
     }
-    let by = |engine: TransferEngine| {
+    let measured = |engine: TransferEngine| {
         let (clocks, count) = FittedQuantity::ByteClocks(engine).expected(without);
         (clocks.scaled(period_ns), count)
     };
     let ((dma, by_dma), (processor, by_processor)) =
-        (by(TransferEngine::Dma), by(TransferEngine::Processor));
+        (measured(TransferEngine::Dma), measured(TransferEngine::Processor));
     // At its best, DMA keeps up with any bus.
     let dma = ValueRange { best: 0.0, ..dma };
-    let of = |count: usize, engine: &str| {
+    let description = |count: usize, engine: &str| {
         format!("{count} measured hosts, {engine}, 95 % of a further one{by_processors}")
     };
     Some(if host.dma.is_some() {
-        (Some(dma), None, of(by_dma, "DMA"))
+        (Some(dma), None, description(by_dma, "DMA"))
     } else if host.copied {
-        (None, Some(processor), of(by_processor, "the processor copying"))
+        (None, Some(processor), description(by_processor, "the processor copying"))
     } else {
-        let source = of(by_dma + by_processor, "by DMA or the processor");
+        let source = description(by_dma + by_processor, "by DMA or the processor");
         (Some(dma), Some(processor), source)
     })
 }

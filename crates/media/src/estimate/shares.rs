@@ -39,14 +39,14 @@ pub(super) fn shares(
     alone: &Operation,
     cumulative: impl IntoIterator<Item = (CostSource, f64)>,
 ) -> Vec<(CostSource, f64)> {
-    let of = |kind| alone.time_of(kind);
-    let (transfer, hidden) = (of(StepKind::Transfer), of(StepKind::Hidden));
+    let step_ns = |kind| alone.time_of(kind);
+    let (transfer, hidden) = (step_ns(StepKind::Transfer), step_ns(StepKind::Hidden));
     // Of array work and transfer at the same time, the longer one counts.
     let hides = transfer >= hidden;
-    let array = of(StepKind::Busy) + if hides { 0.0 } else { hidden };
+    let array = step_ns(StepKind::Busy) + if hides { 0.0 } else { hidden };
     let mut shares = vec![
         (CostSource::Array, array),
-        (CostSource::Commands, of(StepKind::Command) + of(StepKind::Wait)),
+        (CostSource::Commands, step_ns(StepKind::Command) + step_ns(StepKind::Wait)),
         (CostSource::Transfer, if hides { transfer } else { 0.0 }),
     ];
     let mut below = alone.ns();

@@ -68,13 +68,13 @@ fn name_largest_cost(estimate: &Estimate, likely: &ResolvedSetting) -> Result<St
         }
     }
     let (source, ns) = most;
-    let who = cost_source_name(source, estimate, setting.host.bus);
-    let mut says = format!("{who} takes {:.0} % of the time", 100.0 * ns / through_ns);
+    let cause = cost_source_name(source, estimate, setting.host.bus);
+    let mut sentence = format!("{cause} takes {:.0} % of the time", 100.0 * ns / through_ns);
     if source == CostSource::Bus {
         let ratio = bus_ns / part_ns;
-        says += &format!(", {ratio:.1}x what the part needs for a byte");
+        sentence += &format!(", {ratio:.1}x what the part needs for a byte");
     }
-    Ok(says)
+    Ok(sentence)
 }
 
 /// A cost in words, with the numbers of the host.
@@ -110,11 +110,11 @@ fn suggest_remedies(remedies: &[Remedy], is_without_dma: bool) -> Option<String>
         helps.iter().take(NAMED).map(|remedy| (remedy.words(), format!("({}x)", shown(remedy))));
     let (first, much) = gains.next()?;
     let would = if is_without_dma { "would" } else { "would help" };
-    let mut says = format!("{first} {would} {much}");
+    let mut sentence = format!("{first} {would} {much}");
     for (other, much) in gains {
-        says += &format!(" or {other} {much}");
+        sentence += &format!(" or {other} {much}");
     }
-    Some(says)
+    Some(sentence)
 }
 
 impl RemedyKind {

@@ -290,9 +290,11 @@ impl Sdr {
 
     /// Cycles of a whole address, and of the row alone.
     fn address_cycles(&self, part: &Part) -> (u32, u32) {
-        let of = |(large, small): (u32, u32)| if part.has_column_change() { large } else { small };
-        let all = self.address_cycles.as_ref().map_or(of(ADDRESS_CYCLES), |cycles| cycles.value);
-        (all, all.saturating_sub(of(COLUMN_CYCLES)))
+        let cycles =
+            |(large, small): (u32, u32)| if part.has_column_change() { large } else { small };
+        let all =
+            self.address_cycles.as_ref().map_or(cycles(ADDRESS_CYCLES), |cycles| cycles.value);
+        (all, all.saturating_sub(cycles(COLUMN_CYCLES)))
     }
 }
 

@@ -53,8 +53,8 @@ impl Spi {
         let bus_lines = request.bus.map_or(u32::MAX, |bus| bus.width_bits);
         let lines = bus_lines.min(part.width_bits.value);
         if let Some(name) = request.mode {
-            let found = self.modes.iter().find(|mode| mode.name == name);
-            let mode = found.ok_or_else(|| unknown_mode(name, &self.modes()))?;
+            let named = self.modes.iter().find(|mode| mode.name == name);
+            let mode = named.ok_or_else(|| unknown_mode(name, &self.modes()))?;
             let wanted = mode.lines().unwrap_or([1, 1, 1]).into_iter().max().unwrap_or(1);
             if wanted > lines {
                 return Err(Error::design(format!(
@@ -392,8 +392,9 @@ impl Medium for Spi {
         let mut wrong = Vec::new();
         let mut clock = |field: String, clock: &Sourced<f64>| {
             if !(clock.value >= 0.01 && clock.value <= 1000.0) {
-                let what = format!("clock_mhz = {} is no clock in MHz (0.01 to 1000)", clock.value);
-                wrong.push((field, what));
+                let message =
+                    format!("clock_mhz = {} is no clock in MHz (0.01 to 1000)", clock.value);
+                wrong.push((field, message));
             }
         };
         clock("clock_mhz".into(), &self.clock_mhz);
@@ -406,16 +407,16 @@ impl Medium for Spi {
         if let Some(bits) =
             self.address_bits.as_ref().filter(|bits| !(1..=64).contains(&bits.value))
         {
-            let what = format!("address_bits = {} is not between 1 and 64", bits.value);
-            wrong.push(("address_bits".into(), what));
+            let message = format!("address_bits = {} is not between 1 and 64", bits.value);
+            wrong.push(("address_bits".into(), message));
         }
         if let Some(lines) = &self.program_lines {
             let (lines, most) = (lines.value, part.width_bits.value);
             if !matches!(lines, 1 | 2 | 4 | 8) || lines > most {
-                let what = format!(
+                let message = format!(
                     "program_lines = {lines} is not 1, 2, 4 or 8, up to width_bits = {most}"
                 );
-                wrong.push(("program_lines".into(), what));
+                wrong.push(("program_lines".into(), message));
             }
         }
         wrong

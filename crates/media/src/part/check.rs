@@ -52,7 +52,7 @@ impl Part {
     }
 
     /// Parses the TOML text of a part and returns all its faults in the order of their lines. A
-    /// part that does not state how it is spoken to, nor the time of a byte on any bus, is at
+    /// part that states neither its interface nor the time of a byte on any bus is at
     /// fault, too.
     pub fn examine(text: &str) -> (Option<Self>, Vec<Complaint>) {
         let (part, mut complaints) = Self::read_and_check(text);
@@ -285,10 +285,10 @@ fn position(text: &str, field: &str) -> usize {
             let rest = path.strip_prefix(key)?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix('.') }
         };
-        let found = table.iter().find_map(|(name, value)| {
+        let entry = table.iter().find_map(|(name, value)| {
             Some((name.span().start, value.get_ref(), below(name.get_ref())?))
         });
-        let Some((start, mut value, rest)) = found else { return at };
+        let Some((start, mut value, rest)) = entry else { return at };
         (at, path) = (start, rest);
         if let DeValue::Array(items) = value {
             let (which, rest) = path.split_once('.').unwrap_or((path, ""));

@@ -32,20 +32,20 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// Returns whether the note at `place` is the last of its page.
+    /// Returns whether the note at `index` is the last of its page.
     #[inline]
-    fn counts(&self, place: usize) -> bool {
-        self.last[self.notes[place] as usize] == place as u32 + 1
+    fn counts(&self, index: usize) -> bool {
+        self.last[self.notes[index] as usize] == index as u32 + 1
     }
 
     /// Drops outdated notes.
     #[inline(never)]
     fn close_up(&mut self) {
         let mut kept = 0;
-        for place in self.begin..self.end {
-            let page = self.notes[place];
+        for index in self.begin..self.end {
+            let page = self.notes[index];
             let last = &mut self.last[page as usize];
-            let counts = *last == place as u32 + 1;
+            let counts = *last == index as u32 + 1;
             self.notes[kept] = page;
             kept += usize::from(counts);
             // Free of branches, because outdated notes cannot be predicted.

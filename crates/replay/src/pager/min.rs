@@ -45,10 +45,10 @@ impl Min {
         let start = block << self.block_shift;
         let end = (start + (1 << self.block_shift)).min(self.capacity);
         let in_block = &mut self.next_uses[start..end];
-        let place = place_of_max(in_block);
-        let next_use = std::mem::take(&mut in_block[place]);
+        let index = place_of_max(in_block);
+        let next_use = std::mem::take(&mut in_block[index]);
         self.farthest[block] = in_block.iter().copied().max().unwrap_or(0);
-        ((start + place) as Frame, next_use)
+        ((start + index) as Frame, next_use)
     }
 
     /// Takes one collapsed reference.

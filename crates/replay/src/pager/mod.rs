@@ -186,10 +186,10 @@ pub enum PolicyParameter {
 
 impl PolicyParameter {
     /// The number of a parameter that cannot be a percentage.
-    fn number(self, what: &str) -> Result<u64> {
+    fn number(self, name: &str) -> Result<u64> {
         match self {
             Self::Number(number) => Ok(number),
-            Self::Percent(_) => Err(Error::design(format!("{what} is a number, not {self}"))),
+            Self::Percent(_) => Err(Error::design(format!("{name} is a number, not {self}"))),
         }
     }
 }

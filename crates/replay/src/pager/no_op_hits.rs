@@ -155,13 +155,13 @@ fn take_span<P: NoOpHits>(
             let page = first + unsettled.trailing_zeros();
             unsettled &= unsettled - 1;
             let mut misses = usize::from(is_miss(smallest, page));
-            for (place, cache) in larger.iter_mut().enumerate() {
+            for (index, cache) in larger.iter_mut().enumerate() {
                 if cache.1.is_no_op(page) {
                     break;
                 }
                 cache.1.set(page);
                 if is_miss(cache, page) {
-                    misses = place + 2;
+                    misses = index + 2;
                 }
             }
             if misses > 0 {

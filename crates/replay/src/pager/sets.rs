@@ -119,16 +119,16 @@ impl<const MOVES: bool> InOrder<MOVES> {
             }
             return SetLookup::There;
         }
-        let place = set.iter().position(|known| *known == page);
-        if place.is_some() && !MOVES {
+        let position = set.iter().position(|known| *known == page);
+        if position.is_some() && !MOVES {
             return SetLookup::There;
         }
         // The pages before it move back by one.
         let mut newer = page;
-        for known in &mut set[..=place.unwrap_or(self.ways - 1)] {
+        for known in &mut set[..=position.unwrap_or(self.ways - 1)] {
             std::mem::swap(known, &mut newer);
         }
-        if place.is_some() { SetLookup::There } else { SetLookup::Gone(newer) }
+        if position.is_some() { SetLookup::There } else { SetLookup::Gone(newer) }
     }
 }
 

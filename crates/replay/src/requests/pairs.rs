@@ -64,8 +64,8 @@ impl SearchedPair {
 
     /// Unpacks kind, column and distance.
     fn unpacked(self) -> (usize, u32, u32) {
-        let place = self.request / MAX_UNITS;
-        let (kind, column) = (place / MAX_UNITS, place % MAX_UNITS);
+        let kind_and_column = self.request / MAX_UNITS;
+        let (kind, column) = (kind_and_column / MAX_UNITS, kind_and_column % MAX_UNITS);
         (kind as usize, column as u32, (self.request % MAX_UNITS) as u32)
     }
 }
@@ -258,8 +258,8 @@ impl RequestPairs {
             (PairCase::Backward, &backward),
             (PairCase::Forward, &forward),
         ] {
-            for (place, &count) in requests.iter().enumerate().filter(|(_, count)| **count > 0) {
-                let class = self.class(model, case, place as u32, VictimSearch::default());
+            for (column, &count) in requests.iter().enumerate().filter(|(_, count)| **count > 0) {
+                let class = self.class(model, case, column as u32, VictimSearch::default());
                 counts.loads += if class.load { count } else { 0 };
                 counts.column_changes += if class.column_change { count } else { 0 };
                 counts.bytes_fetched += count * u64::from(class.bytes_fetched);
@@ -270,43 +270,43 @@ impl RequestPairs {
         for (searched, &count) in &self.searched[size] {
             let (kind, column, distance) = searched.unpacked();
             let column = column & (units - 1);
-            let (case, place) = if kind / 2 > page {
+            let (case, column) = if kind / 2 > page {
                 (PairCase::OtherPage, column)
             } else if kind % 2 == 0 {
                 (PairCase::Backward, column)
             } else {
                 (PairCase::Forward, distance)
             };
-            let at_once = self.class(model, case, place, VictimSearch::default());
+            let at_once = self.class(model, case, column, VictimSearch::default());
             if let Some(at_once) = classes.get_mut(&at_once) {
                 *at_once -= count;
             }
-            *classes.entry(self.class(model, case, place, searched.search)).or_default() += count;
+            *classes.entry(self.class(model, case, column, searched.search)).or_default() += count;
         }
         counts.fault_classes = classes.into_iter().filter(|(_, count)| *count > 0).collect();
         counts.loads_by_flash_page = loads_of.into_iter().collect();
         counts.loads_by_flash_page.sort_unstable();
     }
 
-    /// The class of a fault. `place` is the column in the flash page, or for [`PairCase::Forward`]
-    /// the distance, both in units.
+    /// The class of a fault. `units` is the column in the flash page, or for [`PairCase::Forward`]
+    /// the distance from the last request.
     fn class(
         &self,
         model: RegisterModel,
         case: PairCase,
-        place: u32,
+        units: u32,
         search: VictimSearch,
     ) -> FaultClass {
         use RegisterModel::{
             DoubleBuffer, DoubleBufferPrefetch, RandomColumn, Sequential, StartColumn,
         };
         let (load, column_change, skipped) = match (model, case) {
-            (Sequential, PairCase::OtherPage | PairCase::Backward) => (true, false, place),
+            (Sequential, PairCase::OtherPage | PairCase::Backward) => (true, false, units),
             (StartColumn, PairCase::OtherPage | PairCase::Backward) => (true, false, 0),
-            (Sequential | StartColumn, PairCase::Forward) => (false, false, place - 1),
+            (Sequential | StartColumn, PairCase::Forward) => (false, false, units - 1),
             (RandomColumn, PairCase::OtherPage) => (true, false, 0),
             (RandomColumn, PairCase::Backward) => (false, true, 0),
-            (RandomColumn, PairCase::Forward) => (false, place != 1, 0),
+            (RandomColumn, PairCase::Forward) => (false, units != 1, 0),
             // These registers are tracked request by request.
             (DoubleBuffer | DoubleBufferPrefetch, _) => (false, false, 0),
         };

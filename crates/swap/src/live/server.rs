@@ -63,7 +63,8 @@ impl From<StoreError> for PagerFailure {
     }
 }
 
-/// Sets the flag that the pager is over, unless it has ended in order. Works on a panic, too.
+/// Sets the flag that the pager is over when it is dropped, as after a panic, unless the pager
+/// ended without an error.
 struct EndGuard<'a>(&'a AtomicBool, bool);
 
 impl Drop for EndGuard<'_> {
@@ -74,8 +75,8 @@ impl Drop for EndGuard<'_> {
     }
 }
 
-/// The pager. Its fields are dropped in this order: the flag is set before the waiting threads go
-/// on.
+/// The pager. Its fields are dropped in this order, so that the flag is set before the waiting
+/// threads continue.
 pub(super) struct Server<'a> {
     _end_guard: EndGuard<'a>,
     userfault: Userfault<'a>,
@@ -143,22 +144,22 @@ impl<'a> Server<'a> {
                 if let ReferenceOutcome::Miss { .. } = self.pager.reference(page)? {
                     return Err(out_of_step(page));
                 }
-                let asked = self.store.counters();
+                let counters_before = self.store.counters();
                 self.mark_dirty(page)?;
                 self.counts.write_faults += 1;
-                self.wait_for_medium(asked);
+                self.wait_for_medium(counters_before);
                 self.publish();
                 self.userfault.protect(page, false)?;
             }
             (false, PageState::Untouched | PageState::Out) => self.bring_in(page, write)?,
-            // The message is outdated: the thread tries again.
+            // The page's state has changed since the message: the thread repeats its access.
             _ => self.userfault.wake(page)?,
         }
         Ok(())
     }
 
     fn bring_in(&mut self, page: u32, write: bool) -> std::result::Result<(), PagerFailure> {
-        let asked = self.store.counters();
+        let counters_before = self.store.counters();
         let ReferenceOutcome::Miss { victim, .. } = self.pager.reference(page)? else {
             return Err(out_of_step(page));
         };
@@ -179,7 +180,7 @@ impl<'a> Server<'a> {
         if write {
             self.mark_dirty(page)?;
         }
-        self.wait_for_medium(asked);
+        self.wait_for_medium(counters_before);
         self.resident += 1;
         self.most_resident = self.most_resident.max(self.resident);
         self.publish();
@@ -222,7 +223,8 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Frees the copy of one page that is in RAM, in turn. Returns whether there was any.
+    /// Frees the stored copy of one clean page in RAM, of each page in turn. Returns false if no
+    /// page has one.
     fn give_up_a_copy(&mut self) -> std::result::Result<bool, PagerFailure> {
         let pages = self.states.len() as u32;
         let mut turn = (self.next_copy..pages).chain(0..self.next_copy);
@@ -236,23 +238,24 @@ impl<'a> Server<'a> {
         Ok(true)
     }
 
-    /// Waits as long as the medium takes for its operations since `asked`.
-    fn wait_for_medium(&self, asked: StoreCounters) {
+    /// Waits as long as the medium takes for the operations since `counters_before` was read.
+    fn wait_for_medium(&self, counters_before: StoreCounters) {
         if let Some(delay) = self.delay {
-            let taken_ns = delay(self.store.counters() - asked).max(0.0);
+            let taken_ns = delay(self.store.counters() - counters_before).max(0.0);
             wait_until(Instant::now() + Duration::from_nanos(taken_ns as u64));
         }
     }
 
-    /// Publishes the counts, before the waiting thread goes on and finds its fault counted.
+    /// Publishes the counts. Called before the waiting thread continues, so that its fault is
+    /// counted.
     fn publish(&self) {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner) = self.counts;
     }
 }
 
 fn out_of_step(page: u32) -> PagerFailure {
-    let what = format!("internal error: policy and memory disagree on page {page}; report it");
-    PagerFailure::Other(Error::data("the live pager", what))
+    let message = format!("internal error: policy and memory disagree on page {page}; report it");
+    PagerFailure::Other(Error::data("the live pager", message))
 }
 
 fn wait_until(end: Instant) {

@@ -253,7 +253,7 @@ fn what_cannot_be_is_one_line() {
         (with(|spec| spec.medium = "ram:32M".into()), "no page fits"),
         (with(|spec| spec.policy = "min".into()), "policy 'min'"),
         (with(|spec| spec.reading = "randon".into()), "did you mean random?"),
-        (with(|spec| spec.layout = Some("log".into())), "wants NAND"),
+        (with(|spec| spec.layout = Some("log".into())), "needs NAND"),
         (with(|spec| spec.chunk_bytes = 5000), "not whole pages"),
         (with(|spec| spec.pages = "synthetic(125%)".into()), "synthetic(25%)"),
         (with(|spec| spec.pages = "/no/such/file".into()), "/no/such/file"),

@@ -68,34 +68,34 @@ pub struct PagesInfo {
 /// A process whose pages were captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedProcess {
-    /// Name of its program.
+    /// Name of the program.
     pub program: String,
-    /// Its anonymous pages, in RAM or swapped out.
+    /// Anonymous pages, in RAM or swapped out.
     pub anonymous_pages: u64,
-    /// Its anonymous pages that were swapped out.
+    /// Anonymous pages that were swapped out.
     pub swapped_pages: u64,
-    /// Its pages full of zeros, captured or left out.
+    /// Pages full of zeros, captured or left out.
     pub zero_pages: u64,
-    /// Its pages in the file.
+    /// Pages of this process in the file.
     pub pages: u64,
 }
 
-/// The place of a page in its process's memory.
+/// The origin of a captured page: its process, mapping and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageOrigin<'a> {
-    /// Index of its process in [`PagesInfo::processes`].
+    /// Index of the process in [`PagesInfo::processes`].
     pub process: u32,
-    /// Its mapping: `[heap]`, `[stack]`, the file of which it is a changed copy, or empty.
+    /// The mapping: `[heap]`, `[stack]`, the file of which it is a changed copy, or empty.
     pub mapping: &'a str,
-    /// Its address in the process.
+    /// Address of the page in the process.
     pub address: u64,
 }
 
-fn add_to_checksum(checksum: &mut Crc, place: PageOrigin<'_>, bytes: &[u8]) {
-    checksum.update(&place.process.to_le_bytes());
-    checksum.update(&place.address.to_le_bytes());
-    checksum.update(&(place.mapping.len() as u32).to_le_bytes());
-    checksum.update(place.mapping.as_bytes());
+fn add_to_checksum(checksum: &mut Crc, origin: PageOrigin<'_>, bytes: &[u8]) {
+    checksum.update(&origin.process.to_le_bytes());
+    checksum.update(&origin.address.to_le_bytes());
+    checksum.update(&(origin.mapping.len() as u32).to_le_bytes());
+    checksum.update(origin.mapping.as_bytes());
     checksum.update(bytes);
 }
 

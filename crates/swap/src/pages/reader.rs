@@ -55,8 +55,8 @@ impl Pages {
             })?;
         }
         let mut checksum = Crc::new();
-        for (place, bytes) in pages.iter() {
-            add_to_checksum(&mut checksum, place, bytes);
+        for (origin, bytes) in pages.iter() {
+            add_to_checksum(&mut checksum, origin, bytes);
         }
         if checksums.1 != checksum.sum() {
             return Err(damaged("its pages do not match their checksum".to_owned()));

@@ -77,7 +77,7 @@ impl PagesWriter {
     ///
     /// # Errors
     /// Fails if the file cannot be written, or if the page has another size.
-    pub fn push(&mut self, place: PageOrigin<'_>, bytes: &[u8]) -> Result<()> {
+    pub fn push(&mut self, origin: PageOrigin<'_>, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.page_bytes as usize {
             return Err(Error::design(format!(
                 "a page of {} bytes among pages of {}",
@@ -85,14 +85,14 @@ impl PagesWriter {
                 self.page_bytes
             )));
         }
-        let kept = place.mapping.char_indices().map(|(at, c)| at + c.len_utf8());
+        let kept = origin.mapping.char_indices().map(|(at, c)| at + c.len_utf8());
         let end = kept.take_while(|end| *end <= MAX_NAME_BYTES).last().unwrap_or(0);
-        self.processes.push(place.process as i32);
-        self.mappings.push(place.mapping[..end].into());
-        self.addresses.push(place.address as i64);
+        self.processes.push(origin.process as i32);
+        self.mappings.push(origin.mapping[..end].into());
+        self.addresses.push(origin.address as i64);
         self.bytes.push(ByteArray::from(bytes.to_vec()).into());
-        let place = PageOrigin { mapping: &place.mapping[..end], ..place };
-        add_to_checksum(&mut self.checksum, place, bytes);
+        let origin = PageOrigin { mapping: &origin.mapping[..end], ..origin };
+        add_to_checksum(&mut self.checksum, origin, bytes);
         if self.bytes.len() * bytes.len() >= GROUP_BYTES { self.write_group() } else { Ok(()) }
     }
 

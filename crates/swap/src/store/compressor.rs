@@ -80,8 +80,9 @@ impl InstrumentedCompressor {
             ffi::fp_shim_compressor(number, page_bytes, memory.as_ptr().cast::<c_void>())
         };
         if inner.is_null() {
-            let what = format!("{} cannot compress pages of {page_bytes} bytes", compressor.name());
-            return Err(Error::design(what));
+            let message =
+                format!("{} cannot compress pages of {page_bytes} bytes", compressor.name());
+            return Err(Error::design(message));
         }
         let tap =
             PinnedBox::from_box(Box::new(CountingTap { inner, compressed: 0, decompressed: 0 }));

@@ -489,7 +489,7 @@ mod tests {
         let log = spec(StoreLayout::Log, Compressor::None);
         for (wrong, line) in [
             (StoreSpec { geometry: NAND, ..fragments.clone() }, "rewrites in place"),
-            (StoreSpec { geometry: IN_PLACE, ..log.clone() }, "wants NAND"),
+            (StoreSpec { geometry: IN_PLACE, ..log.clone() }, "needs NAND"),
             (StoreSpec { page_bytes: 4095, ..log.clone() }, "multiple of 4"),
             (StoreSpec { slot_count: 0, ..log.clone() }, "no 0 slots"),
             (StoreSpec { reserve_blocks: 2, ..log.clone() }, "leave 13 or more free"),

@@ -213,20 +213,20 @@ impl StoreSpec {
             || self.geometry.bytes() >= u64::from(u32::MAX)
         {
             return Err(Error::design(format!(
-                "a medium of {block_count} blocks of {block_bytes} bytes, programmed {program_bytes} \
-                 together, cannot be: it has at least one block, of whole flash pages, and less \
-                 than 4 GiB"
+                "a medium cannot have {block_count} blocks of {block_bytes} bytes and flash pages \
+                 of {program_bytes}: it has at least one block, a whole number of flash pages in \
+                 each, and less than 4 GiB"
             )));
         }
         if self.layout.is_for_nand() != (program_bytes > 1) {
             return Err(Error::design(match self.layout {
                 StoreLayout::Fragments => {
-                    "the layout fragments wants a medium that rewrites in place; take log (or \
+                    "the layout fragments needs a medium that rewrites in place; take log (or \
                      rewrite) for NAND"
                         .to_owned()
                 }
                 layout => format!(
-                    "the layout {} wants NAND; take fragments for a medium that rewrites in place",
+                    "the layout {} needs NAND; take fragments for a medium that rewrites in place",
                     layout.name()
                 ),
             }));
@@ -238,11 +238,11 @@ impl StoreSpec {
             )));
         }
         if self.slot_count == 0 || self.slot_count == u32::MAX {
-            return Err(Error::design(format!("a store has no {} slots", self.slot_count)));
+            return Err(Error::design(format!("a store cannot have {} slots", self.slot_count)));
         }
         if self.faults.factory_bad_blocks >= block_count {
             return Err(Error::design(format!(
-                "factory_bad_blocks = {}: of {block_count} blocks some must be good",
+                "factory_bad_blocks = {}: at least one of the {block_count} blocks must be good",
                 self.faults.factory_bad_blocks
             )));
         }
@@ -255,9 +255,9 @@ impl StoreSpec {
         let least = self.least_reserve_blocks();
         if least == 0 {
             return Err(Error::design(format!(
-                "a log cannot lie on {block_count} blocks of {block_bytes} bytes, programmed \
-                 {program_bytes} together: it wants flash pages of 256 bytes or more, 6 or more of \
-                 them a block, blocks larger than a page of {} bytes, and at most 65534 of them",
+                "a log cannot lie on {block_count} blocks of {block_bytes} bytes with flash pages \
+                 of {program_bytes}: it needs flash pages of 256 bytes or more, 6 or more of them a \
+                 block, blocks larger than a page of {} bytes, and at most 65534 of them",
                 self.page_bytes
             )));
         }

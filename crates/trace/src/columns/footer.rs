@@ -26,7 +26,7 @@ const REQUIRED: i64 = 0;
 pub struct ParquetKind {
     /// Name in messages, such as `trace`.
     pub name: &'static str,
-    /// How to make a file of this kind, for the message about another file.
+    /// Advice on making a file of this kind, for the message about a file of another kind.
     pub hint: &'static str,
     /// Columns in their order. None of their values may be missing.
     pub columns: &'static [(&'static str, PhysicalType)],
@@ -44,18 +44,18 @@ pub enum PhysicalType {
     Int64 = 2,
     /// Strings of bytes.
     Bytes = 6,
-    /// Strings of the same number of bytes each, which is in the footer.
+    /// Strings of [`Footer::fixed_bytes`] bytes each.
     Fixed = 7,
 }
 
-/// The contents of a footer. They are not compared with the rest of the file.
+/// The contents of a footer, not yet compared with the rest of the file.
 #[derive(Debug, Default)]
 pub struct Footer {
     /// Number of rows in all groups.
     pub rows: u64,
     /// The row groups.
     pub groups: Vec<RowGroup>,
-    /// Bytes of a value of the column with type [`PhysicalType::Fixed`].
+    /// Bytes of a value in the column of type [`PhysicalType::Fixed`].
     pub fixed_bytes: u64,
     pairs: Vec<(String, String)>,
 }
@@ -72,13 +72,13 @@ pub struct RowGroup {
 /// The values of a column in a row group. Sizes and offsets are not checked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ColumnChunk {
-    /// Its pages are compressed with Zstandard; otherwise they are not compressed.
+    /// True if the pages are compressed with Zstandard, false if they are not compressed.
     pub zstd: bool,
-    /// Bytes of its pages in the file, with their headers.
+    /// Bytes of the pages in the file, with their headers.
     pub bytes: u64,
-    /// Position of its first page of values in the file.
+    /// Position in the file of the first page of values.
     pub data_page_offset: u64,
-    /// Position of its dictionary, if it has one.
+    /// Position in the file of the dictionary. `None` if there is none.
     pub dictionary_page_offset: Option<u64>,
 }
 
@@ -169,13 +169,13 @@ impl Footer {
             let name = kind.name;
             wrong(format!("is a Parquet file but no flashpager {name} (no description in it)"))
         })?;
-        let found: Version = serde_json::from_str(json).map_err(damaged)?;
-        if !versions.contains(&found.schema_version) {
-            let known: Vec<String> = versions.map(|version| version.to_string()).collect();
+        let version: Version = serde_json::from_str(json).map_err(damaged)?;
+        if !versions.contains(&version.schema_version) {
+            let known: Vec<String> = versions.map(|number| number.to_string()).collect();
             return Err(wrong(format!(
                 "has {} schema version {}, this flashpager reads version {}",
                 kind.name,
-                found.schema_version,
+                version.schema_version,
                 known.join(" or ")
             )));
         }
@@ -187,7 +187,7 @@ impl Footer {
 #[derive(Default)]
 struct SchemaColumn<'a> {
     name: &'a [u8],
-    /// Parquet's number of its type; -1 if values may be missing.
+    /// Parquet's number of the column's type; -1 if values may be missing.
     physical: i64,
     fixed_bytes: u64,
 }

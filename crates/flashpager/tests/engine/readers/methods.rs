@@ -249,8 +249,8 @@ fn impossible_methods_and_threads_are_refused() {
             "0x8 belongs to no method",
         ),
     ] {
-        let said = message(bytes);
-        assert!(said.contains(words), "{said}");
+        let error = message(bytes);
+        assert!(error.contains(words), "{error}");
     }
 }
 

@@ -86,9 +86,9 @@ fn a_trace_of_another_version_is_refused() {
     let path = folder.path().join("a.trace");
     write_trace(&path, &some_runs(), some_info()).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    let said = b"\"schema_version\":1";
-    let at = bytes.windows(said.len()).position(|window| window == said).unwrap();
-    bytes[at + said.len() - 1] = b'3';
+    let version = b"\"schema_version\":1";
+    let at = bytes.windows(version.len()).position(|window| window == version).unwrap();
+    bytes[at + version.len() - 1] = b'3';
     std::fs::write(&path, bytes).unwrap();
     assert_says(read_trace(&path), &["a.trace", "schema version 3", "reads version 1 or 2"]);
 }

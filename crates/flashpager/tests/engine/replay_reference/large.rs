@@ -99,29 +99,29 @@ fn small_front(tlb_sets: Option<u32>) -> HierarchyDesign {
 
 /// The number of times that `pass` calls `should_continue`. It must stop at the first call that
 /// returns false.
-fn questions(pass: impl Fn(&dyn Fn() -> bool) -> Result<(), Error>) -> usize {
-    let asked = Counter::new(0);
+fn callbacks_of(pass: impl Fn(&dyn Fn() -> bool) -> Result<(), Error>) -> usize {
+    let calls = Counter::new(0);
     let after = |answers: usize| {
-        asked.set(0);
+        calls.set(0);
         pass(&|| {
-            asked.set(asked.get() + 1);
-            asked.get() <= answers
+            calls.set(calls.get() + 1);
+            calls.get() <= answers
         })
     };
     after(usize::MAX).unwrap();
-    let all = asked.get();
+    let all = calls.get();
     for answers in 0..all {
         assert!(matches!(after(answers), Err(Error::Interrupted)), "{answers} of {all}");
-        assert_eq!(asked.get(), answers + 1);
+        assert_eq!(calls.get(), answers + 1);
     }
     all
 }
 
 #[test]
-fn passes_end_when_they_are_told_to() {
+fn a_pass_stops_when_its_callback_returns_false() {
     let trace = MemoryTrace::new((0..2000).map(|at| run(at * 40 % 5000, 30)).collect());
     let registers = [design(RegisterModel::DoubleBuffer, 512, None)];
-    let asked = |policy: &str, hierarchy| {
+    let callbacks = |policy: &str, hierarchy| {
         let cell = Cell {
             cache_page_bytes: 64,
             policy: policy.parse().unwrap(),
@@ -131,11 +131,12 @@ fn passes_end_when_they_are_told_to() {
             registers: registers.to_vec(),
         };
         let cache = CacheDesign { hierarchy, ..cache(64, 4, 0, policy) };
-        let swept = questions(|should_continue| sweep(&trace, &cell, should_continue).map(|_| ()));
-        let single = questions(|should_continue| {
+        let swept =
+            callbacks_of(|should_continue| sweep(&trace, &cell, should_continue).map(|_| ()));
+        let single = callbacks_of(|should_continue| {
             replay(&trace, &cache, &registers, should_continue, None).map(|_| ())
         });
-        let told = questions(|should_continue| {
+        let with_events = callbacks_of(|should_continue| {
             let events = Events {
                 critical_block_bytes: Some(16),
                 sink: &mut |_, _| {},
@@ -144,15 +145,15 @@ fn passes_end_when_they_are_told_to() {
             };
             replay(&trace, &cache, &registers, should_continue, Some(events)).map(|_| ())
         });
-        assert_eq!((single, told), (swept, swept), "{policy}");
+        assert_eq!((single, with_events), (swept, swept), "{policy}");
         swept
     };
-    let once = asked("lru", None);
+    let once = callbacks("lru", None);
     assert!((2..=2000).contains(&once));
     for hierarchy in [None, Some(small_front(None)), Some(small_front(Some(2)))] {
-        assert_eq!(asked("clock", hierarchy), once);
-        // MIN looks for next uses first.
-        assert_eq!(asked("min", hierarchy), 2 * once);
+        assert_eq!(callbacks("clock", hierarchy), once);
+        // MIN reads the trace twice: first to find the next uses.
+        assert_eq!(callbacks("min", hierarchy), 2 * once);
     }
 }
 

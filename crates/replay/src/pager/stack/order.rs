@@ -236,8 +236,8 @@ impl FarPages {
 
     /// Takes `page` out. Returns the number of pages that came later.
     fn take(&mut self, page: Page) -> Option<usize> {
-        let place = std::mem::take(self.place.get_mut(page as usize)?);
-        let moment = place.checked_sub(1)? as usize;
+        let last_moment = std::mem::take(self.place.get_mut(page as usize)?);
+        let moment = last_moment.checked_sub(1)? as usize;
         let word = moment / 64;
         let bit = 1u64 << (moment % 64);
         let block = word / Self::WORDS_OF_BLOCK;

@@ -55,12 +55,12 @@ fn check_order(references: &[Page], deepest: usize, block: usize) {
         let depths = in_blocks(&pairs, block, |wanted, inserted, depths| {
             order.exchange(wanted, inserted, depths);
         });
-        for (place, (depth, by_hand)) in depths.iter().zip(&by_hand).enumerate() {
+        for (step, (depth, by_hand)) in depths.iter().zip(&by_hand).enumerate() {
             // An entry below `deepest` need not be found.
             match by_hand {
                 Some(by_hand) if *depth == NOT_FOUND => assert!(*by_hand >= deepest),
-                Some(by_hand) => assert_eq!(*depth as usize, *by_hand, "{processor:?} {place}"),
-                None => assert_eq!(*depth, NOT_FOUND, "{processor:?} {place}"),
+                Some(by_hand) => assert_eq!(*depth as usize, *by_hand, "{processor:?} {step}"),
+                None => assert_eq!(*depth, NOT_FOUND, "{processor:?} {step}"),
             }
         }
     }
@@ -85,8 +85,8 @@ fn check_falling(references: &[Page], deepest: usize, block: usize) {
             let depth = stack.iter().position(|next_use| next_use == now);
             let mut falling = *falling;
             let above = depth.unwrap_or(stack.len());
-            for place in &mut stack[..above] {
-                (*place, falling) = ((*place).min(falling), (*place).max(falling));
+            for step in &mut stack[..above] {
+                (*step, falling) = ((*step).min(falling), (*step).max(falling));
             }
             match depth {
                 Some(depth) => stack[depth] = falling,
@@ -100,11 +100,11 @@ fn check_falling(references: &[Page], deepest: usize, block: usize) {
         let depths = in_blocks(&pairs, block, |wanted, falling, depths| {
             rest.sink(wanted, falling, depths);
         });
-        for (place, (depth, by_hand)) in depths.iter().zip(&by_hand).enumerate() {
+        for (step, (depth, by_hand)) in depths.iter().zip(&by_hand).enumerate() {
             match by_hand {
                 Some(by_hand) if *depth == NOT_FOUND => assert!(*by_hand >= deepest),
-                Some(by_hand) => assert_eq!(*depth as usize, *by_hand, "{processor:?} {place}"),
-                None => assert_eq!(*depth, NOT_FOUND, "{processor:?} {place}"),
+                Some(by_hand) => assert_eq!(*depth as usize, *by_hand, "{processor:?} {step}"),
+                None => assert_eq!(*depth, NOT_FOUND, "{processor:?} {step}"),
             }
         }
     }
