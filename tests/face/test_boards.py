@@ -69,7 +69,7 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     text = (ROOT / "boards/pico.toml").read_text(encoding="utf-8")
     board = tmp_path / "board.toml"
     for kind, words in (
-        ('kind = "bord"', ["board.toml", 'kind = "bord"', "did you mean board", "chip, model"]),
+        ('kind = "boardd"', ["board.toml", 'kind = "boardd"', "did you mean board", "chip, model"]),
         ("kind = 3", ["kind = 3", "board, chip, model"]),
     ):
         board.write_text(text.replace('kind = "board"', kind), encoding="utf-8")
