@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashpager_base::shown;
+use flashpager_base::{Error, shown};
 use flashpager_trace::Image;
 use object::{Object, ObjectSection, ObjectSymbol};
 
@@ -72,6 +72,26 @@ pub fn boot_points(image: &Image) -> Result<Vec<BootPoint>, String> {
         Some(BootPoint { offset, kind })
     };
     Ok(addresses(&binary.bytes).into_iter().filter_map(in_flash).collect())
+}
+
+/// Refuses images with code that the program copies to RAM. Files that cannot be read, or are others
+/// than the recorded, are not checked.
+///
+/// # Errors
+/// A section that does not run where it is stored.
+pub fn refuse_copies(images: &[Image]) -> flashpager_base::Result<()> {
+    for image in images {
+        let Ok(binary) = Binary::read(Path::new(&image.path)) else { continue };
+        if binary.differs_from(image).is_some() {
+            continue;
+        }
+        if let Some(copy) = binary.elf.copy_in_ram(&image.sections) {
+            let what =
+                format!("{copy}, but the trace has it in flash; record it anew without --section");
+            return Err(Error::data(shown(&image.path), what));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the linked addresses where the program in the ELF file `contents` begins.

@@ -75,6 +75,18 @@ struct ElfSymbol {
     bytes: u64,
 }
 
+impl ElfSection {
+    /// States that the section is a copy in RAM; `None` if it runs where it is stored.
+    fn copy(&self) -> Option<String> {
+        let stored = self.copied_from?;
+        Some(format!(
+            "its section {} runs at {:#x} and is stored at {stored:#x}: a copy in RAM",
+            shown(&self.name),
+            self.address
+        ))
+    }
+}
+
 impl ElfFile {
     /// Reads the file `path`.
     ///
@@ -267,13 +279,9 @@ impl ElfFile {
         let mut end = 0;
         for (section, at) in placed {
             end = at.saturating_add(section.bytes);
-            if let Some(stored) = section.copied_from {
-                let message = format!(
-                    "its section {} runs at {:#x} and is stored at {stored:#x}: a copy in RAM, \
-                     which is not fetched from flash; leave it out of --section",
-                    shown(&section.name),
-                    section.address
-                );
+            if let Some(copy) = section.copy() {
+                let message =
+                    format!("{copy}, which is not fetched from flash; leave it out of --section");
                 return Err(Error::data(place, message));
             }
             if section.cut_off {
@@ -334,6 +342,14 @@ impl ElfFile {
                     && section.bytes == u64::from(wanted.bytes)
             })
         })
+    }
+
+    /// States that one of `sections` is a copy in RAM; `None` if all run where they are stored.
+    pub fn copy_in_ram(&self, sections: &[Section]) -> Option<String> {
+        let is_one = |own: &&ElfSection| {
+            sections.iter().any(|one| one.name == own.name && one.address == own.address)
+        };
+        self.sections.iter().filter(is_one).find_map(ElfSection::copy)
     }
 
     /// Returns the first function of `image` that the file has at another place. It distinguishes
@@ -606,43 +622,72 @@ fn qemu_name(file: &object::File<'_>) -> &'static str {
     }
 }
 
-/// A loaded segment that a program copies to its address: start, bytes, and where it is stored.
-type CopiedSegment = (u64, u64, u64);
+/// A loaded segment.
+#[derive(Clone, Copy)]
+struct LoadedSegment {
+    /// The address at which the program uses it.
+    start: u64,
+    /// Bytes in the file.
+    bytes: u64,
+    /// The address at which it is stored.
+    stored: u64,
+    is_executable: bool,
+}
 
-/// Returns the segments that are stored at another address than they run at. Empty if all of them
-/// are, as in a kernel that runs at virtual addresses.
-fn copied_segments(file: &object::File<'_>) -> Vec<CopiedSegment> {
-    fn of<Elf: FileHeader<Endian = object::Endianness>>(
-        elf: &object::read::elf::ElfFile<'_, Elf>,
-    ) -> Vec<CopiedSegment> {
-        let endian = elf.endian();
-        let loaded = || {
-            let all = elf.elf_program_headers().iter();
-            all.filter(move |one| one.p_type(endian) == elf::PT_LOAD)
-                .map(move |one| {
-                    let [start, bytes, stored] =
-                        [one.p_vaddr(endian), one.p_filesz(endian), one.p_paddr(endian)];
-                    (start.into(), bytes.into(), stored.into())
-                })
-                .filter(|(_, bytes, _): &CopiedSegment| *bytes > 0)
-        };
-        if loaded().all(|(start, _, stored)| start != stored) {
-            return Vec::new();
-        }
-        loaded().filter(|(start, _, stored)| start != stored).collect()
+impl LoadedSegment {
+    fn distance(&self) -> u64 {
+        self.start.wrapping_sub(self.stored)
     }
-    match file {
-        object::File::Elf32(elf) => of(elf),
-        object::File::Elf64(elf) => of(elf),
-        _ => Vec::new(),
+
+    fn holds(&self, address: u64) -> bool {
+        [self.start, self.stored]
+            .iter()
+            .any(|start| address.checked_sub(*start).is_some_and(|ahead| ahead < self.bytes))
     }
 }
 
+/// Returns the segments that are stored at another address than they run at, to which the program
+/// copies them. If all are, as where flash is mapped to another address, or in a kernel that runs at
+/// virtual addresses, these are the segments at another distance than the one with the entry.
+fn copied_segments(file: &object::File<'_>) -> Vec<LoadedSegment> {
+    fn of<Elf: FileHeader<Endian = object::Endianness>>(
+        elf: &object::read::elf::ElfFile<'_, Elf>,
+    ) -> Vec<LoadedSegment> {
+        let endian = elf.endian();
+        let all = elf.elf_program_headers().iter();
+        all.filter(|one| one.p_type(endian) == elf::PT_LOAD)
+            .map(|one| LoadedSegment {
+                start: one.p_vaddr(endian).into(),
+                bytes: one.p_filesz(endian).into(),
+                stored: one.p_paddr(endian).into(),
+                is_executable: one.p_flags(endian).0 & PF_X.0 != 0,
+            })
+            .filter(|one| one.bytes > 0)
+            .collect()
+    }
+    let mut segments = match file {
+        object::File::Elf32(elf) => of(elf),
+        object::File::Elf64(elf) => of(elf),
+        _ => return Vec::new(),
+    };
+    // Some linkers store nothing: all are at 0.
+    if segments.iter().all(|one| one.stored == segments[0].stored) {
+        return Vec::new();
+    }
+    let in_place = segments.iter().find(|one| one.distance() == 0);
+    let with_entry = || segments.iter().find(|one| one.is_executable && one.holds(file.entry()));
+    let largest = || segments.iter().filter(|one| one.is_executable).max_by_key(|one| one.bytes);
+    let Some(first) = in_place.or_else(with_entry).or_else(largest) else { return Vec::new() };
+    let distance = first.distance();
+    segments.retain(|one| one.distance() != distance);
+    segments
+}
+
 /// Returns where the section at `address` is stored, if a program copies it to there.
-fn copied_from(copies: &[CopiedSegment], address: u64) -> Option<u64> {
-    copies.iter().find_map(|(start, bytes, stored)| {
-        let ahead = address.checked_sub(*start).filter(|ahead| ahead < bytes)?;
-        Some(stored.wrapping_add(ahead))
+fn copied_from(copies: &[LoadedSegment], address: u64) -> Option<u64> {
+    copies.iter().find_map(|copy| {
+        let ahead = address.checked_sub(copy.start).filter(|ahead| *ahead < copy.bytes)?;
+        Some(copy.stored.wrapping_add(ahead))
     })
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, shown};
+use flashpager_binary::boot::refuse_copies;
 use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
 use flashpager_trace::{FirstRuns, Mark, MarkReader, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::FxHashMap;
@@ -118,7 +119,7 @@ impl Tally {
 /// as one that still has its debug information. Symbols that the trace lacks come from `elfs`, too.
 ///
 /// # Errors
-/// A design that is executed fault by fault, a file of `elfs` that belongs to no image, lines if no
+/// A design that is executed fault by fault, code that runs in RAM, a file of `elfs` that belongs to no image, lines if no
 /// image has any, and the errors of the replay.
 pub fn attribute(
     trace: &dyn Trace,
@@ -137,6 +138,7 @@ pub fn attribute(
     if !trace.warm_up().is_none() {
         design.check_warm_up()?;
     }
+    refuse_copies(&info.images)?;
     let design = &*design.executing(info)?;
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;

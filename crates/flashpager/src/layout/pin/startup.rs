@@ -7,7 +7,7 @@
 //! which are needed even where a trace begins later.
 
 use flashpager_base::{Error, Result, did_you_mean, named, shown};
-use flashpager_binary::boot::{BootKind, boot_points};
+use flashpager_binary::boot::{BootKind, boot_points, refuse_copies};
 use flashpager_binary::names::is_called;
 use flashpager_layout::Units;
 use flashpager_trace::{Image, Mark, Run, Trace, TraceInfo, for_marked_runs};
@@ -96,7 +96,7 @@ impl Startup {
     /// code is in RAM, or [`LOADED`]; `None` for one that is known to be.
     ///
     /// # Errors
-    /// A function that the traces do not name or do not execute.
+    /// A function that the traces do not name or do not execute, and code that lies in RAM already.
     pub(super) fn of(
         traces: &TraceSet,
         units: &Units,
@@ -104,6 +104,7 @@ impl Startup {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let info = traces.info();
+        refuse_copies(&info.images)?;
         if info.architecture == "jvm" || copied_before == Some(LOADED) {
             return Ok(Self::default());
         }
