@@ -18,14 +18,23 @@ from pathlib import Path
 from flashpager._engine import FlashpagerError
 from flashpager.base import installed
 
-#: Environment variables that name the folder of an unpacked kernel: of this machine, and of ARM.
+#: Environment variables that name the folder of an unpacked kernel: Linux 6.1 for a PC, a later
+#: one, and 6.1 for an ARM.
 KERNEL = "FLASHPAGER_KERNEL"
+NEW_KERNEL = "FLASHPAGER_NEW_KERNEL"
 ARM_KERNEL = "FLASHPAGER_ARM_KERNEL"
+#: What `runtime/linux/vm/packages` takes for each, after the folder.
+_PACKAGES_ARGUMENTS = {KERNEL: "", NEW_KERNEL: " amd64 trixie-backports", ARM_KERNEL: " armhf"}
 #: Modules of the kernel to load, with their dependencies.
 _MODULES = ("lz4", "deflate", "zstd", "lzo", "mtdram", "nandsim", "phram", "mtdblock", "zram")
 #: Folders of `runtime/` that the module is built of.
 _ROOMS = ("swap", "medium", "compress", "linux")
 _PROGRAMS = ("fill", "bench", "cuts")
+#: Options of the kernel that need a newer compiler (it aligns functions in another way then), or
+#: pahole, which a module does without.
+_WITHOUT = ("CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES=")
+_OTHER_TOOLS = r"warning: (the compiler|pahole version) differs from the one used"
+_ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 _CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-static", "-D_DEFAULT_SOURCE")
 
 
@@ -102,11 +111,17 @@ class UnpackedKernel:
             return image
         offset, size = struct.unpack_from("<II", image, 0x248)
         start = ((image[0x1F1] or 4) + 1) * 512 + offset
-        return lzma.LZMADecompressor().decompress(image[start : start + size])
+        packed = image[start : start + size]
+        if not packed.startswith(_ZSTD_MAGIC):
+            return lzma.LZMADecompressor().decompress(packed)
+        # Four bytes with the size follow.
+        command = ["zstd", "-dcq"]
+        return subprocess.run(command, input=packed[:-4], capture_output=True, check=True).stdout
 
     def modules(self, wanted: Sequence[str]) -> list[Path]:
         """Find modules and their dependencies, without those built into the kernel."""
-        known = {path.stem: path for path in self.directory.glob("lib/modules/*/kernel/**/*.ko")}
+        files = self.one("lib/modules/*").glob("kernel/**/*.ko*")
+        known = {module_name(path): path for path in files}
         modules: list[Path] = []
         waiting = [known[name] for name in wanted if name in known]
         while waiting:
@@ -117,9 +132,20 @@ class UnpackedKernel:
         return modules
 
 
+def module_name(path: Path) -> str:
+    """Return the name of a module's file, which later kernels compress."""
+    return path.name.removesuffix(".xz").removesuffix(".ko")
+
+
+def module_bytes(path: Path) -> bytes:
+    """Read a module, and decompress it."""
+    data = path.read_bytes()
+    return lzma.decompress(data) if path.suffix == ".xz" else data
+
+
 def depends(module: Path) -> list[str]:
     """Read the names of the modules that a module depends on."""
-    match = re.search(rb"\0depends=([^\0]*)\0", module.read_bytes())
+    match = re.search(rb"\0depends=([^\0]*)\0", module_bytes(module))
     return [name for name in match[1].decode().split(",") if name] if match else []
 
 
@@ -127,7 +153,7 @@ def loaded_for(module: Path, modules: Sequence[Path]) -> list[Path]:
     """Return all that a module needs, in the order of `modules.dep`: the last to load first."""
     needed: list[Path] = []
     for other in modules:
-        if other.stem in depends(module):
+        if module_name(other) in depends(module):
             needed += [other, *loaded_for(other, modules)]
     # A module that several need is loaded before all of them.
     return list(reversed(list(dict.fromkeys(reversed(needed)))))
@@ -150,17 +176,19 @@ def sources() -> Path:
     return runtime
 
 
-def kernel(target: KernelTarget = PC, given: Path | None = None) -> UnpackedKernel:
-    """Return the kernel in a folder, or in the one that the environment names.
+def kernel(
+    target: KernelTarget = PC, given: Path | None = None, variable: str | None = None
+) -> UnpackedKernel:
+    """Return the kernel in a folder, or in the one that a variable of the environment names.
 
     Raises:
         FlashpagerError: if it is missing.
 
     """
-    variable, architecture = (KERNEL, "") if target is PC else (ARM_KERNEL, " armhf")
+    variable = variable or (KERNEL if target is PC else ARM_KERNEL)
     given = given or (Path(os.environ[variable]) if os.environ.get(variable) else None)
     if given is None:
-        command = f"runtime/linux/vm/packages DIRECTORY{architecture}"
+        command = f"runtime/linux/vm/packages DIRECTORY{_PACKAGES_ARGUMENTS[variable]}"
         message = f"{variable} not set: {command} unpacks a kernel"
         raise FlashpagerError(message)
     unpacked = UnpackedKernel(given.resolve(), target)
@@ -182,14 +210,15 @@ def build(kernel: UnpackedKernel, here: Path, runtime: Path, flags: str = "") ->
     makefile = kernel.one("usr/src/linux-headers-*-common") / "Makefile"
     target = kernel.target
     # The headers name the compiler that made the kernel, with its version.
-    tools = (f"CROSS_COMPILE={target.prefix}", f"CC={target.prefix}gcc")
+    tools = (f"CROSS_COMPILE={target.prefix}", f"CC={target.prefix}gcc", *_WITHOUT)
     headers = kernel.one(f"usr/src/linux-headers-*-{target.flavour}")
     folders = (copy / "linux", copy / "linux/vm")
     for folder in folders:
-        arguments = (f"ARCH={target.architecture}", f"M={folder}", f"KCFLAGS={flags}", "modules")
-        command = ["make", "-s", "-f", str(makefile), *tools, *arguments]
+        arguments = (f"ARCH={target.architecture}", f"M={folder}", f"KCFLAGS={flags}")
+        command = ["make", "-s", "-f", str(makefile), f"KBUILD_OUTPUT={headers}", *tools]
+        command += [*arguments, "modules"]
         ran = subprocess.run(command, cwd=headers, capture_output=True, text=True, check=False)
-        if ran.returncode != 0 or "warning" in ran.stderr:
+        if ran.returncode != 0 or "warning" in re.sub(_OTHER_TOOLS, "", ran.stderr):
             message = f"the modules in {folder} do not build: {ran.stdout}{ran.stderr}"
             raise FlashpagerError(message)
     return sorted(built for folder in folders for built in folder.glob("*.ko"))
@@ -288,12 +317,12 @@ def make(kernel: UnpackedKernel, here: Path) -> VirtualMachine:
     folder = f"lib/modules/{kernel.release()}"
     lines = []
     for path in modules:
-        stripped = here / path.name
-        strip = [f"{target.prefix}strip", "-g"]
-        subprocess.run([*strip, "-o", str(stripped), str(path)], check=True)
-        files[f"{folder}/{path.name}"] = stripped.read_bytes()
-        needed = " ".join(other.name for other in loaded_for(path, modules))
-        lines.append(f"{path.name}: {needed}\n")
+        stripped = here / f"{module_name(path)}.ko"
+        stripped.write_bytes(module_bytes(path))
+        subprocess.run([f"{target.prefix}strip", "-g", str(stripped)], check=True)
+        files[f"{folder}/{stripped.name}"] = stripped.read_bytes()
+        needed = " ".join(f"{module_name(other)}.ko" for other in loaded_for(path, modules))
+        lines.append(f"{stripped.name}: {needed}\n")
     # Written as depmod would.
     files[f"{folder}/modules.dep"] = "".join(lines).encode()
     files[f"{folder}/modules.symbols"] = b"alias symbol:fpswap_mtd_open flashpager-swap-mtd\n"
