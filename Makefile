@@ -46,7 +46,7 @@ SOAK_KILLS := 50
 
 .PHONY: with-simavr build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
 .PHONY: format bench clean
-.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
+.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-fuzz
 
 # The engine, the Python packages and the programs in Java are built at the same time. What wants
 # them depends on `build`, so that a `make -j` builds none twice.
@@ -139,7 +139,7 @@ dist: build
 test-dist: build $(BIN)/.dev dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
-soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-debug soak-fuzz
+soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
@@ -178,6 +178,13 @@ soak-kills: build $(BIN)/.dev
 	    exit 0; \
 	fi; \
 	$(BIN)/python -m tests.process.killed_vms $(SOAK_KILLS)
+
+# The swap module with each later kernel in $FLASHPAGER_KERNELS, folders with spaces between them.
+soak-kernels: build $(BIN)/.dev
+	@for kernel in $$FLASHPAGER_KERNELS; do \
+	    FLASHPAGER_NEW_KERNEL=$$kernel $(BIN)/python -m pytest -q \
+	        tests/process/test_swap_module.py -k newer || exit; \
+	done
 
 # Machines with a kernel that looks for errors of the swap module: KASAN, lockdep, UBSan, kmemleak.
 soak-debug: build $(BIN)/.dev

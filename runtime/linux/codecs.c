@@ -1,7 +1,6 @@
 /* The kernel's compressors, as callbacks of the store. */
 #include "fpswap.h"
 
-#include <linux/crypto.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
@@ -11,7 +10,7 @@ static u32 compress(void *context, const u8 *page, u32 page_bytes, u8 *out, u32 
     unsigned int size = capacity;
 
     /* Every error counts as "does not fit": the page is stored uncompressed. */
-    return crypto_comp_compress(codec->transform, page, page_bytes, out, &size) ? 0 : size;
+    return fpswap_compress(codec->transform, page, page_bytes, out, &size) ? 0 : size;
 }
 
 static int decompress(void *context, const u8 *data, u32 size, u8 *page, u32 page_bytes)
@@ -19,7 +18,7 @@ static int decompress(void *context, const u8 *data, u32 size, u8 *page, u32 pag
     struct fpswap_codec *codec = context;
     unsigned int out = page_bytes;
 
-    return crypto_comp_decompress(codec->transform, data, size, page, &out) ||
+    return fpswap_decompress(codec->transform, data, size, page, &out) ||
            out != page_bytes;
 }
 
@@ -41,7 +40,7 @@ static int codec_open(struct fpswap_codec *codec, const char *compressor)
         return -ENOMEM;
     if (!compressor)
         return 0;
-    codec->transform = crypto_alloc_comp(compressor, 0, 0);
+    codec->transform = fpswap_transform_open(compressor);
     if (IS_ERR(codec->transform)) {
         int error = PTR_ERR(codec->transform);
 
@@ -87,7 +86,7 @@ void fpswap_codecs_close(struct fpswap_codec __percpu *codecs)
 
         kfree(codec->codec.stage);
         if (codec->transform)
-            crypto_free_comp(codec->transform);
+            fpswap_transform_close(codec->transform);
     }
     free_percpu(codecs);
 }

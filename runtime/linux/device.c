@@ -68,7 +68,7 @@ static void slot_free_notify(struct block_device *device, unsigned long slot)
     queue_delayed_work(fpswap_workers, &swap->work, swap->mtd ? 0 : 1);
 }
 
-static int write_page(struct fpswap *swap, u32 slot, struct page *page)
+int fpswap_write_page(struct fpswap *swap, u32 slot, struct page *page)
 {
     struct fpswap_codec *codec;
     const void *bytes;
@@ -106,7 +106,7 @@ static int write_page(struct fpswap *swap, u32 slot, struct page *page)
     return error;
 }
 
-static int read_page(struct fpswap *swap, u32 slot, struct page *page)
+int fpswap_read_page(struct fpswap *swap, u32 slot, struct page *page)
 {
     struct fpswap_codec *codec = fpswap_codec_take(swap->codecs);
     void *bytes;
@@ -189,8 +189,8 @@ static int transfer(struct fpswap *swap, struct bio *bio)
             atomic64_inc(&swap->invalid_io);
             return FP_SWAP_INVALID;
         }
-        error = is_write ? write_page(swap, slot, vector.bv_page)
-                         : read_page(swap, slot, vector.bv_page);
+        error = is_write ? fpswap_write_page(swap, slot, vector.bv_page)
+                         : fpswap_read_page(swap, slot, vector.bv_page);
         if (error) {
             atomic64_inc(is_write ? &swap->failed_writes : &swap->failed_reads);
             return error;
@@ -270,35 +270,10 @@ static void submit(struct bio *bio)
     memalloc_noio_restore(noio);
 }
 
-/* Reads or writes a page without a request. With this operation the kernel takes a page in without
- * its swap cache and frees the slot at once, as with zram: a copy in RAM would only take room. A
- * failure is not counted, as the kernel tries again with a request. */
-static int rw_page(struct block_device *device, sector_t sector, struct page *page, enum req_op op)
-{
-    struct fpswap *swap = device->bd_disk->private_data;
-    u32 slot = sector >> PAGE_SECTORS_SHIFT;
-    bool is_write = op_is_write(op);
-    unsigned long start;
-    unsigned int noio;
-    int error;
-
-    if (sector & (PAGE_SECTORS - 1) || PageTransHuge(page))
-        return -EOPNOTSUPP;
-    noio = memalloc_noio_save();
-    start = bdev_start_io_acct(device, PAGE_SECTORS, op, jiffies);
-    error = is_write ? write_page(swap, slot, page) : read_page(swap, slot, page);
-    bdev_end_io_acct(device, op, start);
-    memalloc_noio_restore(noio);
-    if (error)
-        return -EIO;
-    page_endio(page, is_write, 0);
-    return 0;
-}
-
 /* Called with the disk's open_mutex. */
-static int open_device(struct block_device *device, fmode_t mode)
+static int open_device(fpswap_opened *opened, fpswap_mode mode)
 {
-    struct fpswap *swap = device->bd_disk->private_data;
+    struct fpswap *swap = fpswap_opened_disk(opened)->private_data;
 
     return swap->is_going ? -EBUSY : 0;
 }
@@ -306,13 +281,11 @@ static int open_device(struct block_device *device, fmode_t mode)
 const struct block_device_operations fpswap_ram_operations = {
     .open = open_device,
     .submit_bio = submit,
-    .rw_page = rw_page,
+    FPSWAP_RW_PAGE
     .swap_slot_free_notify = slot_free_notify,
     .owner = THIS_MODULE,
 };
 
-/* Without rw_page: a page that came in keeps its copy on the chip and may go out again without a
- * write. */
 const struct block_device_operations fpswap_mtd_operations = {
     .open = open_device,
     .submit_bio = submit,

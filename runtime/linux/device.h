@@ -64,6 +64,10 @@ extern const struct block_device_operations fpswap_ram_operations;
 extern const struct block_device_operations fpswap_mtd_operations;
 extern bool fpswap_imaging; /* an image of memory is being written, before the power goes */
 
+/* Stores a page in a slot, or reads one: zeroes if it was never written. Returns an error of the
+ * store. */
+int fpswap_write_page(struct fpswap *swap, u32 slot, struct page *page);
+int fpswap_read_page(struct fpswap *swap, u32 slot, struct page *page);
 /* Frees noted slots, and collects garbage while there is any. */
 void fpswap_work(struct work_struct *work);
 /* Serves the requests that wait for an MTD. */

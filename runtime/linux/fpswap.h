@@ -3,12 +3,11 @@
 #define FPSWAP_H
 
 #include "../swap/flashpager_swap.h"
+#include "compat.h"
 
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/vmalloc.h>
-
-struct crypto_comp;
 
 /* Returns zeroed memory for a table, or NULL if there is too little: without a message, and without
  * ending a process. */
@@ -48,7 +47,7 @@ struct fpswap_mtd *fpswap_mtd_open(const char *name, u64 bytes);
 /* codecs.c: a compressor of the kernel for each processor. */
 struct fpswap_codec {
     struct mutex lock;
-    struct crypto_comp *transform;
+    fpswap_transform *transform;
     struct fp_compressor compressor;
     char format[FP_COMPRESSOR_NAME + 1];
     struct fp_swap_codec codec;

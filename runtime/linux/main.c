@@ -43,31 +43,37 @@ static void fpswap_free(struct fpswap *swap)
     kfree(swap);
 }
 
-/* Sets the limits of a device's requests. */
-static void set_limits(struct fpswap *swap)
+/* Allocates the disk of a device. Returns an error if that fails. */
+static struct gendisk *disk_alloc(const struct fpswap *swap)
 {
-    struct request_queue *queue = swap->disk->queue;
-
-    blk_queue_logical_block_size(queue, PAGE_SIZE);
-    blk_queue_physical_block_size(queue, PAGE_SIZE);
-    blk_queue_io_min(queue, PAGE_SIZE);
-    blk_queue_io_opt(queue, PAGE_SIZE);
-    blk_queue_update_dma_alignment(queue, PAGE_SIZE - 1);
-    queue->limits.discard_granularity = PAGE_SIZE;
-    blk_queue_max_discard_sectors(queue, UINT_MAX);
-    /* More bytes than a request can hold would be cut off silently. */
-    blk_queue_max_write_zeroes_sectors(queue, round_down(UINT_MAX, PAGE_SIZE) >> SECTOR_SHIFT);
-    blk_queue_flag_set(QUEUE_FLAG_NONROT, queue);
-    blk_queue_flag_clear(QUEUE_FLAG_ADD_RANDOM, queue);
+    struct queue_limits limits = {
+        .logical_block_size = PAGE_SIZE,
+        .physical_block_size = PAGE_SIZE,
+        .io_min = PAGE_SIZE,
+        .io_opt = PAGE_SIZE,
+        .dma_alignment = PAGE_SIZE - 1,
+        .discard_granularity = PAGE_SIZE,
+        .max_hw_discard_sectors = UINT_MAX,
+        /* More bytes than a request can hold would be cut off silently. */
+        .max_write_zeroes_sectors = round_down(UINT_MAX, PAGE_SIZE) >> SECTOR_SHIFT,
+    };
     /* A page that changes while it is compressed would read as corrupt. */
-    blk_queue_flag_set(QUEUE_FLAG_STABLE_WRITES, queue);
-    blk_queue_write_cache(queue, swap->mtd || swap->config.layout == &fp_swap_log, false);
+    blk_features_t features = BLK_FEAT_STABLE_WRITES;
+
+    if (swap->mtd || swap->config.layout == &fp_swap_log)
+        features |= BLK_FEAT_WRITE_CACHE;
+    /* The kernel frees the slot of a page that came in at once: a copy in RAM would only take room.
+     * One on a chip may save a write. */
+    if (!swap->mtd)
+        features |= BLK_FEAT_SYNCHRONOUS;
+    return fpswap_alloc_disk(&limits, features);
 }
 
 /* Makes device `number`, as the parameters say. */
 static struct fpswap *swap_create(int number)
 {
     struct fpswap *swap = kzalloc(sizeof(*swap), GFP_KERNEL);
+    struct gendisk *disk;
     int error;
 
     if (!swap)
@@ -80,11 +86,12 @@ static struct fpswap *swap_create(int number)
     error = fpswap_open_store(swap);
     if (error)
         goto failed;
-    swap->disk = blk_alloc_disk(NUMA_NO_NODE);
-    if (!swap->disk) {
-        error = -ENOMEM;
+    disk = disk_alloc(swap);
+    if (IS_ERR(disk)) {
+        error = PTR_ERR(disk);
         goto failed;
     }
+    swap->disk = disk;
     swap->disk->major = major;
     swap->disk->first_minor = number;
     swap->disk->minors = 1;
@@ -93,7 +100,6 @@ static struct fpswap *swap_create(int number)
     swap->disk->private_data = swap;
     snprintf(swap->disk->disk_name, DISK_NAME_LEN, "fpswap%d", number);
     set_capacity(swap->disk, (sector_t)swap->config.slot_count << PAGE_SECTORS_SHIFT);
-    set_limits(swap);
     error = device_add_disk(NULL, swap->disk, fpswap_groups);
     if (error)
         goto failed;
@@ -168,7 +174,7 @@ static int swap_remove(int number)
 
 /* /sys/class/flashpager-swap-control, like zram-control. */
 
-static ssize_t hot_add_show(struct class *class, struct class_attribute *attribute, char *text)
+static ssize_t hot_add_show(fpswap_class *class, fpswap_class_attribute *attribute, char *text)
 {
     int number = swap_add();
 
@@ -177,7 +183,7 @@ static ssize_t hot_add_show(struct class *class, struct class_attribute *attribu
 /* Reading adds a device, so only root may read. */
 static struct class_attribute class_attr_hot_add = __ATTR(hot_add, 0400, hot_add_show, NULL);
 
-static ssize_t hot_remove_store(struct class *class, struct class_attribute *attribute,
+static ssize_t hot_remove_store(fpswap_class *class, fpswap_class_attribute *attribute,
                                 const char *text, size_t size)
 {
     int number;
@@ -198,7 +204,6 @@ ATTRIBUTE_GROUPS(control);
 
 static struct class control = {
     .name = "flashpager-swap-control",
-    .owner = THIS_MODULE,
     .class_groups = control_groups,
 };
 

@@ -24,7 +24,7 @@ from flashpager.swap import vm
 RUNTIME = Path(__file__).resolve().parent.parent
 LIMIT_BYTES = 1024
 #: How the kernel has a page written: of these, a write is the deepest.
-_WRITES = ("submit", "rw_page", "fpswap_serve_waiting")
+_WRITES = ("submit", "fpswap_rw_page", "fpswap_serve_waiting")
 _LAYOUTS = ("fragments", "log")
 _NODE = re.compile(
     r'^node: { title: "([^"]+)" label: "[^"]*?\\n([^"]+):\d+:\d+\\n(\d+) bytes \(([\w,]+)\)',

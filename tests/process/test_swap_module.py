@@ -64,10 +64,14 @@ CASES = {
 }
 
 
-def _kernel(target: vm.KernelTarget) -> vm.UnpackedKernel:
+#: MB that a newer kernel takes beyond those of 6.1.
+NEW_MIB = 8
+
+
+def _kernel(target: vm.KernelTarget, variable: str | None = None) -> vm.UnpackedKernel:
     need(*target.tools)
     try:
-        return vm.kernel(target)
+        return vm.kernel(target, variable=variable)
     except FlashpagerError as missing:
         if os.environ.get("FLASHPAGER_REQUIRE_TOOLS"):
             raise
@@ -87,12 +91,22 @@ def machine(
     return vm.make(kernel, tmp_path_factory.mktemp("vm"))
 
 
+@pytest.fixture(scope="module")
+def new_machine(tmp_path_factory: pytest.TempPathFactory) -> vm.VirtualMachine:
+    """Build the modules for a newer kernel, and all that a VM boots."""
+    return vm.make(_kernel(vm.PC, vm.NEW_KERNEL), tmp_path_factory.mktemp("new_vm"))
+
+
 def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
     """The deepest chain with each layout, through every pointer to a function."""
     command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     last = {"fragments": "ram_program", "log": "fp_log_meta_limit"}
-    first = {"submit": "serve", "fpswap_serve_waiting": "serve", "rw_page": "write_page"}
+    first = {
+        "submit": "serve",
+        "fpswap_serve_waiting": "serve",
+        "fpswap_rw_page": "fpswap_write_page",
+    }
     for called, layout in itertools.product(first, last):
         row = rf"^\| `{called}` \| {layout} \| (\d+) \| (.*) \|$"
         found = re.search(row, done.stdout, re.MULTILINE)
@@ -122,26 +136,41 @@ def test_the_check_of_a_page_in_ram_finds_changes(
     assert re.fullmatch(r"missed 0 of \d{6}\n", done.stdout), done.stdout
 
 
-@pytest.mark.parametrize("release", ["5.10.0-30-amd64", "6.12.95-amd64", "7.2.0"])
+def _kernels_built_for() -> tuple[str, str]:
+    """Return the versions in the Makefile, and DKMS's pattern of them."""
+    folder = ROOT / "runtime/linux"
+    versions = re.search(r"^kernels := (.*)$", (folder / "Makefile").read_text(), re.MULTILINE)
+    text = (folder / "dkms.conf").read_text()
+    exclusive = re.search(r'^BUILD_EXCLUSIVE_KERNEL="(.*)"$', text, re.MULTILINE)
+    assert versions
+    assert exclusive
+    return versions[1], exclusive[1]
+
+
+@pytest.mark.parametrize(
+    "release", ["5.10.0-30-amd64", "6.10.2", "6.18.15+deb13-amd64", "6.120.1", "7.20.0"]
+)
 def test_another_kernel_is_refused_in_one_line(release: str) -> None:
-    """Make names the kernel that is built for, and DKMS does not try others."""
-    makefile = ROOT / "runtime/linux/Makefile"
+    """Make names the kernels that are built for, and DKMS does not try others."""
+    versions, exclusive = _kernels_built_for()
     version, level = release.split(".")[:2]
     kernel = [f"KERNELRELEASE={release}", f"VERSION={version}", f"PATCHLEVEL={level}"]
-    made = subprocess.run(
-        ["make", "-n", "-f", str(makefile), *kernel], capture_output=True, text=True, check=False
-    )
+    command = ["make", "-n", "-f", str(ROOT / "runtime/linux/Makefile"), *kernel]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 2
     (line,) = made.stderr.splitlines()
-    assert f"builds for Linux 6.1, and this is {release}: boot a kernel of 6.1" in line
-    exclusive = re.search(
-        r'^BUILD_EXCLUSIVE_KERNEL="(.*)"$',
-        (makefile.parent / "dkms.conf").read_text(),
-        re.MULTILINE,
-    )
-    assert exclusive
-    assert not re.search(exclusive[1], release)
-    assert re.search(exclusive[1], "6.1.0-56-amd64")
+    assert f"builds for Linux {versions}, and this is {release}: boot a kernel of one" in line
+    assert not re.search(exclusive, release)
+
+
+def test_dkms_builds_for_the_kernels_of_the_makefile() -> None:
+    """Both name the same versions."""
+    versions, exclusive = _kernels_built_for()
+    named = re.fullmatch(r"\^\(([\\.\d|]+)\)\\\.", exclusive)
+    assert named, exclusive
+    assert named[1].replace("\\", "").split("|") == versions.split()
+    for version in versions.split():
+        assert re.search(exclusive, f"{version}.4+deb13-amd64")
 
 
 @pytest.mark.parametrize(("medium", "layout"), CASES)
@@ -150,6 +179,16 @@ def test_a_kernel_swaps_and_loses_no_page(
 ) -> None:
     """A VM works on more memory than is free."""
     message = _swap(machine, medium, layout)
+    if medium == "mtdram":
+        _several(message)
+
+
+@pytest.mark.parametrize(("medium", "layout"), [("ram", "auto"), ("mtdram", "auto")])
+def test_a_newer_kernel_swaps_and_loses_no_page(
+    new_machine: vm.VirtualMachine, medium: str, layout: str
+) -> None:
+    """A later kernel, without rw_page() and crypto_comp, swaps and loses no page."""
+    message = _swap(new_machine, medium, layout, memory_more=NEW_MIB)
     if medium == "mtdram":
         _several(message)
 
@@ -179,14 +218,14 @@ def _several(message: str) -> None:
 
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
     """A kernel with words of 32 bits swaps and loses no page. It takes less memory."""
-    _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_less=24)
+    _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_more=-24)
 
 
-def _swap(machine: vm.VirtualMachine, medium: str, layout: str, memory_less: int = 0) -> str:
+def _swap(machine: vm.VirtualMachine, medium: str, layout: str, memory_more: int = 0) -> str:
     (memory, size, work), refused = CASES[medium, layout]
     variables = {"CASE": "swap", "MEDIUM": medium, "LAYOUT": layout}
     variables |= {"SIZE": str(size), "WORK": str(work)}
-    message = machine.run(variables, memory - memory_less)
+    message = machine.run(variables, memory + memory_more)
     check(message, medium, work, refused)
     return message
 
