@@ -114,6 +114,9 @@ class UnpackedKernel:
         packed = image[start : start + size]
         if not packed.startswith(_ZSTD_MAGIC):
             return lzma.LZMADecompressor().decompress(packed)
+        if shutil.which("zstd") is None:
+            message = "zstd not installed, and this kernel is packed with it (apt install zstd)"
+            raise FlashpagerError(message)
         # Four bytes with the size follow.
         command = ["zstd", "-dcq"]
         return subprocess.run(command, input=packed[:-4], capture_output=True, check=True).stdout
