@@ -1671,6 +1671,22 @@ class CheckedLink:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
+class CheckedPins:
+    """Where the pinned units of a program lie."""
+
+    @property
+    def in_ram(self) -> int:
+        """Units in RAM."""
+    @property
+    def unpinned(self) -> list[UnpinnedUnit]:
+        """Units that do not lie in RAM."""
+    @property
+    def unseen(self) -> int:
+        """Lines whose place in the program is unknown."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class LinkOrder:
     """An order of input sections."""
 
@@ -1789,6 +1805,25 @@ class SampleProfile:
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
+@final
+class UnpinnedUnit:
+    """A unit that is to lie in RAM and does not, or perhaps does not."""
+
+    @property
+    def address(self) -> int | None:
+        """Its linked address; None if it is missing."""
+    @property
+    def fault(self) -> str:
+        """``missing``, ``in-flash``, or ``perhaps-loaded``: only a loader could put it into RAM."""
+    @property
+    def name(self) -> str:
+        """Name of the unit in the list or the map."""
+    @property
+    def section(self) -> str:
+        """The section that it lies in; empty if there is none."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
 def check_link(
     elf: str | os.PathLike[str],
     order: str,
@@ -1797,6 +1832,18 @@ def check_link(
     """Check whether the ELF file of a program was linked in the order of a text. The map of its link
     has more names than its symbols.
     """
+
+def check_pinned(
+    elf: str | os.PathLike[str],
+    pinned: str,
+    map: str | os.PathLike[str] | None = None,
+) -> CheckedPins:
+    """Check that the units of a text, as ``pin`` writes it, lie in RAM in the ELF file of a program. The
+    map of its link has more names than its symbols.
+    """
+
+def is_for_ram(text: str) -> bool:
+    """Whether a text is a list for RAM, as ``pin`` writes it for a linker script, and no order."""
 
 def method_profile(trace: str | os.PathLike[str]) -> str:
     """A profile of a Java program by parts of methods: lines of name, bytes of code, start, end and

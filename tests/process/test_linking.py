@@ -274,6 +274,186 @@ def test_merged_strings_are_data(tmp_path: Path) -> None:
     assert "c.o(.text.reset)" not in names
 
 
+#: Constants of odd lengths, read by the words of newlib's functions.
+CONSTANTS = """
+#include <string.h>
+static const char text_{n}[] = "{text}";
+static const unsigned short table_{n}[{length}] = {{ {values} }};
+__attribute__((noinline)) static unsigned step_{n}(unsigned x)
+{{
+    return ((x ^ x >> {turns}) + {length}) << 1;
+}}
+__attribute__((noinline)) unsigned f_{n}(unsigned x)
+{{
+    unsigned sum = strlen(text_{n} + (x & 1)) + step_{n}(x);
+    for (unsigned i = 0; i < {turns}; i++) sum += table_{n}[(x + i) % {length}];
+    return sum;
+}}
+"""
+READER = """
+{declared}
+static unsigned (*const all[])(unsigned) = {{ {names} }};
+void reset(void);
+int main(void);
+unsigned sum = 1;
+extern char stack_top[];
+extern unsigned copy_start[], copy_end[], copy_load[];
+__attribute__((section(".vectors"), used)) const void *const vectors[] = {{ stack_top, reset }};
+void reset(void)
+{{
+    for (unsigned *to = copy_start, *from = copy_load; to < copy_end;) *to++ = *from++;
+    main();
+    register unsigned r0 __asm__("r0") = 0x18, r1 __asm__("r1") = 0x20026;
+    __asm__ volatile("bkpt 0xab" :: "r"(r0), "r"(r1));
+    for (;;) {{ }}
+}}
+__attribute__((noinline)) int main(void)
+{{
+    unsigned x = 1;
+    for (int round = 0; round < 400; round++) {{
+        x = x * 1103515245u + 12345u;
+        x += all[(x >> 16) % (sizeof all / sizeof *all)](x >> 8);
+    }}
+    sum = x;
+    return 0;
+}}
+"""
+#: The code begins with the largest alignments, so that any other order needs more padding.
+READERS = """
+MEMORY {{ FLASH (rx) : ORIGIN = 0, LENGTH = 64K  COPIED (r) : ORIGIN = 0x20000, LENGTH = 8K
+          RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 64K }}
+ENTRY(reset)
+SECTIONS {{
+    .copied : {{ copy_start = .; {pinned} *(.data*) . = ALIGN(4); copy_end = .; }} > RAM AT> COPIED
+    copy_load = LOADADDR(.copied);
+    .text : {{ *(.vectors) {order} *(SORT_BY_ALIGNMENT(.text*)) {inside} }} > FLASH
+    {behind}
+    .bss : {{ *(.bss*) *(COMMON) }} > RAM
+    stack_top = ORIGIN(RAM) + LENGTH(RAM);
+    /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.extab*) }}
+}}
+"""
+#: Where the constants lie: in the section of the code, or in one of their own behind it.
+PLACES = {
+    "inside": {"inside": "*(.rodata*) . = ALIGN(8);", "behind": ""},
+    "behind": {
+        "inside": ". = ALIGN(4);",
+        "behind": ".consts : { *(.rodata.t*) } > FLASH .rodata : { *(.rodata*) } > FLASH",
+    },
+}
+
+
+class Readers:
+    """A program with constants in flash behind its code, which it reads by words."""
+
+    def __init__(self, folder: Path, place: str, *flags: str) -> None:
+        """Compile it; ``flags`` are those of its recordings."""
+        need("qemu-system-arm", "arm-none-eabi-gcc")
+        self.folder, self.place, self.flags = folder, PLACES[place], flags
+        names = [f"f_{number}" for number in range(14)]
+        for number, name in enumerate(names):
+            length = number % 5 + 3
+            text = CONSTANTS.format(
+                n=number,
+                text="x" * (number * 7 % 23 + 2),
+                length=length,
+                values=", ".join(str(number * at) for at in range(length)),
+                turns=number % 3 + 1,
+            )
+            self.compile(name, text)
+        declared = "".join(f"unsigned {name}(unsigned);" for name in names)
+        self.compile("reader", READER.format(declared=declared, names=", ".join(names)))
+        self.objects = [f"{name}.o" for name in (*names, "reader")]
+
+    def compile(self, name: str, text: str) -> None:
+        """Compile a source file."""
+        (self.folder / f"{name}.c").write_text(text, encoding="ascii")
+        command = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-Os", "-fno-builtin"]
+        flags = ["-ffunction-sections", "-fdata-sections", "-mlong-calls", "-c", f"{name}.c"]
+        subprocess.run([*command, *flags], cwd=self.folder, check=True)
+
+    def recorded(self, name: str, order: str = "", pinned: str = "") -> Path:
+        """Link and record it."""
+        script = READERS.format(order=order, pinned=pinned, **self.place)
+        (self.folder / "fw.ld").write_text(script, encoding="ascii")
+        command = [
+            "arm-none-eabi-gcc",
+            "-mcpu=cortex-m3",
+            "-mthumb",
+            "-nostartfiles",
+            "-T",
+            "fw.ld",
+        ]
+        flags = [f"-Wl,-Map={name}.map", *self.objects, "-o", f"{name}.elf"]
+        subprocess.run([*command, *flags], cwd=self.folder, check=True)
+        trace = self.folder / f"{name}.trace"
+        elf = self.folder / f"{name}.elf"
+        flashpager("record", *self.flags, "-o", trace, "--system", MACHINE, elf)
+        assert info_of(trace)["reads"] > 0
+        return trace
+
+
+#: Small enough that it misses.
+SMALL = ("--board", "rp2040", "--cache", "256", "--cache-page", "8")
+
+
+@pytest.mark.parametrize(("place", "flags"), [("inside", ()), ("behind", ("--as-linked",))])
+def test_constants_behind_the_code_move_with_it(
+    tmp_path: Path, place: str, flags: tuple[str, ...]
+) -> None:
+    """Orders that need more padding than the recorded one are linked, with the counts predicted."""
+    readers = Readers(tmp_path, place, *flags)
+    before, map_ = readers.recorded("old"), tmp_path / "old.map"
+    lines = tmp_path / "lines.ld"
+    order = ("--map", map_, "--format", "gnu-ld", "-o", lines, "--evaluations", "300")
+    done = flashpager("layout", before, *SMALL, *order)
+    said = " ".join(done.err.split())
+    assert "data behind the code stays where it is, unless the order needs more padding" in said
+    assert ("beyond the end of a unit" in said) == (place == "inside")
+    assert "the map does not tell" not in said
+    found = flashpager("layout", before, *SMALL, *order, "--json").json["pages"][0]
+    recorded = flashpager("simulate", before, *SMALL, "--json").json["counts"]
+    assert found["before"]["rows"][0]["counts"]["misses"] == recorded["misses"]
+    assert "MAX" not in lines.read_text(encoding="ascii"), "the order needs no more padding"
+    moved = [unit for unit in found["units"] if "rodata" in unit["name"]]
+    assert any(unit["before"] != unit["after"] for unit in moved)
+
+    new = readers.recorded("new", order="INCLUDE lines.ld")
+    counted = flashpager("simulate", new, *SMALL, "--json").json["counts"]
+    predicted = found["found"]["rows"][0]["counts"]
+    assert {name: counted[name] for name in predicted} == predicted
+
+
+@pytest.mark.parametrize("place", list(PLACES))
+@pytest.mark.parametrize("order", [(), ("--order", "rest.ld")], ids=["pin", "joint"])
+def test_constants_move_up_behind_pinned_code(
+    tmp_path: Path, place: str, order: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The misses that pin predicts are counted, with constants that move up."""
+    monkeypatch.chdir(tmp_path)
+    readers = Readers(tmp_path, place, "--as-linked")
+    before = readers.recorded("old")
+    lines = tmp_path / "lines.ld"
+    limit = ("--evaluations", "200") if order else ("--seconds", "20")
+    pin: tuple[str | Path, ...] = (
+        *SMALL,
+        "--ram",
+        "200",
+        "--map",
+        tmp_path / "old.map",
+        *limit,
+        *order,
+    )
+    done = flashpager("pin", before, *pin, "--format", "gnu-ld", "-o", lines, "--json")
+    assert len(done.json["pinned"]) > 1
+    (predicted,) = done.json["after"]
+    rest = "INCLUDE rest.ld" if order else ""
+    counted = flashpager(
+        "simulate", readers.recorded("new", rest, "INCLUDE lines.ld"), *SMALL, "--json"
+    ).json["counts"]
+    assert counted["misses"] == predicted["counts"]["misses"]
+
+
 def test_maps_of_gold_and_of_printing(tmp_path: Path) -> None:
     """Maps of gold and those that lld prints are read; others are refused by name."""
     need("gcc", "qemu-x86_64", "ld.gold", "ld.lld")

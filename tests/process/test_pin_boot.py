@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import fails, flashpager, need
+from tests.conftest import fails, flashpager, info_of, need
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 #: Flags of the objects. Calls from flash to RAM are long.
@@ -269,13 +269,80 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     assert "before __libc_init_array, when pinned code is not in RAM yet" in done.err
     assert len(result["pinned"]) >= 3
 
+    is_list = format_ == "gnu-ld"
+    if is_list:
+        # The old program has all of it in flash, where its order is right.
+        done = flashpager("layout", "check", elf, pinned, "--map", f"{elf}.map", code=1)
+        assert done.out.count(".text: in flash, where it is stored\n") == len(result["pinned"])
+        assert f"0 units of {pinned} lie in RAM" in done.out
+        assert f"{len(result['pinned'])} units of {pinned} do not lie in RAM" in done.err
     apply(tmp_path, format_, pinned)
     new = linked(tmp_path, "new.elf", linker)
+    if is_list:
+        done = flashpager("layout", "check", new, pinned, "--map", f"{new}.map")
+        assert f"{new}: {len(result['pinned'])} units of {pinned} lie in RAM\n" == done.out
+        names = tmp_path / "names.txt"
+        names.write_text("main\nmix\nfold_gone\n", encoding="ascii")
+        checked = flashpager("layout", "check", elf, names, "--pinned", "--json", code=1).json
+        faults = {unit["name"]: unit["fault"] for unit in checked["unpinned"]}
+        assert faults == {"main": "in-flash", "mix": "in-flash", "fold_gone": "missing"}
+        assert not checked["obeys"]
     symbols = run("arm-none-eabi-nm", new, folder=tmp_path)
     in_ram = set(re.findall(r"^2000[0-9a-f]{4} [tT] (\w+)$", symbols, re.MULTILINE))
     assert len(in_ram) >= 2
     assert not in_ram & {"Reset_Handler", "copy_words", "clock_init"}
     assert booted(new) == before
+
+
+def test_tables_of_constructors_do_not_hide_constants(tmp_path: Path) -> None:
+    """Sections in flash are recorded although a table in them is marked as writable."""
+    compiled(tmp_path)
+    apart = {
+        section["name"]
+        for section in info_of(recorded(linked(tmp_path, "a.elf")))["images"][0]["sections"]
+    }
+    assert {".text", ".rodata", ".init_array"} <= apart
+    joined = SCRIPT.replace(
+        "*(.rodata .rodata.*) } > FLASH\n    .init_array : {", "*(.rodata .rodata.*)"
+    )
+    assert joined != SCRIPT
+    (tmp_path / "fw.ld").write_text(joined, encoding="ascii")
+    elf = linked(tmp_path, "joined.elf")
+    flags = run("arm-none-eabi-readelf", "-SW", elf, folder=tmp_path)
+    assert re.search(r"\.rodata +PROGBITS .* WA ", flags)
+    sections = {section["name"] for section in info_of(recorded(elf))["images"][0]["sections"]}
+    assert ".rodata" in sections
+    assert ".data" not in sections
+
+
+def test_calls_out_of_reach_are_noted(tmp_path: Path) -> None:
+    """Short calls between flash and RAM need veneers, as a note says and the linker does."""
+    compiled(tmp_path)
+    elf = linked(tmp_path, "old.elf")
+    search = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map", "--format", "gnu-ld")
+    assert "veneer" not in flashpager(*search, "-o", tmp_path / "pinned.ld").err
+    flags = [flag for flag in FLAGS if flag != "-mlong-calls"]
+    for source in ("startup", "main"):
+        run(
+            "arm-none-eabi-gcc",
+            *flags,
+            "-c",
+            f"{source}.c",
+            "-o",
+            f"{source}.c.obj",
+            folder=tmp_path,
+        )
+    archived(tmp_path)
+    (tmp_path / "pinned.ld").write_text("", encoding="ascii")
+    elf = linked(tmp_path, "short.elf")
+    search = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map", "--format", "gnu-ld")
+    noted = " ".join(flashpager(*search, "-o", tmp_path / "pinned.ld").err.split())
+    pattern = r"(\d+) recorded calls? of (\d+) functions? between flash and RAM reach farther"
+    (counts,) = re.findall(pattern, noted)
+    assert "a veneer of 8 bytes for each callee" in noted
+    linked(tmp_path, "new.elf")
+    symbols = run("arm-none-eabi-nm", "new.elf", folder=tmp_path)
+    assert len(re.findall(r"_veneer$", symbols, re.MULTILINE)) >= int(counts[1]) > 0
 
 
 def test_what_is_left_in_flash_can_be_corrected(tmp_path: Path) -> None:

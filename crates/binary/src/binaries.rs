@@ -44,6 +44,12 @@ impl Binary {
     }
 }
 
+/// Returns the file that `image` was made from; `None` if it is gone or another one.
+pub fn recorded_file(image: &Image) -> Option<ElfFile> {
+    let binary = Binary::read(Path::new(&image.path)).ok()?;
+    binary.differs_from(image).is_none().then_some(binary.elf)
+}
+
 /// The files that the user named, each with its image.
 pub struct Binaries {
     /// The file of each image; `None` if none was named for it.

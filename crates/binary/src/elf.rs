@@ -352,6 +352,17 @@ impl ElfFile {
         self.sections.iter().filter(is_one).find_map(ElfSection::copy)
     }
 
+    /// Returns the alignment in bytes of a recorded section, up to 4096; `None` if the file does not
+    /// have it.
+    pub fn alignment_of(&self, wanted: &Section) -> Option<u64> {
+        let is_wanted = |section: &&ElfSection| {
+            section.name == wanted.name
+                && section.address == wanted.address
+                && section.bytes == u64::from(wanted.bytes)
+        };
+        self.sections.iter().find(is_wanted).map(|section| section.align)
+    }
+
     /// Returns the first function of `image` that the file has at another place. It distinguishes
     /// versions of files without a build id.
     pub fn moved<'image>(&self, image: &'image Image) -> Option<&'image str> {

@@ -6,8 +6,8 @@ use std::path::Path;
 use flashpager_base::{Error, Result};
 use object::elf::{
     EM_ARM, EM_AVR, EM_RISCV, ET_REL, FileHeader32, FileHeader64, PT_DYNAMIC, PT_GNU_RELRO,
-    PT_INTERP, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_ARM_ATTRIBUTES, SHT_NOBITS,
-    SHT_RISCV_ATTRIBUTES,
+    PT_INTERP, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_ARM_ATTRIBUTES, SHT_FINI_ARRAY,
+    SHT_INIT_ARRAY, SHT_NOBITS, SHT_PREINIT_ARRAY, SHT_RISCV_ATTRIBUTES,
 };
 use object::read::elf::{AttributesSection, FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, FileKind};
@@ -138,6 +138,9 @@ impl ProgramFile {
             () => ProgramKind::Firmware,
         };
         let mut sections = header.sections;
+        if kind == ProgramKind::Firmware {
+            find_constants(&mut sections, &header.tables);
+        }
         sections.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
         Ok(Self {
             architecture: elf.architecture().to_owned(),
@@ -148,6 +151,38 @@ impl ProgramFile {
             functions: elf.functions() as u64,
             has_lines: header.has_lines,
         })
+    }
+}
+
+/// Sections of firmware that are marked as writable, and lie at least this far from its RAM, are
+/// constants: tables of constructors beside `.rodata` in flash, and `.rodata` itself if the
+/// linker script puts such a table into it.
+const RAM_DISTANCE_BYTES: u64 = 64 << 10;
+
+/// Finds the constants among the sections of firmware that are marked as writable. `tables` are the
+/// indices of those that only list functions to be called.
+fn find_constants(sections: &mut [ProgramSection], tables: &[usize]) {
+    let is_ram = |one: &&ProgramSection| {
+        one.content == SectionContent::Zeroed || one.address != one.load_address
+    };
+    let ram: Vec<(u64, u64)> = sections
+        .iter()
+        .filter(is_ram)
+        .map(|one| (one.address, one.address.saturating_add(one.bytes)))
+        .collect();
+    for (number, section) in sections.iter_mut().enumerate() {
+        let is_stored = section.address == section.load_address;
+        if section.content != SectionContent::Data || !is_stored {
+            continue;
+        }
+        let end = section.address.saturating_add(section.bytes);
+        let is_far = |(first, last): &(u64, u64)| {
+            first.saturating_sub(end).max(section.address.saturating_sub(*last))
+                >= RAM_DISTANCE_BYTES
+        };
+        if tables.contains(&number) || (!ram.is_empty() && ram.iter().all(is_far)) {
+            section.content = SectionContent::Constants;
+        }
     }
 }
 
@@ -165,6 +200,8 @@ struct Header {
     instruction_set: String,
     has_lines: bool,
     sections: Vec<ProgramSection>,
+    /// Indices of the sections that list functions to be called.
+    tables: Vec<usize>,
 }
 
 impl Header {
@@ -180,7 +217,7 @@ impl Header {
         if file.e_machine(endian) == EM_AVR {
             instruction_set = avr(file.e_flags(endian).0);
         }
-        let (mut has_lines, mut sections) = (false, Vec::new());
+        let (mut has_lines, mut sections, mut tables) = (false, Vec::new(), Vec::new());
         for section in table.iter() {
             let name = table.section_name(endian, section).unwrap_or_default();
             has_lines |= LINES.contains(&name);
@@ -207,6 +244,9 @@ impl Header {
                 () if flags.0 & SHF_WRITE.0 != 0 => SectionContent::Data,
                 () => SectionContent::Constants,
             };
+            if [SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY].contains(&kind) {
+                tables.push(sections.len());
+            }
             sections.push(ProgramSection {
                 name: String::from_utf8_lossy(name).into_owned(),
                 address,
@@ -222,6 +262,7 @@ impl Header {
             instruction_set,
             has_lines,
             sections,
+            tables,
         })
     }
 }
@@ -376,6 +417,40 @@ mod tests {
         let riscv = |text: &str| Attributes { numbers: Vec::new(), text: text.into() }.riscv();
         assert_eq!(riscv("rv32i2p1_m2p0_a2p1_c2p0_zicsr2p0"), "rv32imac");
         assert_eq!(riscv("rv64i2p0"), "rv64i");
+    }
+
+    #[test]
+    fn tables_and_constants_in_flash_are_no_data() {
+        let section = |name: &str, address, load_address, content| ProgramSection {
+            name: name.into(),
+            address,
+            load_address,
+            bytes: 0x100,
+            content,
+        };
+        let mut sections = [
+            section(".text", 0, 0, SectionContent::Code),
+            // It holds the table of constructors, too.
+            section(".rodata", 0x100, 0x100, SectionContent::Data),
+            section(".data", 0x2000_0000, 0x200, SectionContent::Data),
+            section(".bss", 0x2000_0100, 0x2000_0100, SectionContent::Zeroed),
+            section(".noinit", 0x2000_0200, 0x2000_0200, SectionContent::Data),
+            section(".init_array", 0x2000_0300, 0x2000_0300, SectionContent::Data),
+        ];
+        find_constants(&mut sections, &[5]);
+        let in_place: Vec<&str> = sections
+            .iter()
+            .filter(|section| section.is_in_place())
+            .map(|section| section.name.as_str())
+            .collect();
+        assert_eq!(in_place, [".text", ".rodata", ".init_array"]);
+        // Without start-up code that copies, a loader puts all of it into RAM.
+        let mut loaded = [
+            section(".text", 0, 0, SectionContent::Code),
+            section(".data", 0x100, 0x100, SectionContent::Data),
+        ];
+        find_constants(&mut loaded, &[]);
+        assert!(!loaded[1].is_in_place());
     }
 
     #[test]

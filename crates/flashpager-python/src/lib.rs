@@ -58,8 +58,9 @@ mod _engine {
     };
     #[pymodule_export]
     use super::linked::{
-        CheckedLink, LinkOrder, Linked, OrderText, OrderViolation, PinText, SampleProfile,
-        check_link, method_profile, order_formats, pin_formats, sample_profile,
+        CheckedLink, CheckedPins, LinkOrder, Linked, OrderText, OrderViolation, PinText,
+        SampleProfile, UnpinnedUnit, check_link, check_pinned, is_for_ram, method_profile,
+        order_formats, pin_formats, sample_profile,
     };
     #[pymodule_export]
     use super::live::{

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::seam::{raise, run, view, views_by_name};
 use crate::trace::TraceInfo;
 
-views_by_name!(link::ViolationKind);
+views_by_name!(link::ViolationKind, link::PinFault);
 
 view! {
     /// A unit that does not lie as an order says.
@@ -68,6 +68,61 @@ pub fn check_link(
         },
     )?;
     Ok(CheckedLink(checked))
+}
+
+view! {
+    /// A unit that is to lie in RAM and does not, or perhaps does not.
+    UnpinnedUnit = link::UnpinnedUnit {
+        /// Name of the unit in the list or the map.
+        name: String,
+        /// ``missing``, ``in-flash``, or ``perhaps-loaded``: only a loader could put it into RAM.
+        fault: &'static str,
+        /// Its linked address; None if it is missing.
+        address: Option<u64>,
+        /// The section that it lies in; empty if there is none.
+        section: String,
+    }
+}
+
+view! {
+    /// Where the pinned units of a program lie.
+    CheckedPins = link::CheckedPins {
+        /// Units in RAM.
+        in_ram: usize,
+        /// Lines whose place in the program is unknown.
+        unseen: usize,
+        /// Units that do not lie in RAM.
+        unpinned: Vec<UnpinnedUnit>,
+    }
+}
+
+/// Check that the units of a text, as ``pin`` writes it, lie in RAM in the ELF file of a program. The
+/// map of its link has more names than its symbols.
+#[pyfunction]
+#[pyo3(signature = (elf, pinned, map=None))]
+pub fn check_pinned(
+    py: Python<'_>,
+    elf: PathBuf,
+    pinned: &str,
+    map: Option<PathBuf>,
+) -> PyResult<CheckedPins> {
+    let lines = lines(pinned);
+    let checked = run(
+        py,
+        |_, ()| Ok(()),
+        |_, _| {
+            let map = map.as_deref().map(LinkMap::read).transpose()?;
+            let bytes = read_bytes(&elf)?;
+            link::check_pinned(&bytes, &elf.display().to_string(), &lines, map.as_ref())
+        },
+    )?;
+    Ok(CheckedPins(checked))
+}
+
+/// Whether a text is a list for RAM, as ``pin`` writes it for a linker script, and no order.
+#[pyfunction]
+pub fn is_for_ram(text: &str) -> bool {
+    link::is_for_ram(text)
 }
 
 view! {

@@ -1,6 +1,8 @@
 //! Linked programs: the input sections of a link as units of a trace's image, orders of these units
 //! as linkers read them, and the trace of the program linked in such an order.
 
+mod followers;
+
 use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
@@ -11,6 +13,8 @@ use flashpager_binary::link::{
 use flashpager_layout::{Order, Unit, UnitPlacement, Units, place};
 use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use followers::{LinkedUnit, followers};
 
 /// Maximum number of lines of an order that an error names.
 const SHOWN: usize = 3;
@@ -39,6 +43,8 @@ named! {
 pub struct LinkedProgram {
     map: LinkMap,
     units: Units,
+    /// The same units, as an order for the linker places them: its last line holds what is behind.
+    ordered_units: Units,
     /// The output section whose units can move.
     section: Section,
     /// The input section of each unit; `None` for units of other output sections.
@@ -62,7 +68,7 @@ pub struct NamedOrder {
 impl LinkedProgram {
     /// Cuts the image of a trace into units by the map of the link that made it. Input sections of
     /// code can move (`.text` and names that begin with it), in the one output section that has most
-    /// of them. All others are fixed.
+    /// of them. All others are fixed; those behind the code follow it as far as the map tells how.
     ///
     /// # Errors
     /// A map or objects that cannot be read or that are of another link, and input sections that no
@@ -79,7 +85,14 @@ impl LinkedProgram {
                 &format!("{} lies elsewhere in the trace", shown(name)),
             ));
         }
-        let mut units: Vec<(Unit, Option<InputSection>)> = Vec::new();
+        let mut units: Vec<LinkedUnit> = Vec::new();
+        if let Some(first) = inputs.first().filter(|first| first.address > section.address) {
+            let bytes = (first.address - section.address).min(section.bytes.into()) as u32;
+            // Bytes that the script writes.
+            let name = format!("start of {}", section.name);
+            let offset = section.offset;
+            units.push((Unit { name, offset, bytes, align: 1, fixed: true }, None));
+        }
         for (mut input, name) in inputs.into_iter().zip(called) {
             let ahead = input.address.checked_sub(section.address);
             if let Some(ahead) = ahead.filter(|_| !input.is_movable()) {
@@ -133,17 +146,36 @@ impl LinkedProgram {
                 unit.name = format!("{} at {:#x}", unit.name, unit.offset);
             }
         }
+        let followers = followers(&map, &info.images, &section, &mut units);
         let (units, inputs): (Vec<Unit>, Vec<Option<InputSection>>) = units.into_iter().unzip();
         let units = Units::new(units, info.image_bytes).map_err(|error| match error {
             Error::Design(message) => Error::data(&place, message),
             other => other,
         })?;
-        Ok(Self { map, units, section, inputs, images: info.images.clone() })
+        let units = units.with_followers(followers);
+        let ordered_units = units.clone().holding_followers();
+        let images = info.images.clone();
+        Ok(Self { map, units, ordered_units, section, inputs, images })
     }
 
-    /// The units of the image.
+    /// The units of the image. Data behind the code follows it.
     pub fn units(&self) -> &Units {
         &self.units
+    }
+
+    /// The units of the image, for orders in the form of [`LinkedProgram::text`]. Data behind the code
+    /// moves only if an order needs more padding than the recorded one.
+    pub fn ordered_units(&self) -> &Units {
+        &self.ordered_units
+    }
+
+    /// The first unit behind the movable ones that keeps its place although the program may be linked
+    /// anew, since nothing in the map tells how the place follows from the code; `None` if there is none.
+    pub fn staying(&self) -> Option<&Unit> {
+        let all = self.units.all();
+        let last = *self.units.movable().last()?;
+        let stays = self.units.fixed().iter().find(|number| **number > last);
+        stays.map(|number| &all[*number as usize])
     }
 
     /// The map of the link.
@@ -245,39 +277,57 @@ impl LinkedProgram {
     /// # Errors
     /// A fixed unit behind which the linker would have to put a movable one.
     pub fn place(&self, order: &Order) -> Result<UnitPlacement> {
-        let placement = place(&self.units, order)?;
-        self.check(&placement, order)?;
+        self.checked(&self.ordered_units, order)
+    }
+
+    /// Places `units`, which are those of an order with some perhaps resident.
+    fn checked(&self, units: &Units, order: &Order) -> Result<UnitPlacement> {
+        let placement = place(units, order)?;
+        self.check(units, &placement, order)?;
         Ok(placement)
     }
 
-    /// The first fixed unit behind a movable one.
-    fn behind(&self) -> Option<&Unit> {
-        let first = *self.units.movable().first()? as usize;
-        self.units.all()[first..].iter().find(|unit| unit.fixed)
+    /// The units behind the first movable one that no order moves.
+    fn behind(&self) -> impl Iterator<Item = u32> {
+        let first = self.units.movable().first().copied().unwrap_or(0);
+        let all = self.units.all();
+        (first..all.len() as u32).filter(|number| all[*number as usize].fixed)
     }
 
-    /// Checks that no movable unit lies behind a fixed one: a linker places all of them before it.
-    fn check(&self, placement: &UnitPlacement, order: &Order) -> Result<()> {
-        let Some(behind) = self.behind() else { return Ok(()) };
-        let all = self.units.all();
+    /// Checks that no movable unit or follower lies behind a fixed one: a linker places all of them
+    /// before it.
+    fn check(&self, units: &Units, placement: &UnitPlacement, order: &Order) -> Result<()> {
+        let all = units.all();
+        let Some(behind) = self.behind().find(|number| !units.followers().contains(number)) else {
+            return Ok(());
+        };
+        let behind = &all[behind as usize];
         let over = |number: &&u32| placement.offsets[**number as usize] >= behind.offset;
-        let Some(over) = order.numbers().iter().find(over) else { return Ok(()) };
+        let Some(over) = order.numbers().iter().chain(units.followers()).find(over) else {
+            return Ok(());
+        };
         Err(Error::data(
             self.map.path().display().to_string(),
             format!(
-                "has {}, which cannot move, before {}: record with --no-reads if it holds constants; or \
-                 put what moves behind what stays in the linker script, and link and record again",
+                "has {}, whose place the linker script fixes, before {}: put what moves behind what \
+                 stays in the script, and link and record again",
                 shown(&behind.name),
                 shown(&all[*over as usize].name)
             ),
         ))
     }
 
-    fn fragment(&self, order: &Order) -> String {
-        // Fixed units behind keep their addresses, however much alignment the new order needs.
-        let end = self.behind().map(|unit| {
-            self.section.end().min(unit.offset.into()) - u64::from(self.section.offset)
-        });
+    fn fragment(&self, order: &Order, placement: &UnitPlacement) -> String {
+        // Units behind keep their addresses, unless the new order needs more padding.
+        let all = self.units.all();
+        let behind = self.behind().next().map(|number| all[number as usize].offset);
+        let end = behind.map(|behind| self.section.end().min(behind.into()));
+        let placed = |number: &u32| {
+            u64::from(placement.offsets[*number as usize]) + u64::from(all[*number as usize].bytes)
+        };
+        let reached = order.numbers().iter().map(placed).max().unwrap_or(0);
+        let end = end.filter(|end| reached <= *end);
+        let end = end.map(|end| end - u64::from(self.section.offset));
         fragment(&self.map, &self.ordered(order), end)
     }
 
@@ -292,17 +342,19 @@ impl LinkedProgram {
                 "is a map of mold, which takes no order: link with GNU ld or lld, and record that",
             ));
         }
-        self.place(order)?;
-        Ok(self.written(order, format))
+        let placement = self.place(order)?;
+        Ok(self.written(order, &placement, format))
     }
 
-    fn written(&self, order: &Order, format: OrderFormat) -> OrderText {
+    fn written(&self, order: &Order, placement: &UnitPlacement, format: OrderFormat) -> OrderText {
         match format {
             OrderFormat::Names => {
                 let names = order.names(&self.units).map(|name| format!("{name}\n")).collect();
                 OrderText { text: names, ..OrderText::default() }
             }
-            OrderFormat::GnuLd => OrderText { text: self.fragment(order), ..OrderText::default() },
+            OrderFormat::GnuLd => {
+                OrderText { text: self.fragment(order, placement), ..OrderText::default() }
+            }
             OrderFormat::Lld => self.symbol_order(order),
         }
     }
@@ -319,10 +371,10 @@ impl LinkedProgram {
         format: OrderFormat,
     ) -> Result<OrderText> {
         let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
-        let units = self.units.with_resident_numbers(&named.numbers()[..pinned.len()]);
+        let units = self.ordered_units.with_resident_numbers(&named.numbers()[..pinned.len()]);
         let order = Order::of_names(&units, order.iter().map(String::as_str))?;
-        self.check(&place(&units, &order)?, &order)?;
-        Ok(self.written(&order, format))
+        let placement = self.checked(&units, &order)?;
+        Ok(self.written(&order, &placement, format))
     }
 
     /// The list of units that are to lie in RAM, in `format`.
@@ -403,6 +455,14 @@ impl LinkedProgram {
             }
             image.symbols.sort_by_key(|symbol| symbol.offset);
             for section in &mut image.sections {
+                let unit = all.iter().position(|unit| {
+                    unit.offset == section.offset && unit.bytes == section.bytes && unit.fixed
+                });
+                if let Some(number) = unit.filter(|_| *section != self.section) {
+                    let to = placement.offsets[number];
+                    section.address += u64::from(to) - u64::from(section.offset);
+                    section.offset = to;
+                }
                 if *section == self.section {
                     let start = u64::from(section.offset);
                     section.bytes = end.unwrap_or(start).saturating_sub(start) as u32;

@@ -2,11 +2,12 @@
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{
-    MAX_IMAGE_BYTES, MemoryTrace, Relocation, RelocationError, Relocations, Run, RunBuilder, Trace,
-    for_runs,
+    MAX_IMAGE_BYTES, Mark, MemoryTrace, Relocation, Relocations, Run, RunBuilder, Trace,
+    for_marked_runs,
 };
 
 use crate::order::Order;
+use crate::sequence::for_parts;
 use crate::units::{Unit, Units};
 
 /// The layout of an image: the place of each unit.
@@ -21,8 +22,9 @@ pub struct UnitPlacement {
     pub gap_bytes: u32,
 }
 
-/// Lays the movable units out in `order` from [`Units::start`] on. Each lies at the next multiple
-/// of its alignment, or behind a unit that stays if it would overlap with that.
+/// Lays the movable units out in `order` from [`Units::start`] on, and the followers behind them. Each
+/// lies at the next multiple of its alignment, or behind a unit that stays if it would overlap with
+/// that.
 ///
 /// # Errors
 /// An image beyond 4 GiB.
@@ -58,10 +60,15 @@ pub(crate) struct PlacedPart {
     pub align: u32,
 }
 
-/// Places the units with these numbers one behind another. Returns the end of the image, and the
-/// number of bytes between units. A unit that would reach beyond 4 GiB is placed at their end.
-pub(crate) fn lay_out(units: &Units, numbers: &[u32], offsets: &mut [u32]) -> (u64, u64) {
-    lay_out_parts(units, numbers.iter().map(unit_part(units)), offsets)
+/// Places the units with these numbers one behind another, and the followers behind them. Returns the
+/// end of the image, and the number of bytes between units. A unit that would reach beyond 4 GiB is
+/// placed at their end.
+pub(crate) fn lay_out<'a>(
+    units: &Units,
+    numbers: impl Iterator<Item = &'a u32>,
+    offsets: &mut [u32],
+) -> (u64, u64) {
+    lay_out_parts(units, numbers.map(unit_part(units)), offsets)
 }
 
 /// Returns the function that makes the part of a unit.
@@ -72,8 +79,9 @@ fn unit_part(units: &Units) -> impl Fn(&u32) -> PlacedPart {
     }
 }
 
-/// Places parts one behind another, around the units that stay. Writes the offsets of those that are
-/// units; returns the end of the image, and the number of bytes between parts.
+/// Places parts and then the followers one behind another, around the units that stay. Writes the
+/// offsets of those that are units; returns the end of the image, and the number of bytes between
+/// parts.
 pub(crate) fn lay_out_parts(
     units: &Units,
     parts: impl Iterator<Item = PlacedPart>,
@@ -82,7 +90,12 @@ pub(crate) fn lay_out_parts(
     let all = units.all();
     let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
     let (mut at, mut gaps) = (u64::from(units.start()), 0);
-    for part in parts {
+    let followers = units.followers().iter().map(unit_part(units)).map(|part| (true, part));
+    for (follows, part) in parts.map(|part| (false, part)).chain(followers) {
+        if follows && at < u64::from(units.followers_from()) {
+            gaps += u64::from(units.followers_from()) - at;
+            at = units.followers_from().into();
+        }
         let (bytes, align) = (u64::from(part.bytes), u64::from(part.align));
         let mut free = at;
         let mut offset = at.next_multiple_of(align);
@@ -128,37 +141,25 @@ impl UnitPlacement {
         trace: &dyn Trace,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<MemoryTrace> {
-        let relocations = self.relocations(units);
         let mut builder = RunBuilder::default();
         let mut runs = Vec::new();
-        for_runs(trace, should_continue, |some| {
-            for &run in some {
-                // Between two runs is a jump, or code outside the image.
-                runs.extend(builder.cut());
-                let mut rest = run;
-                while let Err(not_placed) =
-                    relocations.pieces(rest, |piece: Run| runs.extend(builder.push(piece)))
-                {
-                    let at = match not_placed {
-                        RelocationError::Dropped(at) => at,
-                        RelocationError::Uncovered(at) => {
-                            let reason = format!("the code at {at:#x} belongs to no unit");
-                            return Err(Error::design(reason));
-                        }
-                    };
-                    // Continue behind the resident unit.
+        for_marked_runs(trace, should_continue, |run, mark| {
+            // Between two runs is a jump, or code outside the image.
+            runs.extend(builder.cut());
+            for_parts(units, run, mark == Mark::Read, |number, part| {
+                if units.is_resident(number) {
                     runs.extend(builder.cut());
-                    let behind = units.owner(at).map_or(run.end(), |unit| units.all()[unit].end());
-                    if behind >= run.end() {
-                        break;
-                    }
-                    rest = Run { offset: behind as u32, length: (run.end() - behind) as u32 };
+                    return;
                 }
-            }
-            Ok(())
+                let start = part.offset - units.all()[number].offset;
+                let offset = self.offsets[number] + start;
+                runs.extend(builder.push(Run { offset, length: part.length }));
+            })
         })?;
         runs.extend(builder.cut());
-        Ok(MemoryTrace::with_image(runs, self.image_bytes))
+        // A read may end beyond the last unit.
+        let end = runs.iter().map(|run| run.end()).max().unwrap_or(0);
+        Ok(MemoryTrace::with_image(runs, self.image_bytes.max(end)))
     }
 }
 
@@ -263,6 +264,66 @@ mod tests {
         let placement = place(&units, &order).expect("a small image");
         assert_eq!(placement.offsets, [0, 18, 8, 24, 28]);
         assert_eq!((placement.image_bytes, placement.gap_bytes), (34, 2));
+    }
+
+    fn with_data() -> Units {
+        let unit = |name: &str, offset, bytes, align, fixed| Unit {
+            name: name.to_owned(),
+            offset,
+            bytes,
+            align,
+            fixed,
+        };
+        let units = vec![
+            unit("a", 0, 8, 4, false),
+            unit("b", 8, 6, 2, false),
+            unit("c", 14, 6, 2, false),
+            unit("text", 20, 5, 4, true),
+            unit("table", 32, 8, 8, true),
+        ];
+        Units::new(units, 40).expect("units that can be").with_followers(vec![3, 4])
+    }
+
+    /// By hand: b, a and c need 2 bytes of padding more than a, b and c, and the data goes on by that,
+    /// each with its alignment.
+    #[test]
+    fn followers_go_on_behind_what_moves() {
+        let units = with_data();
+        let offsets = |units: &Units, names: [&str; 3]| {
+            let order = Order::of_names(units, names).expect("an order");
+            place(units, &order).expect("a small image").offsets
+        };
+        assert_eq!(offsets(&units, ["a", "b", "c"]), [0, 8, 14, 20, 32]);
+        assert_eq!(offsets(&units, ["b", "a", "c"]), [8, 0, 16, 24, 32]);
+        let held = units.clone().holding_followers();
+        let without_a = |units: &Units| {
+            let units = units.with_resident(["a"]).expect("units that move");
+            place(&units, &Order::original(&units)).expect("a small image").offsets
+        };
+        assert_eq!(without_a(&units)[3..], [12, 24]);
+        assert_eq!(without_a(&held)[3..], [20, 32], "an order holds them");
+        assert_eq!(offsets(&held, ["b", "a", "c"]), [8, 0, 16, 24, 32]);
+    }
+
+    /// By hand: reads of padding and of what lies behind it move with the text before, those that
+    /// round the address of the text down with the text behind, and code in padding is refused.
+    #[test]
+    fn reads_of_padding_move_with_data() {
+        let units = with_data();
+        let read = |offset, length| units.read(Run { offset, length });
+        let run = |offset, length| Run { offset, length };
+        assert_eq!(read(24, 4), Some((3, run(24, 4))), "the end of the text, and padding");
+        assert_eq!(read(25, 2), Some((3, run(25, 2))), "padding alone");
+        assert_eq!(read(26, 8), Some((3, run(26, 8))), "padding, and the table");
+        assert_eq!(read(38, 8), Some((4, run(38, 8))), "the table, and what is no unit");
+        assert_eq!(read(14, 8), Some((2, run(14, 8))), "no multiple of its length");
+        assert_eq!(read(8, 8), Some((1, run(8, 8))), "code");
+        assert_eq!(read(16, 8), Some((3, run(20, 4))), "rounded down into code");
+        let order = Order::of_names(&units, ["b", "a", "c"]).expect("an order");
+        let placement = place(&units, &order).expect("a small image");
+        let code = MemoryTrace::with_image(vec![run(24, 4)], 40);
+        let refused = placement.remap(&units, &code, &|| true).err().expect("code in padding");
+        assert_eq!(refused.to_string(), "the code at 0x19 belongs to no unit");
     }
 
     #[test]

@@ -218,7 +218,7 @@ mod tests {
                     vec![piece; 1 + place % 3]
                 })
                 .collect();
-            let sequence = PieceSequence { pieces, executed, bytes: 0 };
+            let sequence = PieceSequence { pieces, executed, ..PieceSequence::default() };
             let mut offsets = vec![0; 6];
             let mut at = 0;
             for unit in order {
@@ -243,7 +243,12 @@ mod tests {
     fn a_loop_that_fits_is_left_out() {
         let piece = |unit| Piece { unit, start: 0, bytes: 8 };
         let executed: Vec<u32> = (0..20).map(|place| place % 2).collect();
-        let sequence = PieceSequence { pieces: vec![piece(0), piece(1)], executed, bytes: 160 };
+        let sequence = PieceSequence {
+            pieces: vec![piece(0), piece(1)],
+            executed,
+            bytes: 160,
+            ..PieceSequence::default()
+        };
         assert_eq!(reduced(&sequence, 8, 4).executed, [0, 1, 0, 1]);
         assert_eq!(reduced(&sequence, 8, 3).executed.len(), 20);
     }

@@ -77,12 +77,15 @@ pub struct SearchResult {
 
 /// Searches for the order of the units of a program with the lowest cost.
 pub struct Annealer<'a> {
-    units: &'a Units,
+    /// The units, with followers only if something of them is read.
+    units: Units,
     streams: Vec<WindowedStream<'a>>,
     /// All windows, as (stream, window).
     windows: Vec<(usize, usize)>,
     /// Units of which something is executed. They are ordered; the others follow.
     executed: Vec<u32>,
+    /// Followers of which something is read. They lie behind all others.
+    read_followers: Vec<u32>,
     /// For each unit, the units that may be placed beside it, and ascending sums of their weights.
     partners: Vec<(Vec<u32>, Vec<f64>)>,
     image_bytes: u64,
@@ -136,7 +139,20 @@ impl<'a> Annealer<'a> {
         let sample = ((windows.len() as f64 * SAMPLE) as usize)
             .max(MIN_SAMPLE_PIECES / mean)
             .clamp(1, windows.len());
-        Ok(Self { units, streams, windows, executed, partners, image_bytes, sample })
+        let read = |number: &u32| profile.bytes[*number as usize] > 0.0;
+        let read_followers: Vec<u32> = units.followers().iter().copied().filter(read).collect();
+        let units =
+            if read_followers.is_empty() { units.ignoring_followers() } else { units.clone() };
+        Ok(Self {
+            units,
+            streams,
+            windows,
+            executed,
+            read_followers,
+            partners,
+            image_bytes,
+            sample,
+        })
     }
 
     /// Returns the number of pieces in all windows.
@@ -150,7 +166,7 @@ impl<'a> Annealer<'a> {
     /// Errors of the replay.
     pub fn cost(&self, order: &Order) -> Result<f64> {
         let mut offsets: Vec<u32> = self.units.all().iter().map(|unit| unit.offset).collect();
-        lay_out(self.units, order.numbers(), &mut offsets);
+        lay_out(&self.units, order.numbers().iter(), &mut offsets);
         let tables = self.streams.iter().map(|stream| stream.table(&offsets)).collect::<Vec<_>>();
         Ok(self.score(&offsets, &tables)?.cost)
     }
@@ -208,7 +224,7 @@ impl<'a> Annealer<'a> {
         let named: rustc_hash::FxHashSet<u32> = order.iter().copied().collect();
         order.extend(start.numbers().iter().filter(|unit| !named.contains(unit)));
         Ok(SearchResult {
-            order: Order::new(self.units, order)?,
+            order: Order::new(&self.units, order)?,
             cost: found.best_cost,
             evaluations,
             accepted,
@@ -222,6 +238,8 @@ struct AnnealingChain<'s, 'a> {
     random: SplitMix64,
     /// The incumbent order.
     order: Vec<u32>,
+    /// Units that are not executed, in their order behind it; empty if no follower is read.
+    idle: Vec<u32>,
     /// Offsets of the units in it.
     offsets: Vec<u32>,
     /// Pages of the pieces in it, by stream.
@@ -256,12 +274,16 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         (0..=number).for_each(|_| random = SplitMix64::new(random.next_u64()));
         let mut is_executed = vec![false; search.units.all().len()];
         search.executed.iter().for_each(|unit| is_executed[*unit as usize] = true);
-        let order: Vec<u32> =
-            start.numbers().iter().copied().filter(|unit| is_executed[*unit as usize]).collect();
+        let (order, mut idle): (Vec<u32>, Vec<u32>) =
+            start.numbers().iter().partition(|unit| is_executed[**unit as usize]);
+        if search.read_followers.is_empty() {
+            idle.clear();
+        }
         let mut chain = Self {
             search,
             random,
             order: order.clone(),
+            idle,
             offsets: search.units.all().iter().map(|unit| unit.offset).collect(),
             tables: Vec::new(),
             cost: 0.0,
@@ -288,7 +310,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         let Annealer { units, streams, .. } = self.search;
         self.order.clear();
         self.order.extend_from_slice(order);
-        lay_out(units, &self.order, &mut self.offsets);
+        lay_out(units, self.order.iter().chain(&self.idle), &mut self.offsets);
         self.tables = streams.iter().map(|stream| stream.table(&self.offsets)).collect();
         self.next_tables.clone_from(&self.tables);
         self.next_offsets.clone_from(&self.offsets);
@@ -416,9 +438,10 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
             let place = self.places[unit as usize] as usize;
             self.change(place, count);
         }
-        lay_out(self.search.units, &self.next_order, &mut self.next_offsets);
+        let Annealer { units, read_followers, .. } = self.search;
+        lay_out(units, self.next_order.iter().chain(&self.idle), &mut self.next_offsets);
         self.moved.clear();
-        for &unit in &self.next_order {
+        for &unit in self.next_order.iter().chain(read_followers) {
             let offset = self.next_offsets[unit as usize];
             if offset != self.offsets[unit as usize] {
                 self.moved.push(unit);

@@ -1,7 +1,7 @@
 //! A trace as a sequence of pieces of units, which is the same in every layout.
 
 use flashpager_base::{Error, Result};
-use flashpager_trace::{Run, Trace, for_runs};
+use flashpager_trace::{Mark, Run, Trace, for_marked_runs};
 use rustc_hash::FxHashMap;
 
 use crate::units::Units;
@@ -26,6 +26,8 @@ pub struct PieceSequence {
     pub executed: Vec<u32>,
     /// Bytes fetched. Those of resident units count, although they have no pieces.
     pub bytes: u64,
+    /// Number of distinct data reads that end beyond the unit that they belong to ([`Units::read`]).
+    pub reads_beyond: usize,
 }
 
 impl PieceSequence {
@@ -42,39 +44,32 @@ impl PieceSequence {
         let mut sequence = Self::default();
         let mut numbers: FxHashMap<Piece, u32> = FxHashMap::default();
         // The pieces of each distinct run.
-        let mut known: FxHashMap<Run, Vec<u32>> = FxHashMap::default();
-        for_runs(trace, should_continue, |runs| {
-            for &run in runs {
-                sequence.bytes += u64::from(run.length);
-                if let Some(pieces) = known.get(&run) {
-                    sequence.executed.extend_from_slice(pieces);
-                    continue;
-                }
-                let mut pieces = Vec::new();
-                let mut next = u64::from(run.offset);
-                while next < run.end() {
-                    let at = next as u32;
-                    let number = units.owner(at).ok_or_else(|| {
-                        Error::design(format!("the code at {at:#x} belongs to no unit"))
-                    })?;
-                    let unit = &units.all()[number];
-                    let end = unit.end().min(run.end());
-                    let bytes = (end - next) as u32;
-                    next = end;
-                    if units.is_resident(number) {
-                        continue;
-                    }
-                    let piece = Piece { unit: number as u32, start: at - unit.offset, bytes };
-                    let new_number = sequence.pieces.len() as u32;
-                    let piece_number = *numbers.entry(piece).or_insert_with(|| {
-                        sequence.pieces.push(piece);
-                        new_number
-                    });
-                    pieces.push(piece_number);
-                }
-                sequence.executed.extend_from_slice(&pieces);
-                known.insert(run, pieces);
+        let mut known: FxHashMap<(Run, bool), Vec<u32>> = FxHashMap::default();
+        for_marked_runs(trace, should_continue, |run, mark| {
+            sequence.bytes += u64::from(run.length);
+            let is_read = mark == Mark::Read;
+            if let Some(pieces) = known.get(&(run, is_read)) {
+                sequence.executed.extend_from_slice(pieces);
+                return Ok(());
             }
+            let mut pieces = Vec::new();
+            for_parts(units, run, is_read, |number, part| {
+                if units.is_resident(number) {
+                    return;
+                }
+                let is_beyond = is_read && units.is_read_beyond(number, part);
+                sequence.reads_beyond += usize::from(is_beyond);
+                let start = part.offset - units.all()[number].offset;
+                let piece = Piece { unit: number as u32, start, bytes: part.length };
+                let new_number = sequence.pieces.len() as u32;
+                let piece_number = *numbers.entry(piece).or_insert_with(|| {
+                    sequence.pieces.push(piece);
+                    new_number
+                });
+                pieces.push(piece_number);
+            })?;
+            sequence.executed.extend_from_slice(&pieces);
+            known.insert((run, is_read), pieces);
             Ok(())
         })?;
         Ok(sequence)
@@ -88,6 +83,7 @@ impl PieceSequence {
             pieces: self.pieces.clone(),
             executed: self.executed.iter().filter(stays).copied().collect(),
             bytes: self.bytes,
+            reads_beyond: self.reads_beyond,
         }
     }
 
@@ -95,4 +91,35 @@ impl PieceSequence {
     pub fn iter(&self) -> impl Iterator<Item = Piece> {
         self.executed.iter().map(|number| self.pieces[*number as usize])
     }
+}
+
+/// Passes the parts of a run that lie in different units to `take`, each with the number of its unit.
+/// A data read has one.
+///
+/// # Errors
+/// Code that belongs to no unit, and data that lies before all units.
+pub(crate) fn for_parts(
+    units: &Units,
+    run: Run,
+    is_read: bool,
+    mut take: impl FnMut(usize, Run),
+) -> Result<()> {
+    let unknown = |at: u32| {
+        let kind = if is_read { "data" } else { "code" };
+        Error::design(format!("the {kind} at {at:#x} belongs to no unit"))
+    };
+    if is_read {
+        let (number, part) = units.read(run).ok_or_else(|| unknown(run.offset))?;
+        take(number, part);
+        return Ok(());
+    }
+    let mut next = u64::from(run.offset);
+    while next < run.end() {
+        let at = next as u32;
+        let number = units.owner(at).ok_or_else(|| unknown(at))?;
+        let end = units.all()[number].end().min(run.end());
+        take(number, Run { offset: at, length: (end - next) as u32 });
+        next = end;
+    }
+    Ok(())
 }

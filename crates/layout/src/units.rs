@@ -1,7 +1,7 @@
 //! Units: the parts of an image that a linker can place elsewhere as a whole.
 
 use flashpager_base::{Error, Result};
-use flashpager_trace::MAX_IMAGE_BYTES;
+use flashpager_trace::{MAX_IMAGE_BYTES, Run};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct Unit {
     pub bytes: u32,
     /// Alignment in bytes, a power of two.
     pub align: u32,
-    /// It keeps its place, as vectors do.
+    /// No order moves it: it keeps its place, as vectors do, or follows the units that move.
     pub fixed: bool,
 }
 
@@ -29,11 +29,16 @@ impl Unit {
 
 /// The units of an image, sorted by offset, without overlaps. Bytes between them are padding, which
 /// another layout does not have. All executed code belongs to a unit.
+///
+/// A linker places *followers*, such as constants behind the code, where the units that move end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Units {
     units: Vec<Unit>,
     movable: Vec<u32>,
     fixed: Vec<u32>,
+    followers: Vec<u32>,
+    /// No follower is placed before this offset.
+    followers_from: u32,
     resident: Vec<bool>,
     /// Offset of the first unit that is not fixed, resident or not.
     start: u32,
@@ -80,7 +85,29 @@ impl Units {
         }
         let resident = vec![false; units.len()];
         let start = units[movable[0] as usize].offset;
-        Ok(Self { units, movable, fixed, resident, start, image_bytes })
+        let (followers, followers_from) = (Vec::new(), 0);
+        Ok(Self { units, movable, fixed, followers, followers_from, resident, start, image_bytes })
+    }
+
+    /// Returns the units with those of these numbers as followers, in this order. They lie behind all
+    /// movable units.
+    pub fn with_followers(mut self, numbers: Vec<u32>) -> Self {
+        self.fixed.retain(|number| !numbers.contains(number));
+        self.followers = numbers;
+        self
+    }
+
+    /// Returns the units with followers that are not placed before their recorded offset. They move
+    /// only if an order needs more padding than the recorded one.
+    pub fn holding_followers(mut self) -> Self {
+        let first = self.followers.first().map(|number| &self.units[*number as usize]);
+        self.followers_from = first.map_or(0, |unit| unit.offset);
+        self
+    }
+
+    /// Returns the units without followers, for orders whose followers are of no interest.
+    pub(crate) fn ignoring_followers(&self) -> Self {
+        Self { followers: Vec::new(), ..self.clone() }
     }
 
     /// Returns the units with the movable ones of these numbers resident. No unit may be left.
@@ -118,9 +145,19 @@ impl Units {
         &self.movable
     }
 
-    /// Returns the numbers of the units that stay.
+    /// Returns the numbers of the units that stay where they are.
     pub fn fixed(&self) -> &[u32] {
         &self.fixed
+    }
+
+    /// Returns the numbers of the followers, in their order.
+    pub fn followers(&self) -> &[u32] {
+        &self.followers
+    }
+
+    /// Returns the offset before which no follower is placed; 0 if there is none.
+    pub fn followers_from(&self) -> u32 {
+        self.followers_from
     }
 
     /// Returns the size of the recorded image in bytes.
@@ -133,5 +170,31 @@ impl Units {
         let number = self.units.partition_point(|unit| unit.offset <= offset).checked_sub(1)?;
         let unit = &self.units[number];
         (offset - unit.offset < unit.bytes).then_some(number)
+    }
+
+    /// Returns the number of the unit that a data read belongs to, with the bytes of the read that
+    /// count; `None` if it lies before all units. The read moves as a whole with the unit that it
+    /// begins in, or with the one before if that is padding: word-wise string functions read beyond
+    /// the end of a string, whatever lies there.
+    ///
+    /// They also round the address of a string down. So an aligned read from a movable unit into
+    /// other data belongs to the data, and counts from there on. It is in the same cache page.
+    pub fn read(&self, run: Run) -> Option<(usize, Run)> {
+        let behind = self.units.partition_point(|unit| unit.offset <= run.offset);
+        let next = self.units.get(behind).filter(|unit| u64::from(unit.offset) < run.end());
+        let next = next.map(|unit| {
+            let offset = unit.offset;
+            (behind, Run { offset, length: (run.end() - u64::from(offset)) as u32 })
+        });
+        let Some(number) = behind.checked_sub(1) else { return next };
+        let is_rounded = run.length.is_power_of_two() && run.offset.is_multiple_of(run.length);
+        let is_of_next = is_rounded && !self.units[number].fixed;
+        let next = next.filter(|(next, _)| is_of_next && self.units[*next].fixed);
+        next.or(Some((number, run)))
+    }
+
+    /// Tells whether a read of this unit ends beyond it.
+    pub fn is_read_beyond(&self, number: usize, run: Run) -> bool {
+        run.end() > self.units[number].end()
     }
 }

@@ -45,6 +45,20 @@ impl MemoryTrace {
             marks.extend_from_slice(source.marks());
         }
     }
+
+    /// Returns the runs in `range`, in the same image and without a warm-up.
+    ///
+    /// # Panics
+    /// A range beyond the runs.
+    pub fn part(&self, range: std::ops::Range<usize>) -> Self {
+        let marks = if self.marks.is_empty() { &[] } else { &self.marks[range.clone()] };
+        Self {
+            runs: self.runs[range].to_vec(),
+            marks: marks.to_vec(),
+            image_bytes: self.image_bytes,
+            warm_up: WarmUp::default(),
+        }
+    }
 }
 
 impl Trace for MemoryTrace {

@@ -14,7 +14,7 @@ from flashpager.cli import options
 from flashpager.cli.console import held_to, note, out, print_json, print_whole
 
 if TYPE_CHECKING:
-    from flashpager._engine import CheckedLink, OrderText
+    from flashpager._engine import CheckedLink, CheckedPins, OrderText
 
 Map = Annotated[
     Path | None,
@@ -38,6 +38,13 @@ DEFAULT_FORMAT = _engine.order_formats()[0]
 #: Most names in a note, and most lines of a table.
 _NAMED = 3
 _SHOWN = 40
+
+#: Where a unit lies that is to lie in RAM.
+_PIN_FAULTS = {
+    "missing": "missing",
+    "in-flash": "in flash, where it is stored",
+    "perhaps-loaded": "where it is stored, which is RAM only if a loader puts it there",
+}
 
 
 def note_named(linked: Linked, order: LinkOrder, path: Path) -> None:
@@ -181,10 +188,25 @@ def check(
             help="Map of its link: also tells what has no symbol, and what lies between.",
         ),
     ] = None,
+    pinned: Annotated[
+        bool,
+        typer.Option(
+            "--pinned",
+            help="ORDER is a list of what lies in RAM, as 'pin' writes it. One for a linker script "
+            "is known by its first line.",
+        ),
+    ] = False,
     json: options.Json = False,
 ) -> None:
-    """Return whether a program was linked in an order; the exit code is 1 if it was not."""
-    checked = _engine.check_link(elf, read_text(order), map_)
+    """Return whether a program was linked in an order; the exit code is 1 if it was not.
+
+    Of a list that 'pin' wrote, return whether all of it lies in RAM.
+    """
+    text = read_text(order)
+    if pinned or _engine.is_for_ram(text):
+        _check_pinned(elf, order, _engine.check_pinned(elf, text, map_), json=json)
+        return
+    checked = _engine.check_link(elf, text, map_)
     if checked.repeated:
         again = counted(checked.repeated, "line")
         note(
@@ -204,6 +226,31 @@ def check(
             seen = checked.lines - checked.unseen - checked.unclear - checked.repeated
             units = counted(seen, "unit")
             out.print(f"{elf} obeys {order}: {units} in its order{_unseen(checked)}", markup=False)
+
+
+def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool) -> None:
+    """Print where pinned units lie.
+
+    Raises:
+        NotMetError: if one of them does not lie in RAM.
+
+    """
+    wrong = len(checked.unpinned)
+    misses = f"{counted(wrong, 'unit')} of {pinned} {'does' if wrong == 1 else 'do'} not lie in RAM"
+    with held_to([f"{elf}: {misses}"] if wrong else []):
+        if json:
+            print_json({"obeys": not wrong, **checked.as_dict()})
+            return
+        for one in checked.unpinned[:_SHOWN]:
+            at = "" if one.address is None else f" at {one.address:#x} in {one.section or 'none'}"
+            out.print(f"{one.name}{at}: {_PIN_FAULTS[one.fault]}", markup=False)
+        if wrong > _SHOWN:
+            out.print(f"and {wrong - _SHOWN:,} more")
+        verb = "lies" if checked.in_ram == 1 else "lie"
+        text = f"{elf}: {counted(checked.in_ram, 'unit')} of {pinned} {verb} in RAM"
+        if checked.unseen:
+            text += f" ({checked.unseen:,} more are not found: see them with --map)"
+        out.print(text, markup=False)
 
 
 def _unseen(checked: "CheckedLink") -> str:

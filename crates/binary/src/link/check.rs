@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::map::{InputSection, LinkMap};
 use super::order::{OrderLine, recorded_at};
+use crate::program::{ProgramFile, ProgramSection, SectionContent};
 
 /// The way in which a unit violates an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +79,16 @@ pub fn check(
     order: &[OrderLine],
     map: Option<&LinkMap>,
 ) -> Result<CheckedLink> {
+    Ok(observed(elf, place, order, map)?.judged(order))
+}
+
+/// Finds the units of the lines of an order in a program.
+fn observed(
+    elf: &[u8],
+    place: &str,
+    order: &[OrderLine],
+    map: Option<&LinkMap>,
+) -> Result<ObservedPlacement> {
     if order.is_empty() {
         return Err(Error::design("the order has no line: there is nothing to check"));
     }
@@ -88,11 +99,104 @@ pub fn check(
     if file.kind() == object::ObjectKind::Relocatable {
         return Err(Error::data(place, "is an object that was not linked: name the program"));
     }
-    let seen = match map {
-        Some(map) => by_map(&file, place, order, map)?,
-        None => by_symbols(&file, place, order)?,
-    };
-    Ok(seen.judged(order))
+    match map {
+        Some(map) => by_map(&file, place, order, map),
+        None => by_symbols(&file, place, order),
+    }
+}
+
+/// The way in which a unit is not in RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PinFault {
+    /// The program lacks the unit.
+    Missing,
+    /// The unit runs where it is stored, in flash.
+    InFlash,
+    /// The unit runs where it is stored, in a section of its own. That is RAM only if a loader puts it
+    /// there, which the file does not tell.
+    PerhapsLoaded,
+}
+
+named! {
+    PinFault: "unknown fault of what is pinned",
+    "missing" => Missing,
+    "in-flash" => InFlash,
+    "perhaps-loaded" => PerhapsLoaded,
+}
+
+/// A unit that is to lie in RAM and does not, or perhaps does not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnpinnedUnit {
+    /// Name of the unit in the list or in the map.
+    pub name: String,
+    /// How it is not in RAM.
+    pub fault: PinFault,
+    /// Linked address; `None` if it is missing.
+    pub address: Option<u64>,
+    /// The section of the program that it lies in; empty if there is none.
+    pub section: String,
+}
+
+/// The result of checking where the pinned units of a program lie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckedPins {
+    /// Number of units in RAM.
+    pub in_ram: usize,
+    /// Lines whose units cannot be found because no symbol has their name, or several have it.
+    pub unseen: usize,
+    /// Units that do not lie in RAM, in the sequence of the list.
+    pub unpinned: Vec<UnpinnedUnit>,
+}
+
+/// Checks that the units of the lines of a list lie in RAM: in a section that start-up code copies, or
+/// that is written. `elf` and `map` are as for [`check`].
+///
+/// # Errors
+/// Those of [`check`].
+pub fn check_pinned(
+    elf: &[u8],
+    place: &str,
+    pinned: &[OrderLine],
+    map: Option<&LinkMap>,
+) -> Result<CheckedPins> {
+    let observed = observed(elf, place, pinned, map)?;
+    let program = ProgramFile::parse(elf).map_err(|what| Error::data(place, what))?;
+    let is_copying = program.sections.iter().any(|one| one.address != one.load_address);
+    let code = |one: &&ProgramSection| one.content == SectionContent::Code;
+    let largest = program.sections.iter().filter(code).max_by_key(|one| one.bytes);
+    let mut checked = CheckedPins { in_ram: 0, unseen: 0, unpinned: Vec::new() };
+    for (number, (line, places)) in pinned.iter().zip(&observed.placed).enumerate() {
+        if places.is_empty() {
+            if observed.unseen.contains(&number) || observed.unclear.contains(&number) {
+                checked.unseen += 1;
+            } else if !observed.repeated.contains(&number) {
+                let (name, section) = (line.to_string(), String::new());
+                let fault = PinFault::Missing;
+                checked.unpinned.push(UnpinnedUnit { name, fault, address: None, section });
+            }
+        }
+        for PlacedUnit { address, name } in places {
+            let section = program.sections.iter().find(|one| {
+                address.checked_sub(one.address).is_some_and(|ahead| ahead < one.bytes)
+            });
+            let fault = match section {
+                Some(section) if !section.is_in_place() => {
+                    checked.in_ram += 1;
+                    continue;
+                }
+                Some(section) if !is_copying && Some(section) != largest => PinFault::PerhapsLoaded,
+                _ => PinFault::InFlash,
+            };
+            checked.unpinned.push(UnpinnedUnit {
+                name: name.clone(),
+                fault,
+                address: Some(*address),
+                section: section.map_or_else(String::new, |section| section.name.clone()),
+            });
+        }
+    }
+    Ok(checked)
 }
 
 /// The units of a program by lines of an order.

@@ -1,7 +1,7 @@
 //! The map of GNU ld (`-Wl,-Map=FILE`), as `ld/ldlang.c` of binutils prints it, and that of gold, as
 //! `gold/mapfile.cc` prints it. Gold has the same columns, another header and no statements.
 
-use super::map::{InputSection, LinkMap, Linker, OutputSection};
+use super::map::{InputSection, LinkMap, Linker, OutputSection, Padding};
 
 const HEADER: &str = "Linker script and memory map";
 const GOLD_HEADER: &str = "Memory map";
@@ -22,6 +22,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
     })?;
     let mut outputs: Vec<OutputSection> = Vec::new();
     let mut inputs: Vec<InputSection> = Vec::new();
+    let mut paddings: Vec<Padding> = Vec::new();
     let mut statement = String::new();
     let mut pending = ListedSection::Nothing;
     for line in lines {
@@ -45,6 +46,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
                     {
                         last.bytes_before = Some(bytes);
                     }
+                    paddings.extend(padding(line));
                     continue;
                 }
                 (indent, _) => {
@@ -62,7 +64,7 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
                     if line == "/DISCARD/" {
                         // The input sections that follow are in no section of the program.
                         let name = line.to_owned();
-                        outputs.push(OutputSection { name, address: 0, bytes: 0 });
+                        outputs.push(OutputSection { name, address: 0, bytes: 0, align: 0 });
                         continue;
                     }
                     if numbers.is_empty() && !line.ends_with(')') {
@@ -79,7 +81,8 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
         let Some((address, bytes, rest)) = placed(numbers) else { continue };
         match name {
             ListedSection::Output(name) => {
-                outputs.push(OutputSection { name: name.to_owned(), address, bytes });
+                let name = name.to_owned();
+                outputs.push(OutputSection { name, address, bytes, align: 0 });
                 statement.clear();
             }
             ListedSection::Input(name) => {
@@ -90,7 +93,20 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
             ListedSection::Nothing => {}
         }
     }
-    Some(LinkMap::new(linker, outputs, inputs))
+    Some(LinkMap::new(linker, outputs, inputs, paddings))
+}
+
+/// Parses `0x00000588 . = ALIGN (0x4)`, or the same with MAX.
+fn padding(line: &str) -> Option<Padding> {
+    let (address, statement) = line.trim().split_once(char::is_whitespace)?;
+    let address = hexadecimal(address)?;
+    let statement = statement.trim_start().strip_prefix(". = ")?;
+    if statement.starts_with("MAX (., ") {
+        return Some(Padding { address, align: 1 });
+    }
+    let align = statement.strip_prefix("ALIGN (")?.strip_suffix(')')?;
+    let align = hexadecimal(align.strip_prefix("., ").unwrap_or(align))?;
+    align.is_power_of_two().then_some(Padding { address, align })
 }
 
 /// Parses an address and a length. Returns them with the rest of the line.
@@ -130,6 +146,7 @@ LOAD startup.o
  *(.text .text.*)
  .text.reset    0x00000040       0x48 startup.o
                 0x00000040                reset
+                0x00000088                . = ALIGN (0x4)
  *fill*         0x00000088        0x2 00
  .text.console_text
                 0x0000008a        0x8 a folder/lib with space.a(semi hosting.o)
@@ -171,6 +188,16 @@ OUTPUT(card.elf elf32-littlearm)
         assert_eq!(archived.bytes_before, Some(0x1a));
         assert_eq!(map.inputs[3].output, ".a_long_name_of_a_section");
         assert!(!map.inputs[0].is_movable() && map.inputs[1].is_movable());
+        assert_eq!(map.paddings, [Padding { address: 0x88, align: 4 }]);
+    }
+
+    #[test]
+    fn statements_that_pad() {
+        let of = |text: &str| padding(&format!("                0x00000588                {text}"));
+        assert_eq!(of(". = ALIGN (., 0x10)"), Some(Padding { address: 0x588, align: 16 }));
+        assert_eq!(of(". = MAX (., 0x588)"), Some(Padding { address: 0x588, align: 1 }));
+        assert_eq!(of(". = (. + 0x10)"), None);
+        assert_eq!(of("data_start = ."), None);
     }
 
     /// A map of `ld.gold -Map` from binutils 2.40.

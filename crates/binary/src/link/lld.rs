@@ -2,7 +2,7 @@
 //! mold, as its `mapfile.cc` prints it. A line has numbers and then an output section, an input
 //! section or a symbol; the column distinguishes them. Mold has no load addresses.
 
-use super::map::{InputSection, LinkMap, Linker, OutputSection};
+use super::map::{InputSection, LinkMap, Linker, OutputSection, Padding};
 
 /// Spaces before an output section.
 const OUTPUT: usize = 1;
@@ -19,15 +19,22 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
     };
     let mut outputs: Vec<OutputSection> = Vec::new();
     let mut inputs: Vec<InputSection> = Vec::new();
+    let mut paddings: Vec<Padding> = Vec::new();
     for line in lines {
         let Some((address, bytes, align, rest)) = numbers(line, linker) else { continue };
         let name = rest.trim_start_matches(' ');
         match rest.len() - name.len() {
             OUTPUT => {
-                outputs.push(OutputSection { name: name.trim_end().to_owned(), address, bytes });
+                let name = name.trim_end().to_owned();
+                outputs.push(OutputSection { name, address, bytes, align });
             }
             INPUT => {
                 let Some(output) = outputs.last() else { continue };
+                if let Some(align) = alignment(name) {
+                    let address = address.saturating_add(bytes);
+                    paddings.push(Padding { address, align });
+                    continue;
+                }
                 let origin = name.trim_end().strip_suffix(')').and_then(|it| it.rsplit_once(":("));
                 let Some((origin, name)) = origin else { continue };
                 let listed = InputSection::listed(output, origin, name, address, bytes);
@@ -36,7 +43,18 @@ pub(super) fn parse(text: &str) -> Option<LinkMap> {
             _ => {}
         }
     }
-    Some(LinkMap::new(linker, outputs, inputs))
+    Some(LinkMap::new(linker, outputs, inputs, paddings))
+}
+
+/// Parses `. = ALIGN ( 4 )`, with any spaces.
+fn alignment(statement: &str) -> Option<u64> {
+    let statement: String = statement.split_whitespace().collect();
+    let align = statement.strip_prefix(".=ALIGN(")?.strip_suffix(')')?;
+    let align = match align.strip_prefix("0x") {
+        Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16).ok()?,
+        None => align.parse().ok()?,
+    };
+    Some(align).filter(|align: &u64| align.is_power_of_two())
 }
 
 /// Parses address, length and alignment. Returns them with the rest of the line.
@@ -92,6 +110,8 @@ mod tests {
             ]
         );
         assert_eq!((map.inputs[1].address, map.inputs[1].bytes), (0x40, 0x48));
+        assert_eq!(map.paddings, [Padding { address: 0x258c, align: 4 }]);
+        assert_eq!(map.outputs[1].align, 4);
     }
 
     /// A map of mold 1.10.

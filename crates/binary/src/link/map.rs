@@ -26,7 +26,7 @@ named! {
 }
 
 /// The file of code that GNU ld makes; that of lld and mold is in angle brackets.
-const LINKER_STUBS: &str = "linker stubs";
+pub(super) const LINKER_STUBS: &str = "linker stubs";
 
 /// A section of an object file, as it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +114,17 @@ pub struct OutputSection {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u64,
+    /// Alignment in bytes; 0 if the map does not have it.
+    pub align: u64,
+}
+
+/// A statement of the linker script that moves the location counter up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Padding {
+    /// The address up to which it moves.
+    pub address: u64,
+    /// The alignment of `. = ALIGN(…)`; 1 for `. = MAX(., …)`, as an order has it at its end.
+    pub align: u64,
 }
 
 /// A link map.
@@ -127,6 +138,8 @@ pub struct LinkMap {
     pub outputs: Vec<OutputSection>,
     /// The input sections, in the order of the map.
     pub inputs: Vec<InputSection>,
+    /// The statements that move the location counter up, in the order of the map.
+    pub paddings: Vec<Padding>,
 }
 
 impl LinkMap {
@@ -135,8 +148,9 @@ impl LinkMap {
         linker: Linker,
         outputs: Vec<OutputSection>,
         inputs: Vec<InputSection>,
+        paddings: Vec<Padding>,
     ) -> Self {
-        Self { path: PathBuf::new(), linker, outputs, inputs }
+        Self { path: PathBuf::new(), linker, outputs, inputs, paddings }
     }
 
     /// Returns the path from which the map was read.

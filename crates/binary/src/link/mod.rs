@@ -10,7 +10,12 @@ mod order;
 mod pinned;
 mod read;
 
-pub use check::{CheckedLink, OrderViolation, ViolationKind, check};
-pub use map::{InputSection, LinkMap, Linker, OutputSection};
-pub use order::{OrderLine, OrderText, fragment, lines, names, recorded_at, symbol_order};
+pub use check::{
+    CheckedLink, CheckedPins, OrderViolation, PinFault, UnpinnedUnit, ViolationKind, check,
+    check_pinned,
+};
+pub use map::{InputSection, LinkMap, Linker, OutputSection, Padding};
+pub use order::{
+    OrderLine, OrderText, fragment, is_for_ram, lines, names, recorded_at, symbol_order,
+};
 pub use pinned::{PinFormat, PinText, pinned};

@@ -7,7 +7,7 @@ use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 
-use super::map::InputSection;
+use super::map::{InputSection, LINKER_STUBS};
 use crate::elf::read_bytes;
 
 /// Number of folders above that of the map in which a relative path is tried.
@@ -16,33 +16,51 @@ const FOLDERS_ABOVE: usize = 3;
 /// Sections of one object: name, length in bytes, alignment in bytes.
 type ObjectSections = Vec<(String, u64, u64)>;
 
-/// Sets the alignment of each of `inputs` that can move, and 1 for the others: the linker may have
-/// merged or made them. `beside` is the folder of the map.
+/// Alignment in bytes of the code that GNU ld makes.
+const STUB_ALIGN: u64 = 8;
+
+/// Sets the alignment of each of `inputs`. It is 0 for data whose object is gone or has no such
+/// section: the linker may have made it. `beside` is the folder of the map.
 ///
 /// # Errors
 /// What is wrong with the map, in words that begin with a verb.
 pub(super) fn align(inputs: &mut [InputSection], beside: &Path) -> Result<(), String> {
     let mut by_file: FxHashMap<String, Vec<usize>> = FxHashMap::default();
     for (number, input) in inputs.iter_mut().enumerate() {
-        input.align = 1;
-        if !input.is_movable() {
-            continue;
-        }
+        input.align = if input.file == LINKER_STUBS { STUB_ALIGN } else { 0 };
         by_file.entry(input.file.clone()).or_default().push(number);
     }
     let mut files: Vec<_> = by_file.into_iter().collect();
     files.sort();
-    for (file, numbers) in files {
-        let (path, bytes) = find(&file, beside)?;
+    for (file, mut numbers) in files {
+        let (path, bytes) = match find(&file, beside) {
+            Ok(object) => object,
+            Err(error) if numbers.iter().any(|number| inputs[*number].is_movable()) => {
+                return Err(error);
+            }
+            Err(_) => continue,
+        };
+        // Data that the linker merged may have any length; code is matched first.
+        numbers.sort_by_key(|number| !inputs[*number].is_movable());
         let mut known: FxHashMap<String, ObjectSections> = FxHashMap::default();
         for number in numbers {
             let input = &mut inputs[number];
             let sections = match known.entry(input.member.clone()) {
                 std::collections::hash_map::Entry::Occupied(there) => there.into_mut(),
                 std::collections::hash_map::Entry::Vacant(free) => {
-                    free.insert(sections_of(&path, &bytes, &input.member)?)
+                    match sections_of(&path, &bytes, &input.member) {
+                        Ok(sections) => free.insert(sections),
+                        Err(error) if input.is_movable() => return Err(error),
+                        Err(_) => continue,
+                    }
                 }
             };
+            if !input.is_movable() {
+                let named = sections.iter().filter(|(name, ..)| *name == input.name);
+                let align = named.map(|(.., align)| *align).max();
+                input.align = align.unwrap_or(input.align);
+                continue;
+            }
             let wanted = input.bytes_before.unwrap_or(input.bytes);
             // A name occurs as often as sections with that name were linked.
             let section_index = sections

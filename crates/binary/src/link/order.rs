@@ -191,11 +191,19 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
     text
 }
 
+/// Words at the beginning of a fragment for RAM, which an order for flash does not have.
+const FOR_RAM: &str = "input sections for RAM.";
+
+/// Tells whether the text of a file is a fragment that puts sections into RAM.
+pub fn is_for_ram(text: &str) -> bool {
+    text.lines().next().is_some_and(|line| line.contains(FOR_RAM))
+}
+
 /// Writes lines for a linker script that put the input sections `pinned` of `map` into an output
 /// section in RAM.
 pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String {
     format!(
-        "/* {} input sections for RAM. To be included in the linker script, in an output section in\n   \
+        "/* {} {FOR_RAM} To be included in the linker script, in an output section in\n   \
          RAM that stands before what takes them otherwise, *(.text .text.*). */\n{}",
         pinned.len(),
         patterns(map, pinned)
@@ -413,7 +421,7 @@ mod tests {
             input("y/libc.a", "memcpy.o", ".text", 20),
             input("y/libc.a", "dio.o", ".text.a b", 24),
         ];
-        LinkMap { path: "m".into(), linker: Linker::GnuLd, outputs: Vec::new(), inputs }
+        LinkMap::new(Linker::GnuLd, Vec::new(), inputs, Vec::new())
     }
 
     #[test]

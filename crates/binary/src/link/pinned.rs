@@ -185,7 +185,7 @@ mod tests {
             input("app/CMakeFiles/app.dir/src/radio.c.obj", "", ".text.helper", 8),
             input("x/libc.a", "memcpy.o", ".text", 12),
         ];
-        let map = LinkMap { path: "m".into(), linker: Linker::GnuLd, outputs: Vec::new(), inputs };
+        let map = LinkMap::new(Linker::GnuLd, Vec::new(), inputs, Vec::new());
         let one = |at: usize| &map.inputs[at];
         pinned(&map, &[one(0), one(2), one(3)], &["transact", "helper", "memcpy"], format)
     }

@@ -97,7 +97,7 @@ mod tests {
         (all, prop::collection::vec(any::<prop::sample::Index>(), 0..40)).prop_map(
             |(pieces, executed)| {
                 let executed = executed.iter().map(|one| one.index(pieces.len()) as u32).collect();
-                PieceSequence { pieces, executed, bytes: 0 }
+                PieceSequence { pieces, executed, ..PieceSequence::default() }
             },
         )
     }

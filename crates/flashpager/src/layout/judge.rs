@@ -123,16 +123,16 @@ impl<'a> Judge<'a> {
 
     /// All units with their `offsets` in the new image.
     fn placed_units(&self, offsets: &[u32]) -> Vec<PlacedUnit> {
-        let units = self.program.units.all().iter().zip(offsets);
-        let placed =
-            units.zip(&self.program.profile.bytes).map(|((unit, after), bytes)| PlacedUnit {
-                name: unit.name.clone(),
-                bytes: unit.bytes,
-                before: unit.offset,
-                after: *after,
-                fixed: unit.fixed,
-                executed_bytes: *bytes,
-            });
+        let Program { units, profile, .. } = self.program;
+        let placed = units.all().iter().zip(offsets).zip(&profile.bytes).enumerate();
+        let placed = placed.map(|(number, ((unit, after), bytes))| PlacedUnit {
+            name: unit.name.clone(),
+            bytes: unit.bytes,
+            before: unit.offset,
+            after: *after,
+            fixed: units.fixed().contains(&(number as u32)),
+            executed_bytes: *bytes,
+        });
         placed.collect()
     }
 }

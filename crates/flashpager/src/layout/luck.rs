@@ -130,7 +130,7 @@ pub fn luck(
     if traces.has_reads() {
         request.designs.iter().try_for_each(check_reads_pass)?;
     }
-    let (units, notes) = recorded_units(&traces, request.map.as_deref(), should_continue)?;
+    let (units, notes) = recorded_units(&traces, request.map.as_deref(), false, should_continue)?;
     let executed = traces.executed(should_continue)?;
     let designs: Vec<(Design, f64)> =
         request.designs.iter().map(|design| (design.clone(), 1.0)).collect();

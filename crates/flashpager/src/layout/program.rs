@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashpager_base::{Error, Result};
+use flashpager_base::{Error, Result, shown};
 use flashpager_layout::{PieceSequence, Profile, Units};
 
 use super::heat::Heat;
@@ -39,14 +39,7 @@ impl Program {
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Self> {
         let (recorded_units, mut notes) =
-            recorded_units(traces, request.map.as_deref(), should_continue)?;
-        if traces.has_reads() {
-            notes.push(
-                "data that is read out of a unit moves with it; other data stays where it is, \
-                 though a link may move it a little"
-                    .to_owned(),
-            );
-        }
+            recorded_units(traces, request.map.as_deref(), true, should_continue)?;
         let units = if request.resident.is_empty() {
             recorded_units.clone()
         } else if request.map.is_some() {
@@ -66,6 +59,7 @@ impl Program {
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
         let weights = traces.weights();
         let weighted = || sequences.iter().zip(weights.iter().copied());
+        notes.extend(note_of_reads(&sequences));
         let coverage = Coverage {
             movable: units.movable().len(),
             executed_share: executed_share(&units, &sequences),
@@ -76,8 +70,9 @@ impl Program {
     }
 }
 
-/// The units of the recorded image: the input sections of `map`, or functions without one. Notes
-/// state the assumptions on them.
+/// The units of the recorded image: the input sections of `map`, or functions without one. If they are
+/// for an order, data behind the code moves only if the order needs more padding. Notes state the
+/// assumptions on them.
 ///
 /// # Errors
 /// An image without symbols, a map that cannot be read or that is of another link, and traces that
@@ -85,12 +80,59 @@ impl Program {
 pub(super) fn recorded_units(
     traces: &TraceSet,
     map: Option<&Path>,
+    for_an_order: bool,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<(Units, Vec<String>)> {
-    if let Some(map) = map {
-        return Ok((LinkedProgram::of(traces.info(), map)?.units().clone(), Vec::new()));
+    let reads = traces.has_reads();
+    let Some(map) = map else {
+        // Before memory is taken for an image of any length.
+        check_named(traces.info())?;
+        let (units, mut notes) = units(traces.info(), &traces.executed(should_continue)?)?;
+        if reads {
+            notes.push(
+                "data that is read out of a unit moves with it; other data stays where it is, \
+                 though a link may move it a little (--map)"
+                    .to_owned(),
+            );
+        }
+        return Ok((units, notes));
+    };
+    let linked = LinkedProgram::of(traces.info(), map)?;
+    let mut notes = Vec::new();
+    if reads && !linked.units().followers().is_empty() {
+        notes.push(
+            match for_an_order {
+                true => {
+                    "data behind the code stays where it is, unless the order needs more padding; \
+                     then it moves up with its alignment, as the linker places it"
+                }
+                false => {
+                    "data behind the code moves with it and keeps its alignment, as the linker \
+                     places it"
+                }
+            }
+            .to_owned(),
+        );
     }
-    // Before memory is taken for an image of any length.
-    check_named(traces.info())?;
-    units(traces.info(), &traces.executed(should_continue)?)
+    if let Some(stays) = linked.staying().filter(|_| reads) {
+        notes.push(format!(
+            "{} and what lies behind it stay where they are: the map does not tell how their place \
+             follows from the code",
+            shown(&stays.name)
+        ));
+    }
+    let units = if for_an_order { linked.ordered_units() } else { linked.units() };
+    Ok((units.clone(), notes))
+}
+
+/// States how many reads go beyond what they read; `None` if none does.
+pub(super) fn note_of_reads(sequences: &[PieceSequence]) -> Option<String> {
+    let beyond = sequences.iter().map(|sequence| sequence.reads_beyond).max().unwrap_or(0);
+    (beyond > 0).then(|| {
+        let read = if beyond == 1 { "1 read reaches" } else { &format!("{beyond} reads reach") };
+        format!(
+            "{read} beyond the end of a unit, as those of string functions by whole words do: they \
+             move with the unit that they begin in"
+        )
+    })
 }

@@ -37,9 +37,8 @@ impl LoadedTrace {
                 runs.len()
             )));
         }
-        let part = |runs: &[Run]| MemoryTrace::with_image(runs.to_vec(), all.image_bytes());
         let (training, held_out) = if held_out_share > 0.0 {
-            (part(&runs[..kept]), Some(part(&runs[kept..])))
+            (all.part(0..kept), Some(all.part(kept..runs.len())))
         } else {
             (all, None)
         };

@@ -29,6 +29,7 @@ mod prepare;
 mod problem;
 mod request;
 mod startup;
+mod veneers;
 mod whole;
 
 use flashpager_base::{Error, ProgressFn, Result};
@@ -45,6 +46,7 @@ use joint::{JointSearch, PINNING_ALONE};
 use judge::judged;
 use prepare::{Prepared, loaded};
 use problem::PinProblem;
+use veneers::note_of_veneers;
 use whole::WholeReplay;
 
 pub use answer::{ColdCall, JointLayout, PinProgress, PinStep, Pinning};
@@ -69,7 +71,8 @@ pub fn pin(
     request.check()?;
     let traces = loaded(request)?;
     check_named(traces.info())?;
-    let (units, notes) = recorded_units(&traces, request.map.as_deref(), should_continue)?;
+    let map = request.map.as_deref();
+    let (units, notes) = recorded_units(&traces, map, request.order, should_continue)?;
     let whole = WholeReplay::new(&units, &traces, &request.design);
     let before = whole.of_nothing_pinned()?;
     let prepared =
@@ -98,6 +101,8 @@ pub fn pin(
     let after = whole.of(&best.pinned, &best.order)?;
     problem.set_order(&best.order);
     let curve = judged.curve_to(&best, &problem, &whole, before.time_ns)?;
+    let mut coverage = prepared.coverage;
+    coverage.notes.extend(note_of_veneers(&traces, &units, &best.pinned)?);
     Ok(Pinning {
         ram_bytes: problem.ram_bytes(&best.pinned),
         pinned: names(&units, &best.pinned),
@@ -112,7 +117,7 @@ pub fn pin(
         is_exchanged: judged.is_exchanged,
         is_finished,
         calls: cold_calls(&problem, &cold_before_ns, &best.pinned)?,
-        coverage: prepared.coverage,
+        coverage,
         image_bytes: after.image_bytes,
         evaluations: problem.evaluations(),
         sampled_share: prepared.sampled_share,

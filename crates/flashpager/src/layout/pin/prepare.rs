@@ -4,6 +4,7 @@ use flashpager_base::{Error, Result, shown};
 use flashpager_layout::{Order, PieceSequence, Units};
 
 use super::super::names::NamedUnits;
+use super::super::program::note_of_reads;
 use super::super::traces::TraceSet;
 use super::super::units::{Coverage, executed_share};
 use super::calls::LimitedCalls;
@@ -56,16 +57,10 @@ impl<'a> Prepared<'a> {
         before_ns: f64,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
-        if traces.has_reads() {
-            notes.push(
-                "data that is read out of a pinned unit leaves the flash with it; other data stays \
-                 where it is, though a link may move it up"
-                    .to_owned(),
-            );
-        }
         let sequences =
             traces.training().map(|(_, trace)| PieceSequence::of(units, trace, should_continue));
         let sequences = sequences.collect::<Result<Vec<PieceSequence>>>()?;
+        notes.extend(note_of_reads(&sequences));
         let executed_share = executed_share(units, &sequences);
         let sampled_share = TraceSample::share_of(&sequences);
         let executing = |info| Ok(request.design.executing(info)?.into_owned());

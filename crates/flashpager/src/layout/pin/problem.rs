@@ -39,7 +39,7 @@ impl TraceSample {
     /// A sample of `share` of a trace: evenly spaced stretches of consecutive pieces, or all of
     /// it. At the start of a stretch the cache holds what the stretch before left there.
     pub(super) fn of(design: Design, weight: f64, sequence: PieceSequence, share: f64) -> Self {
-        let PieceSequence { pieces, executed, bytes } = sequence;
+        let PieceSequence { pieces, executed, bytes, .. } = sequence;
         if share >= 1.0 {
             return Self { design, weight, pieces, executed, bytes };
         }
@@ -71,7 +71,9 @@ impl TraceSample {
         let mut runs = Vec::with_capacity(self.executed.len());
         let executed = self.executed.iter().map(|number| placed[*number as usize]);
         runs.extend(executed.filter(|run| run.length > 0));
-        let trace = MemoryTrace::with_image(runs, placement.image_bytes);
+        // A read may end beyond the last unit.
+        let end = placed.iter().map(|run| run.end()).max().unwrap_or(0);
+        let trace = MemoryTrace::with_image(runs, placement.image_bytes.max(end));
         time_ns(&self.design, &trace, self.bytes)
     }
 }
