@@ -1853,6 +1853,11 @@ def method_profile(trace: str | os.PathLike[str]) -> str:
 def order_formats() -> list[str]:
     """The formats of an order; the first is the default."""
 
+def pin_copied_before(format: str) -> str | None:
+    """The value of ``copied_before`` that goes with a format of what is pinned; None if the start-up code
+    of the program copies it to RAM.
+    """
+
 def pin_formats() -> list[str]:
     """The formats of what is pinned; the first is the default."""
 
@@ -2501,6 +2506,9 @@ class PinStep:
     def bytes(self) -> int:
         """Its length."""
     @property
+    def copy_ns(self) -> float:
+        """Time of the flash for copying all up to it to RAM, once; it is in no other time."""
+    @property
     def misses(self) -> int:
         """Misses of all traces."""
     @property
@@ -2531,6 +2539,9 @@ class Pinning:
     @property
     def copied_before(self) -> str:
         """The function at whose first byte pinned code is in RAM; empty if none is known."""
+    @property
+    def copy_ns(self) -> float:
+        """Time of the flash for copying it to RAM, once; it is in no other time."""
     @property
     def coverage(self) -> LayoutCoverage:
         """The units found in the program."""
@@ -4430,6 +4441,9 @@ class TraceInfo:
     def ending(self) -> Ending:
         """The ending of the recording."""
     @property
+    def executes_from_ram(self) -> bool:
+        """True if the processor of the program can execute code from RAM."""
+    @property
     def image_bytes(self) -> int:
         """Bytes of the flash image."""
     @property
@@ -4566,6 +4580,9 @@ def linked_ranges(
 
 def recorded_blocks(trace: str | os.PathLike[str]) -> BlockStatistics | None:
     """Executed basic blocks of a trace, as its file has them; None if it has none."""
+
+def stored_word(path: str | os.PathLike[str], address: int) -> int | None:
+    """The word of 32 bits that an ELF file stores at an address of flash; None if it stores none there."""
 
 def trace_info(trace: str | os.PathLike[str], warm_up: WarmUp | str | None = None) -> TraceInfo:
     """The description of a trace file, with another warm-up if one is given: as text ``80K``, ``10%``,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from flashpager import Design, Trace, pin
+from flashpager.base.quantities import duration
 from tests.conftest import COMMAND, ROOT, fails, flashpager
 
 CARD = ROOT / "examples/traces/card-firmware.trace"
@@ -28,7 +29,35 @@ def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
     assert result["time_ratio"] == pytest.approx(after / before)
     assert f"{before / after:.2f} times as fast" in message
     assert f"in {result['ram_bytes']:,} bytes of RAM" in message
+    copied = f"{result['ram_bytes']:,} bytes, {duration(result['copy_ns'])} of the flash once"
+    assert f"copied at start: {copied}" in message
     assert "in this link (a commit moves it)" in " ".join(message.split())
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        DESIGN,
+        ("--board", "pico", "--cache", "1K"),
+        ("--part", "K9F1208Q0B", "--cache", "2K", "--cache-page", "32", "--policy", "fifo"),
+        ("--part", "W25N01GV", "--cache", "4K", "--cache-page", "128"),
+    ],
+)
+def test_the_copy_takes_what_reading_it_once_takes(tmp_path: Path, design: tuple[str, ...]) -> None:
+    """The flash's time of the copy is that of a program that reads so many bytes in a row, once."""
+    processor = ("--processor", "cortex-m0plus@125MHz")
+    arguments = (*design, *processor, "--ram", "500", "--seconds", "3")
+    result = flashpager("pin", CARD, *arguments, "--json").json
+    steps = [(step["ram_bytes"], step["copy_ns"]) for step in result["curve"]]
+    assert steps[-1] == (result["ram_bytes"], result["copy_ns"])
+    for ram_bytes, copy_ns in {steps[0], steps[-1]}:
+        rows = f"offset,length,instructions\n0,{ram_bytes},{ram_bytes}\n"
+        read = tmp_path / f"{ram_bytes}.trace"
+        flashpager("trace", "import", "-", "-o", read, stdin=rows.encode())
+        time = flashpager("simulate", read, *design, "--json").json["time"]
+        flash_ns = time["load_ns"] + time["fetch_ns"] + time["column_change_ns"]
+        assert copy_ns == pytest.approx(flash_ns)
+        assert copy_ns > 0
 
 
 def rows_of(message: str) -> list[list[str]]:

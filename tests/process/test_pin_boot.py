@@ -281,9 +281,9 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     if is_list:
         done = flashpager("layout", "check", new, pinned, "--map", f"{new}.map")
         assert f"{new}: {len(result['pinned'])} units of {pinned} lie in RAM\n" == done.out
-        names = tmp_path / "names.txt"
-        names.write_text("main\nmix\nfold_gone\n", encoding="ascii")
-        checked = flashpager("layout", "check", elf, names, "--pinned", "--json", code=1).json
+        listed = tmp_path / "names.txt"
+        listed.write_text("main\nmix\nfold_gone\n", encoding="ascii")
+        checked = flashpager("layout", "check", elf, listed, "--pinned", "--json", code=1).json
         faults = {unit["name"]: unit["fault"] for unit in checked["unpinned"]}
         assert faults == {"main": "in-flash", "mix": "in-flash", "fold_gone": "missing"}
         assert not checked["obeys"]
@@ -372,6 +372,19 @@ def test_what_is_left_in_flash_can_be_corrected(tmp_path: Path) -> None:
     assert "no function fol" in fails(*search, "--copied-before", "fol")
     assert "never executed" in fails(*search, "--copied-before", "Fault_Handler")
     assert "did you mean" in fails(*search, "--never", free[:-1])
+
+
+def test_a_recording_that_ends_early_has_its_start(tmp_path: Path) -> None:
+    """A limit of instructions leaves out no start, and no note claims that it does."""
+    compiled(tmp_path)
+    elf = linked(tmp_path, "old.elf")
+    trace = tmp_path / "limited.trace"
+    limit = ("--max-instructions", "100000000")
+    flashpager(*("record", "--as-linked", *limit, "-o", trace, "--system", MACHINE, elf))
+    done = flashpager("pin", trace, *DESIGN, "--seconds", "2")
+    noted = " ".join(done.err.split())
+    assert "without its start" not in noted
+    assert "before __libc_init_array, when pinned code is not in RAM yet" in noted
 
 
 def test_a_recording_without_the_start(tmp_path: Path) -> None:

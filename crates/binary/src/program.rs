@@ -186,6 +186,48 @@ fn find_constants(sections: &mut [ProgramSection], tables: &[usize]) {
     }
 }
 
+/// Returns the word of 32 bits that the ELF file `path` stores at an address of flash; `None` if it
+/// stores none there.
+///
+/// # Errors
+/// A file that cannot be read or is no complete ELF file.
+pub fn stored_word(path: &Path, address: u64) -> Result<Option<u32>> {
+    let bytes = read_bytes(path)?;
+    let word = match FileKind::parse(bytes.as_slice()) {
+        Ok(FileKind::Elf32) => word_at::<FileHeader32<Endianness>>(&bytes, address),
+        Ok(FileKind::Elf64) => word_at::<FileHeader64<Endianness>>(&bytes, address),
+        _ => return Err(Error::data(path.display().to_string(), "is no ELF file")),
+    };
+    word.map_err(|e| {
+        Error::data(path.display().to_string(), format!("is a damaged ELF file ({e})"))
+    })
+}
+
+fn word_at<Elf: FileHeader<Endian = Endianness>>(
+    bytes: &[u8],
+    address: u64,
+) -> object::Result<Option<u32>> {
+    let file = Elf::parse(bytes)?;
+    let endian = file.endian()?;
+    for segment in file.program_headers(endian, bytes)? {
+        let begin: u64 = segment.p_paddr(endian).into();
+        let Some(inside) = address.checked_sub(begin).and_then(|at| usize::try_from(at).ok())
+        else {
+            continue;
+        };
+        if segment.p_type(endian) != PT_LOAD {
+            continue;
+        }
+        let stored = segment.data(endian, bytes).unwrap_or_default();
+        if let Some(word) = stored.get(inside..).and_then(|rest| rest.first_chunk()) {
+            let is_big = endian == Endianness::Big;
+            let word = if is_big { u32::from_be_bytes(*word) } else { u32::from_le_bytes(*word) };
+            return Ok(Some(word));
+        }
+    }
+    Ok(None)
+}
+
 /// Names of sections with the source lines of instructions.
 const LINES: [&[u8]; 2] = [b".debug_line", b".zdebug_line"];
 

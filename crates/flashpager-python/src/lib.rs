@@ -60,7 +60,7 @@ mod _engine {
     use super::linked::{
         CheckedLink, CheckedPins, LinkOrder, Linked, OrderText, OrderViolation, PinText,
         SampleProfile, UnpinnedUnit, check_link, check_pinned, is_for_ram, method_profile,
-        order_formats, pin_formats, sample_profile,
+        order_formats, pin_copied_before, pin_formats, sample_profile,
     };
     #[pymodule_export]
     use super::live::{
@@ -107,7 +107,7 @@ mod _engine {
         BlockStatistics, CodePiece, Ending, HottestCode, Image, OutsideFile, PageUse, ProgramFile,
         ProgramSection, Section, Symbol, TraceInfo, WarmUp, block_statistics, check_trace,
         elf_identity, export_formats, export_trace, flash_image, linked_ranges, recorded_blocks,
-        trace_info,
+        stored_word, trace_info,
     };
     #[pymodule_export]
     use super::version;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use flashpager::binary::elf::read_bytes;
 use flashpager::binary::link::{self, LinkMap, lines};
+use flashpager::layout::pin::LOADED;
 use flashpager::linked;
 use flashpager::trace::TraceFile;
 use pyo3::prelude::*;
@@ -200,6 +201,14 @@ view! {
 #[pyfunction]
 pub fn pin_formats() -> Vec<&'static str> {
     link::PinFormat::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// The value of ``copied_before`` that goes with a format of what is pinned; None if the start-up code
+/// of the program copies it to RAM.
+#[pyfunction]
+pub fn pin_copied_before(format: &str) -> PyResult<Option<&'static str>> {
+    let format: link::PinFormat = format.parse().map_err(raise)?;
+    Ok(format.is_loaded().then_some(LOADED))
 }
 
 /// The input sections of a program in flash, by the map of its link.

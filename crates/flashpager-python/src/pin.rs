@@ -21,6 +21,8 @@ view! {
         bytes: u32,
         /// Bytes of RAM of all up to it.
         ram_bytes: u64,
+        /// Time of the flash for copying all up to it to RAM, once; it is in no other time.
+        copy_ns: f64,
         /// Time over that before.
         time_ratio: f64,
         /// Misses of all traces.
@@ -79,6 +81,8 @@ view! {
         pinned: Vec<String>,
         /// Bytes of RAM that it takes.
         ram_bytes: u64,
+        /// Time of the flash for copying it to RAM, once; it is in no other time.
+        copy_ns: f64,
         /// Results by trace, nothing pinned.
         before: Vec<Row>,
         /// Results by trace, all of it pinned.

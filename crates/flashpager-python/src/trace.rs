@@ -230,6 +230,12 @@ view! {
         warm_up: WarmUp,
     }
     methods {
+        /// True if the processor of the program can execute code from RAM.
+        #[getter]
+        fn executes_from_ram(&self) -> bool {
+            self.0.executes_from_ram()
+        }
+
         /// A description of the fields that `as_dict` gives; for pickles.
         #[classmethod]
         #[pyo3(signature = (fields: "Mapping[str, object]"))]
@@ -480,6 +486,12 @@ pub fn linked_ranges(path: PathBuf, sections: Vec<String>) -> PyResult<(Vec<Rang
         (section.address, section.address + u64::from(section.bytes))
     };
     Ok((image.sections.iter().map(range).collect(), elf.first_executable()))
+}
+
+/// The word of 32 bits that an ELF file stores at an address of flash; None if it stores none there.
+#[pyfunction]
+pub fn stored_word(path: PathBuf, address: u64) -> PyResult<Option<u32>> {
+    program::stored_word(&path, address).map_err(raise)
 }
 
 /// The instruction set and build id of an ELF file.

@@ -156,6 +156,20 @@ impl TraceInfo {
         if self.warm_up.is_none() { 1.0 } else { counted as f64 / self.bytes.max(1) as f64 }
     }
 
+    /// Tells whether the trace begins where its program begins. A part of a run may do so, too: one
+    /// that has a limit of instructions and nothing else.
+    pub fn has_start(&self) -> bool {
+        // Formats without instructions do not count those before the recorded part.
+        let is_counted = self.instructions.is_some();
+        self.region.is_empty() || (is_counted && self.beside_instructions == 0)
+    }
+
+    /// Tells whether the processor of the program can execute code from RAM. An AVR cannot: its
+    /// instructions and its RAM have address spaces of their own.
+    pub fn executes_from_ram(&self) -> bool {
+        self.architecture != "avr"
+    }
+
     /// Returns the number of executed runs, with those that data reads cut joined again.
     pub fn executed_runs(&self) -> u64 {
         self.runs.saturating_sub(self.reads).saturating_sub(self.continued)

@@ -30,6 +30,8 @@ class FewFunctions:
     brought_back: float | None
     #: The share of the trace on which this was found.
     sampled_share: float
+    #: The time of the flash for copying them to RAM, once; it is in no other time.
+    copy_ns: float
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ def _few(found: Pinning) -> FewFunctions | None:
         time_ratio=step.time_ratio,
         brought_back=_brought_back(step.time_ratio, found.before[0]),
         sampled_share=found.sampled_share,
+        copy_ns=step.copy_ns,
     )
 
 

@@ -11,9 +11,6 @@ from flashpager.record.trace import Trace, check_traces
 #: Default time limit of a search, in seconds.
 SECONDS = 60.0
 
-#: Architectures whose processors execute nothing from RAM: its address space is another one.
-_EXECUTE_FLASH_ALONE = {"avr": "an AVR"}
-
 #: Progress callback: (time of the best choice so far as a share of the time before, its RAM in
 #: bytes, and the share of the search's time that is used).
 ProgressFn = Callable[[float, int, float], None]
@@ -21,11 +18,10 @@ ProgressFn = Callable[[float, int, float], None]
 
 def flash_alone(info: TraceInfo) -> str | None:
     """Explain why nothing of a program can be pinned; None if code can run from RAM."""
-    processor = _EXECUTE_FLASH_ALONE.get(info.architecture)
-    if processor is None:
+    if info.executes_from_ram:
         return None
     return (
-        f"{processor} executes its own flash alone, without a cache: no time is lost to flash, and "
+        "an AVR executes its own flash alone, without a cache: no time is lost to flash, and "
         "nothing can run from RAM"
     )
 

@@ -40,9 +40,6 @@ _LISTED_NAMES = 3
 _LISTED_HELD = 12
 #: Rows of the table if a file has the list.
 _ROWS = 15
-#: Functions before which pinned code is in RAM, by the format that determines it: the boot loader
-#: of ESP-IDF loads it before any code of the program runs.
-_LOADED = {"esp-idf": "entry"}
 #: Reasons for which a unit stays in flash, other than that it runs before the copy.
 _REASONS = {
     "entry": "the entry",
@@ -191,7 +188,7 @@ class PinFlags:
                 weights=numbers("--weights", self.weights),
                 always=names_or_file("--always", self.always, "units that are pinned"),
                 never=names_or_file("--never", self.never, "units that stay in flash"),
-                copied_before=self.copied_before or _LOADED.get(self.format_),
+                copied_before=self.copied_before or _engine.pin_copied_before(self.format_),
                 calls=[_limited(text) for text in self.max_call or []],
                 order=self.order is not None,
                 seconds=seconds,
@@ -405,6 +402,14 @@ def _show(found: Pinning, info: TraceInfo, design: Design, limit: int) -> None:
         _show_steps(found, limit)
 
 
+def copied_text(ram_bytes: int, copy_ns: float) -> str:
+    """Describe the copy of pinned code to RAM, which no other time includes."""
+    return (
+        f"copied at start: {counted(ram_bytes, 'byte')}, {duration(copy_ns)} of the flash once, "
+        "not in these times"
+    )
+
+
 def _show_times(found: Pinning, info: TraceInfo, design: Design) -> None:
     together = found.together
     several = len(found.before) > 1
@@ -419,6 +424,8 @@ def _show_times(found: Pinning, info: TraceInfo, design: Design) -> None:
         f"{1 / found.time_ratio:.2f} times as fast {in_this_link(info)}, {times}; "
         f"misses {_misses(found.before):,} → {_misses(found.after):,}"
     )
+    if found.pinned:
+        out.print(copied_text(found.ram_bytes, found.copy_ns))
     if together is not None:
         out.print(
             f"as far as each was searched by itself: pinning "

@@ -27,6 +27,7 @@ from flashpager.cli.console import (
     say_uncounted,
 )
 from flashpager.cli.long import note_loop
+from flashpager.cli.pin import copied_text
 from flashpager.cli.searching import stoppable
 from flashpager.judge.uncounted import uncounted
 from flashpager.record import machines
@@ -244,6 +245,7 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
         out.print(f"functions for RAM: {escape(answers.why_none)}")
     else:
         out.print(escape(_few_text(answers.few)))
+        out.print(copied_text(answers.few.ram_bytes, answers.few.copy_ns))
     if not answers.is_finished:
         out.print(
             "the search for functions was ended before it was finished: "
@@ -297,6 +299,7 @@ def _as_json(choice: _Choice, answers: FirstAnswers) -> dict[str, Any]:
         "ram_bytes": None if few is None else few.ram_bytes,
         "time_ratio": None if few is None else few.time_ratio,
         "brought_back": None if few is None else few.brought_back,
+        "copy_ns": None if few is None else few.copy_ns,
         "is_finished": answers.is_finished,
         "notes": list(answers.notes),
     }

@@ -6,7 +6,6 @@ Addresses are those of QEMU's sources, of the version that has the machine first
 import re
 import shlex
 import shutil
-import struct
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from flashpager import _engine
 from flashpager._engine import FlashpagerError, ProgramFile
 from flashpager.record.rp2040js import Rp2040js, is_uf2
 from flashpager.record.simavr import Simavr
@@ -222,21 +222,7 @@ def _stack(firmware: Path, machine: Machine) -> int | None:
     """Return the first word of a Cortex-M's vectors; None for other processors."""
     if machine.start is None or machine.architecture != "arm":
         return None
-    content = firmware.read_bytes()
-    # The program headers of a little-endian ELF file of 32 bits.
-    if content[4:6] != b"\x01\x01":
-        return None
-    (table,) = struct.unpack_from("<I", content, 28)
-    size, number = struct.unpack_from("<HH", content, 42)
-    for at in range(table, table + size * number, size):
-        kind, offset, _, address, bytes_in_file = struct.unpack_from("<IIIII", content, at)
-        if kind == _PT_LOAD and machine.start in range(address, address + bytes_in_file):
-            (word,) = struct.unpack_from("<I", content, offset + machine.start - address)
-            return int(word)
-    return None
-
-
-_PT_LOAD = 1
+    return _engine.stored_word(firmware, machine.start)
 
 
 def automatic(firmware: Path) -> str:

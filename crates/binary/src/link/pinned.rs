@@ -35,6 +35,18 @@ named! {
     "zephyr" => Zephyr,
 }
 
+impl PinFormat {
+    /// Tells whether a boot loader copies the listed sections to RAM, before any code of the program
+    /// runs.
+    pub fn is_loaded(self) -> bool {
+        match self {
+            // The boot loader of ESP-IDF loads RAM segments.
+            Self::EspIdf => true,
+            Self::Names | Self::GnuLd | Self::PicoSdk | Self::Zephyr => false,
+        }
+    }
+}
+
 /// A list of pinned sections.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PinText {

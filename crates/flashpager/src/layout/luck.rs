@@ -423,7 +423,7 @@ mod tests {
             let design = &answer.designs[0];
 
             let traces = TraceSet::load(&request.traces, &[], 0.0).unwrap();
-            let (units, _) = recorded_units(&traces, None, &|| true).unwrap();
+            let (units, _) = recorded_units(&traces, None, false, &|| true).unwrap();
             let draws = LinkDraws::new(&units, &traces.executed(&|| true).unwrap(), kind);
             let mut random = SplitMix64::new(request.seed);
             let mut pairs = vec![(

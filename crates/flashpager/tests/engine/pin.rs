@@ -181,6 +181,50 @@ proptest! {
     }
 }
 
+proptest! {
+    /// The copy of pinned code takes the flash for each of its flash pages once, whatever the cache
+    /// page, and is in no other time.
+    #[test]
+    fn the_copy_loads_each_flash_page_once(
+        bytes in prop::collection::vec(1u32..300, 1..6),
+        turns in 5u32..20,
+        cache_page in 0u32..4,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut runs = Vec::new();
+        for _ in 0..turns {
+            let mut offset = 0;
+            for length in &bytes {
+                runs.push(Run { offset, length: *length });
+                offset += length;
+            }
+        }
+        let cache_page_bytes = PAGE >> cache_page;
+        let spec = DesignSpec { cache_page_bytes, ..design("lru").spec() };
+        let design = Design::new(spec).unwrap();
+        let request = PinRequest {
+            design: design.clone(),
+            ram_bytes: 700,
+            ..request(written_bytes(&folder, &bytes, &runs), 1)
+        };
+        let found = pinned(&request);
+        let prices = design.prices();
+        let copy_ns = |bytes: u64| {
+            let fetched = bytes.next_multiple_of(cache_page_bytes.into());
+            let loads = bytes.div_ceil(PAGE.into());
+            loads as f64 * prices.t_load_ns + fetched as f64 * prices.t_byte_ns
+        };
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.max(1.0);
+        prop_assert!(near(found.copy_ns, copy_ns(found.ram_bytes)));
+        for step in &found.curve {
+            prop_assert!(near(step.copy_ns, copy_ns(step.ram_bytes)));
+        }
+        let last = found.curve.last().map_or(0.0, |step| step.copy_ns);
+        prop_assert_eq!(last, found.copy_ns);
+        prop_assert_eq!(found.copy_ns > 0.0, !found.pinned.is_empty());
+    }
+}
+
 fn page(number: u32) -> Run {
     Run { offset: number * PAGE, length: PAGE }
 }

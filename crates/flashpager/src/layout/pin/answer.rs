@@ -24,6 +24,9 @@ pub struct PinStep {
     pub bytes: u32,
     /// Bytes of RAM of all units up to this one, with the gaps for their alignment.
     pub ram_bytes: u64,
+    /// Time of the flash for copying these units to RAM, once, in nanoseconds. It is in no other
+    /// time.
+    pub copy_ns: f64,
     /// Time over the time before.
     pub time_ratio: f64,
     /// Misses of all traces.
@@ -68,6 +71,8 @@ pub struct Pinning {
     pub pinned: Vec<String>,
     /// Bytes of RAM that they take.
     pub ram_bytes: u64,
+    /// Time of the flash for copying them to RAM, once, in nanoseconds. It is in no other time.
+    pub copy_ns: f64,
     /// Results by trace, with nothing pinned.
     pub before: Vec<ResultRow>,
     /// Results by trace, with all of these units pinned.

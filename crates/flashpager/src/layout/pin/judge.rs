@@ -72,15 +72,17 @@ fn steps(
     let results = results.collect::<Result<Vec<WholeResult>>>()?;
     let step = |(count, result): (usize, &WholeResult)| {
         let unit = &problem.units.all()[pinned[count - 1] as usize];
-        PinStep {
+        let ram_bytes = problem.ram_bytes(&pinned[..count]);
+        Ok(PinStep {
             name: unit.name.clone(),
             bytes: unit.bytes,
-            ram_bytes: problem.ram_bytes(&pinned[..count]),
+            ram_bytes,
+            copy_ns: whole.copy_ns(ram_bytes)?,
             time_ratio: result.time_ns / before_ns,
             misses: result.rows.iter().map(|row| row.evaluation.counts.misses).sum(),
-        }
+        })
     };
-    let curve = counts.into_iter().zip(&results).map(step).collect();
+    let curve = counts.into_iter().zip(&results).map(step).collect::<Result<_>>()?;
     Ok((curve, results.iter().map(|result| result.time_ns).collect()))
 }
 

@@ -1,6 +1,6 @@
 //! Chooses the units of a program to pin in RAM so that most time is saved.
 //!
-//! Pinned units leave the flash image and are executed out of RAM. The others move up, share cache
+//! Pinned units leave the flash image and are executed from RAM. The others move up, share cache
 //! pages with other units than before, and have the cache to themselves. So a unit's own misses do
 //! not show how much time pinning it saves, and each choice is replayed:
 //!
@@ -17,6 +17,7 @@ mod answer;
 mod calls;
 mod choice;
 mod clock;
+mod copy;
 mod exchange;
 mod finder;
 mod functions;
@@ -46,6 +47,7 @@ use joint::{JointSearch, PINNING_ALONE};
 use judge::judged;
 use prepare::{Prepared, loaded};
 use problem::PinProblem;
+use request::check_executes_from_ram;
 use veneers::note_of_veneers;
 use whole::WholeReplay;
 
@@ -70,6 +72,7 @@ pub fn pin(
 ) -> Result<Pinning> {
     request.check()?;
     let traces = loaded(request)?;
+    check_executes_from_ram(traces.info())?;
     check_named(traces.info())?;
     let map = request.map.as_deref();
     let (units, notes) = recorded_units(&traces, map, request.order, should_continue)?;
@@ -103,8 +106,10 @@ pub fn pin(
     let curve = judged.curve_to(&best, &problem, &whole, before.time_ns)?;
     let mut coverage = prepared.coverage;
     coverage.notes.extend(note_of_veneers(&traces, &units, &best.pinned)?);
+    let ram_bytes = problem.ram_bytes(&best.pinned);
     Ok(Pinning {
-        ram_bytes: problem.ram_bytes(&best.pinned),
+        ram_bytes,
+        copy_ns: whole.copy_ns(ram_bytes)?,
         pinned: names(&units, &best.pinned),
         time_ratio: after.time_ns / before.time_ns,
         before: before.rows,

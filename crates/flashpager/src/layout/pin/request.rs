@@ -55,3 +55,16 @@ impl PinRequest {
         info.refuse_reads(&info.program, "a limit on calls")
     }
 }
+
+/// Refuses a program of a processor that executes nothing from RAM.
+///
+/// # Errors
+/// A program for such a processor.
+pub(super) fn check_executes_from_ram(info: &TraceInfo) -> Result<()> {
+    if info.executes_from_ram() {
+        return Ok(());
+    }
+    let what = "is for an AVR, which executes its own flash alone, without a cache: nothing can \
+                run from RAM, and no time is lost to flash";
+    Err(Error::data(info.program.clone(), what))
+}

@@ -120,7 +120,7 @@ impl Startup {
             {
                 startup.copied_before = ends.name(offset).to_owned();
             }
-            startup.hold_executed(&first, units, trace.info.region.is_empty());
+            startup.hold_executed(&first, units, trace.info.has_start());
         }
         match copied_before {
             Some(name) if !has_end => {
@@ -129,15 +129,15 @@ impl Startup {
             }
             _ => startup.hold_boot_points(info, units),
         }
-        let is_whole = traces.training.iter().all(|trace| trace.info.region.is_empty());
-        startup.note_unknown(has_end, is_whole);
+        let has_start = traces.training.iter().all(|trace| trace.info.has_start());
+        startup.note_unknown(has_end, has_start);
         Ok(startup)
     }
 
-    /// Holds the units that execute before the end of the copy, and, if the recording is whole, the
-    /// one that it begins with.
-    fn hold_executed(&mut self, first: &FirstRuns, units: &Units, is_whole: bool) {
-        if let Some(unit) = first.first_unit.filter(|_| is_whole) {
+    /// Holds the units that execute before the end of the copy, and, if the recording has the
+    /// program's start, the one that it begins with.
+    fn hold_executed(&mut self, first: &FirstRuns, units: &Units, has_start: bool) {
+        if let Some(unit) = first.first_unit.filter(|_| has_start) {
             self.hold(units, unit, HoldReason::First);
         }
         for (unit, at) in &first.of_unit {
@@ -181,11 +181,11 @@ impl Startup {
         }
     }
 
-    fn note_unknown(&mut self, has_end: bool, is_whole: bool) {
-        if has_end && is_whole {
+    fn note_unknown(&mut self, has_end: bool, has_start: bool) {
+        if has_end && has_start {
             return;
         }
-        let why = if has_end || !is_whole {
+        let why = if !has_start {
             "a part of the program's run was recorded, perhaps without its start"
         } else {
             "the trace executes no main or other function that is entered after the copy to RAM"

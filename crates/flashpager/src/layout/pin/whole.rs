@@ -5,6 +5,7 @@ use flashpager_layout::{Order, Units, place};
 
 use super::super::replays::{relocated, replayed, times_ns};
 use super::super::traces::TraceSet;
+use super::copy::copy_ns;
 use super::order::in_flash;
 use crate::design::Design;
 use crate::result::ResultRow;
@@ -59,5 +60,13 @@ impl<'a> WholeReplay<'a> {
         let rows = replayed(&self.designs, &relocated(&units, &order, self.traces.training())?)?;
         let time_ns = times_ns(&rows, 1, &self.weights)[0];
         Ok(WholeResult { rows, time_ns, image_bytes: place(&units, &order)?.image_bytes })
+    }
+
+    /// The time of the flash for copying `bytes` of pinned code to RAM, in nanoseconds.
+    ///
+    /// # Errors
+    /// The errors of [`copy_ns`].
+    pub(super) fn copy_ns(&self, bytes: u64) -> Result<f64> {
+        copy_ns(&self.designs[0].0, self.traces.info(), bytes)
     }
 }
