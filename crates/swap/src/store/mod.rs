@@ -491,7 +491,7 @@ mod tests {
             (StoreSpec { geometry: NAND, ..fragments.clone() }, "rewrites in place"),
             (StoreSpec { geometry: IN_PLACE, ..log.clone() }, "needs NAND"),
             (StoreSpec { page_bytes: 4095, ..log.clone() }, "multiple of 4"),
-            (StoreSpec { slot_count: 0, ..log.clone() }, "no 0 slots"),
+            (StoreSpec { slot_count: 0, ..log.clone() }, "cannot have 0 slots"),
             (StoreSpec { reserve_blocks: 2, ..log.clone() }, "leave 13 or more free"),
             (StoreSpec { reserve_blocks: 32, ..log.clone() }, "leaves 32 of them free"),
             (
