@@ -1672,7 +1672,7 @@ class CheckedLink:
 
 @final
 class CheckedPins:
-    """Where the pinned units of a program lie."""
+    """The pinned units of a program, by whether they lie in RAM."""
 
     @property
     def in_ram(self) -> int:
@@ -1843,7 +1843,9 @@ def check_pinned(
     """
 
 def is_for_ram(text: str) -> bool:
-    """Whether a text is a list for RAM, as ``pin`` writes it for a linker script, and no order."""
+    """Return True for a list of pinned units, as ``pin`` writes it for a linker script, and False for
+    an order.
+    """
 
 def method_profile(trace: str | os.PathLike[str]) -> str:
     """A profile of a Java program by parts of methods: lines of name, bytes of code, start, end and

@@ -78,7 +78,6 @@ def test_a_recorded_trace(tmp_path: Path, page: int) -> None:
     assert counts["misses"] == misses(pages, 8)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc are Linux's")
 def test_memory_that_is_not_there(tmp_path: Path) -> None:
     """More references than memory holds are refused in a line, and leave no file."""
     trace, file = import_csv(tmp_path, "0,16777216\n"), tmp_path / "pages.oracleGeneral"

@@ -472,7 +472,7 @@ mod tests {
         };
         let mut sections = [
             section(".text", 0, 0, SectionContent::Code),
-            // It holds the table of constructors, too.
+            // This section holds the table of constructors, too.
             section(".rodata", 0x100, 0x100, SectionContent::Data),
             section(".data", 0x2000_0000, 0x200, SectionContent::Data),
             section(".bss", 0x2000_0100, 0x2000_0100, SectionContent::Zeroed),

@@ -1,7 +1,8 @@
 //! Linked programs: their input sections, orders for linkers, and whether a link obeyed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use flashpager::Result;
 use flashpager::binary::elf::read_bytes;
 use flashpager::binary::link::{self, LinkMap, lines};
 use flashpager::layout::pin::LOADED;
@@ -59,16 +60,26 @@ pub fn check_link(
     map: Option<PathBuf>,
 ) -> PyResult<CheckedLink> {
     let lines = lines(order);
-    let checked = run(
+    let checked =
+        of_program(py, &elf, map, |bytes, name, map| link::check(bytes, name, &lines, map))?;
+    Ok(CheckedLink(checked))
+}
+
+/// Reads a program and the map of its link, and passes its bytes, its name and the map to `check`.
+fn of_program<T: Send>(
+    py: Python<'_>,
+    elf: &Path,
+    map: Option<PathBuf>,
+    check: impl FnOnce(&[u8], &str, Option<&LinkMap>) -> Result<T> + Send,
+) -> PyResult<T> {
+    run(
         py,
         |_, ()| Ok(()),
         |_, _| {
             let map = map.as_deref().map(LinkMap::read).transpose()?;
-            let bytes = read_bytes(&elf)?;
-            link::check(&bytes, &elf.display().to_string(), &lines, map.as_ref())
+            check(&read_bytes(elf)?, &elf.display().to_string(), map.as_ref())
         },
-    )?;
-    Ok(CheckedLink(checked))
+    )
 }
 
 view! {
@@ -86,7 +97,7 @@ view! {
 }
 
 view! {
-    /// Where the pinned units of a program lie.
+    /// The pinned units of a program, by whether they lie in RAM.
     CheckedPins = link::CheckedPins {
         /// Units in RAM.
         in_ram: usize,
@@ -108,19 +119,13 @@ pub fn check_pinned(
     map: Option<PathBuf>,
 ) -> PyResult<CheckedPins> {
     let lines = lines(pinned);
-    let checked = run(
-        py,
-        |_, ()| Ok(()),
-        |_, _| {
-            let map = map.as_deref().map(LinkMap::read).transpose()?;
-            let bytes = read_bytes(&elf)?;
-            link::check_pinned(&bytes, &elf.display().to_string(), &lines, map.as_ref())
-        },
-    )?;
+    let checked =
+        of_program(py, &elf, map, |bytes, name, map| link::check_pinned(bytes, name, &lines, map))?;
     Ok(CheckedPins(checked))
 }
 
-/// Whether a text is a list for RAM, as ``pin`` writes it for a linker script, and no order.
+/// Return True for a list of pinned units, as ``pin`` writes it for a linker script, and False for
+/// an order.
 #[pyfunction]
 pub fn is_for_ram(text: &str) -> bool {
     link::is_for_ram(text)

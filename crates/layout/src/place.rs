@@ -238,17 +238,14 @@ mod tests {
         }
     }
 
+    fn unit(name: &str, offset: u32, bytes: u32, align: u32, fixed: bool) -> Unit {
+        Unit { name: name.to_owned(), offset, bytes, align, fixed }
+    }
+
     /// By hand: vectors stay at 0; b needs 4 and goes first at 8, a follows at 18, and c does not
     /// fit before what stays at 24.
     #[test]
     fn units_go_around_what_stays() {
-        let unit = |name: &str, offset, bytes, align, fixed| Unit {
-            name: name.to_owned(),
-            offset,
-            bytes,
-            align,
-            fixed,
-        };
         let units = Units::new(
             vec![
                 unit("vectors", 0, 8, 4, true),
@@ -267,13 +264,6 @@ mod tests {
     }
 
     fn with_data() -> Units {
-        let unit = |name: &str, offset, bytes, align, fixed| Unit {
-            name: name.to_owned(),
-            offset,
-            bytes,
-            align,
-            fixed,
-        };
         let units = vec![
             unit("a", 0, 8, 4, false),
             unit("b", 8, 6, 2, false),

@@ -9,7 +9,7 @@ _LEAST_SHARE = 1e-4
 
 #: Share of the work that sets the pace by itself.
 _PACED_SHARE = 0.03
-#: Within this time comes the first report of a work that goes on where an earlier call was.
+#: The first report of work that an earlier call began comes within this time.
 _AT_ONCE_SECONDS = 0.05
 
 

@@ -77,10 +77,6 @@ def pin(
     if not isinstance(design, Design):
         message = f"pin takes a Design, not {design!r}"
         raise TypeError(message)
-    for trace in several:
-        if reason := flash_alone(trace.info):
-            message = f"{trace.path}: {reason}"
-            raise FlashpagerError(message)
     weighted = weighted_traces(several, weights)
     if ram_bytes <= 0:
         message = "pinning takes RAM: more than 0 bytes"

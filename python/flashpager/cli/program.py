@@ -57,7 +57,7 @@ def program(
     Three answers: which share of the time is lost to flash, which few functions in how much RAM
     bring most of it back, and what to type next.
     """
-    # Nothing is recorded for options that no design can have.
+    # Options that no design can have are refused before anything is recorded.
     design_flags.one_design(_ONE_DESIGN)
     if not is_elf(file):
         _answer_trace(file, design_flags, json=json)

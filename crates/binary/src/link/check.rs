@@ -130,7 +130,7 @@ named! {
 pub struct UnpinnedUnit {
     /// Name of the unit in the list or in the map.
     pub name: String,
-    /// How it is not in RAM.
+    /// The reason why it is not known to lie in RAM.
     pub fault: PinFault,
     /// Linked address; `None` if it is missing.
     pub address: Option<u64>,

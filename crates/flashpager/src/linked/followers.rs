@@ -19,7 +19,7 @@ struct LocationCounter<'a> {
     images: &'a [Image],
     /// The section that it is in.
     section: &'a Section,
-    /// Its value behind the last unit.
+    /// The offset behind the last unit.
     at: u64,
 }
 
