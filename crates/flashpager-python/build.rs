@@ -49,7 +49,7 @@ const PAGE: Native = Native {
 
 fn main() {
     build(&QEMU);
-    let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
+    let target = |key: &str| env::var(format!("CARGO_CFG_TARGET_{key}")).unwrap_or_default();
     if target("OS") == "linux" && STEPPED.contains(&target("ARCH").as_str()) {
         build(&STEP);
     }

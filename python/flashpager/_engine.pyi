@@ -51,7 +51,7 @@ class Attribution:
         """The counts of the whole replay."""
     @property
     def design(self) -> Design:
-        """The design, with what its part gave."""
+        """The design, with the fields that follow from its part filled in."""
     @property
     def fault_ns(self) -> float:
         """Time of all faults."""
@@ -66,19 +66,19 @@ class Attribution:
         """Code that could not be attributed, and what to do about it."""
     @property
     def owners(self) -> list[Owner]:
-        """All that was executed, longest fault time first."""
+        """All executed code, the owner with the longest fault time first."""
     @property
     def time(self) -> Time:
         """The time of the whole replay."""
     @property
     def warnings(self) -> list[str]:
-        """Reasons why the design would disappoint."""
+        """Reasons why the design may disappoint."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Owner:
-    """Code, and the faults that executing it caused."""
+    """A piece of code, and the faults that executing it caused."""
 
     @property
     def backward(self) -> int:
@@ -108,22 +108,24 @@ class Owner:
         """
     @property
     def fault_ns(self) -> float:
-        """Time of its faults: load, column change, fetch, write and handler."""
+        """Time of the owner's faults: load, column change, fetch, write and handler."""
     @property
     def file(self) -> str | None:
-        """The source file of a line."""
+        """The source file, if the owner is a line of it."""
     @property
     def forward(self) -> int:
-        """Misses in the register's page, at its next column or behind."""
+        """Misses in the register's page, at its next column or after it."""
     @property
     def function(self) -> str | None:
-        """The function around a line, the innermost if it was inlined."""
+        """The function that holds the line, the innermost one if calls were inlined. None if the
+        owner is no line.
+        """
     @property
     def image(self) -> str:
-        """The file that the code comes from; empty if the trace does not tell."""
+        """The file that the code comes from; empty if the trace does not name it."""
     @property
     def line(self) -> int | None:
-        """The number of a line."""
+        """The number of the line, from 1, if the owner is a line."""
     @property
     def loads(self) -> int:
         """True faults that loaded a flash page into the register."""
@@ -135,13 +137,13 @@ class Owner:
         """The symbol as its language writes it, ``file:line``, or the image."""
     @property
     def offset(self) -> int:
-        """Flash offset of its first byte."""
+        """Flash offset of the code's first byte."""
     @property
     def other_buffer(self) -> int:
         """Misses in the flash page of the buffer that was not used last."""
     @property
     def other_page(self) -> int:
-        """Misses in a flash page that is not held."""
+        """Misses in a flash page that no buffer holds."""
     @property
     def read_misses(self) -> int:
         """True faults that a data read caused."""
@@ -157,9 +159,9 @@ def attribute(
     *,
     warm_up: WarmUp | None = None,
 ) -> Attribution:
-    """Replay a trace, or a sample of it, for one design and sum its faults, by one of
-    ``attributions()``; ``elfs`` are files to read symbols and lines from. What it does in a
-    warm-up is not counted; a sample takes none.
+    """Replay a trace, or a sample of it, for one design, and sum its faults by one of
+    ``attributions()``. Symbols and lines are read from ``elfs``. Faults in a warm-up are not counted;
+    a sample cannot have one.
     """
 
 def attributions() -> list[str]:
@@ -196,7 +198,7 @@ class Board:
         """The requirements of the board, as its file has them."""
     @property
     def policies(self) -> list[str]:
-        """The policies that its cache may have, if its maker does not name one."""
+        """The policies that its cache may have, if its maker did not publish the policy."""
     @property
     def ram_bytes(self) -> int | None:
         """All RAM of the microcontroller, in bytes; None if the board does not state it."""
@@ -209,28 +211,28 @@ class Board:
 
 @final
 class BoardFirmware:
-    """The firmware that runs on a board, by what an ELF file states of itself."""
+    """The firmware that runs on a board, described by the facts that an ELF file states."""
 
     @property
     def architecture(self) -> str:
         """The instruction set, by its name in a trace, as ``arm``."""
     @property
     def flash(self) -> tuple[int, int] | None:
-        """The address of the flash's first byte, and that behind its last; None if code is linked
-        for any address.
+        """The address of the flash's first byte, and the address behind its last byte; None if code
+        may be linked for any address.
         """
     @property
     def instruction_sets(self) -> list[str]:
-        """The versions of it that the processor executes, as ``ARMv6-M``, the newest first; empty
-        if all do.
+        """The versions of the instruction set that the processor executes, as ``ARMv6-M``, the newest
+        first; empty if it executes all.
         """
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Design:
-    """A design: a part, a bus, a cache and how they are used. Bus, register and NOR that are not given
-    follow from the part; `assumed` lists them.
+    """A design: a part, a bus, a cache and the settings of their use. If bus, register and NOR are not
+    given, they follow from the part; `assumed` lists them.
 
     >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
     4096
@@ -283,7 +285,7 @@ class Design:
         """The instruction cache in front of the page cache; None without one."""
     @property
     def is_executed(self) -> bool:
-        """Whether flash or bus go on while the program runs. A fault's time then depends on those
+        """Whether flash or bus work while the program runs. A fault's time then depends on the faults
         before it, and the design is replayed fault by fault.
         """
     @property
@@ -295,7 +297,7 @@ class Design:
         """
     @property
     def is_in_place(self) -> bool:
-        """Whether the part is read where its bytes lie, without a page being loaded.
+        """Whether the part is read in place, without loading a page.
 
         Raises:
             FlashpagerError: for an unknown part.
@@ -357,13 +359,14 @@ class Design:
         in software.
         """
     def as_dict(self) -> Json:
-        """All fields as plain dictionaries, those that follow from the part filled in."""
+        """All fields as plain dictionaries, with those that follow from the part filled in."""
     def fault_times(self, walks: Sequence[int], downgrades: int) -> list[FaultTimes]:
-        """The times of faults by every schedule, one for each of `walks`, the number of frames looked
-        at. Each fault loads its flash page and moves `downgrades` pages down.
+        """The times of faults by every schedule, one for each of `walks`, the numbers of frames that a
+        search examines. Each fault loads its flash page, and moves `downgrades` pages from valid to
+        invalid.
         """
     def for_trace(self, info: TraceInfo) -> Design:
-        """The design for a trace: a processor that nobody named is the usual one of the trace's
+        """The design for a trace. A processor that the user left open is the usual one of the trace's
         architecture.
         """
     @staticmethod
@@ -371,9 +374,9 @@ class Design:
         """Read a board: a shipped one by its name, any other from its file."""
     @classmethod
     def from_dict(cls, fields: Mapping[str, object]) -> Design:
-        """Make a design of the fields that `as_dict` returns; for pickles."""
+        """Make a design from the fields that `as_dict` returns; for pickles."""
     def on_part(self, part: str) -> Design:
-        """The same design on another part, whose loads were not measured."""
+        """The same design on another part, without the measured load time."""
     def refusal(self) -> str | None:
         """The reason why the design is impossible; None if it is possible."""
     def replace(self, **fields: Unpack[DesignFields]) -> Design:
@@ -383,11 +386,11 @@ class Design:
         handler's times. An impossible design stays as it is.
         """
     def unverified(self) -> list[str]:
-        """Unchecked numbers that the prices depend on, by their path in the part, or, behind `nor.`,
-        in the NOR part.
+        """Paths of the unchecked numbers that the prices depend on. Those of the NOR part begin with
+        `nor.`.
         """
     def vary(self, values: dict[str, str | int | None]) -> Design:
-        """The same design with other values of axes. On another part, no load was measured."""
+        """The same design with other values of axes. A change of the part drops the measured load time."""
     def warm_up_refusal(self) -> str | None:
         """The reason why the design can have no warm-up; None if it can."""
 
@@ -413,31 +416,33 @@ class Handler:
     ) -> Handler: ...
     @property
     def column_command_ns(self) -> float:
-        """Time to command a column change, beside the bus."""
+        """Time to command a column change, without the time of the bus."""
     @property
     def downgrade_ns(self) -> float:
-        """Time of each page moved from valid to invalid."""
+        """Time of each page that the search moves from valid to invalid."""
     @property
     def false_fault_ns(self) -> float:
-        """Time of each false fault, without pages that it moves down."""
+        """Time of each false fault, without the pages that it moves from valid to invalid."""
     @property
     def fixed_fault_ns(self) -> float:
-        """The host's time at every true fault, whatever it searches and moves down."""
+        """The host's time at every true fault, without the search and without the pages that it
+        moves from valid to invalid.
+        """
     @property
     def get_freeframe_ns(self) -> float:
         """Time at each true fault to find a frame, without the search."""
     @property
     def load_command_ns(self) -> float:
-        """Time to command a load that is not ahead."""
+        """Time to command a load, unless the page is loaded ahead."""
     @property
     def load_stopover_ns(self) -> float | None:
-        """Measured time of a flash page into its buffer; None for the part's t_R."""
+        """Measured time to load a flash page into its buffer; None to use the part's t_R."""
     @property
     def lookup_ns(self) -> float:
         """Time of the lookup at each reference to the page cache."""
     @property
     def mac_block_ns(self) -> float:
-        """Time of each 16 bytes of which a MAC is taken."""
+        """Time of each 16 bytes that a MAC covers."""
     @property
     def post_process_ns(self) -> float:
         """Time to restore registers."""
@@ -446,19 +451,19 @@ class Handler:
         """Time at each true fault to save registers and find the page in flash."""
     @property
     def tag_check_ns(self) -> float:
-        """Time to check a tag, without the bus and the blocks of its MAC."""
+        """Time to check a tag, without the times of the bus and of the MAC's blocks."""
     @property
     def update_mmu_ns(self) -> float:
         """Time to update page table and TLB."""
     @property
     def walk_step_ns(self) -> float:
-        """Time of each frame looked at in the search."""
+        """Time of each frame that the search examines."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     def times(self) -> list[tuple[str, float]]:
         """All times by name, 0 where nothing was measured."""
     def with_load_stopover(self, load_stopover_ns: float | None) -> Handler:
-        """The same times with a measured LoadStopover; None for the part's t_R."""
+        """The same times with a measured LoadStopover; None to use the part's t_R."""
 
 @final
 class ICache:
@@ -474,7 +479,7 @@ class ICache:
     ) -> ICache: ...
     @property
     def fetch_ns(self) -> float:
-        """Nanoseconds to fetch a word from it."""
+        """Nanoseconds to fetch a word from the cache."""
     @property
     def line_bytes(self) -> int:
         """Bytes of a line."""
@@ -483,10 +488,10 @@ class ICache:
         """Nanoseconds to refill a line."""
     @property
     def size_bytes(self) -> int:
-        """Bytes of all lines."""
+        """Bytes of all lines of the cache."""
     @property
     def ways(self) -> int:
-        """Lines of a set."""
+        """Number of lines in a set."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -497,10 +502,10 @@ class Ram:
     def __new__(cls, t_read_ns: float | None = None, t_write_ns: float | None = None) -> Ram: ...
     @property
     def t_read_ns(self) -> float:
-        """Nanoseconds per byte to the processor."""
+        """Nanoseconds per byte that the processor reads."""
     @property
     def t_write_ns(self) -> float:
-        """Nanoseconds per byte into a frame."""
+        """Nanoseconds per byte that is written into a frame."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -511,16 +516,16 @@ class Tlb:
     def __new__(cls, sets: int, ways: int, lookup_ns: float, page_walk_ns: float) -> Tlb: ...
     @property
     def lookup_ns(self) -> float:
-        """Nanoseconds of a lookup in it."""
+        """Nanoseconds of a lookup in the TLB."""
     @property
     def page_walk_ns(self) -> float:
-        """Nanoseconds to walk the page table if it does not know the page."""
+        """Nanoseconds to walk the page table if the TLB does not have the page."""
     @property
     def sets(self) -> int:
-        """Sets."""
+        """Number of sets."""
     @property
     def ways(self) -> int:
-        """Entries of a set."""
+        """Number of entries in a set."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -551,10 +556,10 @@ class CopyLoop:
         """`arm`, `thumb`, `aarch64`, `riscv32`, `riscv64`, `i386`, `x86_64` or `avr`."""
     @property
     def bytes(self) -> int:
-        """Bytes through the port, without those that are not kept or hold no data."""
+        """Bytes of data that pass through the port, without those that are thrown away."""
     @property
     def calls(self) -> list[str]:
-        """Functions that it calls, whose instructions are not counted."""
+        """Functions that the loop calls. Their instructions are not counted."""
     @property
     def direction(self) -> str:
         """The direction of the data: `read` or `write`."""
@@ -563,10 +568,10 @@ class CopyLoop:
         """Address of the loop's first instruction."""
     @property
     def function(self) -> str:
-        """The function."""
+        """Name of the function that holds the loop."""
     @property
     def instructions(self) -> int:
-        """Instructions, by the longest way."""
+        """Instructions on the longest path through the loop."""
     @property
     def last_address(self) -> int:
         """Address of the loop's last instruction."""
@@ -575,13 +580,13 @@ class CopyLoop:
         """The counted instructions, by address."""
     @property
     def literal_accesses(self) -> int:
-        """Loads of constants from beside the code."""
+        """Loads of constants that lie beside the code."""
     @property
     def memory_accesses(self) -> int:
-        """Accesses to RAM: moving addresses, the stack, variables."""
+        """Accesses to RAM: at moving addresses, on the stack, and to variables."""
     @property
     def other_device_accesses(self) -> int:
-        """Accesses to other addresses that are no memory."""
+        """Accesses to other devices."""
     @property
     def port(self) -> int | None:
         """Address of the data port; None if it is unknown."""
@@ -590,7 +595,7 @@ class CopyLoop:
         """Accesses to the data port."""
     @property
     def shortest_instructions(self) -> int:
-        """Instructions, by the shortest way with as many port accesses."""
+        """Instructions on the shortest path with as many port accesses."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -621,7 +626,7 @@ class AssumedValue:
         """
     @property
     def options(self) -> str:
-        """The option that states the value."""
+        """The options that state the value."""
     @property
     def parameter(self) -> str:
         """The parameter: `clock`, `lines`, `operation`, `mover` or `array`."""
@@ -646,16 +651,18 @@ class ByteTime:
         """Time on the host's bus."""
     @property
     def memory_ns(self) -> float:
-        """Time in RAM."""
+        """Time of the accesses to RAM."""
     @property
     def ns(self) -> float:
-        """All but the part's own, which the bus's contains."""
+        """The time of a byte: the sum of bus, memory and software. The bus's time contains the
+        part's.
+        """
     @property
     def part_ns(self) -> float:
         """Time at the part's own cycles."""
     @property
     def software_ns(self) -> float:
-        """Time of instructions."""
+        """Time of the loop's instructions."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -683,11 +690,11 @@ class Energy:
 
 @final
 class Estimate:
-    """An estimate."""
+    """The estimated speed of an operation on a host."""
 
     @property
     def bus(self) -> str | None:
-        """The bus, its clock after dividers; None if it is the part's."""
+        """The bus with its clock after the divider; None if the part's own bus is used."""
     @property
     def byte(self) -> ByteTime:
         """Time of each byte."""
@@ -716,7 +723,7 @@ class Estimate:
         """The loop of the driver's code; None if it was not counted."""
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the part, as on the package."""
     @property
     def notes(self) -> list[str]:
         """Notes for the reader."""
@@ -767,7 +774,7 @@ class EstimateSpec:
 
     @property
     def bytes(self) -> int | None:
-        """Bytes over the bus, if they were named."""
+        """Bytes over the bus; None for as many as the operation usually moves."""
     @property
     def cache_page_bytes(self) -> int | None:
         """Bytes of a cache page, for the energy of a page fault."""
@@ -776,7 +783,7 @@ class EstimateSpec:
         """The host."""
     @property
     def mode(self) -> str | None:
-        """The way that data comes over the bus, if it was named."""
+        """The mode in which data comes over the bus; None for the part's usual one."""
     @property
     def operation(self) -> str | None:
         """The operation."""
@@ -788,7 +795,7 @@ class EstimateSpec:
         """A part of the catalog, or a TOML file."""
     @property
     def waits(self) -> bool:
-        """Whether t_WB and t_ADL are counted."""
+        """Whether the waits t_WB and t_ADL are counted."""
     @property
     def width_bits(self) -> int | None:
         """Data lines of part and bus, if other than the part's."""
@@ -816,7 +823,7 @@ class Operation:
         """Bytes of user data among those moved."""
     @property
     def kind(self) -> str:
-        """Name."""
+        """Name of the operation."""
     @property
     def left_out(self) -> list[OperationStep]:
         """Waits that the flash-media article leaves out."""
@@ -869,16 +876,16 @@ class PricedHost:
         """The bus to the medium."""
     @property
     def copied(self) -> bool:
-        """Whether the processor moves it, by a loop of which no more is known."""
+        """Whether the processor moves the data by a loop whose code is unknown."""
     @property
     def dma(self) -> Dma | None:
-        """Whether data is moved by DMA."""
+        """The DMA that moves the data; None if the processor moves it."""
     @property
     def layers(self) -> list[PricedLayer]:
         """The layers above the driver, the lowest first."""
     @property
     def like(self) -> str | None:
-        """A measured host that this one is like."""
+        """Name of a measured host that resembles this one."""
     @property
     def memory(self) -> Memory | None:
         """The RAM."""
@@ -902,17 +909,17 @@ class PricedHost:
 
 @final
 class PricedLayer:
-    """A layer in the direction of an operation."""
+    """A layer of software above the driver, in the direction of the operation."""
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Rate measured through it."""
+        """Rate measured through the layer; None if it was not measured."""
     @property
     def name(self) -> str:
         """Name of the layer."""
     @property
     def share(self) -> float | None:
-        """Share of the driver's rate that it leaves."""
+        """Share of the driver's rate that remains above the layer; None if it is unknown."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -925,25 +932,25 @@ class Range:
         """The unknowns, the one first that would narrow the range most."""
     @property
     def high_bytes_per_s(self) -> float:
-        """Bytes a second at the best."""
+        """Bytes a second with the best values."""
     @property
     def high_ns(self) -> float:
         """Time with the worst values."""
     @property
     def likely_bytes_per_s(self) -> float:
-        """Bytes a second, likely."""
+        """Bytes a second with the likely values."""
     @property
     def likely_ns(self) -> float:
         """Time with the likely values."""
     @property
     def low_bytes_per_s(self) -> float:
-        """Bytes a second at the worst."""
+        """Bytes a second with the worst values."""
     @property
     def low_ns(self) -> float:
         """Time with the best values."""
     @property
     def width(self) -> float:
-        """The ratio of its ends; 1 where all is known."""
+        """The longest time over the shortest; 1 if every value is known."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -953,10 +960,10 @@ class Remedy:
 
     @property
     def change(self) -> str:
-        """Name."""
+        """Name of the change."""
     @property
     def mode(self) -> str | None:
-        """The new mode; None if it stays."""
+        """The new mode; None if the change keeps the mode."""
     @property
     def speedup(self) -> float:
         """Time of the operation now over that with the change; 1 if nothing is gained."""
@@ -972,7 +979,7 @@ class Stage:
 
     @property
     def bytes_per_s(self) -> float:
-        """Bytes over it, a second."""
+        """Bytes a second at this stage."""
     @property
     def kind(self) -> str:
         """Kind of the stage: `part`, `bus`, `memory`, `software` or `layer`."""
@@ -1050,7 +1057,7 @@ class FaultTimes:
 
     @property
     def downgrades(self) -> int:
-        """Pages moved from valid to invalid."""
+        """Pages that the search moves from valid to invalid."""
     @property
     def jobs(self) -> Jobs:
         """Times of the jobs."""
@@ -1062,7 +1069,7 @@ class FaultTimes:
         """Time of all jobs, one after another."""
     @property
     def walk(self) -> int:
-        """Frames looked at."""
+        """Frames that the search examines."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1072,7 +1079,7 @@ class JobSpan:
 
     @property
     def end_ns(self) -> float:
-        """End, counted from the fault."""
+        """End of the job, counted from the fault."""
     @property
     def executor(self) -> str:
         """The executor: `host`, `flash` or `dma`."""
@@ -1081,7 +1088,7 @@ class JobSpan:
         """The paper's name of the job."""
     @property
     def start_ns(self) -> float:
-        """Begin, counted from the fault."""
+        """Start of the job, counted from the fault."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1091,22 +1098,22 @@ class Jobs:
 
     @property
     def get_freeframe_ns(self) -> float:
-        """Finding a frame, its search included."""
+        """Time to find a frame, with the search."""
     @property
     def load_stopover_ns(self) -> float:
-        """Loading the flash page into its buffer; 0 if a buffer holds it."""
+        """Time to load the flash page into its buffer; 0 if a buffer holds it."""
     @property
     def post_process_ns(self) -> float:
         """Time to restore registers."""
     @property
     def pre_process_ns(self) -> float:
-        """Saving registers and finding the page."""
+        """Time to save registers and to find the page."""
     @property
     def trans_host_mem_ns(self) -> float:
-        """Transferring the bytes that the program waits for."""
+        """Time to transfer the bytes that the program waits for."""
     @property
     def trans_rest_ns(self) -> float:
-        """Transferring the rest of the page while the program runs."""
+        """Time to transfer the rest of the page while the program runs."""
     @property
     def update_mmu_ns(self) -> float:
         """Time to update page table and TLB."""
@@ -1131,8 +1138,8 @@ class ScheduledFault:
         """Time from the fault until the program goes on."""
     @property
     def longest_hidden_walk(self) -> float | None:
-        """The longest walk that the load hides whole; infinite if a step takes no time, None if
-        nothing is hidden.
+        """The most frames that the search can examine within the load. Infinite if a step takes no
+        time; None if the schedule hides nothing.
         """
     @property
     def meanwhile_ns(self) -> float:
@@ -1142,13 +1149,13 @@ class ScheduledFault:
         """The part of that time by which it exceeds the load."""
     @property
     def schedule(self) -> str:
-        """Name."""
+        """Name of the schedule."""
     @property
     def spans(self) -> list[JobSpan]:
-        """The jobs in time."""
+        """The jobs, each with its start and end."""
     @property
     def walk_budget(self) -> int:
-        """PA-Clock's budget by this schedule."""
+        """The number of frames that PA-Clock may examine with this schedule."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1160,11 +1167,11 @@ def schedules() -> list[str]:
 
 @final
 class DividerRange:
-    """The dividers that a controller has."""
+    """The range of dividers that a controller has."""
 
     @property
     def divider(self) -> str:
-        """Kind of its numbers."""
+        """The kind of the dividers."""
     @property
     def least(self) -> float:
         """The smallest divider."""
@@ -1200,7 +1207,7 @@ class Driver:
     ) -> Driver: ...
     @property
     def function(self) -> str:
-        """The function."""
+        """The function whose loop moves the data."""
     @property
     def object(self) -> pathlib.Path:
         """The object file."""
@@ -1242,25 +1249,25 @@ class Host:
         """
     @property
     def bus(self) -> str | None:
-        """Clock, cycles of an access and data lines, as `120MHz/8-x8`; those of the part if None."""
+        """Clock, cycles of an access and data lines, as `120MHz/8-x8`; None for those of the part."""
     @property
     def copied(self) -> bool:
-        """Whether the processor moves it, by a loop of which no more is known."""
+        """Whether the processor moves the data by a loop whose code is unknown."""
     @property
     def dma(self) -> Dma | None:
-        """Whether data is moved by DMA."""
+        """The DMA that moves the data; None if the processor moves it."""
     @property
     def driver(self) -> Driver | None:
-        """Code in which to count the loop instead."""
+        """The driver's code, in which the loop is counted. It replaces `software`."""
     @property
     def layers(self) -> list[Layer]:
         """The layers above the driver, the lowest first."""
     @property
     def like(self) -> str | None:
-        """A measured host, as `measured_hosts` lists them, that this one is like."""
+        """Name of a measured host that resembles this one, as `measured_hosts` lists them."""
     @property
     def memory(self) -> Memory | None:
-        """The RAM."""
+        """The RAM that data is read into or written from."""
     @property
     def operation_ns(self) -> float | None:
         """Time of the driver for an operation, outside of its loop; None if unknown."""
@@ -1290,8 +1297,8 @@ class Host:
 
 @final
 class Layer:
-    """A layer of software above the driver: what was measured through it, in 1000 bytes a second,
-    or the share that it leaves of the driver's rate.
+    """A layer of software above the driver, described by the rates measured through it or by the
+    share of the driver's rate that remains above it.
     """
 
     def __new__(
@@ -1308,16 +1315,16 @@ class Layer:
         """Name of the layer."""
     @property
     def read_kb_s(self) -> float | None:
-        """Measured, reading."""
+        """Measured rate of reading, in 1000 bytes a second; None if unknown."""
     @property
     def read_share(self) -> float | None:
-        """Share of the driver's rate that it leaves, reading."""
+        """Share of the driver's rate of reading that remains above the layer."""
     @property
     def write_kb_s(self) -> float | None:
-        """Measured, writing."""
+        """Measured rate of writing, in 1000 bytes a second; None if unknown."""
     @property
     def write_share(self) -> float | None:
-        """Share of the driver's rate that it leaves, writing."""
+        """Share of the driver's rate of writing that remains above the layer."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1327,12 +1334,12 @@ class MeasuredHost:
 
     @property
     def byte_ns(self) -> float | None:
-        """ns of a byte at the host's own pace, where an operation's time was measured with it; 0
-        where that time contains what moves the bytes.
+        """Nanoseconds per byte at the host's own pace, if an operation's time was measured with
+        it. 0 if that time contains the transfer.
         """
     @property
     def clock_share(self) -> float | None:
-        """The bus's clock over the fastest that the part allows."""
+        """The bus's clock as a share of the fastest that the part allows."""
     @property
     def mover(self) -> tuple[str, list[float]] | None:
         """The mover of the bytes, `dma` or `processor`, and the processor's clocks for a byte, one
@@ -1348,13 +1355,13 @@ class MeasuredHost:
         """
     @property
     def pages(self) -> bool:
-        """Whether pages come through a data register; else memory is read in place."""
+        """Whether pages are read through a data register. False if memory is read in place."""
     @property
     def processor_mhz(self) -> float | None:
-        """The processor's clock, where a mover is reckoned in it."""
+        """The processor's clock, if the mover's time is stated in clocks."""
     @property
     def serial(self) -> bool:
-        """Whether the medium there is serial."""
+        """Whether the measured medium is serial."""
     @property
     def source(self) -> str:
         """Source of the measurement."""
@@ -1366,7 +1373,7 @@ class MeasuredHost:
 
 @final
 class Memory:
-    """The RAM that data ends in, or comes from."""
+    """The RAM that data is read into or written from."""
 
     def __new__(cls, bus: str, refresh_share: float | None = None) -> Memory: ...
     @property
@@ -1382,7 +1389,7 @@ class Memory:
 
 @final
 class Peripheral:
-    """A port that makes the bus's clock from its own by a divider."""
+    """A port that divides its own clock to make that of the bus."""
 
     def __new__(
         cls,
@@ -1394,7 +1401,7 @@ class Peripheral:
     ) -> Peripheral: ...
     @property
     def asked_mhz(self) -> float | None:
-        """The clock that the driver asks for; the fastest that the part allows if None."""
+        """The clock that the driver requests; None for the fastest that the part allows."""
     @property
     def clock_mhz(self) -> float:
         """The clock that is divided."""
@@ -1418,7 +1425,7 @@ class Processor:
     ) -> Processor: ...
     @property
     def clock_mhz(self) -> float:
-        """Its clock."""
+        """The processor's clock."""
     @property
     def cycles_per_instruction(self) -> float:
         """Clocks of an instruction, on average; 1 by default."""
@@ -1441,10 +1448,10 @@ class Software:
     ) -> Software: ...
     @property
     def bytes(self) -> int:
-        """Bytes moved through the data port."""
+        """Bytes that an iteration moves through the data port."""
     @property
     def instructions(self) -> float:
-        """Instructions executed."""
+        """Instructions executed by an iteration."""
     @property
     def memory_accesses(self) -> float:
         """Accesses to RAM; 1 by default."""
@@ -1481,16 +1488,18 @@ class Layout:
         """The units found in the program."""
     @property
     def evaluations(self) -> int:
-        """Candidates evaluated."""
+        """Number of orders evaluated."""
     @property
     def executed_pieces(self) -> int:
-        """Pieces of code executed."""
+        """Pieces of code that the traces execute."""
     @property
     def pages(self) -> list[PageLayout]:
         """The layouts, one for each cache page of the request."""
     @property
     def replayed_pieces(self) -> list[int]:
-        """Pieces of code that the search replays for a look at all, for each cache page."""
+        """Pieces of code that the search replays to evaluate an order; one number for each cache
+        page.
+        """
     @property
     def resident_bytes(self) -> int:
         """Bytes of the units that lie in RAM, beside the cache."""
@@ -1503,23 +1512,23 @@ class LayoutCoverage:
 
     @property
     def executed_share(self) -> float:
-        """Bytes fetched out of them, as a share of all."""
+        """Bytes fetched from movable units, as a share of all bytes fetched."""
     @property
     def movable(self) -> int:
         """Units that can move."""
     @property
     def notes(self) -> list[str]:
-        """Assumptions, and what remained unknown."""
+        """Notes on assumptions, and on code that remained unknown."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class LayoutOutcome:
-    """An order, and the results of designs with it."""
+    """An order of units, and the results of the designs with it."""
 
     @property
     def cache_page_bytes(self) -> int:
-        """The cache page, of the first design."""
+        """The cache page of the first design."""
     @property
     def held_out(self) -> list[Row]:
         """Results of held-out traces."""
@@ -1531,7 +1540,9 @@ class LayoutOutcome:
         """Results, by design, then by trace."""
     @property
     def time_ratio(self) -> float:
-        """Time over that before with the design's own page, the mean of all designs."""
+        """Time over that of the recorded order with the design's own page; the mean over all
+        designs.
+        """
     @property
     def what(self) -> str:
         """Name of the order: ``before``, a published algorithm, or ``found``."""
@@ -1540,17 +1551,17 @@ class LayoutOutcome:
 
 @final
 class PageHeat:
-    """A page of an image, of which something is executed."""
+    """A page of an image from which code is executed."""
 
     @property
     def executed_bytes(self) -> float:
-        """Bytes executed of it, once for each time."""
+        """Bytes executed, counted at each execution."""
     @property
     def page(self) -> int:
-        """Its number: its offset over the size of a page."""
+        """The page's number: its offset divided by the size of a page."""
     @property
     def units(self) -> list[int]:
-        """The numbers of the units of which something in it is executed."""
+        """The numbers of the units whose code in this page is executed."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1566,13 +1577,13 @@ class PageLayout:
         """The recorded order, with the same units in RAM."""
     @property
     def before_resident(self) -> LayoutOutcome | None:
-        """The recorded order with nothing in RAM, where units are."""
+        """The recorded order with no units in RAM; None if the request names none for RAM."""
     @property
     def cache_page_bytes(self) -> int:
-        """The cache page, of the first design."""
+        """The cache page of the first design."""
     @property
     def evaluations(self) -> int:
-        """Orders that the search tried with this page; 0 where it ended before."""
+        """Orders that the search tried with this page; 0 if the search ended before it."""
     @property
     def found(self) -> LayoutOutcome:
         """The best of all."""
@@ -1584,13 +1595,13 @@ class PageLayout:
         """The same pages of the image laid out anew."""
     @property
     def heat_before(self) -> list[PageHeat]:
-        """The pages of the recorded image of which something in flash is executed."""
+        """The pages of the recorded image from which code in flash is executed."""
     @property
     def image_bytes(self) -> int:
-        """Bytes of the image laid out so."""
+        """Bytes of the image in the new order."""
     @property
     def order(self) -> list[str]:
-        """The names of movable units, as they are laid out."""
+        """The names of the movable units in their new order."""
     @property
     def portfolio(self) -> list[tuple[str, float]]:
         """The published orders, each with its time over that before."""
@@ -1602,26 +1613,26 @@ class PageLayout:
 
 @final
 class PlacedUnit:
-    """A unit of a program, and its places."""
+    """A unit of a program, with its offsets before and after."""
 
     @property
     def after(self) -> int:
-        """Its offset laid out anew."""
+        """The unit's offset in the image that is laid out anew."""
     @property
     def before(self) -> int:
-        """Its offset in the recorded image."""
+        """The unit's offset in the recorded image."""
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """The unit's length."""
     @property
     def executed_bytes(self) -> float:
-        """Bytes executed of it, once for each time."""
+        """Bytes executed, counted at each execution."""
     @property
     def fixed(self) -> bool:
         """Whether it stays where it is."""
     @property
     def name(self) -> str:
-        """Its name."""
+        """The unit's name."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1638,41 +1649,45 @@ def lay_out(
     seed: int = 1,
     evaluations: int | None = None,
 ) -> Layout:
-    """Lay a program out. ``traces`` and ``designs`` come with how much each counts.
+    """Lay a program out. Each of ``traces`` and ``designs`` has a weight.
 
-    ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and gives the share of
-    the search that is used up: with 1 it ends, and what was found is kept. With ``evaluations`` it
-    ends after about so many orders, too, and what is found is the same each time.
+    ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and returns the share
+    of the search that is used up. At 1 the search ends, and the best order so far is kept. With
+    ``evaluations`` it also ends after about so many orders, and the result is the same each time.
     """
 
 @final
 class CheckedLink:
-    """Whether a program was linked in an order."""
+    """The check that a program was linked in an order."""
 
     @property
     def disobeyed(self) -> list[OrderViolation]:
         """The violations of the order."""
     @property
     def lines(self) -> int:
-        """Lines of the order."""
+        """Number of lines in the order."""
     @property
     def repeated(self) -> int:
-        """Lines that repeat the unit of an earlier line, which counts."""
+        """Number of lines that repeat the unit of an earlier line. The earlier line is the one
+        that is checked.
+        """
     @property
     def several(self) -> int:
-        """Lines that name several functions."""
+        """Number of lines that name several functions."""
     @property
     def unclear(self) -> int:
-        """Lines that name one of several functions of one name, as ``helper@0x360``."""
+        """Number of lines that select one of several functions with the same name, as
+        ``helper@0x360``.
+        """
     @property
     def unseen(self) -> int:
-        """Lines whose place in the program is unknown."""
+        """Number of lines whose address in the program is unknown."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class CheckedPins:
-    """The pinned units of a program, by whether they lie in RAM."""
+    """The check that the pinned units of a program lie in RAM."""
 
     @property
     def in_ram(self) -> int:
@@ -1682,7 +1697,7 @@ class CheckedPins:
         """Units that do not lie in RAM."""
     @property
     def unseen(self) -> int:
-        """Lines whose place in the program is unknown."""
+        """Number of lines whose address in the program is unknown."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1698,7 +1713,7 @@ class LinkOrder:
         """Units that the order names; the others follow in the recorded order."""
     @property
     def unknown(self) -> list[str]:
-        """Lines that name none."""
+        """Lines that name no unit."""
 
 @final
 class Linked:
@@ -1716,7 +1731,9 @@ class Linked:
     def movable(self) -> list[str]:
         """Input sections that move, by name, as they lie."""
     def arrange(self, output: str | os.PathLike[str], order: LinkOrder) -> TraceInfo:
-        """Write the trace that the same execution has in ``order``. Gives its description."""
+        """Write the trace of the same execution with the program laid out in ``order``. Returns its
+        description.
+        """
     def order(self, text: str) -> LinkOrder:
         """The order of the lines of a file: names of units, a fragment of a linker script, or
         symbols.
@@ -1747,17 +1764,17 @@ class OrderText:
         """Units without a symbol, for linkers that order symbols: these follow all others."""
     @property
     def text(self) -> str:
-        """The contents of its file."""
+        """The contents of the file."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class OrderViolation:
-    """A unit that does not lie as an order says."""
+    """A unit that does not lie where an order puts it."""
 
     @property
     def address(self) -> int | None:
-        """Its linked address; None if it is missing."""
+        """The unit's linked address; None if the unit is missing."""
     @property
     def behind(self) -> str:
         """The unit that it follows in the program."""
@@ -1785,33 +1802,33 @@ class PinText:
         """Units that the format cannot express, and so are not in the text."""
     @property
     def text(self) -> str:
-        """The contents of its file."""
+        """The contents of the file."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class SampleProfile:
-    """A profile of a program by line, as LLVM's compilers read it."""
+    """A profile of a program by line, in the format that LLVM's compilers read."""
 
     @property
     def functions(self) -> int:
-        """Functions in it."""
+        """Number of functions in the profile."""
     @property
     def left_out(self) -> int:
-        """Functions without a sample, or without lines."""
+        """Number of functions that are left out, as they have no sample or no lines."""
     @property
     def text(self) -> str:
-        """The contents of its file."""
+        """The contents of the file."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class UnpinnedUnit:
-    """A unit that is to lie in RAM and does not, or perhaps does not."""
+    """A unit that should lie in RAM, and does not or may not."""
 
     @property
     def address(self) -> int | None:
-        """Its linked address; None if it is missing."""
+        """The unit's linked address; None if the unit is missing."""
     @property
     def fault(self) -> str:
         """``missing``, ``in-flash``, or ``perhaps-loaded``: only a loader could put it into RAM."""
@@ -1829,8 +1846,8 @@ def check_link(
     order: str,
     map: str | os.PathLike[str] | None = None,
 ) -> CheckedLink:
-    """Check whether the ELF file of a program was linked in the order of a text. The map of its link
-    has more names than its symbols.
+    """Check whether the ELF file of a program was linked in the order of a text. The map of the link is
+    optional; it names units that have no symbol.
     """
 
 def check_pinned(
@@ -1839,7 +1856,7 @@ def check_pinned(
     map: str | os.PathLike[str] | None = None,
 ) -> CheckedPins:
     """Check that the units of a text, as ``pin`` writes it, lie in RAM in the ELF file of a program. The
-    map of its link has more names than its symbols.
+    map of the link is optional; it names units that have no symbol.
     """
 
 def is_for_ram(text: str) -> bool:
@@ -1848,20 +1865,20 @@ def is_for_ram(text: str) -> bool:
     """
 
 def method_profile(trace: str | os.PathLike[str]) -> str:
-    """A profile of a Java program by parts of methods: lines of name, bytes of code, start, end and
-    number of executions.
+    """A profile of a Java program by parts of methods. Each line has a method's name, its bytes of code,
+    the start and end of a part, and its number of executions.
     """
 
 def order_formats() -> list[str]:
     """The formats of an order; the first is the default."""
 
 def pin_copied_before(format: str) -> str | None:
-    """The value of ``copied_before`` that goes with a format of what is pinned; None if the start-up code
-    of the program copies it to RAM.
+    """The value of ``copied_before`` that a format of pinned units needs; None if the start-up code of
+    the program copies the units to RAM.
     """
 
 def pin_formats() -> list[str]:
-    """The formats of what is pinned; the first is the default."""
+    """The formats of a list of pinned units; the first is the default."""
 
 def sample_profile(
     trace: str | os.PathLike[str],
@@ -1878,7 +1895,7 @@ class CompressorRatios:
         """Compression of all pages."""
     @property
     def compressor(self) -> str:
-        """Its name."""
+        """The compressor's name."""
     @property
     def processes(self) -> list[PagesRatio]:
         """Compression of the pages of each process of the file."""
@@ -1891,22 +1908,22 @@ class LiveCounts:
 
     @property
     def dropped(self) -> int:
-        """Pages that went and needed no writing."""
+        """Pages that left RAM without a write."""
     @property
     def faults(self) -> int:
-        """Faults of missing pages."""
+        """Faults at missing pages."""
     @property
     def swap_ins(self) -> int:
-        """Faults of pages that the store held."""
+        """Faults at pages that the store held."""
     @property
     def swap_outs(self) -> int:
-        """Pages that went to the store."""
+        """Pages that were written to the store."""
     @property
     def write_faults(self) -> int:
-        """Faults of the first write to a page that came in by reading."""
+        """Faults at the first write to a page that a read brought in."""
     @property
     def zero_fills(self) -> int:
-        """Faults of pages never written to, filled with zeros."""
+        """Faults at pages that were never written to; they are filled with zeros."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1925,7 +1942,7 @@ class LivePoint:
         """Speed of the program's reading, in 2²⁰ bytes a second."""
     @property
     def read(self) -> LiveRead:
-        """The reading that was measured."""
+        """The measured reading."""
     @property
     def share_of_ram(self) -> float:
         """Speed as a share of RAM's."""
@@ -1937,17 +1954,17 @@ class LivePoint:
 
 @final
 class LiveRead:
-    """The reading that was measured."""
+    """The measured reading."""
 
     @property
     def counts(self) -> LiveReadCounts:
-        """The counts."""
+        """The counts of the reading."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class LiveReadCounts:
-    """The counts of a simulated run's point that a live run has, too."""
+    """The counts that a live run shares with a simulated one."""
 
     @property
     def bytes_read(self) -> int:
@@ -1967,13 +1984,13 @@ class LiveStore:
         """Operations of medium and compressor."""
     @property
     def statistics(self) -> StoreStatistics:
-        """Statistics."""
+        """Statistics of the store."""
     @property
     def wear(self) -> Wear:
         """Wear of the medium."""
     @property
     def write_amplification(self) -> float | None:
-        """Bytes programmed over compressed bytes written; absent where nothing was."""
+        """Bytes programmed over compressed bytes written; None if nothing was written."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1983,10 +2000,10 @@ class PagesInfo:
 
     @property
     def limit(self) -> int | None:
-        """The most pages that were to be captured; None for all."""
+        """The most pages that the capture allowed; None for no limit."""
     @property
     def page_bytes(self) -> int:
-        """Bytes of a page: those of the kernel that it was captured from."""
+        """Bytes of a page of the kernel that ran the processes."""
     @property
     def pages(self) -> int:
         """Pages in the file."""
@@ -1998,10 +2015,10 @@ class PagesInfo:
         """Version of the file's layout."""
     @property
     def stopped(self) -> bool:
-        """Whether the processes were stopped meanwhile."""
+        """Whether the processes were stopped during the capture."""
     @property
     def with_zero_pages(self) -> bool:
-        """Whether pages full of zeros are among them."""
+        """Whether pages full of zeros are in the file."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2011,13 +2028,13 @@ class PagesProcess:
 
     @property
     def anonymous_pages(self) -> int:
-        """Its anonymous pages, in RAM or swapped out."""
+        """The process's anonymous pages, in RAM or swapped out."""
     @property
     def pages(self) -> int:
-        """Its pages in the file."""
+        """The process's pages in the file."""
     @property
     def program(self) -> str:
-        """Its name."""
+        """The program's name."""
     @property
     def swapped_pages(self) -> int:
         """Anonymous pages that are swapped out."""
@@ -2033,25 +2050,25 @@ class PagesRatio:
 
     @property
     def compression_ratio(self) -> float | None:
-        """Compressed over original bytes of those that are not filled with one word; absent
-        without any.
+        """Compressed over original bytes of the pages that are not filled with one word; None if
+        there are none.
         """
     @property
     def compression_ratio_of_all(self) -> float | None:
-        """The same ratio over all pages; those filled with one word take nothing."""
+        """The same ratio over all pages. Pages filled with one word take no bytes."""
     @property
     def huge_pages(self) -> int:
         """Incompressible pages, stored as they are."""
     @property
     def pages(self) -> int:
-        """Pages."""
+        """Number of pages."""
     @property
     def same_pages(self) -> int:
         """Pages filled with one word, which take no data."""
     @property
     def used_ratio(self) -> float | None:
-        """Bytes that a store in place (fragments) takes of its medium, headers and all, over
-        original bytes, of pages that are not filled with one word.
+        """Bytes that a store with layout `fragments` takes of its medium, with headers, over
+        original bytes. Pages filled with one word are left out.
         """
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
@@ -2062,7 +2079,7 @@ class SwapLive:
 
     @property
     def allocated_bytes(self) -> int:
-        """Bytes that the program had filled by then, and could read back."""
+        """Bytes that the program had filled at the end, and could read back."""
     @property
     def counts(self) -> LiveCounts:
         """The counts of the pager."""
@@ -2074,7 +2091,7 @@ class SwapLive:
         """Major faults of the program's thread."""
     @property
     def mean_share_of_ram(self) -> float | None:
-        """The mean of the points' speeds as shares of RAM's; absent without points."""
+        """The mean of the points' speeds as shares of RAM's; None without points."""
     @property
     def minor_faults(self) -> int:
         """Minor faults of the program's thread, as getrusage(2) counts them."""
@@ -2086,10 +2103,10 @@ class SwapLive:
         """Notes for the reader."""
     @property
     def out_of_memory_at_bytes(self) -> int | None:
-        """Bytes allocated when the medium was full; absent if it never was."""
+        """Bytes allocated when the medium was full; None if it never was."""
     @property
     def points(self) -> list[LivePoint]:
-        """The chart."""
+        """The points of the chart."""
     @property
     def store(self) -> LiveStore:
         """The store at the end."""
@@ -2111,11 +2128,12 @@ def capture_pages(
     """Capture pages of a process into a file.
 
     Args:
-        limit: the most pages, taken evenly.
+        limit: the most pages to capture, chosen at even distances.
         children: whether pages of child processes are captured, too.
-        zero_pages: whether pages full of zeros are kept; else they are counted only.
-        stop: whether the processes are stopped meanwhile. Arguments that are None take the
-            engine's defaults.
+        zero_pages: whether pages full of zeros are captured. If not, they are only counted.
+        stop: whether the processes are stopped during the capture.
+
+    An argument that is None has the engine's default.
     """
 
 def pages_info(path: str | os.PathLike[str]) -> PagesInfo:
@@ -2125,8 +2143,8 @@ def pages_ratios(path: str | os.PathLike[str]) -> list[CompressorRatios]:
     """Compress a file of pages with each compressor: all of it, and the pages of each process."""
 
 def swap_live(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapLive:
-    """Run the benchmark program in memory that is really paged through the store. The medium takes its
-    priced time; RAM is that of this machine. `progress(allocated_bytes, most_bytes)` is called now
+    """Run the benchmark program in memory that is really paged through the store. An operation of
+    the medium takes its priced time; RAM is that of this machine. `progress(allocated_bytes, most_bytes)` is called now
     and then.
     """
 
@@ -2166,7 +2184,7 @@ class DesignLuck:
 
 @final
 class Luck:
-    """The luck of a link."""
+    """The times of a recorded link among those of drawn links."""
 
     @property
     def coverage(self) -> LayoutCoverage:
@@ -2208,11 +2226,11 @@ def link_luck(
     Args:
         traces: recorded executions of one image, each with its weight.
         designs: the designs that run it.
-        progress: is called with the number of links replayed.
+        progress: a function that is called with the number of links replayed.
         kind: ``edits``, ``orders`` or ``shifts``.
         draws: the number of links.
         map: the map of the link of the recorded program; without one the units are functions.
-        seed: of the random numbers.
+        seed: the seed of the random numbers.
 
     Raises:
         FlashpagerError: if a trace or the map cannot be read, nothing can move, or a design cannot
@@ -2253,11 +2271,11 @@ class Ecc:
 
 @final
 class Fact:
-    """A number of a part: where it stands in the file, its value and its source."""
+    """A number of a part: its path in the file, its value and its source."""
 
     @property
     def field(self) -> str:
-        """Its path, as `sdr.t_wc_ns`."""
+        """The number's path, as `sdr.t_wc_ns`."""
     @property
     def source(self) -> str:
         """Source of the number."""
@@ -2276,10 +2294,10 @@ class Part:
 
     @property
     def abilities(self) -> list[tuple[str, bool]]:
-        """Its abilities by path, as `spi.continuous_read`, each with whether it has it."""
+        """Abilities by path, as `spi.continuous_read`. Each is True if the part has it."""
     @property
     def bus(self) -> str:
-        """Its bus as datasheets write it: `x8`, `SPI x4`."""
+        """The part's bus as datasheets write it: `x8`, `SPI x4`."""
     @property
     def composable(self) -> tuple[list[str], list[tuple[str, str]]]:
         """The operations that can be composed, and the reason for each that cannot."""
@@ -2288,38 +2306,38 @@ class Part:
         """Error correction."""
     @property
     def endurance_cycles(self) -> SourcedFloat | None:
-        """Programs and erases that a block endures."""
+        """Cycles of program and erase that a block endures."""
     @property
     def erase_bytes(self) -> SourcedInt | None:
-        """Bytes erased together, of parts without pages."""
+        """Bytes erased together in parts without pages."""
     @property
     def facts(self) -> list[Fact]:
-        """Every number, in the order of the file's fields."""
+        """Every number of the part, in the order of the file's fields."""
     @property
     def flash_page_bytes(self) -> int:
         """Bytes of a page without spare; 0 for parts without pages."""
     @property
     def is_nonvolatile(self) -> bool:
-        """Whether it keeps what it holds without power."""
+        """Whether the part keeps its data without power."""
     @property
     def is_read_in_place(self) -> bool:
-        """Whether bytes are read where they lie, without a page being loaded."""
+        """Whether bytes are read in place, without loading a page."""
     @property
     def kind(self) -> str:
         """Kind of memory, as `nand`."""
     @property
     def maker(self) -> str:
-        """Its maker."""
+        """The part's maker."""
     @property
     def name(self) -> str:
-        """Its name, as on the package."""
+        """The part's name, as on the package."""
     @property
     def note(self) -> str | None:
-        """A note to read before its numbers are used."""
+        """A note to read before the part's numbers are used."""
     @property
     def pace(self) -> list[tuple[str, float]] | None:
-        """Fields of its table that determine the pace of words, with their values; None if it has
-        no table.
+        """The fields of `table` that limit the rate of words on the bus, with their values; None
+        if the part has no table.
         """
     @property
     def page_bytes(self) -> SourcedInt | None:
@@ -2329,10 +2347,10 @@ class Part:
         """Pages of an erase block."""
     @property
     def program_bytes(self) -> SourcedInt | None:
-        """Bytes programmed together, of parts without pages."""
+        """Bytes programmed together in parts without pages."""
     @property
     def programs_per_page(self) -> SourcedInt | None:
-        """Programs of a page between two erases."""
+        """The most programs of a page between two erases."""
     @property
     def reads_before_refresh(self) -> SourcedFloat | None:
         """Reads of a block before it should be refreshed."""
@@ -2341,22 +2359,22 @@ class Part:
         """Spare bytes of a page."""
     @property
     def t_bers_ns(self) -> SourcedFloat | None:
-        """Erase of a block."""
+        """Time to erase a block."""
     @property
     def t_prog_ns(self) -> SourcedFloat | None:
-        """Program of a page, or of `program_bytes`."""
+        """Time to program a page, or `program_bytes` in parts without pages."""
     @property
     def t_r_ns(self) -> SourcedFloat | None:
-        """Loading from the array into the register."""
+        """Time to load a page from the array into the register."""
     @property
     def table(self) -> str | None:
-        """The table that says how the part is spoken to, as `sdr`; None if its file has none."""
+        """The table that describes the part's interface, as `sdr`; None if its file has none."""
     @property
     def unverified(self) -> list[str]:
         """Fields whose source is marked unverified."""
     @property
     def width_bits(self) -> SourcedInt:
-        """Data lines."""
+        """Number of data lines."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     def number(self, field: str) -> float:
@@ -2383,10 +2401,10 @@ class RawBandwidth:
 
     @property
     def max_mib_s(self) -> float:
-        """Page after page."""
+        """Bandwidth if pages are read one after another."""
     @property
     def min_mib_s(self) -> float:
-        """A load and a whole page for every byte."""
+        """Bandwidth if every byte needs a load and the transfer of a whole page."""
     @property
     def page_fetch_ns(self) -> float:
         """Time of a whole page over the bus."""
@@ -2395,33 +2413,33 @@ class RawBandwidth:
 
 @final
 class SourcedFloat:
-    """A number with where it was read."""
+    """A number with its source."""
 
     @property
     def source(self) -> str:
-        """The datasheet, paper or table."""
+        """The datasheet, paper or table that states the number."""
     @property
     def unverified(self) -> bool:
         """Whether the number is unchecked."""
     @property
     def value(self) -> float:
-        """The number, in the unit its name ends with."""
+        """The number, in the unit that ends the field's name."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class SourcedInt:
-    """A whole number with where it was read."""
+    """A whole number with its source."""
 
     @property
     def source(self) -> str:
-        """The datasheet, paper or table."""
+        """The datasheet, paper or table that states the number."""
     @property
     def unverified(self) -> bool:
         """Whether the number is unchecked."""
     @property
     def value(self) -> int:
-        """The number, in the unit its name ends with."""
+        """The number, in the unit that ends the field's name."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2452,10 +2470,10 @@ class ColdCall:
         """The longest call with the pinned units."""
     @property
     def before_ns(self) -> float:
-        """The longest call before."""
+        """The longest call with nothing pinned."""
     @property
     def calls(self) -> int:
-        """Calls recorded."""
+        """Number of calls recorded."""
     @property
     def function(self) -> str:
         """The function, as the caller named it."""
@@ -2467,11 +2485,11 @@ class ColdCall:
 
 @final
 class HeldUnit:
-    """A unit that stays in flash, whatever pinning it would save."""
+    """A unit that has to stay in flash, although pinning it might save time."""
 
     @property
     def name(self) -> str:
-        """The unit."""
+        """The unit's name."""
     @property
     def reason(self) -> str:
         """``entry``, ``reset-handler``, ``vector-table``, ``first``, ``before-copy`` or ``asked``."""
@@ -2484,19 +2502,21 @@ class JointLayout:
 
     @property
     def gap_bytes(self) -> int:
-        """Bytes between units, laid out so."""
+        """Bytes between units in this order."""
     @property
     def order(self) -> list[str]:
         """Names of movable units that are not pinned, in their new order in flash."""
     @property
     def order_alone_ratio(self) -> float:
-        """The same with an order, and only those units pinned that have to be."""
+        """The same ratio with a new order and only the units pinned that have to be."""
     @property
     def orders(self) -> int:
-        """Orders tried."""
+        """Number of orders tried."""
     @property
     def pinning_alone_ratio(self) -> float:
-        """Time over that before with units pinned and all others in the recorded order."""
+        """Time with units pinned and all others in the recorded order, over that with nothing
+        pinned.
+        """
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2506,22 +2526,24 @@ class PinStep:
 
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """The unit's length."""
     @property
     def copy_ns(self) -> float:
-        """Time of the flash for copying all up to it to RAM, once; it is in no other time."""
+        """Time of the flash to copy all units up to this one to RAM, once. No other time contains
+        it.
+        """
     @property
     def misses(self) -> int:
-        """Misses of all traces."""
+        """Misses, summed over all traces."""
     @property
     def name(self) -> str:
-        """The unit."""
+        """The unit's name."""
     @property
     def ram_bytes(self) -> int:
-        """Bytes of RAM of all up to it."""
+        """Bytes of RAM that all units up to this one take."""
     @property
     def time_ratio(self) -> float:
-        """Time over that before."""
+        """Time over that with nothing pinned."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2531,57 +2553,57 @@ class Pinning:
 
     @property
     def after(self) -> list[Row]:
-        """Results by trace, all of it pinned."""
+        """Results by trace, with all these units pinned."""
     @property
     def before(self) -> list[Row]:
-        """Results by trace, nothing pinned."""
+        """Results by trace, with nothing pinned."""
     @property
     def calls(self) -> list[ColdCall]:
-        """Calls of limited functions."""
+        """Times of the calls of limited functions."""
     @property
     def copied_before(self) -> str:
         """The function at whose first byte pinned code is in RAM; empty if none is known."""
     @property
     def copy_ns(self) -> float:
-        """Time of the flash for copying it to RAM, once; it is in no other time."""
+        """Time of the flash to copy them to RAM, once. No other time contains it."""
     @property
     def coverage(self) -> LayoutCoverage:
         """The units found in the program."""
     @property
     def curve(self) -> list[PinStep]:
-        """The pinned units, one more in each step; the last has the result of the answer."""
+        """The pinned units, one more in each step. The last step has the result of `after`."""
     @property
     def evaluations(self) -> int:
-        """Choices replayed."""
+        """Number of choices replayed."""
     @property
     def held(self) -> list[HeldUnit]:
-        """Units that were not to be pinned, those that execute most first."""
+        """Units that were not allowed to be pinned, the most executed one first."""
     @property
     def image_bytes(self) -> int:
         """Bytes of the image that stays in flash."""
     @property
     def is_exchanged(self) -> bool:
-        """Whether an exchange found better than the greedy choice, in the recorded order."""
+        """Whether exchanging units improved on the greedy choice in the recorded order."""
     @property
     def is_finished(self) -> bool:
-        """Whether the search came to its end; one that was ended may have left better ones."""
+        """Whether the search was complete. If it was ended early, there may be a better choice."""
     @property
     def knee(self) -> int | None:
-        """The step of the curve after which RAM saves less; None where none saves, where one costs
-        time, or where the search was ended.
+        """The step of the curve after which further RAM saves less. None if no step saves time, if
+        a step costs time, or if the search was ended early.
         """
     @property
     def pinned(self) -> list[str]:
         """Names of the units to pin, in the order of the image."""
     @property
     def ram_bytes(self) -> int:
-        """Bytes of RAM that it takes."""
+        """Bytes of RAM that the pinned units take."""
     @property
     def sampled_share(self) -> float:
-        """The share of the executed pieces that the search looked at."""
+        """The share of the executed pieces that the search replayed."""
     @property
     def time_ratio(self) -> float:
-        """Time over that before."""
+        """Time over that with nothing pinned."""
     @property
     def together(self) -> JointLayout | None:
         """The order of the other units; None if none was requested."""
@@ -2602,15 +2624,15 @@ def pin_in_ram(
     order: bool = False,
     evaluations: int | None = None,
 ) -> Pinning:
-    """Choose what to pin, and an order of the rest with ``order``. ``traces`` come with how much each
-    counts. Units that run before ``copied_before`` are not pinned; by default this is a function that
-    is known to run after start-up code has copied to RAM, such as ``main``, and with ``entry`` it is
-    all of the program.
+    """Choose the units to pin in RAM, and with ``order`` an order of the others. Each of ``traces`` has a
+    weight. Units that run before ``copied_before`` are not pinned. By default this is a function that
+    is known to run after start-up code has copied to RAM, such as ``main``. With ``entry`` every unit
+    of the program may be pinned.
 
     ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
-    choice, and gives the share of the time that is used up. With 1 the search ends, and what was
-    found is kept. With ``evaluations`` about so many orders are tried, pinning is searched to its
-    end, and what is found is the same each time, unless ``progress`` gives 1 before.
+    choice, and returns the share of the time that is used up. At 1 the search ends, and the best
+    choice so far is kept. With ``evaluations`` about so many orders are tried, and pinning is searched
+    to its end. The result is then the same each time, unless ``progress`` returns 1 before.
     """
 
 @final
@@ -2622,7 +2644,7 @@ class CallTimes:
         """Time of the function and its callees without paging."""
     @property
     def all_ns(self) -> float:
-        """Time of all calls, none counted twice."""
+        """Time of all calls. Recursive calls are not counted twice."""
     @property
     def calls(self) -> int:
         """Number of calls."""
@@ -2631,16 +2653,16 @@ class CallTimes:
         """The function, as the caller named it."""
     @property
     def lost(self) -> Spread:
-        """The part of it that faults, lookups and false faults take."""
+        """The part of a call's duration that faults, lookups and false faults take."""
     @property
     def mean_faults(self) -> float:
-        """True faults of a call, on average."""
+        """Mean true faults of a call."""
     @property
     def most_faults(self) -> int:
         """The most true faults of a call."""
     @property
     def recursive(self) -> int:
-        """Calls made while another of it had not returned."""
+        """Calls made before an earlier call of the function had returned."""
     @property
     def time(self) -> Spread:
         """Duration of a call."""
@@ -2659,22 +2681,22 @@ class Core:
         """The architecture whose instructions it executes, by its name in a trace."""
     @property
     def cycles_per_instruction(self) -> SourcedFloat:
-        """Clocks of an instruction on average, out of memory without wait states."""
+        """Mean clocks of an instruction from memory without wait states."""
     @property
     def fault_path_like(self) -> str | None:
-        """The core whose fault path stands for what is not known of this one's."""
+        """The core whose fault path is used where this one's is unknown."""
     @property
     def jobs(self) -> list[FaultPathJob]:
         """Times of the jobs of the fault path."""
     @property
     def maker(self) -> str:
-        """Its designer."""
+        """The core's designer."""
     @property
     def name(self) -> str:
-        """Its name."""
+        """The core's name."""
     @property
     def note(self) -> str | None:
-        """A note to read before its numbers are used."""
+        """A note to read before the core's numbers are used."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2684,10 +2706,12 @@ class FaultPathJob:
 
     @property
     def cycles(self) -> float:
-        """Clocks."""
+        """Clocks of the job."""
     @property
     def measured_on(self) -> str:
-        """The core it was measured on; another takes as many instructions."""
+        """The core on which the job was measured. Other cores are assumed to take as many
+        instructions.
+        """
     @property
     def name(self) -> str:
         """Name of the job as in a board's ``[handler]``, without the unit, or ``copy_byte``."""
@@ -2703,13 +2727,13 @@ class Spread:
 
     @property
     def mean_ns(self) -> float:
-        """Mean erasures of a block."""
+        """The mean duration."""
     @property
     def p99_ns(self) -> float:
-        """99 of 100 take no longer."""
+        """The duration that 99 of 100 do not exceed."""
     @property
     def worst_ns(self) -> float:
-        """The longest."""
+        """The longest duration."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2719,10 +2743,10 @@ class Stall:
 
     @property
     def executed_bytes(self) -> int:
-        """Bytes executed before it."""
+        """Bytes executed before the first miss."""
     @property
     def misses(self) -> int:
-        """Misses in it."""
+        """Misses in the stretch."""
     @property
     def offset(self) -> int:
         """Offset of the first miss in the image."""
@@ -2744,9 +2768,9 @@ def call_times(
     *,
     warm_up: WarmUp | None = None,
 ) -> list[CallTimes]:
-    """Replay a trace through a design and time the calls of functions, in their order; ``elfs`` are
-    files to read symbols from that the trace lacks. Calls that begin in a warm-up are not counted.
-    ``progress(finished, all)`` is called with the number of passes; one under way counts in part.
+    """Replay a trace through a design and time the calls of functions, in their order. Symbols
+    that the trace lacks are read from ``elfs``. Calls that begin in a warm-up are not counted.
+    ``progress(finished, all)`` is called with numbers of passes; a running pass counts in part.
     """
 
 def cores() -> list[Core]:
@@ -2763,9 +2787,9 @@ def worst_stall(
     *,
     warm_up: WarmUp | None = None,
 ) -> Stall:
-    """Replay a trace through a design and find the stretch of ``window_bytes`` executed in which misses
-    take most time; misses of a warm-up are in none. ``progress(finished, all)`` is called with the
-    number of passes; one under way counts in part.
+    """Replay a trace through a design, and find the stretch of ``window_bytes`` executed in which misses
+    take most time. Misses of a warm-up are not counted. ``progress(finished, all)`` is called with
+    numbers of passes; a running pass counts in part.
     """
 
 @final
@@ -2798,17 +2822,17 @@ class Origin:
         recorder: str = ...,
         recorder_version: str = ...,
     ) -> Origin:
-        """Describe a program by its path, or that of an imported file. An import is recorded by its
-        format.
+        """Describe a program by its path, or by the path of an imported file. The recorder of an import is
+        its format.
         """
     @property
     def program(self) -> str:
-        """The program's path, or the imported file's."""
+        """The path of the program, or of the imported file."""
 
 @final
 class Placement:
-    """The code of a program that goes to flash. By default the methods that the recorder reports;
-    without methods, addresses are flash offsets.
+    """The code of a program that goes to flash: by default the methods that the recorder reports. If it
+    reports none, addresses are flash offsets.
     """
 
     def __new__(cls) -> Placement: ...
@@ -2847,10 +2871,10 @@ class RecordedTrace:
         """
     @property
     def info(self) -> TraceInfo:
-        """Its description."""
+        """The description of the trace."""
     @property
     def path(self) -> pathlib.Path:
-        """Its file."""
+        """The trace file."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2866,17 +2890,19 @@ class Recording:
         *,
         live: bool,
     ) -> Recording:
-        """Begin the file `output`. A ``live`` one holds back space on the disk for an orderly end."""
+        """Begin the file `output`. A ``live`` recording reserves space on the disk, so that it can end in
+        order when the disk is full.
+        """
     def abandon(self) -> None:
-        """Leave no file behind."""
+        """Give the recording up, and leave no file behind."""
     def disk_full(self) -> bool:
         """Whether the disk ran full."""
     def finish(self, ending: Ending) -> list[RecordedTrace]:
-        """Write the rest of a recording with this ending. Returns the trace and, behind it, those of
-        further threads.
+        """Write the rest of a recording with this ending. Returns the trace, followed by those of further
+        threads.
         """
     def is_over(self) -> bool:
-        """Whether the part that is recorded has ended: what follows is of no use."""
+        """Whether the part to record has ended, so that the rest of the input is not needed."""
     def read_file(
         self,
         path: str | os.PathLike[str],
@@ -2922,10 +2948,14 @@ class Region:
         skip_instructions: int = 0,
         max_instructions: int | None = None,
     ) -> Region:
-        """Select the part between ``begin`` and ``end``, each time, names of functions or addresses
-        with `0x`; or one ``call`` of a function, counted from 1. Of that part,
-        ``skip_instructions`` are left out at the beginning, and at most ``max_instructions`` are
-        recorded.
+        """Select a part of the execution.
+
+        Args:
+            begin: the function, or address with `0x`, at which recording starts, each time.
+            end: the function, or address with `0x`, at which recording stops, each time.
+            call: the only call to record: a function, and the number of the call from 1.
+            skip_instructions: the number of instructions to leave out at the start of the part.
+            max_instructions: the most instructions to record.
         """
     @property
     def is_all(self) -> bool:
@@ -2936,10 +2966,10 @@ def arrange_methods(
     output: str | os.PathLike[str],
     arrangement: Arrangement,
 ) -> TraceInfo:
-    """Write a trace with its methods laid out anew. Gives its description."""
+    """Write a trace with its methods laid out anew. Returns its description."""
 
 def default_sections() -> list[str]:
-    """The sections of a file that are placed where none is named."""
+    """The sections of a file that are placed if none is named."""
 
 def import_formats() -> list[str]:
     """The formats that can be imported."""
@@ -2956,15 +2986,15 @@ class Count:
 
     @property
     def description(self) -> str:
-        """When the count grows."""
+        """The events that are counted, in words."""
     @property
     def devices(self) -> list[str]:
-        """The devices that count it for themselves, of `firmware`, `tagged-firmware`, `chip`,
+        """The devices that keep the count themselves, of `firmware`, `tagged-firmware`, `chip`,
         `tagged-chip`, `mmu` and `process`.
         """
     @property
     def is_number(self) -> bool:
-        """Whether it is one number, and so a column of a table; else it is a distribution."""
+        """Whether the count is one number, and so a column of a table. If not, it is a distribution."""
     @property
     def is_optional(self) -> bool:
         """Whether JSON leaves it out if it is 0 or empty."""
@@ -3094,13 +3124,13 @@ class Fetch:
         """Share of words found in the instruction cache."""
     @property
     def mean_fetch_ns(self) -> float:
-        """Mean over all words."""
+        """Mean latency of all words."""
     @property
     def page_miss_ratio(self) -> float:
         """Share of words whose page faulted."""
     @property
     def tlb_hit_ratio(self) -> float | None:
-        """Share of refills whose page the TLB knew; None without a TLB."""
+        """Share of refills whose page was in the TLB; None without a TLB."""
     @property
     def worst_fetch_ns(self) -> float:
         """The longest fetch: a refill with the longest fault."""
@@ -3109,20 +3139,20 @@ class Fetch:
 
 @final
 class FetchPrices:
-    """Prices of what stands in front of the page cache, in ns."""
+    """Prices of the instruction cache and the TLB before the page cache, in ns."""
 
     @property
     def fetch_ns(self) -> float:
-        """A word from the instruction cache."""
+        """Time to fetch a word from the instruction cache."""
     @property
     def page_walk_ns(self) -> float:
-        """A walk of the page table, if the TLB does not know the page."""
+        """Time to walk the page table if the TLB does not have the page."""
     @property
     def refill_ns(self) -> float:
-        """A line from its frame into the instruction cache."""
+        """Time to refill a line of the instruction cache from its frame."""
     @property
     def tlb_lookup_ns(self) -> float:
-        """A lookup in the TLB."""
+        """Time of a lookup in the TLB."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3145,13 +3175,13 @@ class Latency:
 
     @property
     def mean_fault_ns(self) -> float:
-        """Mean over all faults."""
+        """Mean latency of all faults."""
     @property
     def p99_fault_ns(self) -> float:
-        """99 of 100 faults take no longer."""
+        """The latency that 99 of 100 faults do not exceed."""
     @property
     def worst_fault_ns(self) -> float:
-        """The longest."""
+        """The longest latency."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3167,7 +3197,7 @@ class NorComparison:
         """The bus of the NOR part."""
     @property
     def nor_ratio(self) -> float:
-        """Our bandwidth over NOR's."""
+        """The design's bandwidth over NOR's."""
     @property
     def nor_time_ns(self) -> float:
         """Time to read all bytes from NOR."""
@@ -3180,10 +3210,10 @@ class Power:
 
     @property
     def array_mw(self) -> float:
-        """While the array is at work."""
+        """Power while the array is at work."""
     @property
     def io_mw(self) -> float:
-        """While commands and data go over the bus."""
+        """Power while commands and data go over the bus."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3199,36 +3229,36 @@ class Prices:
         """Prices of instruction cache and TLB; None without an instruction cache."""
     @property
     def handler(self) -> Handler:
-        """The software."""
+        """Times of the software."""
     @property
     def power(self) -> Power | None:
         """Power of the part; None if its file has no currents."""
     @property
     def ram(self) -> Ram:
-        """The RAM."""
+        """Times of the RAM."""
     @property
     def schedule(self) -> str:
         """The schedule of a fault's jobs."""
     @property
     def t_byte_ns(self) -> float:
-        """A byte over the bus."""
+        """Time of a byte over the bus."""
     @property
     def t_column_change_ns(self) -> float | None:
-        """A column change; None where the part gives none."""
+        """Time of a column change; None if the part states none."""
     @property
     def t_execute_ns(self) -> float | None:
-        """Execution of a byte of the trace by the processor, instead of its reading; None without
-        a processor.
+        """Time of the processor to execute a byte of the trace, in place of reading it; None
+        without a processor.
         """
     @property
     def t_load_commands_ns(self) -> float | None:
-        """Command, address and status cycles of a load; None if unknown."""
+        """Time of the command, address and status cycles of a load; None if unknown."""
     @property
     def t_load_ns(self) -> float:
-        """A load of a page into the register."""
+        """Time to load a page into the register, with its commands."""
     @property
     def t_r_ns(self) -> float:
-        """t_R alone."""
+        """The part's t_R, without commands."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3238,14 +3268,14 @@ class ReadDisturb:
 
     @property
     def hottest_block_loads(self) -> int:
-        """Page loads from it during the replay."""
+        """Page loads from the block during the replay."""
     @property
     def hottest_block_loads_per_hour(self) -> float:
-        """Page loads from it per hour of execution."""
+        """Page loads from the block per hour of execution."""
     @property
     def hours_to_refresh(self) -> float | None:
-        """Hours of execution until it should be refreshed; None if the part gives no limit, or it
-        is never reached.
+        """Hours of execution until the block should be refreshed; None if the part has no limit,
+        or if the limit is never reached.
         """
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
@@ -3259,19 +3289,19 @@ class Row:
         """Parameters that the user left open, with the value taken and the rule that chose it."""
     @property
     def counts(self) -> Counts:
-        """The counts."""
+        """The counts of the replay."""
     @property
     def design(self) -> Design:
         """The design, with flash page and the policy's parameters filled in."""
     @property
     def ecc_unchecked(self) -> bool:
-        """Whether less than an ECC codeword is fetched, which cannot be checked."""
+        """Whether less than an ECC codeword is fetched, so that errors cannot be corrected."""
     @property
     def energy(self) -> FlashEnergy | None:
         """Energy of the flash; None if the part's file has no currents."""
     @property
     def errors(self) -> SampleErrors | None:
-        """Confidence intervals. None if the whole trace was replayed."""
+        """Confidence intervals of a sample's figures. None if the whole trace was replayed."""
     @property
     def fault_latencies(self) -> list[tuple[float, int]]:
         """Latencies in ns, ascending, each with its number of faults."""
@@ -3286,7 +3316,7 @@ class Row:
         """Frames in the cache."""
     @property
     def is_executed(self) -> bool:
-        """Whether it was executed fault by fault."""
+        """Whether the design was replayed fault by fault."""
     @property
     def latency(self) -> Latency:
         """The latency of faults."""
@@ -3301,10 +3331,10 @@ class Row:
         """The prices that apply."""
     @property
     def ram_bytes(self) -> int:
-        """Bytes of RAM for frames and policy."""
+        """Bytes of RAM for frames and the policy's data."""
     @property
     def read_disturb(self) -> ReadDisturb:
-        """Read disturb."""
+        """Read disturb of the most-read erase block."""
     @property
     def run(self) -> RunTime | None:
         """Run time on the processor; None if the design has none."""
@@ -3313,7 +3343,7 @@ class Row:
         """The time, step by step."""
     @property
     def warnings(self) -> list[str]:
-        """Reasons why the design would disappoint."""
+        """Reasons why the design may disappoint."""
     @property
     def worst_wait_ns(self) -> float:
         """The longest wait after a fault for the rest of its page."""
@@ -3335,9 +3365,7 @@ class RunTime:
         """Instructions of the code in flash."""
     @property
     def lost_ns(self) -> float:
-        """Time that paging adds: loads, transfers, copies, handler and lookups, less what is done
-        at once.
-        """
+        """Time that paging adds: loads, transfers, copies, handler and lookups, minus `hidden_ns`."""
     @property
     def outside_instructions(self) -> int:
         """Instructions of code outside of flash, which run at full speed, paged or not."""
@@ -3373,7 +3401,7 @@ class SampleErrors:
         """Interval of the 99th percentile of faults."""
     @property
     def time(self) -> float | None:
-        """Interval of the time, of bandwidths and of ratios to NOR."""
+        """Interval of the time, the bandwidths and the ratios to NOR."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3398,8 +3426,8 @@ class SamplePlan:
         """Runs in a window."""
     @staticmethod
     def for_runs(runs: int) -> SamplePlan | None:
-        """The plan that a trace of so many runs needs to be reported on within a minute; None to
-        replay the whole.
+        """The plan with which a trace of so many runs is reported within a minute; None if the whole
+        trace can be replayed in that time.
         """
 
 @final
@@ -3411,25 +3439,27 @@ class Time:
         """Bytes read over time, in 2²⁰ bytes/s."""
     @property
     def column_change_ns(self) -> float:
-        """Column changes."""
+        """Time of column changes."""
     @property
     def false_faults_ns(self) -> float:
-        """False faults."""
+        """Time of false faults."""
     @property
     def fetch_ns(self) -> float:
-        """Fetching from the register over the bus."""
+        """Time to fetch bytes from the register over the bus."""
     @property
     def handler_ns(self) -> float:
-        """The host's work for true faults."""
+        """Time of the host's work for true faults."""
     @property
     def hidden_ns(self) -> float:
-        """Time saved by doing steps at once; below 0 if loads ahead cost more than they save."""
+        """Time saved by doing steps at the same time; below 0 if loads ahead cost more than they
+        save.
+        """
     @property
     def load_ns(self) -> float:
-        """Loading from the array into the register."""
+        """Time to load pages from the array into the register."""
     @property
     def lookups_ns(self) -> float:
-        """Lookups in the page cache."""
+        """Time of lookups in the page cache."""
     @property
     def read_ns(self) -> float:
         """Reading from frames by the processor, or through instruction cache and TLB; with a
@@ -3437,10 +3467,10 @@ class Time:
         """
     @property
     def time_ns(self) -> float:
-        """Sum of all steps, less `hidden_ns`."""
+        """Sum of all steps, minus `hidden_ns`."""
     @property
     def write_ns(self) -> float:
-        """Writing into frames."""
+        """Time to write into frames."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3450,13 +3480,13 @@ def counts() -> list[Count]:
 def explore(
     trace: str | os.PathLike[str],
     designs: Sequence[Design],
-    found: Callable[[list[tuple[int, Row]], float, int], None],
+    on_pass: Callable[[list[tuple[int, Row]], float, int], None],
     *,
     warm_up: WarmUp | None = None,
 ) -> None:
-    """Replay a trace for the designs of a space, in parallel, and price the counts. `found` is called
+    """Replay a trace for the designs of a space, in parallel, and price the counts. `on_pass` is called
     with `[(index, row)]` of each finished pass, and with the numbers of finished and of all passes.
-    It is also called ten times a second without rows; a running pass then counts in part. Rows have
+    It is also called ten times a second without rows; then a running pass counts in part. Rows have
     no distance histogram and no fault latencies.
     """
 
@@ -3466,7 +3496,7 @@ def memory_bytes(
     *,
     warm_up: WarmUp | None = None,
 ) -> int:
-    """Most memory that [`explore`] takes in the engine, in bytes."""
+    """The most bytes of memory that `explore` takes in the engine."""
 
 def simulate(
     trace: str | os.PathLike[str],
@@ -3477,7 +3507,7 @@ def simulate(
     warm_up: WarmUp | None = None,
 ) -> list[Row]:
     """Replay a trace, or a sample of it, for all designs, in parallel, and price the counts. A warm-up
-    is not counted; a sample takes none. `progress(finished, all)` is called with numbers of passes;
+    is not counted; a sample cannot have one. `progress(finished, all)` is called with numbers of passes;
     a running pass counts in part.
     """
 
@@ -3487,19 +3517,19 @@ class Axis:
 
     @property
     def all(self) -> list[str] | None:
-        """The values that `all` stands for; None if `all` is a name like others."""
+        """The values that `all` stands for; None if `all` is an ordinary name."""
     @property
     def description(self) -> str:
-        """What the field of a design holds."""
+        """A description of the field's value."""
     @property
     def help(self) -> str:
         """One line of help."""
     @property
     def is_count(self) -> bool:
-        """Whether its values are numbers of things."""
+        """Whether its values are counts."""
     @property
     def is_size(self) -> bool:
-        """Whether its values are numbers, of bytes or of things."""
+        """Whether its values are numbers, either of bytes or counts."""
     @property
     def may_be_none(self) -> bool:
         """Whether a value may be None."""
@@ -3513,7 +3543,7 @@ class Axis:
     def title(self) -> str:
         """The field's name for people. Its flag is the same with dashes."""
     def checked(self, given: str | int | None) -> str | int | None:
-        """Check a value by itself, before it is combined with others. Returns it spelled in one way.
+        """Check a single value, before it is combined with others. Returns it in its normal spelling.
 
         Raises:
             FlashpagerError: for a value that no design can have, such as an unknown part.
@@ -3539,28 +3569,28 @@ class MachineCounts:
         """Bytes that the program read."""
     @property
     def bytes_written(self) -> int:
-        """Bytes that it wrote."""
+        """Bytes that the program wrote."""
     @property
     def copies_freed(self) -> int:
-        """Copies given up: their page was written to, or the medium was too full to keep them."""
+        """Copies that were freed, as their page was written to or the medium was too full."""
     @property
     def false_faults(self) -> int:
-        """Pages that the policy had marked invalid."""
+        """Faults at pages that were in a frame, and that the policy had marked invalid."""
     @property
     def faults(self) -> int:
-        """Pages that were in no frame: touched for the first time, or swapped out."""
+        """Faults at pages that were in no frame: never touched before, or swapped out."""
     @property
     def first_touches(self) -> int:
-        """Faults on pages never touched before."""
+        """Faults at pages never touched before."""
     @property
     def pages_dropped(self) -> int:
-        """Victims that were clean, with a copy in their slot."""
+        """Victims that were not written, as their slot had a copy."""
     @property
     def pages_in(self) -> int:
         """Pages that came from the store."""
     @property
     def pages_out(self) -> int:
-        """Victims that went to the store."""
+        """Victims that were written to the store."""
     @property
     def store(self) -> StoreCounters:
         """Operations of medium and compressor."""
@@ -3585,7 +3615,7 @@ class MediumFaults:
         """Reads in a million that need correction."""
     @property
     def endurance_cycles(self) -> int:
-        """Erasures after which a block may fail; 0: never."""
+        """Erasures after which a block may fail; 0 if it never does."""
     @property
     def erase_fail_ppm(self) -> int:
         """Erasures in a million that fail and make their block bad."""
@@ -3606,7 +3636,7 @@ class MediumFaults:
         erase_fail_ppm: int | None = None,
         corrected_ppm: int | None = None,
     ) -> MediumFaults:
-        """The same with other values of some fields; None leaves a field as it is."""
+        """The same settings with other values of some fields. None leaves a field unchanged."""
 
 @final
 class MediumGeometry:
@@ -3614,10 +3644,12 @@ class MediumGeometry:
 
     @property
     def block_bytes(self) -> int:
-        """Bytes of an erase block; of media that rewrite in place, what wear is counted by."""
+        """Bytes of an erase block. For media that rewrite in place, the unit by which wear is
+        counted.
+        """
     @property
     def block_count(self) -> int:
-        """Blocks."""
+        """Number of blocks."""
     @property
     def program_bytes(self) -> int:
         """Bytes of a flash page; 1 where bytes are rewritten in place."""
@@ -3630,31 +3662,33 @@ class MediumPrices:
 
     @property
     def column_ns(self) -> float:
-        """A change of the column within it."""
+        """Time to change the column in the data register."""
     @property
     def erase_ns(self) -> float:
-        """An erasure."""
+        """Time of an erasure."""
     @property
     def load_ns(self) -> float:
-        """A flash page into the data register: commands, address and t_R."""
+        """Time to load a flash page into the data register: commands, address and t_R."""
     @property
     def program_byte_ns(self) -> float:
-        """A byte that is programmed in place."""
+        """Time of each byte that is programmed in place."""
     @property
     def program_ns(self) -> float:
-        """A program, without its bytes; of NAND a whole flash page with all its bytes."""
+        """Time of a program, without its bytes. For NAND, that of a whole flash page with its
+        bytes.
+        """
     @property
     def program_unit_bytes(self) -> int:
-        """Bytes that are programmed together in place; 0 where each goes alone."""
+        """Bytes that are programmed together in place; 0 if each is programmed alone."""
     @property
     def program_unit_ns(self) -> float:
-        """Time of such a unit, with its bytes."""
+        """Time to program `program_unit_bytes`, with their transfer."""
     @property
     def read_byte_ns(self) -> float:
-        """A byte that is read."""
+        """Time of each byte that is read."""
     @property
     def read_ns(self) -> float:
-        """A read, without its bytes."""
+        """Time of a read, without its bytes."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3664,32 +3698,32 @@ class MediumTime:
 
     @property
     def erase_ns(self) -> float:
-        """Erasures."""
+        """Time of erasures."""
     @property
     def program_ns(self) -> float:
-        """Programs."""
+        """Time of programs."""
     @property
     def read_ns(self) -> float:
-        """Reads."""
+        """Time of reads."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class StoreCounters:
-    """Operations of the medium, and of the compressor."""
+    """Numbers of operations of the medium and the compressor."""
 
     @property
     def columns(self) -> int:
-        """Reads that change the column within it."""
+        """Reads that change the column in the data register."""
     @property
     def compressed_pages(self) -> int:
-        """Pages given to the compressor."""
+        """Pages compressed."""
     @property
     def decompressed_pages(self) -> int:
-        """Pages that it gave back."""
+        """Pages decompressed."""
     @property
     def erases(self) -> int:
-        """Erasures."""
+        """Number of erasures."""
     @property
     def loads(self) -> int:
         """Reads that load another flash page into the data register."""
@@ -3698,13 +3732,13 @@ class StoreCounters:
         """Bytes programmed."""
     @property
     def programs(self) -> int:
-        """Programs: of flash pages, or of bytes in place."""
+        """Number of programs, each of a flash page or of bytes in place."""
     @property
     def read_bytes(self) -> int:
         """Bytes read."""
     @property
     def reads(self) -> int:
-        """Reads of the medium."""
+        """Number of reads of the medium."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3717,16 +3751,16 @@ class StoreReport:
         """Operations of medium and compressor."""
     @property
     def statistics(self) -> StoreStatistics:
-        """Statistics."""
+        """Statistics of the store."""
     @property
     def wear(self) -> Wear:
         """Wear of the medium."""
     @property
     def wear_max_over_mean(self) -> float | None:
-        """Most over mean of that; absent where nothing is worn."""
+        """`max` over `mean` of the wear; None if nothing is worn."""
     @property
     def write_amplification(self) -> float | None:
-        """Bytes programmed over compressed bytes written; absent where nothing was."""
+        """Bytes programmed over compressed bytes written; None if nothing was written."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3742,10 +3776,12 @@ class StoreStatistics:
         """Bytes of the pages held, after compression."""
     @property
     def compression_ratio(self) -> float | None:
-        """Compressed over original bytes of pages not filled with one word; None without any."""
+        """Compressed over original bytes of pages not filled with one word; None if there are
+        none.
+        """
     @property
     def erases(self) -> int:
-        """Erasures since format or mount."""
+        """Erasures since the store was formatted or mounted."""
     @property
     def huge_pages(self) -> int:
         """Incompressible pages, stored as they are."""
@@ -3754,16 +3790,16 @@ class StoreStatistics:
         """Slots whose page is lost."""
     @property
     def mem_limit(self) -> int:
-        """Bytes of the medium that they may take."""
+        """Bytes of the medium that the pages may take."""
     @property
     def mem_used_max(self) -> int:
-        """The most they ever took."""
+        """The most bytes of the medium that the pages took so far."""
     @property
     def mem_used_total(self) -> int:
-        """Bytes of the medium that they take, headers and all."""
+        """Bytes of the medium that the pages take, with headers."""
     @property
     def moved_size(self) -> int:
-        """Bytes that collection moved."""
+        """Bytes that garbage collection moved."""
     @property
     def orig_data_size(self) -> int:
         """Bytes of the pages held, as they were written."""
@@ -3778,10 +3814,10 @@ class StoreStatistics:
         """Pages filled with one word, which take no data."""
     @property
     def used_ratio(self) -> float | None:
-        """Used over original bytes of the same pages; None without any."""
+        """Bytes taken of the medium over original bytes of the same pages; None if there are none."""
     @property
     def written_size(self) -> int:
-        """Bytes handed to the layout: compressed pages."""
+        """Bytes of compressed pages that were written."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3791,13 +3827,13 @@ class SwapBench:
 
     @property
     def mean_share_of_ram(self) -> float | None:
-        """The mean of the points' speeds as shares of RAM's; absent without points."""
+        """The mean of the points' speeds as shares of RAM's; None without points."""
     @property
     def out_of_memory_at_bytes(self) -> int | None:
-        """Bytes allocated when the medium was full; absent if it never was."""
+        """Bytes allocated when the medium was full; None if it never was."""
     @property
     def points(self) -> list[SwapPoint]:
-        """The chart."""
+        """The points of the chart."""
     @property
     def store(self) -> StoreReport:
         """The store at the end."""
@@ -3816,10 +3852,10 @@ class SwapChurn:
 
     @property
     def filled_share(self) -> float:
-        """Share of the store's room that they took."""
+        """Share of the store's room that the filled slots took."""
     @property
     def filled_slots(self) -> int:
-        """Slots that were filled before."""
+        """Slots that were filled first."""
     @property
     def overwriting(self) -> SwapPhase:
         """Counts and time of overwriting alone."""
@@ -3831,29 +3867,29 @@ class SwapChurn:
         """Pages written over others."""
     @property
     def store(self) -> StoreReport:
-        """The store in the end, filling included."""
+        """The store at the end, with the filling."""
     @property
     def system(self) -> SwapSystem:
         """The system."""
     @property
     def turnovers(self) -> float:
-        """Number of times that their compressed bytes would fill the store."""
+        """Number of times that the compressed bytes of `pages_written` would fill the store."""
     @property
     def write_amplification(self) -> float:
-        """Bytes programmed over compressed bytes written, of overwriting alone."""
+        """Bytes programmed over compressed bytes written, in the overwriting alone."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class SwapPhase:
-    """Counts of a phase, and their time."""
+    """The counts and the time of a phase."""
 
     @property
     def counts(self) -> MachineCounts:
-        """The counts."""
+        """The counts of the phase."""
     @property
     def time(self) -> SwapTime:
-        """The time."""
+        """The time of the phase."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3866,13 +3902,13 @@ class SwapPoint:
         """Bytes that the program had allocated."""
     @property
     def fill(self) -> SwapPhase:
-        """Allocating and filling the chunk."""
+        """The phase in which the chunk is allocated and filled."""
     @property
     def mib_s(self) -> float:
-        """Speed of its reading, in 2²⁰ bytes a second."""
+        """Speed of the program's reading, in 2²⁰ bytes a second."""
     @property
     def read(self) -> SwapPhase:
-        """The reading that was measured."""
+        """The phase of the measured reading."""
     @property
     def share_of_ram(self) -> float:
         """Speed as a share of RAM's."""
@@ -3885,25 +3921,25 @@ class SwapPrices:
 
     @property
     def compress_page_ns(self) -> float:
-        """Compressing a page."""
+        """Time to compress a page."""
     @property
     def decompress_page_ns(self) -> float:
-        """Decompressing one."""
+        """Time to decompress a page."""
     @property
     def fault_ns(self) -> float:
-        """A page fault, without store and medium."""
+        """Time of a page fault, without store and medium."""
     @property
     def medium(self) -> MediumPrices:
-        """The medium's operations."""
+        """Times of the medium's operations."""
     @property
     def ram_ns_per_byte(self) -> float:
-        """A byte of RAM that the program reads or writes."""
+        """Time to read or write a byte of RAM."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class SwapSpec:
-    """A swap system, and what runs on it. By default MTDCOMPR's board, with swap on PCM."""
+    """A swap system, and the program that runs on it. The default is MTDCOMPR's board, with swap on PCM."""
 
     def __new__(
         cls,
@@ -3939,13 +3975,13 @@ class SwapSpec:
     ) -> SwapSpec: ...
     @property
     def bus(self) -> str | None:
-        """The medium's bus, as `33MHz-x8`; one as fast and wide as the part's if absent."""
+        """The medium's bus, as `33MHz-x8`; None for one as fast and wide as the part's."""
     @property
     def chunk_bytes(self) -> int:
-        """Bytes that it allocates at a time."""
+        """Bytes of a chunk, which the program allocates at a time."""
     @property
     def clock_mhz(self) -> float:
-        """Clock of the processor."""
+        """The processor's clock."""
     @property
     def compress_instructions_per_byte(self) -> float | None:
         """Instructions for each byte of a page to be compressed; None for the number counted."""
@@ -3954,34 +3990,34 @@ class SwapSpec:
         """The compressor."""
     @property
     def cycles_per_instruction(self) -> float:
-        """Cycles of the processor for an instruction."""
+        """Mean cycles of the processor for an instruction."""
     @property
     def decompress_instructions_per_byte(self) -> float | None:
         """Instructions for each byte of a page to be decompressed; None for the number counted."""
     @property
     def fault_ns(self) -> float:
-        """A page fault, without store and medium."""
+        """Time of a page fault, without store and medium."""
     @property
     def faults(self) -> MediumFaults:
         """Faults of the medium."""
     @property
     def file(self) -> pathlib.Path | None:
-        """The file that holds the medium; memory if absent."""
+        """The file that holds the medium; None to hold it in memory."""
     @property
     def fill_percent(self) -> int:
-        """Churn: percent of the store's room that is filled before."""
+        """Percent of the store's room that `swap_churn` fills first."""
     @property
     def keep_copies_percent(self) -> int:
-        """Percent of the medium's room up to which a page that came back keeps its copy there."""
+        """Percent of the medium in use up to which a page that comes back keeps its copy there."""
     @property
     def layout(self) -> str | None:
-        """The layout of pages on it; None for the usual one of the medium."""
+        """The layout of pages on the medium; None for the medium's usual one."""
     @property
     def medium(self) -> str:
         """The medium, as `pcm:16M`: a kind, a part or its TOML file, and a size."""
     @property
     def most_bytes(self) -> int | None:
-        """Bytes that it allocates at most; RAM and five times the medium if absent."""
+        """The most bytes that the program allocates; None for RAM and five times the medium."""
     @property
     def page_bytes(self) -> int:
         """Bytes of a page of memory."""
@@ -3996,7 +4032,7 @@ class SwapSpec:
         """Bytes of RAM."""
     @property
     def ram_ns_per_byte(self) -> float:
-        """A byte of RAM that the program reads or writes; of RAM as a medium, too."""
+        """Time to read or write a byte of RAM, also of RAM that is the medium."""
     @property
     def random_pages(self) -> int:
         """Number of pages that `random` reads after each chunk."""
@@ -4008,19 +4044,19 @@ class SwapSpec:
         """Number of times that `fixed` and `last` read their chunk."""
     @property
     def reserve_blocks(self) -> int:
-        """Blocks that a log leaves free; 0 for as few as possible."""
+        """Blocks that the log layout leaves free; 0 for as few as possible."""
     @property
     def reserved_bytes(self) -> int:
-        """Bytes of it that are neither for the program's pages nor the store's."""
+        """Bytes of RAM that neither the program's pages nor the store may take."""
     @property
     def seed(self) -> int:
         """Seed of all random choices."""
     @property
     def turnovers(self) -> float:
-        """Churn: how often the store's room is then overwritten."""
+        """Number of times that `swap_churn` then overwrites the store's room."""
     @property
     def verify(self) -> bool:
-        """Whether each page that was compressed is decompressed and compared."""
+        """Whether each compressed page is decompressed and compared with its original."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     def replace(
@@ -4055,7 +4091,7 @@ class SwapSpec:
         compress_instructions_per_byte: float | None = None,
         decompress_instructions_per_byte: float | None = None,
     ) -> SwapSpec:
-        """The same with other values of some fields; None leaves a field as it is."""
+        """The same settings with other values of some fields. None leaves a field unchanged."""
 
 @final
 class SwapSystem:
@@ -4069,13 +4105,13 @@ class SwapSystem:
         """Frames for the program's pages; 0 where none fits, and churn needs none."""
     @property
     def geometry(self) -> MediumGeometry:
-        """Its shape."""
+        """The medium's shape."""
     @property
     def medium_bytes(self) -> int:
         """Bytes of the medium."""
     @property
     def part(self) -> str | None:
-        """The medium's part; absent for RAM."""
+        """The medium's part; None for RAM."""
     @property
     def prices(self) -> SwapPrices:
         """Prices of a swap system."""
@@ -4087,10 +4123,10 @@ class SwapSystem:
         """RAM's own speed, in 2²⁰ bytes a second."""
     @property
     def reserve_blocks(self) -> int:
-        """Blocks that a log leaves free; 0 for other layouts."""
+        """Blocks that the log layout leaves free; 0 for other layouts."""
     @property
     def slot_count(self) -> int:
-        """Its slots."""
+        """The store's number of slots."""
     @property
     def spec(self) -> SwapSpec:
         """The spec, with all open values filled in."""
@@ -4099,8 +4135,8 @@ class SwapSystem:
         """Bytes of RAM that the store takes beside its medium."""
     @property
     def taken_bytes(self) -> int:
-        """Bytes of RAM not for the program's pages: reserved ones, the store's, and a medium in
-        RAM.
+        """Bytes of RAM that the program's pages cannot take: reserved ones, the store's, and a
+        medium in RAM.
         """
     @property
     def unverified(self) -> list[str]:
@@ -4114,22 +4150,22 @@ class SwapTime:
 
     @property
     def compress_ns(self) -> float:
-        """Pages on their way out."""
+        """Time to compress pages that are swapped out."""
     @property
     def decompress_ns(self) -> float:
-        """Pages on their way back."""
+        """Time to decompress pages that are swapped in."""
     @property
     def fault_ns(self) -> float:
-        """Page faults."""
+        """Time of page faults, without store and medium."""
     @property
     def medium(self) -> MediumTime:
-        """The medium."""
+        """Time at the medium."""
     @property
     def ram_ns(self) -> float:
-        """The program reads and writes RAM."""
+        """Time in which the program reads and writes RAM."""
     @property
     def total_ns(self) -> float:
-        """All of it."""
+        """Sum of all these times."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4160,24 +4196,24 @@ def swap_bench(spec: SwapSpec, progress: Callable[[int, int], None] | None = Non
     """
 
 def swap_churn(spec: SwapSpec, progress: Callable[[int, int], None] | None = None) -> SwapChurn:
-    """Fill a share of a store and overwrite random slots until it was turned over.
+    """Fill a share of a store, then overwrite random slots, `turnovers` times the store's room in all.
     `progress(written_bytes, bytes_to_write)` is called now and then.
     """
 
 def swap_compressors() -> list[str]:
-    """The compressor."""
+    """All compressors by name."""
 
 def swap_layouts() -> list[str]:
-    """Ways in which pages lie on a medium."""
+    """All layouts of pages on a medium, by name."""
 
 def swap_media() -> list[tuple[str, str | None]]:
-    """Kinds of media, and the part of the catalog that stands for each (None for RAM)."""
+    """The kinds of media, each with the part of the catalog that is used for it (None for RAM)."""
 
 def swap_readings() -> list[str]:
-    """The readings of the benchmark program after each chunk."""
+    """The patterns in which the benchmark program can read after each chunk."""
 
 def swap_system(spec: SwapSpec) -> SwapSystem:
-    """A system looked up and checked, without running anything."""
+    """Look a swap system up and check it, without running anything."""
 
 @final
 class BlockStatistics:
@@ -4187,7 +4223,7 @@ class BlockStatistics:
 
     @property
     def hottest(self) -> HottestCode | None:
-        """The code in which most is executed; None in traces of older recorders."""
+        """The most executed code; None in traces of older recorders."""
     @property
     def mean_executed_block_bytes(self) -> float:
         """Mean size weighted by how often each block was executed."""
@@ -4208,7 +4244,7 @@ class BlockStatistics:
         """Jumps to the first byte of a symbol; None where less than half of the code has one."""
     @property
     def seen_returns(self) -> int | None:
-        """Jumps to where a call had left off."""
+        """Jumps to the address behind a call."""
     @property
     def used_blocks(self) -> int:
         """Distinct blocks executed."""
@@ -4224,17 +4260,17 @@ class CodePiece:
 
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """The length in bytes."""
     @property
     def offset(self) -> int:
-        """Offset of its first byte."""
+        """Offset of the piece's first byte."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Ending:
-    """The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or ``disk-
-    full``.
+    """The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or
+    ``disk-full``.
     """
 
     @property
@@ -4242,7 +4278,7 @@ class Ending:
         """The program's exit status or signal; None if it did not fail."""
     @property
     def is_complete(self) -> bool:
-        """Whether the program ended well, or the file was imported whole."""
+        """Whether the program ended by itself with exit status 0, or the file was imported whole."""
     @property
     def name(self) -> str:
         """The kind of the end, as the trace file has it."""
@@ -4258,14 +4294,14 @@ class Ending:
 
 @final
 class HottestCode:
-    """The few bytes of code in which a trace executes most."""
+    """The small set of code that a trace executes most."""
 
     @property
     def executed_bytes(self) -> int:
-        """Bytes executed by runs that lie in one of the pieces, each time counted."""
+        """Bytes executed by runs that lie in one of the pieces, counted at each execution."""
     @property
     def pieces(self) -> list[CodePiece]:
-        """Its pieces by offset, which do not touch."""
+        """The pieces by offset. They do not touch."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4281,10 +4317,10 @@ class Image:
         """Bytes up to the end of its last section."""
     @property
     def offset(self) -> int:
-        """Its first byte in the flash image."""
+        """Offset of the first byte in the flash image."""
     @property
     def path(self) -> str:
-        """The file it comes from."""
+        """The file that the code comes from."""
     @property
     def sections(self) -> list[Section]:
         """Its sections in flash."""
@@ -4300,10 +4336,10 @@ class OutsideFile:
 
     @property
     def instructions(self) -> int:
-        """Instructions executed of it."""
+        """Instructions executed from the file."""
     @property
     def path(self) -> str:
-        """Its path."""
+        """The file's path."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4313,13 +4349,13 @@ class PageUse:
 
     @property
     def page_bytes(self) -> int:
-        """Size of a page."""
+        """Bytes of a page."""
     @property
     def pages(self) -> int:
         """Pages with at least one executed byte."""
     @property
     def used_share(self) -> float:
-        """Share of their bytes that was executed."""
+        """Share of these pages' bytes that was executed."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4332,7 +4368,7 @@ class ProgramFile:
         """The instruction set as QEMU spells it; empty if QEMU has none."""
     @property
     def entry(self) -> int:
-        """The address of its first instruction."""
+        """The address of the program's first instruction."""
     @property
     def functions(self) -> int:
         """The number of its functions with a name."""
@@ -4344,10 +4380,10 @@ class ProgramFile:
         """The version of the instruction set, as ``ARMv7-M``; empty if the file does not state it."""
     @property
     def kind(self) -> str:
-        """The system that it is for: ``firmware``, ``hosted``, or ``object`` if it is not linked."""
+        """The kind of program: ``firmware``, ``hosted``, or ``object`` if it is not linked."""
     @property
     def sections(self) -> list[ProgramSection]:
-        """Its sections, by address."""
+        """The program's sections, by address."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     @staticmethod
@@ -4363,10 +4399,10 @@ class ProgramSection:
         """The address at which the program uses it."""
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """The length in bytes."""
     @property
     def content(self) -> str:
-        """Its content: ``code``, ``constants``, ``data`` or ``zeroed``."""
+        """The section's content: ``code``, ``constants``, ``data`` or ``zeroed``."""
     @property
     def is_in_place(self) -> bool:
         """True if the program executes or reads it where it is stored, and never writes it."""
@@ -4375,7 +4411,7 @@ class ProgramSection:
         """The address at which the linker stored it."""
     @property
     def name(self) -> str:
-        """Its name, as ``.text``."""
+        """The section's name, as ``.text``."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4385,32 +4421,32 @@ class Section:
 
     @property
     def address(self) -> int:
-        """Its address in the file, before any load bias."""
+        """The section's address in the file, before any load bias."""
     @property
     def bytes(self) -> int:
-        """Its length."""
+        """The length in bytes."""
     @property
     def name(self) -> str:
-        """Its name, as ``.text``."""
+        """The section's name, as ``.text``."""
     @property
     def offset(self) -> int:
-        """Its first byte in the flash image."""
+        """Offset of the first byte in the flash image."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
 class Symbol:
-    """A function, or whatever else owns code."""
+    """A function, or another named piece of code."""
 
     @property
     def bytes(self) -> int:
-        """Its length; 0 if the file does not state it."""
+        """The length in bytes; 0 if the file does not state it."""
     @property
     def name(self) -> str:
-        """Its name as the linker knows it."""
+        """The symbol's name, as the linker knows it."""
     @property
     def offset(self) -> int:
-        """Its first byte in the flash image."""
+        """Offset of the first byte in the flash image."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4423,7 +4459,7 @@ class TraceInfo:
         """Instruction set, as QEMU spells it; empty if unknown."""
     @property
     def arguments(self) -> list[str]:
-        """Its arguments."""
+        """The program's arguments."""
     @property
     def beside_instructions(self) -> int:
         """Instructions executed before this part, or between its parts."""
@@ -4435,7 +4471,7 @@ class TraceInfo:
         """Bytes of all runs."""
     @property
     def calls(self) -> int | None:
-        """Methods entered; None if the recorder does not report them."""
+        """Calls of methods; None if the recorder does not report them."""
     @property
     def continued(self) -> int:
         """Executed runs that continue one that a data read interrupted."""
@@ -4453,18 +4489,18 @@ class TraceInfo:
         """The code in flash, by offset."""
     @property
     def in_doubt(self) -> int | None:
-        """Executed blocks that are counted whole and may have been cut short; None if the recorder
-        does not report them.
+        """Executed blocks that are counted whole, although they may have been cut short; None if
+        the recorder does not report them.
         """
     @property
     def instructions(self) -> int | None:
-        """Instructions placed and executed; None if the format does not say."""
+        """Executed instructions of the placed code; None if the format does not state them."""
     @property
     def left_out(self) -> list[str]:
         """Code that ran and could not be recorded, each with the reason."""
     @property
     def outside_bytes(self) -> int:
-        """Bytes fetched by them."""
+        """Bytes fetched by `outside_instructions`."""
     @property
     def outside_files(self) -> list[OutsideFile]:
         """Files whose code was executed and is not placed, most instructions first; empty if the
@@ -4477,7 +4513,7 @@ class TraceInfo:
         """
     @property
     def process(self) -> str:
-        """The further process whose execution this is; empty for the first."""
+        """The process that this trace records, if it is not the first one; empty for the first."""
     @property
     def program(self) -> str:
         """The program's path, or the imported file's."""
@@ -4501,24 +4537,24 @@ class TraceInfo:
         """The part of the execution that was recorded, in words; empty if it is all."""
     @property
     def returns(self) -> int | None:
-        """Methods left by a return; None if the recorder does not report them."""
+        """Returns from methods; None if the recorder does not report them."""
     @property
     def runs(self) -> int:
-        """Runs in the file."""
+        """Number of runs in the file."""
     @property
     def schema_version(self) -> int:
         """Version of the file's layout."""
     @property
     def thread(self) -> str:
-        """The thread that was recorded; empty if threads are not recorded apart."""
+        """The recorded thread; empty if threads are not recorded separately."""
     @property
     def warm_up(self) -> WarmUp:
-        """Its first runs that fill a cache and are not counted."""
+        """The first runs, which fill a cache and are not counted."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     @classmethod
     def from_dict(cls, fields: Mapping[str, object]) -> TraceInfo:
-        """A description of the fields that `as_dict` gives; for pickles."""
+        """Make a description from the fields that `as_dict` returns; for pickles."""
 
 @final
 class WarmUp:
@@ -4527,10 +4563,10 @@ class WarmUp:
     def __new__(cls, runs: int, bytes: int) -> WarmUp: ...
     @property
     def bytes(self) -> int:
-        """Bytes fetched by them."""
+        """Bytes fetched by these runs."""
     @property
     def runs(self) -> int:
-        """Runs."""
+        """Number of runs."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -4538,8 +4574,8 @@ def block_statistics(
     trace: str | os.PathLike[str],
     progress: Callable[[int, int], None] | None = None,
 ) -> BlockStatistics:
-    """Executed basic blocks of a trace, as its file has them, or else counted by reading it once.
-    `progress(read, all)` is called with runs.
+    """The statistics of a trace's executed basic blocks: those that its file holds, or else counted by
+    reading it once. `progress(read, all)` is called with numbers of runs.
     """
 
 def check_trace(
@@ -4548,8 +4584,8 @@ def check_trace(
     progress: Callable[[int, int], None] | None = None,
 ) -> TraceInfo:
     """Read a whole trace with its checksums, and check the description of its blocks. With ``output``,
-    write it anew with what the description lacks. Returns the description. `progress(read, all)` is
-    called with runs.
+    write the trace anew, with the fields that the description lacks. Returns the description. `progress(read, all)` is
+    called with numbers of runs.
     """
 
 def elf_identity(path: str | os.PathLike[str]) -> tuple[str, str]:
@@ -4565,12 +4601,12 @@ def export_trace(
     output: str | os.PathLike[str] | None,
     page_bytes: int = 4096,
 ) -> None:
-    """Write a trace in one of ``export_formats()``: ``din`` with an instruction every so many bytes,
-    ``oracle-general`` with pages of ``page_bytes``; to standard output without `output`.
+    """Write a trace in one of ``export_formats()``: ``din`` with an instruction every ``instruction_bytes``,
+    ``oracle-general`` with pages of ``page_bytes``. Without ``output``, write to standard output.
     """
 
 def flash_image(info: TraceInfo, elf: str | os.PathLike[str]) -> bytes:
-    """The bytes of a trace's flash image, out of the ELF file that was recorded."""
+    """The bytes of a trace's flash image, read from the recorded ELF file."""
 
 def linked_ranges(
     path: str | os.PathLike[str],
@@ -4581,14 +4617,14 @@ def linked_ranges(
     """
 
 def recorded_blocks(trace: str | os.PathLike[str]) -> BlockStatistics | None:
-    """Executed basic blocks of a trace, as its file has them; None if it has none."""
+    """The statistics of executed basic blocks that a trace file holds; None if it holds none."""
 
 def stored_word(path: str | os.PathLike[str], address: int) -> int | None:
     """The word of 32 bits that an ELF file stores at an address of flash; None if it stores none there."""
 
 def trace_info(trace: str | os.PathLike[str], warm_up: WarmUp | str | None = None) -> TraceInfo:
-    """The description of a trace file, with another warm-up if one is given: as text ``80K``, ``10%``,
-    a function's name, or ``none``.
+    """The description of a trace file, with another warm-up if one is given. Its text is ``80K``,
+    ``10%``, a function's name, or ``none``.
     """
 
 def version() -> str:

@@ -13,19 +13,20 @@ use crate::seam::{ToPyView, raise, run, view};
 use crate::trace::WarmUp;
 
 view! {
-    /// Code, and the faults that executing it caused.
+    /// A piece of code, and the faults that executing it caused.
     Owner = attribution::Owner {
         /// The symbol as its language writes it, ``file:line``, or the image.
         name in info: String,
-        /// The function around a line, the innermost if it was inlined.
+        /// The function that holds the line, the innermost one if calls were inlined. None if the
+        /// owner is no line.
         function in info: Option<String>,
-        /// The source file of a line.
+        /// The source file, if the owner is a line of it.
         file in info: Option<String>,
-        /// The number of a line.
+        /// The number of the line, from 1, if the owner is a line.
         line in info: Option<u32>,
-        /// The file that the code comes from; empty if the trace does not tell.
+        /// The file that the code comes from; empty if the trace does not name it.
         image in info: String,
-        /// Flash offset of its first byte.
+        /// Flash offset of the code's first byte.
         offset in info: u32,
         /// Bytes of code, executed or not.
         code_bytes in info: u64,
@@ -39,11 +40,11 @@ view! {
         read_misses: u64,
         /// True faults that loaded a flash page into the register.
         loads: u64,
-        /// Misses in a flash page that is not held.
+        /// Misses in a flash page that no buffer holds.
         other_page: u64,
         /// Misses in the flash page of the buffer that was not used last.
         other_buffer: u64,
-        /// Misses in the register's page, at its next column or behind.
+        /// Misses in the register's page, at its next column or after it.
         forward: u64,
         /// Misses in the register's page, before its next column.
         backward: u64,
@@ -53,7 +54,7 @@ view! {
         bytes_fetched: u64,
         /// Bytes over the bus that were thrown away.
         bytes_skipped: u64,
-        /// Time of its faults: load, column change, fetch, write and handler.
+        /// Time of the owner's faults: load, column change, fetch, write and handler.
         fault_ns: f64,
         /// The confidence interval of `fault_ns`, as a share of it. None if the whole trace was
         /// replayed, or if the windows of the sample allow no estimate.
@@ -68,13 +69,13 @@ view! {
         frames: u64,
         /// Time of all faults.
         fault_ns: f64,
-        /// All that was executed, longest fault time first.
+        /// All executed code, the owner with the longest fault time first.
         owners: Vec<Owner>,
         /// Code that could not be attributed, and what to do about it.
         notes: Vec<String>,
     }
     methods {
-        /// The design, with what its part gave.
+        /// The design, with the fields that follow from its part filled in.
         #[getter]
         fn design(&self) -> Design {
             Design::view_of(&self.0.design)
@@ -98,7 +99,7 @@ view! {
             Time::view_of(&self.0.evaluation.time)
         }
 
-        /// Reasons why the design would disappoint.
+        /// Reasons why the design may disappoint.
         #[getter]
         fn warnings(&self) -> Vec<String> {
             self.0.evaluation.warnings.clone()
@@ -106,9 +107,9 @@ view! {
     }
 }
 
-/// Replay a trace, or a sample of it, for one design and sum its faults, by one of
-/// ``attributions()``; ``elfs`` are files to read symbols and lines from. What it does in a
-/// warm-up is not counted; a sample takes none.
+/// Replay a trace, or a sample of it, for one design, and sum its faults by one of
+/// ``attributions()``. Symbols and lines are read from ``elfs``. Faults in a warm-up are not counted;
+/// a sample cannot have one.
 #[pyfunction]
 #[pyo3(signature = (trace, design, by, elfs, sample=None, *, warm_up=None))]
 pub fn attribute(

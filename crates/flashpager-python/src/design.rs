@@ -21,9 +21,9 @@ use crate::trace::TraceInfo;
 view! {
     /// Times of the RAM that holds the frames, on the processor's bus; 0 by default.
     Ram = cost::Ram {
-        /// Nanoseconds per byte to the processor.
+        /// Nanoseconds per byte that the processor reads.
         t_read_ns: f64,
-        /// Nanoseconds per byte into a frame.
+        /// Nanoseconds per byte that is written into a frame.
         t_write_ns: f64,
     }
     methods {
@@ -48,25 +48,25 @@ view! {
         pre_process_ns: f64,
         /// Time at each true fault to find a frame, without the search.
         get_freeframe_ns: f64,
-        /// Time of each frame looked at in the search.
+        /// Time of each frame that the search examines.
         walk_step_ns: f64,
-        /// Time of each page moved from valid to invalid.
+        /// Time of each page that the search moves from valid to invalid.
         downgrade_ns: f64,
-        /// Time to command a load that is not ahead.
+        /// Time to command a load, unless the page is loaded ahead.
         load_command_ns: f64,
-        /// Time to command a column change, beside the bus.
+        /// Time to command a column change, without the time of the bus.
         column_command_ns: f64,
-        /// Time to check a tag, without the bus and the blocks of its MAC.
+        /// Time to check a tag, without the times of the bus and of the MAC's blocks.
         tag_check_ns: f64,
-        /// Time of each 16 bytes of which a MAC is taken.
+        /// Time of each 16 bytes that a MAC covers.
         mac_block_ns: f64,
         /// Time to update page table and TLB.
         update_mmu_ns: f64,
         /// Time to restore registers.
         post_process_ns: f64,
-        /// Time of each false fault, without pages that it moves down.
+        /// Time of each false fault, without the pages that it moves from valid to invalid.
         false_fault_ns: f64,
-        /// Measured time of a flash page into its buffer; None for the part's t_R.
+        /// Measured time to load a flash page into its buffer; None to use the part's t_R.
         load_stopover_ns: Option<f64>,
     }
     methods {
@@ -75,7 +75,7 @@ view! {
             walk_step_ns=0.0, downgrade_ns=0.0, update_mmu_ns=0.0, post_process_ns=0.0,
             false_fault_ns=0.0, load_stopover_ns=None, load_command_ns=0.0,
             column_command_ns=0.0, tag_check_ns=0.0, mac_block_ns=0.0))]
-        #[expect(clippy::too_many_arguments, reason = "as many times as a handler has")]
+        #[expect(clippy::too_many_arguments, reason = "the times of a handler, by keyword")]
         fn new(
             lookup_ns: f64,
             pre_process_ns: f64,
@@ -108,13 +108,14 @@ view! {
             })
         }
 
-        /// The host's time at every true fault, whatever it searches and moves down.
+        /// The host's time at every true fault, without the search and without the pages that it
+        /// moves from valid to invalid.
         #[getter]
         fn fixed_fault_ns(&self) -> f64 {
             self.0.fixed_fault_ns()
         }
 
-        /// The same times with a measured LoadStopover; None for the part's t_R.
+        /// The same times with a measured LoadStopover; None to use the part's t_R.
         fn with_load_stopover(&self, load_stopover_ns: Option<f64>) -> Self {
             Self(cost::Handler { load_stopover_ns, ..self.0 })
         }
@@ -129,13 +130,13 @@ view! {
 view! {
     /// The instruction cache of the processor, with its times.
     ICache = ICacheSpec {
-        /// Bytes of all lines.
+        /// Bytes of all lines of the cache.
         size_bytes: u32,
         /// Bytes of a line.
         line_bytes: u32,
-        /// Lines of a set.
+        /// Number of lines in a set.
         ways: u32,
-        /// Nanoseconds to fetch a word from it.
+        /// Nanoseconds to fetch a word from the cache.
         fetch_ns: f64,
         /// Nanoseconds to refill a line.
         refill_ns: f64,
@@ -158,13 +159,13 @@ view! {
 view! {
     /// The TLB behind the instruction cache, with its times.
     Tlb = TlbSpec {
-        /// Sets.
+        /// Number of sets.
         sets: u32,
-        /// Entries of a set.
+        /// Number of entries in a set.
         ways: u32,
-        /// Nanoseconds of a lookup in it.
+        /// Nanoseconds of a lookup in the TLB.
         lookup_ns: f64,
-        /// Nanoseconds to walk the page table if it does not know the page.
+        /// Nanoseconds to walk the page table if the TLB does not have the page.
         page_walk_ns: f64,
     }
     methods {
@@ -179,7 +180,7 @@ view! {
 pub struct Size(u64);
 
 impl Size {
-    /// The number.
+    /// The size in bytes.
     pub fn bytes(&self) -> u64 {
         self.0
     }
@@ -225,8 +226,8 @@ view! {
     }
 }
 
-/// A design: a part, a bus, a cache and how they are used. Bus, register and NOR that are not given
-/// follow from the part; `assumed` lists them.
+/// A design: a part, a bus, a cache and the settings of their use. If bus, register and NOR are not
+/// given, they follow from the part; `assumed` lists them.
 ///
 /// >>> Design(part="W25N01GV", cache_bytes="4K", handler=Handler(pre_process_ns=500)).cache_bytes
 /// 4096
@@ -234,7 +235,7 @@ view! {
 #[derive(Clone, Default)]
 pub struct Design {
     spec: DesignSpec,
-    /// Looked up when it is first needed, and kept.
+    /// The checked design, or the reason why it is impossible. Set at the first use.
     checked: OnceLock<Result<Arc<design::Design>, String>>,
 }
 
@@ -251,14 +252,14 @@ impl ToPyView<DesignSpec> for Design {
 }
 
 impl Design {
-    /// The design looked up and checked, once.
+    /// The checked design. It is looked up at the first call.
     pub fn checked(&self) -> flashpager::Result<Arc<design::Design>> {
         let look_up = || design::Design::new(self.spec.clone()).map(Arc::new);
         let checked = self.checked.get_or_init(|| look_up().map_err(|error| error.to_string()));
         checked.clone().map_err(Error::Design)
     }
 
-    /// The design as written down, its open fields filled in.
+    /// The design's fields, with the open ones filled in.
     fn resolved_spec(&self) -> PyResult<DesignSpec> {
         let spec = &self.spec;
         let is_given =
@@ -269,14 +270,14 @@ impl Design {
         spec.resolved().map(|(resolved, _)| resolved).map_err(raise)
     }
 
-    /// Set a field as Python gives it.
+    /// Sets a field to a value from Python.
     fn set(&mut self, name: &str, given: &Bound<'_, PyAny>) -> PyResult<()> {
-        let wrong = |what: &str| {
+        let wrong = |expected: &str| {
             let several = spec::axis(name).is_ok()
                 && given.try_iter().is_ok()
                 && !given.is_instance_of::<PyString>();
             let hint = if several { "; several make a Space" } else { "" };
-            let message = format!("{name} must be {what}, not {}{hint}", given.repr()?);
+            let message = format!("{name} must be {expected}, not {}{hint}", given.repr()?);
             Err(PyTypeError::new_err(message))
         };
         let spec = &mut self.spec;
@@ -345,7 +346,7 @@ impl Design {
     ) -> PyResult<()> {
         let Ok(text) = given.cast::<PyString>() else { return wrong("text") };
         let value = Value::Text(text.to_string());
-        // A name that nobody knows is refused where it stands.
+        // An unknown name is refused here, and not when the design is checked.
         let checked = match spec::axis(name) {
             Ok(axis) => axis.checked(value).map_err(raise)?,
             Err(_) => value,
@@ -432,7 +433,7 @@ macro_rules! design_methods {
                 Ok(design)
             }
 
-            /// The same design with other values of axes. On another part, no load was measured.
+            /// The same design with other values of axes. A change of the part drops the measured load time.
             #[pyo3(signature = (values: "dict[str, str | int | None]"))]
             fn vary(&self, values: &Bound<'_, PyDict>) -> PyResult<Self> {
                 match values.get_item("part")? {
@@ -441,7 +442,7 @@ macro_rules! design_methods {
                 }
             }
 
-            /// The same design on another part, whose loads were not measured.
+            /// The same design on another part, without the measured load time.
             fn on_part(&self, part: &str) -> Self {
                 Self::view_of(&self.spec.on_part(part))
             }
@@ -454,7 +455,7 @@ macro_rules! design_methods {
             }
             )*
 
-            /// The design for a trace: a processor that nobody named is the usual one of the trace's
+            /// The design for a trace. A processor that the user left open is the usual one of the trace's
             /// architecture.
             fn for_trace(&self, info: &TraceInfo) -> Self {
                 Self::view_of(&self.spec.for_trace(&info.0))
@@ -471,7 +472,7 @@ macro_rules! design_methods {
                 self.checked().err().map(|error| error.to_string())
             }
 
-            /// Whether flash or bus go on while the program runs. A fault's time then depends on those
+            /// Whether flash or bus work while the program runs. A fault's time then depends on the faults
             /// before it, and the design is replayed fault by fault.
             #[getter]
             fn is_executed(&self) -> PyResult<bool> {
@@ -488,8 +489,8 @@ macro_rules! design_methods {
                 Ok(assumed.into_iter().map(Assumption).collect())
             }
 
-            /// Unchecked numbers that the prices depend on, by their path in the part, or, behind `nor.`,
-            /// in the NOR part.
+            /// Paths of the unchecked numbers that the prices depend on. Those of the NOR part begin with
+            /// `nor.`.
             fn unverified(&self) -> PyResult<Vec<String>> {
                 Ok(self.checked().map_err(raise)?.unverified())
             }
@@ -513,15 +514,16 @@ macro_rules! design_methods {
                 }
             }
 
-            /// The times of faults by every schedule, one for each of `walks`, the number of frames looked
-            /// at. Each fault loads its flash page and moves `downgrades` pages down.
+            /// The times of faults by every schedule, one for each of `walks`, the numbers of frames that a
+            /// search examines. Each fault loads its flash page, and moves `downgrades` pages from valid to
+            /// invalid.
             fn fault_times(&self, walks: Vec<u32>, downgrades: u32) -> PyResult<Vec<FaultTimes>> {
                 let design = self.checked().map_err(raise)?;
                 let times = |walk| FaultTimes(design.handler(VictimSearch { walk, downgrades }));
                 Ok(walks.into_iter().map(times).collect())
             }
 
-            /// All fields as plain dictionaries, those that follow from the part filled in.
+            /// All fields as plain dictionaries, with those that follow from the part filled in.
             fn as_dict(&self, py: Python<'_>) -> PyResult<Json> {
                 Json::of(py, &self.resolved_spec()?)
             }
@@ -530,8 +532,8 @@ macro_rules! design_methods {
                 hash(&self.spec)
             }
 
-            /// A call that makes an equal design. It names axes, and other fields that were given; fields
-            /// that follow from the part are left out.
+            /// A call that makes an equal design. It names the axes and every other field that was given, but
+            /// no field that follows from the part.
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
                 let usual = Bound::new(slf.py(), Self::default())?;
                 let mut fields = Vec::new();
@@ -557,7 +559,7 @@ macro_rules! design_methods {
                 represented(slf, "Design", fields)
             }
 
-            /// Make a design of the fields that `as_dict` returns; for pickles.
+            /// Make a design from the fields that `as_dict` returns; for pickles.
             #[classmethod]
             #[pyo3(signature = (fields: "Mapping[str, object]"))]
             fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -569,7 +571,7 @@ macro_rules! design_methods {
                 Ok((rebuild, (to_python(py, &self.spec)?,)))
             }
 
-            /// Whether the part is read where its bytes lie, without a page being loaded.
+            /// Whether the part is read in place, without loading a page.
             ///
             /// Raises:
             ///     FlashpagerError: for an unknown part.
@@ -609,15 +611,15 @@ pub fn checked(designs: &[Py<Design>]) -> flashpager::Result<Vec<Arc<design::Des
 }
 
 view! {
-    /// The firmware that runs on a board, by what an ELF file states of itself.
+    /// The firmware that runs on a board, described by the facts that an ELF file states.
     BoardFirmware = board::BoardFirmware {
         /// The instruction set, by its name in a trace, as ``arm``.
         architecture: String,
-        /// The versions of it that the processor executes, as ``ARMv6-M``, the newest first; empty
-        /// if all do.
+        /// The versions of the instruction set that the processor executes, as ``ARMv6-M``, the newest
+        /// first; empty if it executes all.
         instruction_sets: Vec<String>,
-        /// The address of the flash's first byte, and that behind its last; None if code is linked
-        /// for any address.
+        /// The address of the flash's first byte, and the address behind its last byte; None if code
+        /// may be linked for any address.
         flash: Option<(u64, u64)>,
     }
 }
@@ -664,7 +666,7 @@ impl Board {
         self.0.unknown.clone()
     }
 
-    /// The policies that its cache may have, if its maker does not name one.
+    /// The policies that its cache may have, if its maker did not publish the policy.
     #[getter]
     fn policies(&self) -> Vec<String> {
         self.0.policies.iter().map(ToString::to_string).collect()

@@ -21,7 +21,7 @@ view! {
 view! {
     /// The instructions of one iteration of a copy loop.
     CopyLoop = driver::CopyLoop {
-        /// The function.
+        /// Name of the function that holds the loop.
         function: String,
         /// `arm`, `thumb`, `aarch64`, `riscv32`, `riscv64`, `i386`, `x86_64` or `avr`.
         architecture: String,
@@ -33,21 +33,21 @@ view! {
         first_address: u64,
         /// Address of the loop's last instruction.
         last_address: u64,
-        /// Bytes through the port, without those that are not kept or hold no data.
+        /// Bytes of data that pass through the port, without those that are thrown away.
         bytes: u32,
-        /// Instructions, by the longest way.
+        /// Instructions on the longest path through the loop.
         instructions: u32,
-        /// Instructions, by the shortest way with as many port accesses.
+        /// Instructions on the shortest path with as many port accesses.
         shortest_instructions: u32,
         /// Accesses to the data port.
         port_accesses: u32,
-        /// Accesses to RAM: moving addresses, the stack, variables.
+        /// Accesses to RAM: at moving addresses, on the stack, and to variables.
         memory_accesses: u32,
-        /// Loads of constants from beside the code.
+        /// Loads of constants that lie beside the code.
         literal_accesses: u32,
-        /// Accesses to other addresses that are no memory.
+        /// Accesses to other devices.
         other_device_accesses: u32,
-        /// Functions that it calls, whose instructions are not counted.
+        /// Functions that the loop calls. Their instructions are not counted.
         calls: Vec<String>,
         /// The counted instructions, by address.
         listing: Vec<ListedInstruction>,

@@ -12,13 +12,13 @@ use crate::seam::{FlashpagerError, ToPyView, raise, view, views_by_name};
 views_by_name!(RemedyKind, StageKind, StepKind, CostSource, UnknownParameter, OperationKind);
 
 view! {
-    /// A layer in the direction of an operation.
+    /// A layer of software above the driver, in the direction of the operation.
     PricedLayer = engine::Layer {
         /// Name of the layer.
         name: String,
-        /// Share of the driver's rate that it leaves.
+        /// Share of the driver's rate that remains above the layer; None if it is unknown.
         share: Option<f64>,
-        /// Rate measured through it.
+        /// Rate measured through the layer; None if it was not measured.
         bytes_per_s: Option<f64>,
     }
 }
@@ -38,13 +38,13 @@ view! {
         software: Option<Software>,
         /// Time of the driver for an operation, outside of its loop; None if unknown.
         operation_ns: Option<f64>,
-        /// Whether data is moved by DMA.
+        /// The DMA that moves the data; None if the processor moves it.
         dma: Option<Dma>,
-        /// Whether the processor moves it, by a loop of which no more is known.
+        /// Whether the processor moves the data by a loop whose code is unknown.
         copied: bool,
         /// The system that drives the medium.
         system: Option<&'static str>,
-        /// A measured host that this one is like.
+        /// Name of a measured host that resembles this one.
         like: Option<String>,
         /// The chip's array time as a share of its datasheet's.
         array_share: Option<f64>,
@@ -60,11 +60,11 @@ view! {
         part: String,
         /// The operation.
         operation: Option<String>,
-        /// Bytes over the bus, if they were named.
+        /// Bytes over the bus; None for as many as the operation usually moves.
         bytes: Option<u64>,
-        /// The way that data comes over the bus, if it was named.
+        /// The mode in which data comes over the bus; None for the part's usual one.
         mode: Option<String>,
-        /// Whether t_WB and t_ADL are counted.
+        /// Whether the waits t_WB and t_ADL are counted.
         waits: bool,
         /// Bytes of a cache page, for the energy of a page fault.
         cache_page_bytes: Option<u32>,
@@ -100,7 +100,7 @@ view! {
 view! {
     /// An operation, composed of steps.
     Operation = operation::Operation {
-        /// Name.
+        /// Name of the operation.
         kind: &'static str,
         /// The mode in which data came over the bus; None if the part has one mode only.
         mode: Option<String>,
@@ -147,7 +147,7 @@ view! {
         name: String,
         /// Time of the operation so far.
         ns: f64,
-        /// Bytes over it, a second.
+        /// Bytes a second at this stage.
         bytes_per_s: f64,
         /// Whether the time was measured; else it is composed.
         measured: bool,
@@ -177,7 +177,7 @@ view! {
         span: ValueRange,
         /// Source of the range.
         source: String,
-        /// The option that states the value.
+        /// The options that state the value.
         options: String,
         /// How much the range of the estimate narrows if the value is known: the ratio of its ends
         /// now, over the same with the likely value.
@@ -194,17 +194,17 @@ view! {
         likely_ns: f64,
         /// Time with the worst values.
         high_ns: f64,
-        /// Bytes a second at the worst.
+        /// Bytes a second with the worst values.
         low_bytes_per_s: f64,
-        /// Bytes a second, likely.
+        /// Bytes a second with the likely values.
         likely_bytes_per_s: f64,
-        /// Bytes a second at the best.
+        /// Bytes a second with the best values.
         high_bytes_per_s: f64,
         /// The unknowns, the one first that would narrow the range most.
         assumed: Vec<AssumedValue>,
     }
     methods {
-        /// The ratio of its ends; 1 where all is known.
+        /// The longest time over the shortest; 1 if every value is known.
         #[getter]
         fn width(&self) -> f64 {
             self.0.width()
@@ -219,13 +219,14 @@ view! {
         part_ns: f64,
         /// Time on the host's bus.
         bus_ns: f64,
-        /// Time in RAM.
+        /// Time of the accesses to RAM.
         memory_ns: f64,
-        /// Time of instructions.
+        /// Time of the loop's instructions.
         software_ns: f64,
     }
     methods {
-        /// All but the part's own, which the bus's contains.
+        /// The time of a byte: the sum of bus, memory and software. The bus's time contains the
+        /// part's.
         #[getter]
         fn ns(&self) -> f64 {
             self.0.ns()
@@ -252,11 +253,11 @@ view! {
 view! {
     /// A change of the host, and how much faster the driver gets.
     Remedy = engine::Remedy {
-        /// Name.
+        /// Name of the change.
         change: &'static str,
         /// Number of data lines, or MHz; None for other changes.
         to: Option<f64>,
-        /// The new mode; None if it stays.
+        /// The new mode; None if the change keeps the mode.
         mode: Option<String>,
         /// Time of the operation now over that with the change; 1 if nothing is gained.
         speedup: f64,
@@ -264,13 +265,13 @@ view! {
 }
 
 view! {
-    /// An estimate.
+    /// The estimated speed of an operation on a host.
     Estimate = BoardEstimate {
         /// Where most of the time goes, and which change would help, in words.
         verdict: String,
         /// The part, as the caller named it.
         part: String,
-        /// Its name.
+        /// Name of the part, as on the package.
         name: String,
         /// Kind of memory, as `nand`.
         kind: &'static str,
@@ -297,7 +298,7 @@ view! {
         energy: Option<Energy>,
         /// Changes that would make it faster, the best first.
         remedies: Vec<Remedy>,
-        /// The bus, its clock after dividers; None if it is the part's.
+        /// The bus with its clock after the divider; None if the part's own bus is used.
         bus: Option<String>,
         /// Unchecked fields of the part.
         unverified: Vec<String>,
@@ -361,7 +362,7 @@ view! {
 /// Raises:
 ///     FlashpagerError: for what cannot be, with the reason.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "what can be asked, by keyword")]
+#[expect(clippy::too_many_arguments, reason = "the fields of a request, by keyword")]
 #[pyo3(signature = (part, host=None, *, operation=None, size=None, mode=None, waits=false,
     cache_page_bytes=None, page_bytes=None, width_bits=None, r#loop=None, without=None))]
 pub fn estimate(

@@ -11,15 +11,15 @@ views_by_name!(Schedule, Executor);
 view! {
     /// Times of a fault's jobs, in ns.
     Jobs = handler::Jobs {
-        /// Saving registers and finding the page.
+        /// Time to save registers and to find the page.
         pre_process_ns: f64,
-        /// Finding a frame, its search included.
+        /// Time to find a frame, with the search.
         get_freeframe_ns: f64,
-        /// Loading the flash page into its buffer; 0 if a buffer holds it.
+        /// Time to load the flash page into its buffer; 0 if a buffer holds it.
         load_stopover_ns: f64,
-        /// Transferring the bytes that the program waits for.
+        /// Time to transfer the bytes that the program waits for.
         trans_host_mem_ns: f64,
-        /// Transferring the rest of the page while the program runs.
+        /// Time to transfer the rest of the page while the program runs.
         trans_rest_ns: f64,
         /// Time to update page table and TLB.
         update_mmu_ns: f64,
@@ -35,9 +35,9 @@ view! {
         job: &'static str,
         /// The executor: `host`, `flash` or `dma`.
         executor: &'static str,
-        /// Begin, counted from the fault.
+        /// Start of the job, counted from the fault.
         start_ns: f64,
-        /// End, counted from the fault.
+        /// End of the job, counted from the fault.
         end_ns: f64,
     }
 }
@@ -45,15 +45,15 @@ view! {
 view! {
     /// The times of a fault by one schedule.
     ScheduledFault = design::ScheduledFault {
-        /// Name.
+        /// Name of the schedule.
         schedule: &'static str,
-        /// The jobs in time.
+        /// The jobs, each with its start and end.
         spans: Vec<JobSpan>,
         /// Time from the fault until the program goes on.
         latency_ns: f64,
         /// Time saved, compared with all jobs one after another.
         hidden_ns: f64,
-        /// PA-Clock's budget by this schedule.
+        /// The number of frames that PA-Clock may examine with this schedule.
         walk_budget: u32,
         /// The share of all jobs that is hidden.
         gain: f64,
@@ -61,8 +61,8 @@ view! {
         meanwhile_ns: f64,
         /// The part of that time by which it exceeds the load.
         outlasting_ns: f64,
-        /// The longest walk that the load hides whole; infinite if a step takes no time, None if
-        /// nothing is hidden.
+        /// The most frames that the search can examine within the load. Infinite if a step takes no
+        /// time; None if the schedule hides nothing.
         longest_hidden_walk: Option<f64>,
     }
     methods {
@@ -77,9 +77,9 @@ view! {
 view! {
     /// The times of a fault by every schedule.
     FaultTimes = design::HandlerTimes {
-        /// Frames looked at.
+        /// Frames that the search examines.
         walk in search: u32,
-        /// Pages moved from valid to invalid.
+        /// Pages that the search moves from valid to invalid.
         downgrades in search: u32,
         /// Times of the jobs.
         jobs: Jobs,

@@ -13,13 +13,13 @@ use crate::seam::{ToPyView, raise, view, views_by_name};
 views_by_name!(Controller, Divider, System);
 
 view! {
-    /// A port that makes the bus's clock from its own by a divider.
+    /// A port that divides its own clock to make that of the bus.
     Peripheral = engine::Peripheral {
         /// The clock that is divided.
         clock_mhz: f64,
         /// The controller that divides it, as `controllers` lists them.
         controller: Option<&'static str>,
-        /// The clock that the driver asks for; the fastest that the part allows if None.
+        /// The clock that the driver requests; None for the fastest that the part allows.
         asked_mhz: Option<f64>,
     }
     methods {
@@ -46,7 +46,7 @@ view! {
 }
 
 view! {
-    /// The RAM that data ends in, or comes from.
+    /// The RAM that data is read into or written from.
     Memory = engine::Memory {
         /// The RAM's bus, as `100MHz/5-x32`; the cycles are those of a whole access.
         bus: String,
@@ -75,7 +75,7 @@ view! {
 view! {
     /// The processor that runs the driver.
     Processor = engine::Processor {
-        /// Its clock.
+        /// The processor's clock.
         clock_mhz: f64,
     }
     methods {
@@ -102,9 +102,9 @@ view! {
 view! {
     /// The driver's innermost loop, by what an iteration does.
     Software = engine::Software {
-        /// Instructions executed.
+        /// Instructions executed by an iteration.
         instructions: f64,
-        /// Bytes moved through the data port.
+        /// Bytes that an iteration moves through the data port.
         bytes: u32,
     }
     methods {
@@ -168,18 +168,18 @@ view! {
 }
 
 view! {
-    /// A layer of software above the driver: what was measured through it, in 1000 bytes a second,
-    /// or the share that it leaves of the driver's rate.
+    /// A layer of software above the driver, described by the rates measured through it or by the
+    /// share of the driver's rate that remains above it.
     Layer = board::LayerRates {
         /// Name of the layer.
         name: String,
-        /// Measured, reading.
+        /// Measured rate of reading, in 1000 bytes a second; None if unknown.
         read_kb_s: Option<f64>,
-        /// Measured, writing.
+        /// Measured rate of writing, in 1000 bytes a second; None if unknown.
         write_kb_s: Option<f64>,
-        /// Share of the driver's rate that it leaves, reading.
+        /// Share of the driver's rate of reading that remains above the layer.
         read_share: Option<f64>,
-        /// Share of the driver's rate that it leaves, writing.
+        /// Share of the driver's rate of writing that remains above the layer.
         write_share: Option<f64>,
     }
     methods {
@@ -203,7 +203,7 @@ view! {
     Driver = board::DriverCode {
         /// The object file.
         object: PathBuf,
-        /// The function.
+        /// The function whose loop moves the data.
         function: String,
         /// Address of the data port, if it does not follow from the code.
         port: Option<u64>,
@@ -231,27 +231,27 @@ view! {
     /// >>> Host(bus="120MHz/8-x8", memory=Memory("100MHz/5-x32")).bus
     /// '120MHz/8-x8'
     Host = BoardHost {
-        /// Clock, cycles of an access and data lines, as `120MHz/8-x8`; those of the part if None.
+        /// Clock, cycles of an access and data lines, as `120MHz/8-x8`; None for those of the part.
         bus: Option<String>,
         /// A port that makes the bus's clock; then `bus` gives its lines alone.
         peripheral: Option<Peripheral>,
-        /// The RAM.
+        /// The RAM that data is read into or written from.
         memory: Option<Memory>,
         /// The processor.
         processor: Option<Processor>,
         /// The driver's loop.
         software: Option<Software>,
-        /// Code in which to count the loop instead.
+        /// The driver's code, in which the loop is counted. It replaces `software`.
         driver: Option<Driver>,
         /// Time of the driver for an operation, outside of its loop; None if unknown.
         operation_ns: Option<f64>,
-        /// Whether data is moved by DMA.
+        /// The DMA that moves the data; None if the processor moves it.
         dma: Option<Dma>,
-        /// Whether the processor moves it, by a loop of which no more is known.
+        /// Whether the processor moves the data by a loop whose code is unknown.
         copied: bool,
         /// The system that drives the medium: `linux`, `firmware` or `in-place`.
         system: Option<&'static str>,
-        /// A measured host, as `measured_hosts` lists them, that this one is like.
+        /// Name of a measured host that resembles this one, as `measured_hosts` lists them.
         like: Option<String>,
         /// The chip's measured array time as a share of its datasheet's; None if it was not
         /// measured.
@@ -329,9 +329,9 @@ pub fn dividers() -> Vec<&'static str> {
 }
 
 view! {
-    /// The dividers that a controller has.
+    /// The range of dividers that a controller has.
     DividerRange = engine::DividerRange {
-        /// Kind of its numbers.
+        /// The kind of the dividers.
         divider: &'static str,
         /// The smallest divider.
         least: f64,
@@ -357,16 +357,16 @@ view! {
         source: &'static str,
         /// The system that drives the medium.
         system: &'static str,
-        /// Whether pages come through a data register; else memory is read in place.
+        /// Whether pages are read through a data register. False if memory is read in place.
         pages: bool,
-        /// The processor's clock, where a mover is reckoned in it.
+        /// The processor's clock, if the mover's time is stated in clocks.
         processor_mhz: Option<f64>,
-        /// The bus's clock over the fastest that the part allows.
+        /// The bus's clock as a share of the fastest that the part allows.
         clock_share: Option<f64>,
-        /// Whether the medium there is serial.
+        /// Whether the measured medium is serial.
         serial: bool,
-        /// ns of a byte at the host's own pace, where an operation's time was measured with it; 0
-        /// where that time contains what moves the bytes.
+        /// Nanoseconds per byte at the host's own pace, if an operation's time was measured with
+        /// it. 0 if that time contains the transfer.
         byte_ns: Option<f64>,
     }
     methods {

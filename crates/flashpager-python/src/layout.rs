@@ -11,13 +11,14 @@ use crate::replay::Row;
 use crate::seam::{run, view};
 
 view! {
-    /// An order, and the results of designs with it.
+    /// An order of units, and the results of the designs with it.
     LayoutOutcome = layout::LayoutOutcome {
         /// Name of the order: ``before``, a published algorithm, or ``found``.
         what: String,
-        /// The cache page, of the first design.
+        /// The cache page of the first design.
         cache_page_bytes: u32,
-        /// Time over that before with the design's own page, the mean of all designs.
+        /// Time over that of the recorded order with the design's own page; the mean over all
+        /// designs.
         time_ratio: f64,
         /// The same ratio for held-out traces; None if there are none.
         held_out_ratio: Option<f64>,
@@ -29,31 +30,31 @@ view! {
 }
 
 view! {
-    /// A unit of a program, and its places.
+    /// A unit of a program, with its offsets before and after.
     PlacedUnit = layout::PlacedUnit {
-        /// Its name.
+        /// The unit's name.
         name: String,
-        /// Its length.
+        /// The unit's length.
         bytes: u32,
-        /// Its offset in the recorded image.
+        /// The unit's offset in the recorded image.
         before: u32,
-        /// Its offset laid out anew.
+        /// The unit's offset in the image that is laid out anew.
         after: u32,
         /// Whether it stays where it is.
         fixed: bool,
-        /// Bytes executed of it, once for each time.
+        /// Bytes executed, counted at each execution.
         executed_bytes: f64,
     }
 }
 
 view! {
-    /// A page of an image, of which something is executed.
+    /// A page of an image from which code is executed.
     PageHeat = layout::PageHeat {
-        /// Its number: its offset over the size of a page.
+        /// The page's number: its offset divided by the size of a page.
         page: u32,
-        /// Bytes executed of it, once for each time.
+        /// Bytes executed, counted at each execution.
         executed_bytes: f64,
-        /// The numbers of the units of which something in it is executed.
+        /// The numbers of the units whose code in this page is executed.
         units: Vec<u32>,
     }
 }
@@ -61,21 +62,21 @@ view! {
 view! {
     /// The layouts found for a cache page.
     PageLayout = layout::PageLayout {
-        /// The cache page, of the first design.
+        /// The cache page of the first design.
         cache_page_bytes: u32,
         /// The recorded order, with the same units in RAM.
         before: LayoutOutcome,
-        /// The recorded order with nothing in RAM, where units are.
+        /// The recorded order with no units in RAM; None if the request names none for RAM.
         before_resident: Option<LayoutOutcome>,
         /// The best of the published orders, the recorded one among them.
         baseline: LayoutOutcome,
         /// The best of all.
         found: LayoutOutcome,
-        /// Orders that the search tried with this page; 0 where it ended before.
+        /// Orders that the search tried with this page; 0 if the search ended before it.
         evaluations: u64,
-        /// The names of movable units, as they are laid out.
+        /// The names of the movable units in their new order.
         order: Vec<String>,
-        /// Bytes of the image laid out so.
+        /// Bytes of the image in the new order.
         image_bytes: u64,
         /// Bytes between units.
         gap_bytes: u32,
@@ -83,7 +84,7 @@ view! {
         units: Vec<PlacedUnit>,
         /// The published orders, each with its time over that before.
         portfolio: Vec<(&'static str, f64)>,
-        /// The pages of the recorded image of which something in flash is executed.
+        /// The pages of the recorded image from which code in flash is executed.
         heat_before: Vec<PageHeat>,
         /// The same pages of the image laid out anew.
         heat_after: Vec<PageHeat>,
@@ -95,9 +96,9 @@ view! {
     LayoutCoverage = layout::Coverage {
         /// Units that can move.
         movable: usize,
-        /// Bytes fetched out of them, as a share of all.
+        /// Bytes fetched from movable units, as a share of all bytes fetched.
         executed_share: f64,
-        /// Assumptions, and what remained unknown.
+        /// Notes on assumptions, and on code that remained unknown.
         notes: Vec<String>,
     }
 }
@@ -111,11 +112,12 @@ view! {
         coverage: LayoutCoverage,
         /// Bytes of the units that lie in RAM, beside the cache.
         resident_bytes: u64,
-        /// Candidates evaluated.
+        /// Number of orders evaluated.
         evaluations: u64,
-        /// Pieces of code that the search replays for a look at all, for each cache page.
+        /// Pieces of code that the search replays to evaluate an order; one number for each cache
+        /// page.
         replayed_pieces: Vec<u64>,
-        /// Pieces of code executed.
+        /// Pieces of code that the traces execute.
         executed_pieces: u64,
     }
     methods {
@@ -127,18 +129,18 @@ view! {
     }
 }
 
-/// Lay a program out. ``traces`` and ``designs`` come with how much each counts.
+/// Lay a program out. Each of ``traces`` and ``designs`` has a weight.
 ///
-/// ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and gives the share of
-/// the search that is used up: with 1 it ends, and what was found is kept. With ``evaluations`` it
-/// ends after about so many orders, too, and what is found is the same each time.
+/// ``progress(cache_page_bytes, time_ratio)`` is called ten times a second and returns the share
+/// of the search that is used up. At 1 the search ends, and the best order so far is kept. With
+/// ``evaluations`` it also ends after about so many orders, and the result is the same each time.
 #[pyfunction]
 #[pyo3(signature = (
     traces, designs, progress: "Callable[[int, float], float]", *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
     resident=vec![], seed=1,
     evaluations=None
 ))]
-#[expect(clippy::too_many_arguments, reason = "as Python names them")]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by keyword")]
 pub fn lay_out(
     py: Python<'_>,
     traces: Vec<(PathBuf, f64)>,
@@ -153,7 +155,7 @@ pub fn lay_out(
     evaluations: Option<u64>,
 ) -> PyResult<Layout> {
     let used = AtomicU64::new(0f64.to_bits());
-    let found = run(
+    let layout = run(
         py,
         |py, now: LayoutProgress| {
             let share = progress.call1(py, (now.cache_page_bytes, now.time_ratio))?;
@@ -186,5 +188,5 @@ pub fn lay_out(
             layout::layout(&request, &limit, should_continue, progress)
         },
     )?;
-    Ok(Layout(found))
+    Ok(Layout(layout))
 }

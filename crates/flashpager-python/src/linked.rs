@@ -16,13 +16,13 @@ use crate::trace::TraceInfo;
 views_by_name!(link::ViolationKind, link::PinFault);
 
 view! {
-    /// A unit that does not lie as an order says.
+    /// A unit that does not lie where an order puts it.
     OrderViolation = link::OrderViolation {
         /// Name of the unit in the order or the map.
         name: String,
         /// ``missing``, ``elsewhere``, or ``between``: the order does not name it.
         fault: &'static str,
-        /// Its linked address; None if it is missing.
+        /// The unit's linked address; None if the unit is missing.
         address: Option<u64>,
         /// The unit that it follows in the program.
         behind: String,
@@ -32,25 +32,27 @@ view! {
 }
 
 view! {
-    /// Whether a program was linked in an order.
+    /// The check that a program was linked in an order.
     CheckedLink = link::CheckedLink {
-        /// Lines of the order.
+        /// Number of lines in the order.
         lines: usize,
-        /// Lines whose place in the program is unknown.
+        /// Number of lines whose address in the program is unknown.
         unseen: usize,
-        /// Lines that name one of several functions of one name, as ``helper@0x360``.
+        /// Number of lines that select one of several functions with the same name, as
+        /// ``helper@0x360``.
         unclear: usize,
-        /// Lines that repeat the unit of an earlier line, which counts.
+        /// Number of lines that repeat the unit of an earlier line. The earlier line is the one
+        /// that is checked.
         repeated: usize,
-        /// Lines that name several functions.
+        /// Number of lines that name several functions.
         several: usize,
         /// The violations of the order.
         disobeyed: Vec<OrderViolation>,
     }
 }
 
-/// Check whether the ELF file of a program was linked in the order of a text. The map of its link
-/// has more names than its symbols.
+/// Check whether the ELF file of a program was linked in the order of a text. The map of the link is
+/// optional; it names units that have no symbol.
 #[pyfunction]
 #[pyo3(signature = (elf, order, map=None))]
 pub fn check_link(
@@ -83,13 +85,13 @@ fn of_program<T: Send>(
 }
 
 view! {
-    /// A unit that is to lie in RAM and does not, or perhaps does not.
+    /// A unit that should lie in RAM, and does not or may not.
     UnpinnedUnit = link::UnpinnedUnit {
         /// Name of the unit in the list or the map.
         name: String,
         /// ``missing``, ``in-flash``, or ``perhaps-loaded``: only a loader could put it into RAM.
         fault: &'static str,
-        /// Its linked address; None if it is missing.
+        /// The unit's linked address; None if the unit is missing.
         address: Option<u64>,
         /// The section that it lies in; empty if there is none.
         section: String,
@@ -97,11 +99,11 @@ view! {
 }
 
 view! {
-    /// The pinned units of a program, by whether they lie in RAM.
+    /// The check that the pinned units of a program lie in RAM.
     CheckedPins = link::CheckedPins {
         /// Units in RAM.
         in_ram: usize,
-        /// Lines whose place in the program is unknown.
+        /// Number of lines whose address in the program is unknown.
         unseen: usize,
         /// Units that do not lie in RAM.
         unpinned: Vec<UnpinnedUnit>,
@@ -109,7 +111,7 @@ view! {
 }
 
 /// Check that the units of a text, as ``pin`` writes it, lie in RAM in the ELF file of a program. The
-/// map of its link has more names than its symbols.
+/// map of the link is optional; it names units that have no symbol.
 #[pyfunction]
 #[pyo3(signature = (elf, pinned, map=None))]
 pub fn check_pinned(
@@ -134,7 +136,7 @@ pub fn is_for_ram(text: &str) -> bool {
 view! {
     /// An order for a linker.
     OrderText = link::OrderText {
-        /// The contents of its file.
+        /// The contents of the file.
         text: String,
         /// Symbols that several functions have, where the linker lays all of them together.
         ambiguous: Vec<String>,
@@ -144,13 +146,13 @@ view! {
 }
 
 view! {
-    /// A profile of a program by line, as LLVM's compilers read it.
+    /// A profile of a program by line, in the format that LLVM's compilers read.
     SampleProfile = flashpager::binary::sample_profile::SampleProfile {
-        /// The contents of its file.
+        /// The contents of the file.
         text: String,
-        /// Functions in it.
+        /// Number of functions in the profile.
         functions: usize,
-        /// Functions without a sample, or without lines.
+        /// Number of functions that are left out, as they have no sample or no lines.
         left_out: usize,
     }
 }
@@ -173,8 +175,8 @@ pub fn sample_profile(
     Ok(SampleProfile(made))
 }
 
-/// A profile of a Java program by parts of methods: lines of name, bytes of code, start, end and
-/// number of executions.
+/// A profile of a Java program by parts of methods. Each line has a method's name, its bytes of code,
+/// the start and end of a part, and its number of executions.
 #[pyfunction]
 pub fn method_profile(py: Python<'_>, trace: PathBuf) -> PyResult<String> {
     run(
@@ -193,7 +195,7 @@ pub fn order_formats() -> Vec<&'static str> {
 view! {
     /// A list of units to place in RAM.
     PinText = link::PinText {
-        /// The contents of its file.
+        /// The contents of the file.
         text: String,
         /// Sections of other objects that have the same name, and go to RAM, too.
         ambiguous: Vec<String>,
@@ -202,14 +204,14 @@ view! {
     }
 }
 
-/// The formats of what is pinned; the first is the default.
+/// The formats of a list of pinned units; the first is the default.
 #[pyfunction]
 pub fn pin_formats() -> Vec<&'static str> {
     link::PinFormat::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// The value of ``copied_before`` that goes with a format of what is pinned; None if the start-up code
-/// of the program copies it to RAM.
+/// The value of ``copied_before`` that a format of pinned units needs; None if the start-up code of
+/// the program copies the units to RAM.
 #[pyfunction]
 pub fn pin_copied_before(format: &str) -> PyResult<Option<&'static str>> {
     let format: link::PinFormat = format.parse().map_err(raise)?;
@@ -235,7 +237,7 @@ impl LinkOrder {
         self.0.units
     }
 
-    /// Lines that name none.
+    /// Lines that name no unit.
     #[getter]
     fn unknown(&self) -> Vec<String> {
         self.0.unknown.clone()
@@ -316,7 +318,8 @@ impl Linked {
         self.linked.text_beside(&pinned, &order, format).map(OrderText).map_err(raise)
     }
 
-    /// Write the trace that the same execution has in ``order``. Gives its description.
+    /// Write the trace of the same execution with the program laid out in ``order``. Returns its
+    /// description.
     fn arrange(&self, py: Python<'_>, output: PathBuf, order: &LinkOrder) -> PyResult<TraceInfo> {
         let info = run(
             py,

@@ -15,15 +15,15 @@ views_by_name!(LiveEnding);
 view! {
     /// A process whose pages were captured.
     PagesProcess = pages::CapturedProcess {
-        /// Its name.
+        /// The program's name.
         program: String,
-        /// Its anonymous pages, in RAM or swapped out.
+        /// The process's anonymous pages, in RAM or swapped out.
         anonymous_pages: u64,
         /// Anonymous pages that are swapped out.
         swapped_pages: u64,
         /// Pages full of zeros, captured or left out.
         zero_pages: u64,
-        /// Its pages in the file.
+        /// The process's pages in the file.
         pages: u64,
     }
 }
@@ -33,15 +33,15 @@ view! {
     PagesInfo = pages::PagesInfo {
         /// Version of the file's layout.
         schema_version: u32,
-        /// Bytes of a page: those of the kernel that it was captured from.
+        /// Bytes of a page of the kernel that ran the processes.
         page_bytes: u32,
         /// Pages in the file.
         pages: u64,
-        /// The most pages that were to be captured; None for all.
+        /// The most pages that the capture allowed; None for no limit.
         limit: Option<u64>,
-        /// Whether pages full of zeros are among them.
+        /// Whether pages full of zeros are in the file.
         with_zero_pages: bool,
-        /// Whether the processes were stopped meanwhile.
+        /// Whether the processes were stopped during the capture.
         stopped: bool,
         /// The processes that the pages come from.
         processes: Vec<PagesProcess>,
@@ -51,19 +51,19 @@ view! {
 view! {
     /// Compression of a set of pages.
     PagesRatio = ratios::PagesRatio {
-        /// Pages.
+        /// Number of pages.
         pages: u64,
         /// Pages filled with one word, which take no data.
         same_pages: u64,
         /// Incompressible pages, stored as they are.
         huge_pages: u64,
-        /// Compressed over original bytes of those that are not filled with one word; absent
-        /// without any.
+        /// Compressed over original bytes of the pages that are not filled with one word; None if
+        /// there are none.
         compression_ratio: Option<f64>,
-        /// The same ratio over all pages; those filled with one word take nothing.
+        /// The same ratio over all pages. Pages filled with one word take no bytes.
         compression_ratio_of_all: Option<f64>,
-        /// Bytes that a store in place (fragments) takes of its medium, headers and all, over
-        /// original bytes, of pages that are not filled with one word.
+        /// Bytes that a store with layout `fragments` takes of its medium, with headers, over
+        /// original bytes. Pages filled with one word are left out.
         used_ratio: Option<f64>,
     }
 }
@@ -71,7 +71,7 @@ view! {
 view! {
     /// Compression of a file of pages by one compressor.
     CompressorRatios = ratios::CompressorRatios {
-        /// Its name.
+        /// The compressor's name.
         compressor: &'static str,
         /// Compression of all pages.
         all: PagesRatio,
@@ -83,23 +83,23 @@ view! {
 view! {
     /// The counts of the live pager.
     LiveCounts = live::LiveCounts {
-        /// Faults of missing pages.
+        /// Faults at missing pages.
         faults: u64,
-        /// Faults of pages never written to, filled with zeros.
+        /// Faults at pages that were never written to; they are filled with zeros.
         zero_fills: u64,
-        /// Faults of pages that the store held.
+        /// Faults at pages that the store held.
         swap_ins: u64,
-        /// Faults of the first write to a page that came in by reading.
+        /// Faults at the first write to a page that a read brought in.
         write_faults: u64,
-        /// Pages that went to the store.
+        /// Pages that were written to the store.
         swap_outs: u64,
-        /// Pages that went and needed no writing.
+        /// Pages that left RAM without a write.
         dropped: u64,
     }
 }
 
 view! {
-    /// The counts of a simulated run's point that a live run has, too.
+    /// The counts that a live run shares with a simulated one.
     LiveReadCounts = live::LiveReadCounts {
         /// Bytes that the program read.
         bytes_read: u64,
@@ -109,9 +109,9 @@ view! {
 }
 
 view! {
-    /// The reading that was measured.
+    /// The measured reading.
     LiveRead = live::LiveRead {
-        /// The counts.
+        /// The counts of the reading.
         counts: LiveReadCounts,
     }
 }
@@ -121,7 +121,7 @@ view! {
     LivePoint = live::LivePoint {
         /// Speed as a share of RAM's.
         share_of_ram: f64,
-        /// The reading that was measured.
+        /// The measured reading.
         read: LiveRead,
     }
     methods {
@@ -154,13 +154,13 @@ view! {
 view! {
     /// The store at the end of a live run.
     LiveStore = live::LiveStore {
-        /// Statistics.
+        /// Statistics of the store.
         statistics: StoreStatistics,
         /// Operations of medium and compressor.
         counters: StoreCounters,
         /// Wear of the medium.
         wear: Wear,
-        /// Bytes programmed over compressed bytes written; absent where nothing was.
+        /// Bytes programmed over compressed bytes written; None if nothing was written.
         write_amplification: Option<f64>,
     }
 }
@@ -172,9 +172,9 @@ view! {
         system: SwapSystem,
         /// End of the run: `complete` or `out-of-memory`.
         ending: &'static str,
-        /// Bytes that the program had filled by then, and could read back.
+        /// Bytes that the program had filled at the end, and could read back.
         allocated_bytes: u64,
-        /// The chart.
+        /// The points of the chart.
         points: Vec<LivePoint>,
         /// The counts of the pager.
         counts: LiveCounts,
@@ -186,9 +186,9 @@ view! {
         major_faults: u64,
         /// Notes for the reader.
         notes: Vec<String>,
-        /// The mean of the points' speeds as shares of RAM's; absent without points.
+        /// The mean of the points' speeds as shares of RAM's; None without points.
         mean_share_of_ram: Option<f64>,
-        /// Bytes allocated when the medium was full; absent if it never was.
+        /// Bytes allocated when the medium was full; None if it never was.
         out_of_memory_at_bytes: Option<u64>,
         /// The store at the end.
         store: LiveStore,
@@ -204,16 +204,16 @@ pub fn pages_info(path: PathBuf) -> PyResult<PagesInfo> {
 /// Compress a file of pages with each compressor: all of it, and the pages of each process.
 #[pyfunction]
 pub fn pages_ratios(py: Python<'_>, path: PathBuf) -> PyResult<Vec<CompressorRatios>> {
-    let found = run(
+    let ratios = run(
         py,
         |_, ()| Ok(()),
         |should_continue, _| ratios::ratios(&Pages::load(&path)?, should_continue),
     )?;
-    Ok(found.into_iter().map(CompressorRatios).collect())
+    Ok(ratios.into_iter().map(CompressorRatios).collect())
 }
 
-/// Run the benchmark program in memory that is really paged through the store. The medium takes its
-/// priced time; RAM is that of this machine. `progress(allocated_bytes, most_bytes)` is called now
+/// Run the benchmark program in memory that is really paged through the store. An operation of
+/// the medium takes its priced time; RAM is that of this machine. `progress(allocated_bytes, most_bytes)` is called now
 /// and then.
 #[pyfunction]
 #[pyo3(signature = (spec, progress: "Callable[[int, int], None] | None"=None))]
@@ -231,11 +231,12 @@ pub fn swap_live(
 /// Capture pages of a process into a file.
 ///
 /// Args:
-///     limit: the most pages, taken evenly.
+///     limit: the most pages to capture, chosen at even distances.
 ///     children: whether pages of child processes are captured, too.
-///     zero_pages: whether pages full of zeros are kept; else they are counted only.
-///     stop: whether the processes are stopped meanwhile. Arguments that are None take the
-///         engine's defaults.
+///     zero_pages: whether pages full of zeros are captured. If not, they are only counted.
+///     stop: whether the processes are stopped during the capture.
+///
+/// An argument that is None has the engine's default.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 #[pyo3(signature = (pid, path, *, limit=None, children=None, zero_pages=None, stop=None))]

@@ -45,7 +45,7 @@ view! {
 }
 
 view! {
-    /// The luck of a link.
+    /// The times of a recorded link among those of drawn links.
     Luck = luck::Luck {
         /// Results by design.
         designs: Vec<DesignLuck>,
@@ -59,11 +59,11 @@ view! {
 /// Args:
 ///     traces: recorded executions of one image, each with its weight.
 ///     designs: the designs that run it.
-///     progress: is called with the number of links replayed.
+///     progress: a function that is called with the number of links replayed.
 ///     kind: ``edits``, ``orders`` or ``shifts``.
 ///     draws: the number of links.
 ///     map: the map of the link of the recorded program; without one the units are functions.
-///     seed: of the random numbers.
+///     seed: the seed of the random numbers.
 ///
 /// Raises:
 ///     FlashpagerError: if a trace or the map cannot be read, nothing can move, or a design cannot
@@ -73,7 +73,7 @@ view! {
     traces, designs, progress: "Callable[[int], object]", *, kind, draws, map=None,
     seed=1
 ))]
-#[expect(clippy::too_many_arguments, reason = "as Python names them")]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by keyword")]
 pub fn link_luck(
     py: Python<'_>,
     traces: Vec<(PathBuf, f64)>,
@@ -85,7 +85,7 @@ pub fn link_luck(
     seed: u64,
 ) -> PyResult<Luck> {
     let kind: DrawKind = kind.parse().map_err(raise)?;
-    let found = run(
+    let luck = run(
         py,
         |py, replayed: u32| progress.call1(py, (replayed,)).map(|_| ()),
         |should_continue, progress| {
@@ -97,7 +97,7 @@ pub fn link_luck(
             luck::luck(&request, should_continue, progress)
         },
     )?;
-    Ok(Luck(found))
+    Ok(Luck(luck))
 }
 
 /// Return the names of the kinds of draw.

@@ -25,11 +25,11 @@ impl ToPyView<Bus> for String {
 }
 
 view! {
-    /// A whole number with where it was read.
+    /// A whole number with its source.
     SourcedInt = part::Sourced<u32> {
-        /// The number, in the unit its name ends with.
+        /// The number, in the unit that ends the field's name.
         value: u32,
-        /// The datasheet, paper or table.
+        /// The datasheet, paper or table that states the number.
         source: String,
     }
     methods {
@@ -42,11 +42,11 @@ view! {
 }
 
 view! {
-    /// A number with where it was read.
+    /// A number with its source.
     SourcedFloat = part::Sourced<f64> {
-        /// The number, in the unit its name ends with.
+        /// The number, in the unit that ends the field's name.
         value: f64,
-        /// The datasheet, paper or table.
+        /// The datasheet, paper or table that states the number.
         source: String,
     }
     methods {
@@ -73,9 +73,9 @@ view! {
 }
 
 view! {
-    /// A number of a part: where it stands in the file, its value and its source.
+    /// A number of a part: its path in the file, its value and its source.
     Fact = part::Fact {
-        /// Its path, as `sdr.t_wc_ns`.
+        /// The number's path, as `sdr.t_wc_ns`.
         field: String,
         /// Source of the number.
         source: String,
@@ -94,13 +94,13 @@ view! {
 view! {
     /// A flash part. Fields that only some media have are found by their path: `number()`, `facts`.
     Part = part::Part {
-        /// Its name, as on the package.
+        /// The part's name, as on the package.
         name: String,
-        /// Its maker.
+        /// The part's maker.
         maker: String,
         /// Kind of memory, as `nand`.
         kind: &'static str,
-        /// A note to read before its numbers are used.
+        /// A note to read before the part's numbers are used.
         note: Option<String>,
         /// Bytes of a page without spare.
         page_bytes: Option<SourcedInt>,
@@ -108,23 +108,23 @@ view! {
         spare_bytes: Option<SourcedInt>,
         /// Pages of an erase block.
         pages_per_block: Option<SourcedInt>,
-        /// Bytes erased together, of parts without pages.
+        /// Bytes erased together in parts without pages.
         erase_bytes: Option<SourcedInt>,
-        /// Bytes programmed together, of parts without pages.
+        /// Bytes programmed together in parts without pages.
         program_bytes: Option<SourcedInt>,
-        /// Data lines.
+        /// Number of data lines.
         width_bits: SourcedInt,
-        /// Loading from the array into the register.
+        /// Time to load a page from the array into the register.
         t_r_ns: Option<SourcedFloat>,
-        /// Program of a page, or of `program_bytes`.
+        /// Time to program a page, or `program_bytes` in parts without pages.
         t_prog_ns: Option<SourcedFloat>,
-        /// Erase of a block.
+        /// Time to erase a block.
         t_bers_ns: Option<SourcedFloat>,
         /// Reads of a block before it should be refreshed.
         reads_before_refresh: Option<SourcedFloat>,
-        /// Programs and erases that a block endures.
+        /// Cycles of program and erase that a block endures.
         endurance_cycles: Option<SourcedFloat>,
-        /// Programs of a page between two erases.
+        /// The most programs of a page between two erases.
         programs_per_page: Option<SourcedInt>,
         /// Error correction.
         ecc: Option<Ecc>,
@@ -136,44 +136,44 @@ view! {
             self.0.flash_page_bytes()
         }
 
-        /// Whether bytes are read where they lie, without a page being loaded.
+        /// Whether bytes are read in place, without loading a page.
         #[getter]
         fn is_read_in_place(&self) -> bool {
             self.0.kind.is_read_in_place()
         }
 
-        /// Whether it keeps what it holds without power.
+        /// Whether the part keeps its data without power.
         #[getter]
         fn is_nonvolatile(&self) -> bool {
             self.0.kind.is_nonvolatile()
         }
 
-        /// The table that says how the part is spoken to, as `sdr`; None if its file has none.
+        /// The table that describes the part's interface, as `sdr`; None if its file has none.
         #[getter]
         fn table(&self) -> Option<&'static str> {
             self.0.table()
         }
 
-        /// Its bus as datasheets write it: `x8`, `SPI x4`.
+        /// The part's bus as datasheets write it: `x8`, `SPI x4`.
         #[getter]
         fn bus(&self) -> String {
             self.0.bus()
         }
 
-        /// Fields of its table that determine the pace of words, with their values; None if it has
-        /// no table.
+        /// The fields of `table` that limit the rate of words on the bus, with their values; None
+        /// if the part has no table.
         #[getter]
         fn pace(&self) -> Option<Vec<(&'static str, f64)>> {
             self.0.pace()
         }
 
-        /// Its abilities by path, as `spi.continuous_read`, each with whether it has it.
+        /// Abilities by path, as `spi.continuous_read`. Each is True if the part has it.
         #[getter]
         fn abilities(&self) -> Vec<(String, bool)> {
             self.0.abilities()
         }
 
-        /// Every number, in the order of the file's fields.
+        /// Every number of the part, in the order of the file's fields.
         #[getter]
         fn facts(&self) -> Vec<Fact> {
             self.0.facts().into_iter().map(Fact).collect()
@@ -201,7 +201,7 @@ view! {
         /// The operations of the part; the first is the usual one.
         fn operations(&self) -> PyResult<Vec<&'static str>> {
             let medium = self.0.medium().map_err(raise)?;
-            Ok(medium.operations(&self.0).into_iter().map(|what| what.name()).collect())
+            Ok(medium.operations(&self.0).into_iter().map(|kind| kind.name()).collect())
         }
     }
 }
@@ -269,9 +269,9 @@ view! {
     RawBandwidth = cost::RawBandwidth {
         /// Time of a whole page over the bus.
         page_fetch_ns: f64,
-        /// A load and a whole page for every byte.
+        /// Bandwidth if every byte needs a load and the transfer of a whole page.
         min_mib_s: f64,
-        /// Page after page.
+        /// Bandwidth if pages are read one after another.
         max_mib_s: f64,
     }
 }

@@ -15,17 +15,18 @@ use crate::seam::{run, view, views_by_name};
 view! {
     /// A pinned unit, and the result with all units up to it.
     PinStep = pin::PinStep {
-        /// The unit.
+        /// The unit's name.
         name: String,
-        /// Its length.
+        /// The unit's length.
         bytes: u32,
-        /// Bytes of RAM of all up to it.
+        /// Bytes of RAM that all units up to this one take.
         ram_bytes: u64,
-        /// Time of the flash for copying all up to it to RAM, once; it is in no other time.
+        /// Time of the flash to copy all units up to this one to RAM, once. No other time contains
+        /// it.
         copy_ns: f64,
-        /// Time over that before.
+        /// Time over that with nothing pinned.
         time_ratio: f64,
-        /// Misses of all traces.
+        /// Misses, summed over all traces.
         misses: u64,
     }
 }
@@ -37,11 +38,11 @@ view! {
         function: String,
         /// The longest call that is allowed.
         limit_ns: f64,
-        /// The longest call before.
+        /// The longest call with nothing pinned.
         before_ns: f64,
         /// The longest call with the pinned units.
         after_ns: f64,
-        /// Calls recorded.
+        /// Number of calls recorded.
         calls: u64,
     }
 }
@@ -51,13 +52,14 @@ view! {
     JointLayout = pin::JointLayout {
         /// Names of movable units that are not pinned, in their new order in flash.
         order: Vec<String>,
-        /// Bytes between units, laid out so.
+        /// Bytes between units in this order.
         gap_bytes: u32,
-        /// Time over that before with units pinned and all others in the recorded order.
+        /// Time with units pinned and all others in the recorded order, over that with nothing
+        /// pinned.
         pinning_alone_ratio: f64,
-        /// The same with an order, and only those units pinned that have to be.
+        /// The same ratio with a new order and only the units pinned that have to be.
         order_alone_ratio: f64,
-        /// Orders tried.
+        /// Number of orders tried.
         orders: u64,
     }
 }
@@ -65,9 +67,9 @@ view! {
 views_by_name!(pin::HoldReason);
 
 view! {
-    /// A unit that stays in flash, whatever pinning it would save.
+    /// A unit that has to stay in flash, although pinning it might save time.
     HeldUnit = pin::HeldUnit {
-        /// The unit.
+        /// The unit's name.
         name: String,
         /// ``entry``, ``reset-handler``, ``vector-table``, ``first``, ``before-copy`` or ``asked``.
         reason: &'static str,
@@ -79,59 +81,59 @@ view! {
     Pinning = pin::Pinning {
         /// Names of the units to pin, in the order of the image.
         pinned: Vec<String>,
-        /// Bytes of RAM that it takes.
+        /// Bytes of RAM that the pinned units take.
         ram_bytes: u64,
-        /// Time of the flash for copying it to RAM, once; it is in no other time.
+        /// Time of the flash to copy them to RAM, once. No other time contains it.
         copy_ns: f64,
-        /// Results by trace, nothing pinned.
+        /// Results by trace, with nothing pinned.
         before: Vec<Row>,
-        /// Results by trace, all of it pinned.
+        /// Results by trace, with all these units pinned.
         after: Vec<Row>,
-        /// Time over that before.
+        /// Time over that with nothing pinned.
         time_ratio: f64,
         /// The order of the other units; None if none was requested.
         together: Option<JointLayout>,
-        /// The pinned units, one more in each step; the last has the result of the answer.
+        /// The pinned units, one more in each step. The last step has the result of `after`.
         curve: Vec<PinStep>,
-        /// The step of the curve after which RAM saves less; None where none saves, where one costs
-        /// time, or where the search was ended.
+        /// The step of the curve after which further RAM saves less. None if no step saves time, if
+        /// a step costs time, or if the search was ended early.
         knee: Option<usize>,
-        /// Units that were not to be pinned, those that execute most first.
+        /// Units that were not allowed to be pinned, the most executed one first.
         held: Vec<HeldUnit>,
         /// The function at whose first byte pinned code is in RAM; empty if none is known.
         copied_before: String,
-        /// Whether an exchange found better than the greedy choice, in the recorded order.
+        /// Whether exchanging units improved on the greedy choice in the recorded order.
         is_exchanged: bool,
-        /// Whether the search came to its end; one that was ended may have left better ones.
+        /// Whether the search was complete. If it was ended early, there may be a better choice.
         is_finished: bool,
-        /// Calls of limited functions.
+        /// Times of the calls of limited functions.
         calls: Vec<ColdCall>,
         /// The units found in the program.
         coverage: LayoutCoverage,
         /// Bytes of the image that stays in flash.
         image_bytes: u64,
-        /// Choices replayed.
+        /// Number of choices replayed.
         evaluations: u64,
-        /// The share of the executed pieces that the search looked at.
+        /// The share of the executed pieces that the search replayed.
         sampled_share: f64,
     }
 }
 
-/// Choose what to pin, and an order of the rest with ``order``. ``traces`` come with how much each
-/// counts. Units that run before ``copied_before`` are not pinned; by default this is a function that
-/// is known to run after start-up code has copied to RAM, such as ``main``, and with ``entry`` it is
-/// all of the program.
+/// Choose the units to pin in RAM, and with ``order`` an order of the others. Each of ``traces`` has a
+/// weight. Units that run before ``copied_before`` are not pinned. By default this is a function that
+/// is known to run after start-up code has copied to RAM, such as ``main``. With ``entry`` every unit
+/// of the program may be pinned.
 ///
 /// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
-/// choice, and gives the share of the time that is used up. With 1 the search ends, and what was
-/// found is kept. With ``evaluations`` about so many orders are tried, pinning is searched to its
-/// end, and what is found is the same each time, unless ``progress`` gives 1 before.
+/// choice, and returns the share of the time that is used up. At 1 the search ends, and the best
+/// choice so far is kept. With ``evaluations`` about so many orders are tried, and pinning is searched
+/// to its end. The result is then the same each time, unless ``progress`` returns 1 before.
 #[pyfunction]
 #[pyo3(signature = (
     traces, design, ram_bytes, progress: "Callable[[float, int], float]", *, map=None, always=vec![], never=vec![],
     copied_before=None, calls=vec![], order=false, evaluations=None
 ))]
-#[expect(clippy::too_many_arguments, reason = "as Python names them")]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by keyword")]
 pub fn pin_in_ram(
     py: Python<'_>,
     traces: Vec<(PathBuf, f64)>,
@@ -147,7 +149,7 @@ pub fn pin_in_ram(
     evaluations: Option<u64>,
 ) -> PyResult<Pinning> {
     let used = AtomicU64::new(0f64.to_bits());
-    let found = run(
+    let pinning = run(
         py,
         |py, now: PinProgress| {
             let share = progress.call1(py, (now.time_ratio, now.ram_bytes))?;
@@ -179,5 +181,5 @@ pub fn pin_in_ram(
             pin::pin(&request, &limit, should_continue, progress)
         },
     )?;
-    Ok(Pinning(found))
+    Ok(Pinning(pinning))
 }

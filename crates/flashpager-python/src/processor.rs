@@ -14,17 +14,17 @@ use crate::trace::WarmUp;
 view! {
     /// A processor core of the catalog, or of a file.
     Core = engine::Core {
-        /// Its name.
+        /// The core's name.
         name: String,
-        /// Its designer.
+        /// The core's designer.
         maker: String,
-        /// A note to read before its numbers are used.
+        /// A note to read before the core's numbers are used.
         note: Option<String>,
         /// The architecture whose instructions it executes, by its name in a trace.
         architecture: Option<String>,
-        /// Clocks of an instruction on average, out of memory without wait states.
+        /// Mean clocks of an instruction from memory without wait states.
         cycles_per_instruction: SourcedFloat,
-        /// The core whose fault path stands for what is not known of this one's.
+        /// The core whose fault path is used where this one's is unknown.
         fault_path_like: Option<String>,
     }
     methods {
@@ -41,11 +41,12 @@ view! {
     FaultPathJob = engine::FaultPathJob {
         /// Name of the job as in a board's ``[handler]``, without the unit, or ``copy_byte``.
         name: &'static str,
-        /// Clocks.
+        /// Clocks of the job.
         cycles: f64,
         /// Source of the values.
         source: String,
-        /// The core it was measured on; another takes as many instructions.
+        /// The core on which the job was measured. Other cores are assumed to take as many
+        /// instructions.
         measured_on: String,
     }
 }
@@ -53,11 +54,11 @@ view! {
 view! {
     /// A distribution of durations.
     Spread = calls::CallDurations {
-        /// Mean erasures of a block.
+        /// The mean duration.
         mean_ns: f64,
-        /// 99 of 100 take no longer.
+        /// The duration that 99 of 100 do not exceed.
         p99_ns: f64,
-        /// The longest.
+        /// The longest duration.
         worst_ns: f64,
     }
 }
@@ -69,19 +70,19 @@ view! {
         function: String,
         /// Number of calls.
         calls: u64,
-        /// Calls made while another of it had not returned.
+        /// Calls made before an earlier call of the function had returned.
         recursive: u64,
         /// Calls that were left without returning, or cut off by the trace's end.
         unreturned: u64,
         /// Duration of a call.
         time: Spread,
-        /// The part of it that faults, lookups and false faults take.
+        /// The part of a call's duration that faults, lookups and false faults take.
         lost: Spread,
-        /// True faults of a call, on average.
+        /// Mean true faults of a call.
         mean_faults: f64,
         /// The most true faults of a call.
         most_faults: u64,
-        /// Time of all calls, none counted twice.
+        /// Time of all calls. Recursive calls are not counted twice.
         all_ns: f64,
         /// Time of the function and its callees without paging.
         all_alone_ns: f64,
@@ -93,13 +94,13 @@ view! {
     Stall = stall::Stall {
         /// The length of the stretch, in bytes executed.
         window_bytes: u64,
-        /// Misses in it.
+        /// Misses in the stretch.
         misses: u64,
         /// Time of these misses.
         stall_ns: f64,
         /// Offset of the first miss in the image.
         offset: u32,
-        /// Bytes executed before it.
+        /// Bytes executed before the first miss.
         executed_bytes: u64,
     }
 }
@@ -116,9 +117,9 @@ pub fn find_core(name: &str) -> PyResult<Core> {
     engine::find(name).map(Core).map_err(raise)
 }
 
-/// Replay a trace through a design and time the calls of functions, in their order; ``elfs`` are
-/// files to read symbols from that the trace lacks. Calls that begin in a warm-up are not counted.
-/// ``progress(finished, all)`` is called with the number of passes; one under way counts in part.
+/// Replay a trace through a design and time the calls of functions, in their order. Symbols
+/// that the trace lacks are read from ``elfs``. Calls that begin in a warm-up are not counted.
+/// ``progress(finished, all)`` is called with numbers of passes; a running pass counts in part.
 #[pyfunction]
 #[pyo3(signature = (trace, design, functions, elfs=Vec::new(), progress: "Callable[[float, int], None] | None"=None, *, warm_up=None))]
 pub fn call_times(
@@ -147,9 +148,9 @@ pub fn call_times(
     Ok(timed.into_iter().map(CallTimes).collect())
 }
 
-/// Replay a trace through a design and find the stretch of ``window_bytes`` executed in which misses
-/// take most time; misses of a warm-up are in none. ``progress(finished, all)`` is called with the
-/// number of passes; one under way counts in part.
+/// Replay a trace through a design, and find the stretch of ``window_bytes`` executed in which misses
+/// take most time. Misses of a warm-up are not counted. ``progress(finished, all)`` is called with
+/// numbers of passes; a running pass counts in part.
 #[pyfunction]
 #[pyo3(signature = (
     trace, design, window_bytes=stall::INTERRUPT_BYTES, progress: "Callable[[float, int], None] | None"=None, *, warm_up=None
@@ -163,10 +164,10 @@ pub fn worst_stall(
     warm_up: Option<&WarmUp>,
 ) -> PyResult<Stall> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    let found = run(py, call_progress(&progress), |should_continue, progress| {
+    let stall = run(py, call_progress(&progress), |should_continue, progress| {
         let design = design.get().checked()?;
         let trace = simulation::open(&trace, warm_up)?;
         stall::worst_stall(&trace, trace.info(), &design, window_bytes, &should_continue, progress)
     })?;
-    Ok(Stall(found))
+    Ok(Stall(stall))
 }

@@ -56,8 +56,8 @@ pub fn kept_methods() -> Vec<&'static str> {
     KeptMethods::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// The code of a program that goes to flash. By default the methods that the recorder reports;
-/// without methods, addresses are flash offsets.
+/// The code of a program that goes to flash: by default the methods that the recorder reports. If it
+/// reports none, addresses are flash offsets.
 #[pyclass(frozen, eq, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq)]
 pub struct Placement(placement::Placement);
@@ -109,7 +109,7 @@ impl Placement {
     }
 }
 
-/// The sections of a file that are placed where none is named.
+/// The sections of a file that are placed if none is named.
 #[pyfunction]
 pub fn default_sections() -> Vec<String> {
     PlacementOptions::default().sections
@@ -128,8 +128,8 @@ pub struct Origin(trace::TraceInfo);
 
 #[pymethods]
 impl Origin {
-    /// Describe a program by its path, or that of an imported file. An import is recorded by its
-    /// format.
+    /// Describe a program by its path, or by the path of an imported file. The recorder of an import is
+    /// its format.
     #[new]
     #[pyo3(signature = (
         program, *, arguments=Vec::new(), architecture=String::new(), build_id=String::new(),
@@ -154,7 +154,7 @@ impl Origin {
         }))
     }
 
-    /// The program's path, or the imported file's.
+    /// The path of the program, or of the imported file.
     #[getter]
     fn program(&self) -> &str {
         &self.0.program
@@ -165,7 +165,7 @@ impl Origin {
     }
 }
 
-/// Write a trace with its methods laid out anew. Gives its description.
+/// Write a trace with its methods laid out anew. Returns its description.
 #[pyfunction]
 pub fn arrange_methods(
     py: Python<'_>,
@@ -209,9 +209,9 @@ pub fn import_formats() -> Vec<&'static str> {
 view! {
     /// A trace that was written.
     RecordedTrace = import::RecordedTrace {
-        /// Its file.
+        /// The trace file.
         path: PathBuf,
-        /// Its description.
+        /// The description of the trace.
         info: TraceInfo,
         /// Whether its methods lie in the requested arrangement. If the disk was full or the run
         /// was stopped, they lie as the recorder reported them.
@@ -226,10 +226,14 @@ pub struct Region(region::Region);
 
 #[pymethods]
 impl Region {
-    /// Select the part between ``begin`` and ``end``, each time, names of functions or addresses
-    /// with `0x`; or one ``call`` of a function, counted from 1. Of that part,
-    /// ``skip_instructions`` are left out at the beginning, and at most ``max_instructions`` are
-    /// recorded.
+    /// Select a part of the execution.
+    ///
+    /// Args:
+    ///     begin: the function, or address with `0x`, at which recording starts, each time.
+    ///     end: the function, or address with `0x`, at which recording stops, each time.
+    ///     call: the only call to record: a function, and the number of the call from 1.
+    ///     skip_instructions: the number of instructions to leave out at the start of the part.
+    ///     max_instructions: the most instructions to record.
     #[new]
     #[pyo3(signature = (
         *, begin=None, end=None, call=None, skip_instructions=0, max_instructions=None,
@@ -304,7 +308,8 @@ fn finished() -> PyErr {
 
 #[pymethods]
 impl Recording {
-    /// Begin the file `output`. A ``live`` one holds back space on the disk for an orderly end.
+    /// Begin the file `output`. A ``live`` recording reserves space on the disk, so that it can end in
+    /// order when the disk is full.
     #[new]
     #[pyo3(signature = (output, placement, origin, *, live))]
     fn new(output: PathBuf, placement: &Placement, origin: &Origin, live: bool) -> PyResult<Self> {
@@ -322,7 +327,7 @@ impl Recording {
         self.import.as_mut().ok_or_else(finished).map(Import::take_reads)
     }
 
-    /// Whether the part that is recorded has ended: what follows is of no use.
+    /// Whether the part to record has ended, so that the rest of the input is not needed.
     fn is_over(&self) -> bool {
         self.import.as_ref().is_some_and(Import::is_over)
     }
@@ -382,8 +387,8 @@ impl Recording {
         self.import.as_ref().is_some_and(Import::disk_full)
     }
 
-    /// Write the rest of a recording with this ending. Returns the trace and, behind it, those of
-    /// further threads.
+    /// Write the rest of a recording with this ending. Returns the trace, followed by those of further
+    /// threads.
     fn finish(&mut self, py: Python<'_>, ending: &Ending) -> PyResult<Vec<RecordedTrace>> {
         let import = self.import.take().ok_or_else(finished)?;
         let ending = ending.0.clone();
@@ -392,7 +397,7 @@ impl Recording {
         Ok(ToPyView::view_of(&traces))
     }
 
-    /// Leave no file behind.
+    /// Give the recording up, and leave no file behind.
     fn abandon(&mut self) {
         self.import = None;
     }

@@ -1,4 +1,4 @@
-//! Replays of designs, one by one or whole spaces, and what comes out.
+//! Replays of designs, one by one or whole spaces, and their results.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -59,13 +59,13 @@ impl Count {
         self.0.unit
     }
 
-    /// When the count grows.
+    /// The events that are counted, in words.
     #[getter]
     fn description(&self) -> &'static str {
         self.0.description
     }
 
-    /// Whether it is one number, and so a column of a table; else it is a distribution.
+    /// Whether the count is one number, and so a column of a table. If not, it is a distribution.
     #[getter]
     fn is_number(&self) -> bool {
         self.0.is_number
@@ -77,7 +77,7 @@ impl Count {
         self.0.is_optional
     }
 
-    /// The devices that count it for themselves, of `firmware`, `tagged-firmware`, `chip`,
+    /// The devices that keep the count themselves, of `firmware`, `tagged-firmware`, `chip`,
     /// `tagged-chip`, `mmu` and `process`.
     #[getter]
     fn devices(&self) -> Vec<&'static str> {
@@ -98,26 +98,27 @@ pub fn counts() -> Vec<Count> {
 view! {
     /// The time of a whole replay, step by step.
     Time = cost::Time {
-        /// Sum of all steps, less `hidden_ns`.
+        /// Sum of all steps, minus `hidden_ns`.
         time_ns: f64,
-        /// Loading from the array into the register.
+        /// Time to load pages from the array into the register.
         load_ns: f64,
-        /// Fetching from the register over the bus.
+        /// Time to fetch bytes from the register over the bus.
         fetch_ns: f64,
-        /// Writing into frames.
+        /// Time to write into frames.
         write_ns: f64,
         /// Reading from frames by the processor, or through instruction cache and TLB; with a
         /// processor, its execution time.
         read_ns: f64,
-        /// Column changes.
+        /// Time of column changes.
         column_change_ns: f64,
-        /// Lookups in the page cache.
+        /// Time of lookups in the page cache.
         lookups_ns: f64,
-        /// The host's work for true faults.
+        /// Time of the host's work for true faults.
         handler_ns: f64,
-        /// False faults.
+        /// Time of false faults.
         false_faults_ns: f64,
-        /// Time saved by doing steps at once; below 0 if loads ahead cost more than they save.
+        /// Time saved by doing steps at the same time; below 0 if loads ahead cost more than they
+        /// save.
         hidden_ns: f64,
         /// Bytes read over time, in 2²⁰ bytes/s.
         bandwidth_mib_s: f64,
@@ -139,8 +140,7 @@ view! {
         paged_ns: f64,
         /// Time paged over time from RAM.
         slowdown: f64,
-        /// Time that paging adds: loads, transfers, copies, handler and lookups, less what is done
-        /// at once.
+        /// Time that paging adds: loads, transfers, copies, handler and lookups, minus `hidden_ns`.
         lost_ns: f64,
     }
 }
@@ -148,11 +148,11 @@ view! {
 view! {
     /// The latency of true faults.
     Latency = cost::Latency {
-        /// Mean over all faults.
+        /// Mean latency of all faults.
         mean_fault_ns: f64,
-        /// 99 of 100 faults take no longer.
+        /// The latency that 99 of 100 faults do not exceed.
         p99_fault_ns: f64,
-        /// The longest.
+        /// The longest latency.
         worst_fault_ns: f64,
     }
 }
@@ -160,13 +160,13 @@ view! {
 view! {
     /// The latency of instruction fetches through an instruction cache.
     Fetch = cost::Fetch {
-        /// Mean over all words.
+        /// Mean latency of all words.
         mean_fetch_ns: f64,
         /// The longest fetch: a refill with the longest fault.
         worst_fetch_ns: f64,
         /// Share of words found in the instruction cache.
         icache_hit_ratio: f64,
-        /// Share of refills whose page the TLB knew; None without a TLB.
+        /// Share of refills whose page was in the TLB; None without a TLB.
         tlb_hit_ratio: Option<f64>,
         /// Share of words whose page faulted.
         page_miss_ratio: f64,
@@ -184,7 +184,7 @@ view! {
         nor_time_ns: f64,
         /// NOR's bandwidth, in 2²⁰ bytes/s.
         nor_bandwidth_mib_s: f64,
-        /// Our bandwidth over NOR's.
+        /// The design's bandwidth over NOR's.
         nor_ratio: f64,
     }
 }
@@ -202,26 +202,26 @@ view! {
 view! {
     /// Read disturb of the most-read erase block.
     ReadDisturb = cost::ReadDisturb {
-        /// Page loads from it during the replay.
+        /// Page loads from the block during the replay.
         hottest_block_loads: u64,
-        /// Page loads from it per hour of execution.
+        /// Page loads from the block per hour of execution.
         hottest_block_loads_per_hour: f64,
-        /// Hours of execution until it should be refreshed; None if the part gives no limit, or it
-        /// is never reached.
+        /// Hours of execution until the block should be refreshed; None if the part has no limit,
+        /// or if the limit is never reached.
         hours_to_refresh: Option<f64>,
     }
 }
 
 view! {
-    /// Prices of what stands in front of the page cache, in ns.
+    /// Prices of the instruction cache and the TLB before the page cache, in ns.
     FetchPrices = cost::FetchPrices {
-        /// A word from the instruction cache.
+        /// Time to fetch a word from the instruction cache.
         fetch_ns: f64,
-        /// A line from its frame into the instruction cache.
+        /// Time to refill a line of the instruction cache from its frame.
         refill_ns: f64,
-        /// A lookup in the TLB.
+        /// Time of a lookup in the TLB.
         tlb_lookup_ns: f64,
-        /// A walk of the page table, if the TLB does not know the page.
+        /// Time to walk the page table if the TLB does not have the page.
         page_walk_ns: f64,
     }
 }
@@ -229,9 +229,9 @@ view! {
 view! {
     /// A part's power.
     Power = part::Power {
-        /// While the array is at work.
+        /// Power while the array is at work.
         array_mw: f64,
-        /// While commands and data go over the bus.
+        /// Power while commands and data go over the bus.
         io_mw: f64,
     }
 }
@@ -239,22 +239,22 @@ view! {
 view! {
     /// All prices of a design, in ns.
     Prices = cost::Prices {
-        /// A load of a page into the register.
+        /// Time to load a page into the register, with its commands.
         t_load_ns: f64,
-        /// t_R alone.
+        /// The part's t_R, without commands.
         t_r_ns: f64,
-        /// Command, address and status cycles of a load; None if unknown.
+        /// Time of the command, address and status cycles of a load; None if unknown.
         t_load_commands_ns: Option<f64>,
-        /// A byte over the bus.
+        /// Time of a byte over the bus.
         t_byte_ns: f64,
-        /// A column change; None where the part gives none.
+        /// Time of a column change; None if the part states none.
         t_column_change_ns: Option<f64>,
-        /// The RAM.
+        /// Times of the RAM.
         ram: Ram,
-        /// Execution of a byte of the trace by the processor, instead of its reading; None without
-        /// a processor.
+        /// Time of the processor to execute a byte of the trace, in place of reading it; None
+        /// without a processor.
         t_execute_ns: Option<f64>,
-        /// The software.
+        /// Times of the software.
         handler: Handler,
         /// The schedule of a fault's jobs.
         schedule: &'static str,
@@ -271,7 +271,7 @@ view! {
     /// Confidence intervals of a sample's figures, each as a share of the figure. None if the
     /// sample allows no estimate.
     SampleErrors = sample::SampleErrors {
-        /// Interval of the time, of bandwidths and of ratios to NOR.
+        /// Interval of the time, the bandwidths and the ratios to NOR.
         time: Option<f64>,
         /// Interval of misses.
         misses: Option<f64>,
@@ -295,15 +295,15 @@ view! {
         frames: u64,
         /// Bytes of RAM that the policy needs beside frames; None if no device can run it.
         metadata_bytes: Option<u64>,
-        /// Bytes of RAM for frames and policy.
+        /// Bytes of RAM for frames and the policy's data.
         ram_bytes: u64,
         /// The prices that apply.
         prices: Prices,
         /// Parameters that the user left open, with the value taken and the rule that chose it.
         assumed: Vec<Assumption>,
-        /// Whether it was executed fault by fault.
+        /// Whether the design was replayed fault by fault.
         is_executed: bool,
-        /// The counts.
+        /// The counts of the replay.
         counts in evaluation: Counts,
         /// The time, step by step.
         time in evaluation: Time,
@@ -321,13 +321,13 @@ view! {
         nor in evaluation: Option<NorComparison>,
         /// Energy of the flash; None if the part's file has no currents.
         energy in evaluation: Option<FlashEnergy>,
-        /// Read disturb.
+        /// Read disturb of the most-read erase block.
         read_disturb in evaluation: ReadDisturb,
-        /// Whether less than an ECC codeword is fetched, which cannot be checked.
+        /// Whether less than an ECC codeword is fetched, so that errors cannot be corrected.
         ecc_unchecked in evaluation: bool,
-        /// Reasons why the design would disappoint.
+        /// Reasons why the design may disappoint.
         warnings in evaluation: Vec<String>,
-        /// Confidence intervals. None if the whole trace was replayed.
+        /// Confidence intervals of a sample's figures. None if the whole trace was replayed.
         errors: Option<SampleErrors>,
     }
     methods {
@@ -337,7 +337,7 @@ view! {
             self.0.design.flash_page_bytes.unwrap_or_default()
         }
 
-        /// Refused: what travels is its design, and its numbers by themselves.
+        /// Refuse to be pickled. Its design can be, and its numbers as dictionaries.
         fn __reduce__(&self) -> PyResult<(Py<PyAny>, (Py<PyAny>,))> {
             Err(PyTypeError::new_err(
                 "a Row cannot be pickled: send its as_dict(), or a table of flashpager.explore",
@@ -350,7 +350,7 @@ view! {
 pub const NO_SAMPLE: &str = "a sample has no warm-up: replay the whole trace";
 
 /// Replay a trace, or a sample of it, for all designs, in parallel, and price the counts. A warm-up
-/// is not counted; a sample takes none. `progress(finished, all)` is called with numbers of passes;
+/// is not counted; a sample cannot have one. `progress(finished, all)` is called with numbers of passes;
 /// a running pass counts in part.
 #[pyfunction]
 #[pyo3(signature = (trace, designs, progress: "Callable[[float, int], None] | None"=None, *, sample=None, warm_up=None))]
@@ -391,8 +391,8 @@ impl SamplePlan {
         })
     }
 
-    /// The plan that a trace of so many runs needs to be reported on within a minute; None to
-    /// replay the whole.
+    /// The plan with which a trace of so many runs is reported within a minute; None if the whole
+    /// trace can be replayed in that time.
     #[staticmethod]
     fn for_runs(runs: u64) -> Option<Self> {
         (runs > sample::MAX_EXACT_RUNS).then(|| Self(sample::SamplePlan::default()))
@@ -421,37 +421,38 @@ impl SamplePlan {
     }
 }
 
-/// Replay a trace for the designs of a space, in parallel, and price the counts. `found` is called
+/// Replay a trace for the designs of a space, in parallel, and price the counts. `on_pass` is called
 /// with `[(index, row)]` of each finished pass, and with the numbers of finished and of all passes.
-/// It is also called ten times a second without rows; a running pass then counts in part. Rows have
+/// It is also called ten times a second without rows; then a running pass counts in part. Rows have
 /// no distance histogram and no fault latencies.
 #[pyfunction]
-#[pyo3(signature = (trace, designs, found: "Callable[[list[tuple[int, Row]], float, int], None]", *, warm_up=None))]
+#[pyo3(signature = (trace, designs, on_pass: "Callable[[list[tuple[int, Row]], float, int], None]", *, warm_up=None))]
 pub fn explore(
     py: Python<'_>,
     trace: PathBuf,
     designs: Vec<Py<Design>>,
-    found: Py<PyAny>,
+    on_pass: Py<PyAny>,
     warm_up: Option<&WarmUp>,
 ) -> PyResult<()> {
     let warm_up = warm_up.map(|given| given.0).unwrap_or_default();
-    type Found = (Vec<(usize, simulation::ResultRow)>, (usize, usize));
-    let waiting: Mutex<VecDeque<Found>> = Mutex::new(VecDeque::new());
+    type FinishedPass = (Vec<(usize, simulation::ResultRow)>, (usize, usize));
+    let waiting: Mutex<VecDeque<FinishedPass>> = Mutex::new(VecDeque::new());
     let hand_over = |py: Python<'_>| -> PyResult<()> {
         loop {
-            // One by one: when the call raises, the rest waits for the last hand-over.
+            // Rows are taken one pass at a time: if the call raises, the others wait for the last
+            // hand-over.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some((rows, (finished, all))) = next else { return Ok(()) };
             let rows: Vec<(usize, Row)> =
-                rows.into_iter().map(|(place, row)| (place, Row(row))).collect();
-            found.call1(py, (rows, finished, all))?;
+                rows.into_iter().map(|(index, row)| (index, Row(row))).collect();
+            on_pass.call1(py, (rows, finished, all))?;
         }
     };
     let outcome = run(
         py,
         |py, (finished, all): (f64, usize)| {
             hand_over(py)?;
-            found.call1(py, (Vec::<(usize, Row)>::new(), finished, all)).map(drop)
+            on_pass.call1(py, (Vec::<(usize, Row)>::new(), finished, all)).map(drop)
         },
         |should_continue, progress| {
             simulation::explore(
@@ -469,12 +470,12 @@ pub fn explore(
             )
         },
     );
-    // The passes that finished last, also if the rest was interrupted.
+    // Passes that have finished since the last call are handed over, even after an interruption.
     hand_over(py)?;
     outcome
 }
 
-/// Most memory that [`explore`] takes in the engine, in bytes.
+/// The most bytes of memory that `explore` takes in the engine.
 #[pyfunction]
 #[pyo3(signature = (trace, designs, *, warm_up=None))]
 pub fn memory_bytes(

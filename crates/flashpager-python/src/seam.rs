@@ -84,10 +84,10 @@ impl<'py> IntoPyObject<'py> for Json {
     }
 }
 
-/// Runs `work` without the interpreter lock. `work` gets two callbacks: one that says whether to go
-/// on, and one for its progress. Ten times a second signals are handled and `show` is called with
-/// the last progress of `work`; if either raises, `work` is asked to stop, and the exception is
-/// raised here.
+/// Runs `work` without the interpreter lock. `work` receives two callbacks: the first returns false if
+/// it should stop, and the second reports its progress. Ten times a second signals are handled, and
+/// `show` is called with the last progress of `work`. If either raises, `work` is stopped, and the
+/// exception is raised here.
 pub fn run<T: Send, P: Send + Copy>(
     py: Python<'_>,
     mut show: impl FnMut(Python<'_>, P) -> PyResult<()>,
@@ -105,18 +105,18 @@ pub fn run<T: Send, P: Send + Copy>(
     let mut raised = None;
     let result = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            // Owned here, so that a panic drops it and ends the wait, too.
+            // The worker owns the sender, so that a panic drops it and ends the wait, too.
             let _finished: mpsc::Sender<()> = finished;
             work(&should_continue, &progress)
         });
         let mut is_running = || {
-            // Through a unique borrow, as a receiver can be sent but not shared.
+            // The borrow is unique, as a receiver can be sent to a thread but not shared.
             let wait: &mut mpsc::Receiver<()> = &mut wait;
             wait.recv_timeout(Duration::from_millis(100)) == Err(mpsc::RecvTimeoutError::Timeout)
         };
         while py.detach(&mut is_running) {
-            // Kept: `show` is called with the same again where nothing has changed, so that it can
-            // measure time.
+            // The progress is not taken out: `show` is called again even if nothing has changed, so
+            // that it can measure time.
             let now = latest.lock().ok().and_then(|latest| *latest);
             let outcome = py.check_signals().and_then(|()| now.map_or(Ok(()), |now| show(py, now)));
             if let (Err(error), true) = (outcome, raised.is_none()) {
@@ -220,14 +220,14 @@ fn part_of_representation(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// Makes a read-only Python class over a structure of the engine. Each field in the list becomes a
-/// property of the given type, with its documentation; `field in outer` is `outer.field`. Further
+/// property of the given type, with its documentation; `field in outer` reads `outer.field`. Further
 /// methods may follow. Every such class has `as_dict()`, equality and a representation.
 ///
 /// ```text
 /// view! {
-///     /// What a fault costs.
+///     /// The latency of true faults.
 ///     Latency = cost::Latency {
-///         /// Over all faults.
+///         /// Mean latency of all faults.
 ///         mean_fault_ns: f64,
 ///     }
 /// }
@@ -255,7 +255,7 @@ macro_rules! view {
         impl $name {
             $(
                 $(#[$field_about])*
-                // Named, as a prefix `get_` would fall.
+                // The name is stated, as PyO3 would strip a prefix `get_`.
                 #[getter($field)]
                 fn $field(&self) -> $kind {
                     <$kind as $crate::seam::ToPyView<_>>::view_of(&self.0$(.$outer)?.$field)

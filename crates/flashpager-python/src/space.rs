@@ -38,19 +38,19 @@ impl Axis {
         self.0.help()
     }
 
-    /// What the field of a design holds.
+    /// A description of the field's value.
     #[getter]
     fn description(&self) -> &'static str {
         self.0.description()
     }
 
-    /// Whether its values are numbers, of bytes or of things.
+    /// Whether its values are numbers, either of bytes or counts.
     #[getter]
     fn is_size(&self) -> bool {
         self.0.kind.is_size()
     }
 
-    /// Whether its values are numbers of things.
+    /// Whether its values are counts.
     #[getter]
     fn is_count(&self) -> bool {
         self.0.kind.is_count()
@@ -62,13 +62,13 @@ impl Axis {
         self.0.may_be_none()
     }
 
-    /// The values that `all` stands for; None if `all` is a name like others.
+    /// The values that `all` stands for; None if `all` is an ordinary name.
     #[getter]
     fn all(&self) -> Option<Vec<&'static str>> {
         self.0.all()
     }
 
-    /// Check a value by itself, before it is combined with others. Returns it spelled in one way.
+    /// Check a single value, before it is combined with others. Returns it in its normal spelling.
     ///
     /// Raises:
     ///     FlashpagerError: for a value that no design can have, such as an unknown part.

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 
 use crate::seam::{call_progress, raise, run, view};
 
-/// Makes a class over a structure that is built from keyword arguments; those left out take the
-/// engine's defaults. Each field has the type of its argument and the type of its property.
+/// Makes a class over a structure that is built from keyword arguments. Arguments that are left out
+/// have the engine's defaults. Each field has the type of its argument and the type of its property.
 macro_rules! keyword_view {
     (
         $(#[$about:meta])*
@@ -33,7 +33,7 @@ macro_rules! keyword_view {
                     Self(<$engine>::default()).replace($($field),*)
                 }
 
-                /// The same with other values of some fields; None leaves a field as it is.
+                /// The same settings with other values of some fields. None leaves a field unchanged.
                 #[pyo3(signature = (*, $($field=None),*))]
                 #[allow(clippy::too_many_arguments)]
                 fn replace(&self, $($field: Option<$given>),*) -> Self {
@@ -53,7 +53,7 @@ keyword_view! {
     MediumFaults = store::MediumFaults {
         /// Blocks that are bad from the start.
         factory_bad_blocks: u32 => u32,
-        /// Erasures after which a block may fail; 0: never.
+        /// Erasures after which a block may fail; 0 if it never does.
         endurance_cycles: u32 => u32,
         /// Programs in a million that fail and make their block bad.
         program_fail_ppm: u32 => u32,
@@ -64,7 +64,7 @@ keyword_view! {
     }
 }
 
-/// Faults as an argument.
+/// An argument that is a `MediumFaults`.
 #[derive(FromPyObject)]
 #[pyo3(transparent)]
 struct FaultsArgument<'py>(PyRef<'py, MediumFaults>);
@@ -76,59 +76,59 @@ impl From<FaultsArgument<'_>> for store::MediumFaults {
 }
 
 keyword_view! {
-    /// A swap system, and what runs on it. By default MTDCOMPR's board, with swap on PCM.
+    /// A swap system, and the program that runs on it. The default is MTDCOMPR's board, with swap on PCM.
     SwapSpec = swap::SwapSpec {
         /// Bytes of RAM.
         ram_bytes: u64 => u64,
-        /// Bytes of it that are neither for the program's pages nor the store's.
+        /// Bytes of RAM that neither the program's pages nor the store may take.
         reserved_bytes: u64 => u64,
         /// Bytes of a page of memory.
         page_bytes: u32 => u32,
         /// The medium, as `pcm:16M`: a kind, a part or its TOML file, and a size.
         medium: String => String,
-        /// The layout of pages on it; None for the usual one of the medium.
+        /// The layout of pages on the medium; None for the medium's usual one.
         layout: String => Option<String>,
         /// The compressor.
         compressor: String => String,
-        /// Whether each page that was compressed is decompressed and compared.
+        /// Whether each compressed page is decompressed and compared with its original.
         verify: bool => bool,
         /// The replacement policy.
         policy: String => String,
-        /// Percent of the medium's room up to which a page that came back keeps its copy there.
+        /// Percent of the medium in use up to which a page that comes back keeps its copy there.
         keep_copies_percent: u32 => u32,
         /// Contents of pages: `synthetic(25%)`, or a file of captured pages.
         pages: String => String,
         /// Seed of all random choices.
         seed: u64 => u64,
-        /// Blocks that a log leaves free; 0 for as few as possible.
+        /// Blocks that the log layout leaves free; 0 for as few as possible.
         reserve_blocks: u32 => u32,
-        /// The file that holds the medium; memory if absent.
+        /// The file that holds the medium; None to hold it in memory.
         file: PathBuf => Option<PathBuf>,
         /// Faults of the medium.
         faults: FaultsArgument<'_> => MediumFaults,
         /// The reading of the program after each chunk: `random`, `fixed` or `last`.
         reading: String => String,
-        /// Bytes that it allocates at a time.
+        /// Bytes of a chunk, which the program allocates at a time.
         chunk_bytes: u64 => u64,
         /// Number of times that `fixed` and `last` read their chunk.
         reads: u32 => u32,
         /// Number of pages that `random` reads after each chunk.
         random_pages: u32 => u32,
-        /// Bytes that it allocates at most; RAM and five times the medium if absent.
+        /// The most bytes that the program allocates; None for RAM and five times the medium.
         most_bytes: u64 => Option<u64>,
-        /// Churn: percent of the store's room that is filled before.
+        /// Percent of the store's room that `swap_churn` fills first.
         fill_percent: u32 => u32,
-        /// Churn: how often the store's room is then overwritten.
+        /// Number of times that `swap_churn` then overwrites the store's room.
         turnovers: f64 => f64,
-        /// The medium's bus, as `33MHz-x8`; one as fast and wide as the part's if absent.
+        /// The medium's bus, as `33MHz-x8`; None for one as fast and wide as the part's.
         bus: String => Option<String>,
-        /// A byte of RAM that the program reads or writes; of RAM as a medium, too.
+        /// Time to read or write a byte of RAM, also of RAM that is the medium.
         ram_ns_per_byte: f64 => f64,
-        /// A page fault, without store and medium.
+        /// Time of a page fault, without store and medium.
         fault_ns: f64 => f64,
-        /// Clock of the processor.
+        /// The processor's clock.
         clock_mhz: f64 => f64,
-        /// Cycles of the processor for an instruction.
+        /// Mean cycles of the processor for an instruction.
         cycles_per_instruction: f64 => f64,
         /// Instructions for each byte of a page to be compressed; None for the number counted.
         compress_instructions_per_byte: f64 => Option<f64>,
@@ -142,9 +142,10 @@ view! {
     MediumGeometry = store::Geometry {
         /// Bytes of a flash page; 1 where bytes are rewritten in place.
         program_bytes: u32,
-        /// Bytes of an erase block; of media that rewrite in place, what wear is counted by.
+        /// Bytes of an erase block. For media that rewrite in place, the unit by which wear is
+        /// counted.
         block_bytes: u32,
-        /// Blocks.
+        /// Number of blocks.
         block_count: u32,
     }
 }
@@ -152,23 +153,24 @@ view! {
 view! {
     /// Times of the operations of a medium.
     MediumPrices = medium::MediumPrices {
-        /// A read, without its bytes.
+        /// Time of a read, without its bytes.
         read_ns: f64,
-        /// A flash page into the data register: commands, address and t_R.
+        /// Time to load a flash page into the data register: commands, address and t_R.
         load_ns: f64,
-        /// A change of the column within it.
+        /// Time to change the column in the data register.
         column_ns: f64,
-        /// A byte that is read.
+        /// Time of each byte that is read.
         read_byte_ns: f64,
-        /// A program, without its bytes; of NAND a whole flash page with all its bytes.
+        /// Time of a program, without its bytes. For NAND, that of a whole flash page with its
+        /// bytes.
         program_ns: f64,
-        /// A byte that is programmed in place.
+        /// Time of each byte that is programmed in place.
         program_byte_ns: f64,
-        /// Bytes that are programmed together in place; 0 where each goes alone.
+        /// Bytes that are programmed together in place; 0 if each is programmed alone.
         program_unit_bytes: u32,
-        /// Time of such a unit, with its bytes.
+        /// Time to program `program_unit_bytes`, with their transfer.
         program_unit_ns: f64,
-        /// An erasure.
+        /// Time of an erasure.
         erase_ns: f64,
     }
 }
@@ -176,11 +178,11 @@ view! {
 view! {
     /// Time at the medium.
     MediumTime = medium::MediumTime {
-        /// Reads.
+        /// Time of reads.
         read_ns: f64,
-        /// Programs.
+        /// Time of programs.
         program_ns: f64,
-        /// Erasures.
+        /// Time of erasures.
         erase_ns: f64,
     }
 }
@@ -188,15 +190,15 @@ view! {
 view! {
     /// Prices of a swap system.
     SwapPrices = price::SwapPrices {
-        /// A byte of RAM that the program reads or writes.
+        /// Time to read or write a byte of RAM.
         ram_ns_per_byte: f64,
-        /// A page fault, without store and medium.
+        /// Time of a page fault, without store and medium.
         fault_ns: f64,
-        /// Compressing a page.
+        /// Time to compress a page.
         compress_page_ns: f64,
-        /// Decompressing one.
+        /// Time to decompress a page.
         decompress_page_ns: f64,
-        /// The medium's operations.
+        /// Times of the medium's operations.
         medium: MediumPrices,
     }
 }
@@ -204,41 +206,41 @@ view! {
 view! {
     /// The time of a swap system, by cause.
     SwapTime = price::SwapTime {
-        /// The program reads and writes RAM.
+        /// Time in which the program reads and writes RAM.
         ram_ns: f64,
-        /// Page faults.
+        /// Time of page faults, without store and medium.
         fault_ns: f64,
-        /// Pages on their way out.
+        /// Time to compress pages that are swapped out.
         compress_ns: f64,
-        /// Pages on their way back.
+        /// Time to decompress pages that are swapped in.
         decompress_ns: f64,
-        /// The medium.
+        /// Time at the medium.
         medium: MediumTime,
-        /// All of it.
+        /// Sum of all these times.
         total_ns: f64,
     }
 }
 
 view! {
-    /// Operations of the medium, and of the compressor.
+    /// Numbers of operations of the medium and the compressor.
     StoreCounters = store::StoreCounters {
-        /// Reads of the medium.
+        /// Number of reads of the medium.
         reads: u64,
         /// Reads that load another flash page into the data register.
         loads: u64,
-        /// Reads that change the column within it.
+        /// Reads that change the column in the data register.
         columns: u64,
         /// Bytes read.
         read_bytes: u64,
-        /// Programs: of flash pages, or of bytes in place.
+        /// Number of programs, each of a flash page or of bytes in place.
         programs: u64,
         /// Bytes programmed.
         program_bytes: u64,
-        /// Erasures.
+        /// Number of erasures.
         erases: u64,
-        /// Pages given to the compressor.
+        /// Pages compressed.
         compressed_pages: u64,
-        /// Pages that it gave back.
+        /// Pages decompressed.
         decompressed_pages: u64,
     }
 }
@@ -250,11 +252,11 @@ view! {
         orig_data_size: u64,
         /// Bytes of the pages held, after compression.
         compr_data_size: u64,
-        /// Bytes of the medium that they take, headers and all.
+        /// Bytes of the medium that the pages take, with headers.
         mem_used_total: u64,
-        /// Bytes of the medium that they may take.
+        /// Bytes of the medium that the pages may take.
         mem_limit: u64,
-        /// The most they ever took.
+        /// The most bytes of the medium that the pages took so far.
         mem_used_max: u64,
         /// Slots that hold a page.
         pages: u32,
@@ -266,17 +268,18 @@ view! {
         lost_pages: u32,
         /// Bad blocks of the medium.
         bad_blocks: u32,
-        /// Erasures since format or mount.
+        /// Erasures since the store was formatted or mounted.
         erases: u32,
-        /// Bytes handed to the layout: compressed pages.
+        /// Bytes of compressed pages that were written.
         written_size: u64,
-        /// Bytes that collection moved.
+        /// Bytes that garbage collection moved.
         moved_size: u64,
         /// Bytes that the layout programmed.
         programmed_size: u64,
-        /// Compressed over original bytes of pages not filled with one word; None without any.
+        /// Compressed over original bytes of pages not filled with one word; None if there are
+        /// none.
         compression_ratio: Option<f64>,
-        /// Used over original bytes of the same pages; None without any.
+        /// Bytes taken of the medium over original bytes of the same pages; None if there are none.
         used_ratio: Option<f64>,
     }
 }
@@ -299,15 +302,15 @@ view! {
 view! {
     /// The store at the end of a run.
     StoreReport = machine::StoreReport {
-        /// Statistics.
+        /// Statistics of the store.
         statistics: StoreStatistics,
         /// Operations of medium and compressor.
         counters: StoreCounters,
         /// Wear of the medium.
         wear: Wear,
-        /// Most over mean of that; absent where nothing is worn.
+        /// `max` over `mean` of the wear; None if nothing is worn.
         wear_max_over_mean: Option<f64>,
-        /// Bytes programmed over compressed bytes written; absent where nothing was.
+        /// Bytes programmed over compressed bytes written; None if nothing was written.
         write_amplification: Option<f64>,
     }
 }
@@ -317,21 +320,21 @@ view! {
     MachineCounts = machine::MachineCounts {
         /// Bytes that the program read.
         bytes_read: u64,
-        /// Bytes that it wrote.
+        /// Bytes that the program wrote.
         bytes_written: u64,
-        /// Pages that were in no frame: touched for the first time, or swapped out.
+        /// Faults at pages that were in no frame: never touched before, or swapped out.
         faults: u64,
-        /// Pages that the policy had marked invalid.
+        /// Faults at pages that were in a frame, and that the policy had marked invalid.
         false_faults: u64,
-        /// Faults on pages never touched before.
+        /// Faults at pages never touched before.
         first_touches: u64,
         /// Pages that came from the store.
         pages_in: u64,
-        /// Victims that went to the store.
+        /// Victims that were written to the store.
         pages_out: u64,
-        /// Victims that were clean, with a copy in their slot.
+        /// Victims that were not written, as their slot had a copy.
         pages_dropped: u64,
-        /// Copies given up: their page was written to, or the medium was too full to keep them.
+        /// Copies that were freed, as their page was written to or the medium was too full.
         copies_freed: u64,
         /// Operations of medium and compressor.
         store: StoreCounters,
@@ -339,11 +342,11 @@ view! {
 }
 
 view! {
-    /// Counts of a phase, and their time.
+    /// The counts and the time of a phase.
     SwapPhase = machine::Phase {
-        /// The counts.
+        /// The counts of the phase.
         counts: MachineCounts,
-        /// The time.
+        /// The time of the phase.
         time: SwapTime,
     }
 }
@@ -353,13 +356,13 @@ view! {
     SwapPoint = machine::BenchPoint {
         /// Bytes that the program had allocated.
         allocated_bytes: u64,
-        /// Speed of its reading, in 2²⁰ bytes a second.
+        /// Speed of the program's reading, in 2²⁰ bytes a second.
         mib_s: f64,
         /// Speed as a share of RAM's.
         share_of_ram: f64,
-        /// Allocating and filling the chunk.
+        /// The phase in which the chunk is allocated and filled.
         fill: SwapPhase,
-        /// The reading that was measured.
+        /// The phase of the measured reading.
         read: SwapPhase,
     }
 }
@@ -369,7 +372,7 @@ view! {
     SwapSystem = machine::SystemReport {
         /// The spec, with all open values filled in.
         spec: SwapSpec,
-        /// The medium's part; absent for RAM.
+        /// The medium's part; None for RAM.
         part: Option<String>,
         /// Unchecked fields of the part.
         unverified: Vec<String>,
@@ -377,12 +380,12 @@ view! {
         assumed: Vec<String>,
         /// Bytes of the medium.
         medium_bytes: u64,
-        /// Its shape.
+        /// The medium's shape.
         geometry: MediumGeometry,
         /// Bytes of RAM.
         ram_bytes: u64,
-        /// Bytes of RAM not for the program's pages: reserved ones, the store's, and a medium in
-        /// RAM.
+        /// Bytes of RAM that the program's pages cannot take: reserved ones, the store's, and a
+        /// medium in RAM.
         taken_bytes: u64,
         /// Frames for the program's pages; 0 where none fits, and churn needs none.
         frames: u32,
@@ -390,9 +393,9 @@ view! {
         ram_mib_s: f64,
         /// Bytes of RAM that the store takes beside its medium.
         store_memory_bytes: u64,
-        /// Its slots.
+        /// The store's number of slots.
         slot_count: u32,
-        /// Blocks that a log leaves free; 0 for other layouts.
+        /// Blocks that the log layout leaves free; 0 for other layouts.
         reserve_blocks: u32,
         /// Prices of a swap system.
         prices: SwapPrices,
@@ -404,11 +407,11 @@ view! {
     SwapBench = machine::BenchReport {
         /// The system.
         system: SwapSystem,
-        /// The chart.
+        /// The points of the chart.
         points: Vec<SwapPoint>,
-        /// The mean of the points' speeds as shares of RAM's; absent without points.
+        /// The mean of the points' speeds as shares of RAM's; None without points.
         mean_share_of_ram: Option<f64>,
-        /// Bytes allocated when the medium was full; absent if it never was.
+        /// Bytes allocated when the medium was full; None if it never was.
         out_of_memory_at_bytes: Option<u64>,
         /// Counts and time from the first byte to the last.
         total: SwapPhase,
@@ -422,21 +425,21 @@ view! {
     SwapChurn = machine::ChurnReport {
         /// The system.
         system: SwapSystem,
-        /// Slots that were filled before.
+        /// Slots that were filled first.
         filled_slots: u32,
-        /// Share of the store's room that they took.
+        /// Share of the store's room that the filled slots took.
         filled_share: f64,
         /// Pages written over others.
         pages_written: u64,
-        /// Number of times that their compressed bytes would fill the store.
+        /// Number of times that the compressed bytes of `pages_written` would fill the store.
         turnovers: f64,
         /// Counts and time of overwriting alone.
         overwriting: SwapPhase,
         /// Time of a page written over another.
         page_ns: f64,
-        /// Bytes programmed over compressed bytes written, of overwriting alone.
+        /// Bytes programmed over compressed bytes written, in the overwriting alone.
         write_amplification: f64,
-        /// The store in the end, filling included.
+        /// The store at the end, with the filling.
         store: StoreReport,
     }
 }
@@ -456,7 +459,7 @@ pub fn swap_bench(
     Ok(SwapBench(report))
 }
 
-/// Fill a share of a store and overwrite random slots until it was turned over.
+/// Fill a share of a store, then overwrite random slots, `turnovers` times the store's room in all.
 /// `progress(written_bytes, bytes_to_write)` is called now and then.
 #[pyfunction]
 #[pyo3(signature = (spec, progress: "Callable[[int, int], None] | None"=None))]
@@ -471,7 +474,7 @@ pub fn swap_churn(
     Ok(SwapChurn(report))
 }
 
-/// A system looked up and checked, without running anything.
+/// Look a swap system up and check it, without running anything.
 #[pyfunction]
 pub fn swap_system(spec: &SwapSpec) -> PyResult<SwapSystem> {
     let system = swap::SwapSystem::new(spec.0.clone()).map_err(raise)?;
@@ -479,7 +482,7 @@ pub fn swap_system(spec: &SwapSpec) -> PyResult<SwapSystem> {
     Ok(SwapSystem(system.report()))
 }
 
-/// Kinds of media, and the part of the catalog that stands for each (None for RAM).
+/// The kinds of media, each with the part of the catalog that is used for it (None for RAM).
 #[pyfunction]
 pub fn swap_media() -> Vec<(&'static str, Option<&'static str>)> {
     KINDS.to_vec()
@@ -489,19 +492,19 @@ fn names<T>(all: &[(&'static str, T)]) -> Vec<&'static str> {
     all.iter().map(|(name, _)| *name).collect()
 }
 
-/// Ways in which pages lie on a medium.
+/// All layouts of pages on a medium, by name.
 #[pyfunction]
 pub fn swap_layouts() -> Vec<&'static str> {
     names(&StoreLayout::ALL)
 }
 
-/// The compressor.
+/// All compressors by name.
 #[pyfunction]
 pub fn swap_compressors() -> Vec<&'static str> {
     names(&Compressor::ALL)
 }
 
-/// The readings of the benchmark program after each chunk.
+/// The patterns in which the benchmark program can read after each chunk.
 #[pyfunction]
 pub fn swap_readings() -> Vec<&'static str> {
     names(&AccessPattern::ALL)

@@ -19,13 +19,13 @@ use crate::seam::{
 };
 
 view! {
-    /// A function, or whatever else owns code.
+    /// A function, or another named piece of code.
     Symbol = trace::Symbol {
-        /// Its name as the linker knows it.
+        /// The symbol's name, as the linker knows it.
         name: String,
-        /// Its first byte in the flash image.
+        /// Offset of the first byte in the flash image.
         offset: u32,
-        /// Its length; 0 if the file does not state it.
+        /// The length in bytes; 0 if the file does not state it.
         bytes: u32,
     }
 }
@@ -33,13 +33,13 @@ view! {
 view! {
     /// A section of an image in flash.
     Section = trace::Section {
-        /// Its name, as ``.text``.
+        /// The section's name, as ``.text``.
         name: String,
-        /// Its address in the file, before any load bias.
+        /// The section's address in the file, before any load bias.
         address: u64,
-        /// Its first byte in the flash image.
+        /// Offset of the first byte in the flash image.
         offset: u32,
-        /// Its length.
+        /// The length in bytes.
         bytes: u32,
     }
 }
@@ -47,11 +47,11 @@ view! {
 view! {
     /// The placed code of one file.
     Image = trace::Image {
-        /// The file it comes from.
+        /// The file that the code comes from.
         path: String,
         /// Its GNU build id in hexadecimal; empty if it has none.
         build_id: String,
-        /// Its first byte in the flash image.
+        /// Offset of the first byte in the flash image.
         offset: u32,
         /// Bytes up to the end of its last section.
         bytes: u32,
@@ -65,9 +65,9 @@ view! {
 view! {
     /// A file whose code was executed and is not placed.
     OutsideFile = trace::OutsideFile {
-        /// Its path.
+        /// The file's path.
         path: String,
-        /// Instructions executed of it.
+        /// Instructions executed from the file.
         instructions: u64,
     }
 }
@@ -75,9 +75,9 @@ view! {
 view! {
     /// The first runs of a trace, which fill a cache and are not counted; 0 runs to count all.
     WarmUp = trace::WarmUp {
-        /// Runs.
+        /// Number of runs.
         runs: u64,
-        /// Bytes fetched by them.
+        /// Bytes fetched by these runs.
         bytes: u64,
     }
     methods {
@@ -102,8 +102,8 @@ pub enum WarmUpArgument<'py> {
     Text(String),
 }
 
-/// The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or ``disk-
-/// full``.
+/// The ending of a recording. Its ``name`` is ``complete``, ``failed``, ``interrupted`` or
+/// ``disk-full``.
 #[pyclass(frozen, eq, hash, skip_from_py_object, module = "flashpager._engine")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Ending(pub trace::Ending);
@@ -140,7 +140,7 @@ impl Ending {
         self.0.name()
     }
 
-    /// Whether the program ended well, or the file was imported whole.
+    /// Whether the program ended by itself with exit status 0, or the file was imported whole.
     #[getter]
     fn is_complete(&self) -> bool {
         self.0 == trace::Ending::Complete
@@ -171,7 +171,7 @@ view! {
         schema_version: u32,
         /// The program's path, or the imported file's.
         program: String,
-        /// Its arguments.
+        /// The program's arguments.
         arguments: Vec<String>,
         /// Instruction set, as QEMU spells it; empty if unknown.
         architecture: String,
@@ -187,7 +187,7 @@ view! {
         images: Vec<Image>,
         /// Bytes of the flash image.
         image_bytes: u64,
-        /// Runs in the file.
+        /// Number of runs in the file.
         runs: u64,
         /// True if the recorder reported data reads, though there may be none.
         reads_recorded: bool,
@@ -197,22 +197,22 @@ view! {
         read_bytes: u64,
         /// Executed runs that continue one that a data read interrupted.
         continued: u64,
-        /// Instructions placed and executed; None if the format does not say.
+        /// Executed instructions of the placed code; None if the format does not state them.
         instructions: Option<u64>,
         /// Bytes of all runs.
         bytes: u64,
         /// Instructions executed outside the placed images, not in the runs; None if the recorder
         /// does not report them.
         outside_instructions: Option<u64>,
-        /// Bytes fetched by them.
+        /// Bytes fetched by `outside_instructions`.
         outside_bytes: u64,
-        /// Methods entered; None if the recorder does not report them.
+        /// Calls of methods; None if the recorder does not report them.
         calls: Option<u64>,
-        /// Methods left by a return; None if the recorder does not report them.
+        /// Returns from methods; None if the recorder does not report them.
         returns: Option<u64>,
-        /// The thread that was recorded; empty if threads are not recorded apart.
+        /// The recorded thread; empty if threads are not recorded separately.
         thread: String,
-        /// The further process whose execution this is; empty for the first.
+        /// The process that this trace records, if it is not the first one; empty for the first.
         process: String,
         /// Code that ran and could not be recorded, each with the reason.
         left_out: Vec<String>,
@@ -223,10 +223,10 @@ view! {
         /// Files whose code was executed and is not placed, most instructions first; empty if the
         /// recorder does not report them.
         outside_files: Vec<OutsideFile>,
-        /// Executed blocks that are counted whole and may have been cut short; None if the recorder
-        /// does not report them.
+        /// Executed blocks that are counted whole, although they may have been cut short; None if
+        /// the recorder does not report them.
         in_doubt: Option<u64>,
-        /// Its first runs that fill a cache and are not counted.
+        /// The first runs, which fill a cache and are not counted.
         warm_up: WarmUp,
     }
     methods {
@@ -236,7 +236,7 @@ view! {
             self.0.executes_from_ram()
         }
 
-        /// A description of the fields that `as_dict` gives; for pickles.
+        /// Make a description from the fields that `as_dict` returns; for pickles.
         #[classmethod]
         #[pyo3(signature = (fields: "Mapping[str, object]"))]
         fn from_dict(_class: &Bound<'_, PyType>, fields: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -256,11 +256,11 @@ view! {
 view! {
     /// Use of the pages of one size in which something was executed.
     PageUse = blocks::PageUse {
-        /// Size of a page.
+        /// Bytes of a page.
         page_bytes: u32,
         /// Pages with at least one executed byte.
         pages: u64,
-        /// Share of their bytes that was executed.
+        /// Share of these pages' bytes that was executed.
         used_share: f64,
     }
 }
@@ -268,19 +268,19 @@ view! {
 view! {
     /// A piece of code in the flash image.
     CodePiece = blocks::CodePiece {
-        /// Offset of its first byte.
+        /// Offset of the piece's first byte.
         offset: u32,
-        /// Its length.
+        /// The length in bytes.
         bytes: u32,
     }
 }
 
 view! {
-    /// The few bytes of code in which a trace executes most.
+    /// The small set of code that a trace executes most.
     HottestCode = blocks::HottestCode {
-        /// Its pieces by offset, which do not touch.
+        /// The pieces by offset. They do not touch.
         pieces: Vec<CodePiece>,
-        /// Bytes executed by runs that lie in one of the pieces, each time counted.
+        /// Bytes executed by runs that lie in one of the pieces, counted at each execution.
         executed_bytes: u64,
     }
 }
@@ -303,17 +303,17 @@ view! {
         predicted_page_bytes: u32,
         /// Jumps to the first byte of a symbol; None where less than half of the code has one.
         seen_calls: Option<u64>,
-        /// Jumps to where a call had left off.
+        /// Jumps to the address behind a call.
         seen_returns: Option<u64>,
         /// Use of pages, by the size of a page.
         pages: Vec<PageUse>,
-        /// The code in which most is executed; None in traces of older recorders.
+        /// The most executed code; None in traces of older recorders.
         hottest: Option<HottestCode>,
     }
 }
 
-/// The description of a trace file, with another warm-up if one is given: as text ``80K``, ``10%``,
-/// a function's name, or ``none``.
+/// The description of a trace file, with another warm-up if one is given. Its text is ``80K``,
+/// ``10%``, a function's name, or ``none``.
 #[pyfunction]
 #[pyo3(signature = (trace, warm_up=None))]
 pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResult<TraceInfo> {
@@ -329,14 +329,14 @@ pub fn trace_info(trace: PathBuf, warm_up: Option<WarmUpArgument<'_>>) -> PyResu
     opened().map(|file| TraceInfo::view_of(file.info())).map_err(raise)
 }
 
-/// Executed basic blocks of a trace, as its file has them; None if it has none.
+/// The statistics of executed basic blocks that a trace file holds; None if it holds none.
 #[pyfunction]
 pub fn recorded_blocks(trace: PathBuf) -> PyResult<Option<BlockStatistics>> {
     TraceFile::open(&trace).map(|file| file.blocks().map(BlockStatistics)).map_err(raise)
 }
 
-/// Executed basic blocks of a trace, as its file has them, or else counted by reading it once.
-/// `progress(read, all)` is called with runs.
+/// The statistics of a trace's executed basic blocks: those that its file holds, or else counted by
+/// reading it once. `progress(read, all)` is called with numbers of runs.
 #[pyfunction]
 #[pyo3(signature = (trace, progress: "Callable[[int, int], None] | None"=None))]
 pub fn block_statistics(
@@ -344,24 +344,24 @@ pub fn block_statistics(
     trace: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<BlockStatistics> {
-    if let Some(found) = recorded_blocks(trace.clone())? {
-        return Ok(found);
+    if let Some(recorded) = recorded_blocks(trace.clone())? {
+        return Ok(recorded);
     }
-    let found = run(py, call_progress(&progress), |should_continue, progress| {
+    let counted = run(py, call_progress(&progress), |should_continue, progress| {
         let file = TraceFile::open(&trace)?;
         let runs = file.info().runs;
         let progress = |read| progress((read, runs));
-        let watched = ProgressTrace::new(&file, &progress);
-        let counts = BlockCounts::of(&watched, file.info().symbols(), &should_continue)?;
+        let trace = ProgressTrace::new(&file, &progress);
+        let counts = BlockCounts::of(&trace, file.info().symbols(), &should_continue)?;
         let info = file.info();
         Ok(blocks::BlockStatistics::new(&counts, info.executed_runs(), info.executed_bytes()))
     })?;
-    Ok(BlockStatistics(found))
+    Ok(BlockStatistics(counted))
 }
 
 /// Read a whole trace with its checksums, and check the description of its blocks. With ``output``,
-/// write it anew with what the description lacks. Returns the description. `progress(read, all)` is
-/// called with runs.
+/// write the trace anew, with the fields that the description lacks. Returns the description. `progress(read, all)` is
+/// called with numbers of runs.
 #[pyfunction]
 #[pyo3(signature = (trace, output=None, progress: "Callable[[int, int], None] | None"=None))]
 pub fn check_trace(
@@ -378,8 +378,8 @@ pub fn check_trace(
     Ok(TraceInfo(checked))
 }
 
-/// Write a trace in one of ``export_formats()``: ``din`` with an instruction every so many bytes,
-/// ``oracle-general`` with pages of ``page_bytes``; to standard output without `output`.
+/// Write a trace in one of ``export_formats()``: ``din`` with an instruction every ``instruction_bytes``,
+/// ``oracle-general`` with pages of ``page_bytes``. Without ``output``, write to standard output.
 #[pyfunction]
 #[pyo3(signature = (trace, format, instruction_bytes, output, page_bytes=4096))]
 pub fn export_trace(
@@ -413,7 +413,7 @@ pub fn export_formats() -> Vec<&'static str> {
     ExportFormat::NAMES.to_vec()
 }
 
-/// The bytes of a trace's flash image, out of the ELF file that was recorded.
+/// The bytes of a trace's flash image, read from the recorded ELF file.
 #[pyfunction]
 pub fn flash_image(info: &TraceInfo, elf: PathBuf) -> PyResult<Cow<'static, [u8]>> {
     let images = &info.0.images;
@@ -426,15 +426,15 @@ views_by_name!(program::ProgramKind, program::SectionContent);
 view! {
     /// A section that has memory when the program runs.
     ProgramSection = program::ProgramSection {
-        /// Its name, as ``.text``.
+        /// The section's name, as ``.text``.
         name: String,
         /// The address at which the program uses it.
         address: u64,
         /// The address at which the linker stored it.
         load_address: u64,
-        /// Its length.
+        /// The length in bytes.
         bytes: u64,
-        /// Its content: ``code``, ``constants``, ``data`` or ``zeroed``.
+        /// The section's content: ``code``, ``constants``, ``data`` or ``zeroed``.
         content: &'static str,
     }
     methods {
@@ -453,11 +453,11 @@ view! {
         architecture: String,
         /// The version of the instruction set, as ``ARMv7-M``; empty if the file does not state it.
         instruction_set: String,
-        /// The system that it is for: ``firmware``, ``hosted``, or ``object`` if it is not linked.
+        /// The kind of program: ``firmware``, ``hosted``, or ``object`` if it is not linked.
         kind: &'static str,
-        /// The address of its first instruction.
+        /// The address of the program's first instruction.
         entry: u64,
-        /// Its sections, by address.
+        /// The program's sections, by address.
         sections: Vec<ProgramSection>,
         /// The number of its functions with a name.
         functions: u64,
