@@ -6,20 +6,20 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused a file.
-    #[error("{place}: {source}")]
+    #[error("{location}: {source}")]
     Io {
         /// The file, as the user named it.
-        place: String,
+        location: String,
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file is damaged, of another format, or states something impossible.
-    #[error("{place}: {what}")]
+    /// A file is damaged, has another format, or states something impossible.
+    #[error("{location}: {message}")]
     Data {
         /// The file, with line or byte if known.
-        place: String,
+        location: String,
         /// The fault, and what to do.
-        what: String,
+        message: String,
     },
     /// A design, a part or a parameter is impossible.
     #[error("{0}")]
@@ -33,9 +33,9 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// Creates an [`Error::Io`] at `place`.
-    pub fn io(place: impl Into<String>, source: std::io::Error) -> Self {
-        Self::Io { place: place.into(), source }
+    /// Creates an [`Error::Io`] at `location`.
+    pub fn io(location: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Io { location: location.into(), source }
     }
 
     /// Creates an [`Error::Io`] on the file `path`.
@@ -43,14 +43,14 @@ impl Error {
         Self::io(path.display().to_string(), source)
     }
 
-    /// Creates an [`Error::Data`] at `place`.
-    pub fn data(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Self::Data { place: place.into(), what: what.into() }
+    /// Creates an [`Error::Data`] at `location`.
+    pub fn data(location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Data { location: location.into(), message: message.into() }
     }
 
     /// Creates an [`Error::Design`].
-    pub fn design(what: impl Into<String>) -> Self {
-        Self::Design(what.into())
+    pub fn design(message: impl Into<String>) -> Self {
+        Self::Design(message.into())
     }
 
     /// Returns whether the disk was full.

@@ -8,15 +8,15 @@ pub const MAX_FLASH_PAGE_BYTES: u32 = 1 << 20;
 /// The largest page of small-page chips, in bytes. They cannot change the column.
 pub const SMALL_PAGE_BYTES: u32 = 512;
 
-/// Checks that a size is a power of two; `what` names it in the error.
+/// Checks that a size is a power of two; `name` is its name in the error.
 ///
 /// # Errors
 /// If it is not.
-pub fn power_of_two(what: &str, bytes: u32) -> Result<()> {
+pub fn power_of_two(name: &str, bytes: u32) -> Result<()> {
     if bytes.is_power_of_two() {
         Ok(())
     } else {
-        Err(Error::design(format!("a {what} of {bytes} bytes is no power of two")))
+        Err(Error::design(format!("a {name} of {bytes} bytes is no power of two")))
     }
 }
 

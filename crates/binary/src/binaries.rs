@@ -167,17 +167,18 @@ impl Binaries {
             return read_from(binary);
         }
         let advice = "name the recorded file, or one with the same build id, with --elf";
-        let place = shown(&about.path);
+        let file_name = shown(&about.path);
         let binary = Binary::read(Path::new(&about.path)).map_err(|error| match error {
-            Error::Io { source, .. } => {
-                Error::data(&place, format!("{source}, and the lines of code are in it; {advice}"))
-            }
+            Error::Io { source, .. } => Error::data(
+                &file_name,
+                format!("{source}, and the lines of code are in it; {advice}"),
+            ),
             other => other,
         })?;
         if let Some(how) = binary.differs_from(about) {
             let reason =
                 format!("is not the file that was recorded ({how}); record again, or {advice}");
-            return Err(Error::data(&place, reason));
+            return Err(Error::data(&file_name, reason));
         }
         read_from(&binary)
     }

@@ -86,9 +86,9 @@ pub fn refuse_copies(images: &[Image]) -> flashpager_base::Result<()> {
             continue;
         }
         if let Some(copy) = binary.elf.copy_in_ram(&image.sections) {
-            let what =
+            let message =
                 format!("{copy}, but the trace has it in flash; record it anew without --section");
-            return Err(Error::data(shown(&image.path), what));
+            return Err(Error::data(shown(&image.path), message));
         }
     }
     Ok(())

@@ -94,7 +94,7 @@ impl ElfFile {
     /// A file that cannot be read or is no complete ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
-        Self::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))
+        Self::parse(&bytes).map_err(|message| Error::data(path.display().to_string(), message))
     }
 
     /// Parses the contents of a file.
@@ -241,7 +241,7 @@ impl ElfFile {
     pub fn place_as_linked(&self, path: &Path, names: &[String]) -> Result<Image> {
         let mut sections = self.sections_named(names);
         sections.sort_by_key(|section| section.address);
-        let wrong = |what: String| Error::data(path.display().to_string(), what);
+        let wrong = |message: String| Error::data(path.display().to_string(), message);
         for two in sections.windows(2) {
             if two[0].address.saturating_add(two[0].bytes) > two[1].address {
                 return Err(wrong(format!(
@@ -274,7 +274,7 @@ impl ElfFile {
 
     /// Makes the image of sections with their flash offsets, which ascend.
     fn image(&self, path: &Path, names: &[String], placed: &[(&ElfSection, u64)]) -> Result<Image> {
-        let place = path.display().to_string();
+        let file_name = path.display().to_string();
         let mut sections = Vec::new();
         let mut end = 0;
         for (section, at) in placed {
@@ -282,17 +282,17 @@ impl ElfFile {
             if let Some(copy) = section.copy() {
                 let message =
                     format!("{copy}, which is not fetched from flash; leave it out of --section");
-                return Err(Error::data(place, message));
+                return Err(Error::data(file_name, message));
             }
             if section.cut_off {
                 let message = format!(
                     "its section {} reaches beyond the end of the file: make or copy it again",
                     shown(&section.name)
                 );
-                return Err(Error::data(place, message));
+                return Err(Error::data(file_name, message));
             }
             if end > MAX_IMAGE_BYTES {
-                return Err(Error::data(place, "the flash image grows over 4 GiB"));
+                return Err(Error::data(file_name, "the flash image grows over 4 GiB"));
             }
             sections.push(Section {
                 name: section.name.clone(),
@@ -311,7 +311,7 @@ impl ElfFile {
                 .collect();
             let there = if there.is_empty() { "no sections".into() } else { there.join(", ") };
             return Err(Error::data(
-                place,
+                file_name,
                 format!(
                     "has no section {}; it has {there} (choose with --section)",
                     names.join(", ")
@@ -319,11 +319,11 @@ impl ElfFile {
             ));
         };
         let Ok(bytes) = u32::try_from(end - u64::from(first)) else {
-            return Err(Error::data(place, "fills 4 GiB alone: leave a section out"));
+            return Err(Error::data(file_name, "fills 4 GiB alone: leave a section out"));
         };
         let symbols = self.symbols_in(&sections);
         Ok(Image {
-            path: place,
+            path: file_name,
             build_id: self.build_id.clone(),
             offset: first,
             bytes,

@@ -115,7 +115,7 @@ impl ProgramFile {
     /// A file that cannot be read or is no complete ELF file.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = read_bytes(path)?;
-        Self::parse(&bytes).map_err(|what| Error::data(path.display().to_string(), what))
+        Self::parse(&bytes).map_err(|message| Error::data(path.display().to_string(), message))
     }
 
     /// Parses the contents of a file.

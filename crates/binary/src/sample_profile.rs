@@ -197,7 +197,7 @@ fn declared(
         if entry.tag() != gimli::DW_TAG_subprogram {
             continue;
         }
-        let refers = |what| match entry.attr_value(what) {
+        let refers = |attribute| match entry.attr_value(attribute) {
             Some(AttributeValue::UnitRef(at)) => named.get(&at).cloned(),
             _ => None,
         };
@@ -228,8 +228,8 @@ fn name_of(
     unit: &Unit<DwarfReader<'_>>,
     entry: &DebuggingInformationEntry<DwarfReader<'_>>,
 ) -> Option<String> {
-    let text = |what| {
-        let value = entry.attr_value(what)?;
+    let text = |attribute| {
+        let value = entry.attr_value(attribute)?;
         Some(bounded(&dwarf.attr_string(unit, value).ok()?.to_string_lossy()))
     };
     text(gimli::DW_AT_linkage_name).or_else(|| text(gimli::DW_AT_name))

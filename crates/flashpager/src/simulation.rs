@@ -120,7 +120,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
 /// finished, passes in all).
 pub type RowSink<'a> = &'a (dyn Fn(Vec<(usize, ResultRow)>, (usize, usize)) + Sync);
 
-/// Replays the trace `path` through the designs of a space. `found` receives the slim rows of each
+/// Replays the trace `path` through the designs of a space. `sink` receives the slim rows of each
 /// pass when it is finished, from any thread.
 ///
 /// # Errors
@@ -131,17 +131,17 @@ pub fn explore<D: Borrow<Design> + Sync>(
     designs: &[D],
     should_continue: &(dyn Fn() -> bool + Sync),
     progress: ProgressFn<'_, CellProgress>,
-    found: RowSink<'_>,
+    sink: RowSink<'_>,
 ) -> Result<()> {
     let PreparedTrace { trace, runs, bytes, designs } = PreparedTrace::new(path, warm_up, designs)?;
     let passes = PassProgress::new(&designs, progress);
     let worked = |share| passes.worked(share);
     let work = WatchedWork { runs, bytes, progress: &worked };
     design::evaluate_all(&*trace, &designs, should_continue, work, &|evaluations, (now, all)| {
-        let row = |(place, evaluation): (usize, Evaluation)| {
-            (place, ResultRow::slim(&designs[place], evaluation))
+        let row = |(index, evaluation): (usize, Evaluation)| {
+            (index, ResultRow::slim(&designs[index], evaluation))
         };
-        found(evaluations.into_iter().map(row).collect(), (now, all));
+        sink(evaluations.into_iter().map(row).collect(), (now, all));
         passes.finished(now);
     })
 }

@@ -23,7 +23,7 @@ pub fn find(trace: &TraceFile, text: &str) -> Result<WarmUp> {
         return Ok(WarmUp::default());
     }
     let info = trace.info();
-    let refused = |what: String| Error::data(trace.path().display().to_string(), what);
+    let refused = |message: String| Error::data(trace.path().display().to_string(), message);
     if let Some(bytes) = wanted(text, info.bytes) {
         let warm_up = WarmUp::until(trace, |before, _, _| before.bytes >= bytes)?;
         if warm_up.runs >= info.runs {

@@ -218,14 +218,14 @@ impl<'a> Annealer<'a> {
             chains.iter().fold((0, 0), |(evaluations, accepted), chain| {
                 (evaluations + chain.evaluations, accepted + chain.accepted)
             });
-        let found = chains.into_iter().min_by(|a, b| a.best_cost.total_cmp(&b.best_cost));
-        let Some(found) = found else { return Err(Error::Interrupted) };
-        let mut order = found.best;
+        let best_chain = chains.into_iter().min_by(|a, b| a.best_cost.total_cmp(&b.best_cost));
+        let Some(best_chain) = best_chain else { return Err(Error::Interrupted) };
+        let mut order = best_chain.best;
         let named: rustc_hash::FxHashSet<u32> = order.iter().copied().collect();
         order.extend(start.numbers().iter().filter(|unit| !named.contains(unit)));
         Ok(SearchResult {
             order: Order::new(&self.units, order)?,
-            cost: found.best_cost,
+            cost: best_chain.best_cost,
             evaluations,
             accepted,
         })
@@ -628,10 +628,10 @@ mod tests {
                 let cooling = Cooling::default();
                 search.anneal(&original, cooling, 1, &Evaluations(1000), &|_| ()).expect("it runs")
             };
-            let (found, again) = (find(), find());
-            assert_eq!(found.order, again.order, "{policy}");
+            let (first, again) = (find(), find());
+            assert_eq!(first.order, again.order, "{policy}");
             let before = cost(&exact(&units, &original, &trace, &cache(policy)));
-            let after = cost(&exact(&units, &found.order, &trace, &cache(policy)));
+            let after = cost(&exact(&units, &first.order, &trace, &cache(policy)));
             assert!(after < before, "{policy}: {after} of {before}");
         }
     }

@@ -129,7 +129,7 @@ impl Core {
             let at = line.map_or(String::new(), |line| format!(", line {line}"));
             Error::data(format!("{place}{at}"), format!("no core: {}", error.message()))
         })?;
-        core.check().map_err(|what| Error::data(place, what))?;
+        core.check().map_err(|message| Error::data(place, message))?;
         Ok(core)
     }
 

@@ -117,17 +117,17 @@ fn can_be(variant: &Variant, sizes: &DesignSizes) -> bool {
 }
 
 fn traces_in(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut traces = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(traces_in(&path));
+            traces.extend(traces_in(&path));
         } else if path.extension().is_some_and(|extension| extension == "trace") {
-            found.push(path);
+            traces.push(path);
         }
     }
-    found.sort();
-    found
+    traces.sort();
+    traces
 }
 
 /// All policies, lookups and registers take every shipped trace.

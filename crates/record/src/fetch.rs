@@ -35,8 +35,8 @@ pub fn place(placer: Option<&Placer>, fetch: Fetch) -> std::result::Result<Optio
         Some(placer) => Ok(placer
             .locate(fetch.address)
             .map(|place| Run { offset: place.offset, length: fetch.bytes.min(place.bytes) })),
-        None => Run::checked(fetch.address, fetch.bytes.into()).map(Some).map_err(|what| {
-            format!("{what}; say which addresses lie in flash with --elf or --range")
+        None => Run::checked(fetch.address, fetch.bytes.into()).map(Some).map_err(|message| {
+            format!("{message}; say which addresses lie in flash with --elf or --range")
         }),
     }
 }

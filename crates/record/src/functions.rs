@@ -51,8 +51,8 @@ impl PlacedFunctions {
         if end <= u64::from(begin) || end > function.end() {
             return false;
         }
-        let found = self.loops.entry(begin).or_insert_with(|| loops_of(image, function));
-        found.contains(&end)
+        let ends = self.loops.entry(begin).or_insert_with(|| loops_of(image, function));
+        ends.contains(&end)
     }
 }
 

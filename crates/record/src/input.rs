@@ -295,18 +295,18 @@ impl TextLines {
     }
 
     /// Makes an error that names the current line.
-    pub fn error(&self, what: impl std::fmt::Display) -> Error {
-        Error::data(format!("{}, line {}", self.input.name, self.number), what.to_string())
+    pub fn error(&self, message: impl std::fmt::Display) -> Error {
+        Error::data(format!("{}, line {}", self.input.name, self.number), message.to_string())
     }
 
     /// Makes an error that names the current line and shows its text.
-    pub fn error_showing(&self, what: impl std::fmt::Display) -> Error {
+    pub fn error_showing(&self, message: impl std::fmt::Display) -> Error {
         let shown: String = String::from_utf8_lossy(&self.buffer[self.line.clone()])
             .chars()
             .map(|c| if c.is_control() { '\u{fffd}' } else { c })
             .take(60)
             .collect();
-        self.error(format!("{what}: '{shown}'"))
+        self.error(format!("{message}: '{shown}'"))
     }
 }
 
@@ -395,13 +395,13 @@ impl ByteReader {
     }
 
     /// Makes an error at the next byte.
-    pub fn error(&self, what: impl std::fmt::Display) -> Error {
-        self.error_at(self.position, what)
+    pub fn error(&self, message: impl std::fmt::Display) -> Error {
+        self.error_at(self.position, message)
     }
 
     /// Makes an error at a byte.
-    pub fn error_at(&self, position: u64, what: impl std::fmt::Display) -> Error {
-        Error::data(format!("{}, byte {position}", self.input.name), what.to_string())
+    pub fn error_at(&self, position: u64, message: impl std::fmt::Display) -> Error {
+        Error::data(format!("{}, byte {position}", self.input.name), message.to_string())
     }
 }
 

@@ -280,9 +280,9 @@ impl Recording {
     }
 
     /// Notes code that was executed and is not recorded, with the reason.
-    pub fn left_out(&mut self, what: String) {
+    pub fn left_out(&mut self, message: String) {
         if self.info.left_out.len() < MAX_LEFT_OUT {
-            self.info.left_out.push(what);
+            self.info.left_out.push(message);
         }
     }
 
@@ -362,10 +362,10 @@ impl Recording {
                 further.append(&mut process.close(ending, should_continue)?.0);
             } else {
                 let instructions: u64 = process.sinks.iter().map(Sink::all_instructions).sum();
-                let what = &process.info.process;
+                let message = &process.info.process;
                 let plural = if instructions == 1 { "" } else { "s" };
                 self.left_out(format!(
-                    "{what}: {instructions} instruction{plural}, none of placed code"
+                    "{message}: {instructions} instruction{plural}, none of placed code"
                 ));
             }
         }

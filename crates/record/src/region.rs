@@ -75,8 +75,8 @@ impl RegionBoundary {
         u64::from_str_radix(self.name.strip_prefix("0x")?, 16).ok()
     }
 
-    fn error(&self, what: impl std::fmt::Display) -> Error {
-        Error::design(format!("{} {}: {what}", self.option, self.name))
+    fn error(&self, message: impl std::fmt::Display) -> Error {
+        Error::design(format!("{} {}: {message}", self.option, self.name))
     }
 
     /// Looks for the place in another image. `functions` are those of the image, under all of their
@@ -89,24 +89,24 @@ impl RegionBoundary {
             self.offset = image.sections.iter().find_map(|section| section.offset_of(address));
             return Ok(());
         }
-        let mut found: Vec<u32> = functions
+        let mut offsets: Vec<u32> = functions
             .iter()
             .filter(|symbol| is_called(&symbol.name, &self.name))
             .map(|symbol| symbol.offset)
             .collect();
-        found.sort_unstable();
-        found.dedup();
-        if found.len() > 1 {
+        offsets.sort_unstable();
+        offsets.dedup();
+        if offsets.len() > 1 {
             let addresses: Vec<String> =
-                found.iter().filter_map(|offset| address_of(image, *offset)).collect();
+                offsets.iter().filter_map(|offset| address_of(image, *offset)).collect();
             return Err(self.error(format_args!(
                 "{} functions of {} have this name; give one's address: {}",
-                found.len(),
+                offsets.len(),
                 image.path,
                 addresses.join(", ")
             )));
         }
-        self.offset = found.first().copied();
+        self.offset = offsets.first().copied();
         Ok(())
     }
 

@@ -105,7 +105,7 @@ impl<'a> ImportSession<'a> {
         let Row { address, length: bytes, mark, instructions } = row;
         let placer = self.recording.placer.as_ref();
         let run = place(placer, Fetch { address, bytes, instructions })
-            .map_err(|what| self.error(SourcePlace::Line(line), what))?;
+            .map_err(|message| self.error(SourcePlace::Line(line), message))?;
         let address = placer.map_or(address, |placer| placer.linked(address));
         let sink = self.recording.sink();
         match (run, mark) {
@@ -144,12 +144,12 @@ impl<'a> ImportSession<'a> {
     fn add(&mut self, at: SourcePlace, fetch: Fetch, reads: &[ReadAccess]) -> Result<()> {
         self.update_mappings(fetch.address)?;
         let placer = self.recording.placer.as_ref();
-        let run = place(placer, fetch).map_err(|what| self.error(at, what))?;
+        let run = place(placer, fetch).map_err(|message| self.error(at, message))?;
         self.reads.clear();
         if self.recording.with_reads {
             for read in reads {
                 place_read(placer, *read, fetch.bytes, &mut self.reads)
-                    .map_err(|what| Error::data(format!("{}, {at}", self.name), what))?;
+                    .map_err(|message| Error::data(format!("{}, {at}", self.name), message))?;
             }
         }
         let Fetch { bytes, instructions, .. } = fetch;
@@ -191,7 +191,7 @@ impl<'a> ImportSession<'a> {
         if self.recording.report_progress(self.progress) { Ok(()) } else { Err(Error::Interrupted) }
     }
 
-    fn error(&self, at: SourcePlace, what: String) -> Error {
-        Error::data(format!("{}, {at}", self.name), what)
+    fn error(&self, at: SourcePlace, message: String) -> Error {
+        Error::data(format!("{}, {at}", self.name), message)
     }
 }

@@ -176,10 +176,10 @@ impl StreamReader {
         }
     }
 
-    fn error(&self, at: usize, what: impl std::fmt::Display) -> Error {
+    fn error(&self, at: usize, message: impl std::fmt::Display) -> Error {
         Error::data(
             format!("{}, byte {}", self.input.name, self.position + at as u64),
-            what.to_string(),
+            message.to_string(),
         )
     }
 
@@ -249,20 +249,22 @@ impl StreamReader {
             let payload = Payload(&bytes[at + 4..at + 4 + length]);
             match ((word & !RECORD_FLAG) >> 24, &mut current) {
                 (PROCESS, _) => {
-                    self.switch_process(payload, recording).map_err(|what| self.error(at, what))?;
+                    self.switch_process(payload, recording)
+                        .map_err(|message| self.error(at, message))?;
                     current = recording.process(self.process);
                 }
                 (END, _) => self.ended = true,
                 (_, None) => {}
                 (kind, Some(recording)) => {
-                    self.record(kind, payload, recording).map_err(|what| self.error(at, what))?;
+                    self.record(kind, payload, recording)
+                        .map_err(|message| self.error(at, message))?;
                     if let Some(piece) = self.piece.take() {
                         piece.execute(recording.sink(), &mut self.reads)?;
                     }
                 }
             }
-            if let Some(what) = self.refusal.take() {
-                return Err(Error::design(what));
+            if let Some(message) = self.refusal.take() {
+                return Err(Error::design(message));
             }
             at = end;
             if self.ended || self.cut {
@@ -288,8 +290,8 @@ impl StreamReader {
                 break;
             }
             let Some(block) = self.blocks.get(number as usize) else {
-                let what = format!("block {number} was never described");
-                return Err(self.error(at + taken, what));
+                let message = format!("block {number} was never described");
+                return Err(self.error(at + taken, message));
             };
             block.execute_plain(sink)?;
             taken += 4;

@@ -449,17 +449,17 @@ mod tests {
                 runs.push(run(3000, 120));
             }
         }
-        let found = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        let hottest = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
         let piece = |offset, bytes| CodePiece { offset, bytes };
-        assert_eq!(found.pieces, [piece(1000, 10), piece(2000, 6)]);
-        assert_eq!(found.executed_bytes, 16_000);
+        assert_eq!(hottest.pieces, [piece(1000, 10), piece(2000, 6)]);
+        assert_eq!(hottest.executed_bytes, 16_000);
         // Runs that touch are one piece, and a run in it counts.
         let runs = vec![run(8, 8), run(16, 8), run(10, 4), run(500, 200)];
-        let found = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
-        assert!(found.pieces.is_empty(), "the hottest run is longer than a loop that waits");
+        let hottest = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        assert!(hottest.pieces.is_empty(), "the hottest run is longer than a loop that waits");
         let runs = vec![run(8, 8), run(16, 8), run(10, 4)];
-        let found = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
-        assert_eq!((found.pieces, found.executed_bytes), (vec![piece(8, 16)], 20));
+        let hottest = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        assert_eq!((hottest.pieces, hottest.executed_bytes), (vec![piece(8, 16)], 20));
     }
 
     #[test]

@@ -189,11 +189,11 @@ impl TraceInfo {
         if self.reads == 0 {
             return Ok(());
         }
-        let what = format!(
+        let message = format!(
             "holds {} data reads, which {reader} would take for code; record it with --no-reads",
             self.reads
         );
-        Err(Error::data(place, what))
+        Err(Error::data(place, message))
     }
 
     /// Tells whether a trace with this description can have these counts of blocks. Whether they are
@@ -272,7 +272,7 @@ impl Default for TraceInfo {
 
 /// Makes the error for a trace in which nothing can be replayed. `place` is its file or program.
 pub fn nothing_placed(place: &str, info: &TraceInfo) -> Error {
-    let what = match info.outside_instructions {
+    let message = match info.outside_instructions {
         None if !info.left_out.is_empty() => {
             let more = info.left_out.len() - 1;
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
@@ -286,5 +286,5 @@ pub fn nothing_placed(place: &str, info: &TraceInfo) -> Error {
              with --section, --with-libraries or --image"
         ),
     };
-    Error::data(place, what)
+    Error::data(place, message)
 }

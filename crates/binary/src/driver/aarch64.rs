@@ -126,10 +126,10 @@ fn memory(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Oper
     let mut offset = displacement;
     for name_of_data in &data {
         let bytes = width(name, name_of_data);
-        let place = AddressExpression::Memory(terms.clone(), offset);
+        let address = AddressExpression::Memory(terms.clone(), offset);
         match kind {
-            AccessKind::Load => made.load(bytes, place, register(name_of_data)),
-            AccessKind::Store => made.store(bytes, place, register(name_of_data)),
+            AccessKind::Load => made.load(bytes, address, register(name_of_data)),
+            AccessKind::Store => made.store(bytes, address, register(name_of_data)),
         }
         offset = offset.wrapping_add(i64::from(bytes));
     }

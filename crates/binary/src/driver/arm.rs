@@ -159,7 +159,7 @@ impl Arm {
         let pc = self.pc(made.address) & !3;
         for word in 0..words {
             let offset = displacement.wrapping_add(4 * word as i64);
-            let place = if literal {
+            let address = if literal {
                 AddressExpression::Literal(
                     (parts.len() <= 2).then(|| pc.wrapping_add_signed(offset)),
                 )
@@ -168,8 +168,8 @@ impl Arm {
             };
             let data = data.get(word).or(data.first()).copied();
             match kind {
-                AccessKind::Load => made.load(bytes, place, data),
-                AccessKind::Store => made.store(bytes, place, data),
+                AccessKind::Load => made.load(bytes, address, data),
+                AccessKind::Store => made.store(bytes, address, data),
             }
         }
         let base = parts.first().and_then(|part| register(part));
@@ -309,10 +309,10 @@ fn multiple(made: &mut Instruction, name: &str, kind: AccessKind, operands: &[Op
     let inclusive = i64::from(name.ends_with("ib") || name.ends_with("da")) * 4;
     let start = if down { inclusive - bytes } else { inclusive };
     for (index, register) in words.iter().enumerate() {
-        let place = AddressExpression::Memory(vec![(base, 1)], start + 4 * index as i64);
+        let address = AddressExpression::Memory(vec![(base, 1)], start + 4 * index as i64);
         match kind {
-            AccessKind::Load => made.load(4, place, Some(*register)),
-            AccessKind::Store => made.store(4, place, Some(*register)),
+            AccessKind::Load => made.load(4, address, Some(*register)),
+            AccessKind::Store => made.store(4, address, Some(*register)),
         }
     }
     if on_stack || base_text.is_some_and(|text| text.ends_with('!')) {
@@ -340,11 +340,11 @@ fn vector(made: &mut Instruction, kind: AccessKind, operands: &[Operand<'_>]) {
     let Some(base) = base else { return };
     for (index, register) in list.iter().enumerate() {
         for half in 0..2 {
-            let place = AddressExpression::Memory(vec![(base, 1)], 8 * index as i64 + 4 * half);
+            let address = AddressExpression::Memory(vec![(base, 1)], 8 * index as i64 + 4 * half);
             match kind {
-                AccessKind::Load => made.load(4, place, Some(*register)),
+                AccessKind::Load => made.load(4, address, Some(*register)),
                 AccessKind::Store => {
-                    made.accesses.push(InstructionAccess::store(4, place, Expression::Computed))
+                    made.accesses.push(InstructionAccess::store(4, address, Expression::Computed))
                 }
             }
         }

@@ -228,10 +228,10 @@ fn port_bit(made: &mut Instruction, opcode: u32, skip_target: u64) {
     let (port, bit) = (opcode >> 3 & 0x1f, opcode & 7);
     let name = ["cbi", "sbic", "sbi", "sbis"][(opcode >> 8 & 3) as usize];
     made.text = format!("{name} 0x{port:02x}, {bit}");
-    let place = AddressExpression::Port(Ok(u64::from(port)));
-    made.load(1, place.clone(), None);
+    let address = AddressExpression::Port(Ok(u64::from(port)));
+    made.load(1, address.clone(), None);
     if opcode & 0x100 == 0 {
-        made.accesses.push(InstructionAccess::store(1, place, Expression::Computed));
+        made.accesses.push(InstructionAccess::store(1, address, Expression::Computed));
     } else {
         made.flow = Flow::Branch(skip_target);
     }
@@ -245,20 +245,20 @@ fn in_or_out(made: &mut Instruction, opcode: u32, d: Register) {
         SP_HIGH_PORT => Some(SP_HIGH),
         _ => None,
     };
-    let place = AddressExpression::Port(Ok(u64::from(port)));
+    let address = AddressExpression::Port(Ok(u64::from(port)));
     if opcode & 0x800 == 0 {
         made.text = format!("in r{d}, 0x{port:02x}");
         match special {
             Some(special) => made.outputs.push((d, Expression::Sum(special, 0))),
             None if port == STATUS_PORT => made.outputs.push((d, Expression::Computed)),
-            None => made.load(1, place, Some(d)),
+            None => made.load(1, address, Some(d)),
         }
     } else {
         made.text = format!("out 0x{port:02x}, r{d}");
         match special {
             Some(special) => made.outputs.push((special, Expression::Sum(d, 0))),
             None if port == STATUS_PORT => made.inputs.push(d),
-            None => made.store(1, place, Some(d)),
+            None => made.store(1, address, Some(d)),
         }
     }
 }
@@ -349,13 +349,13 @@ fn moves(mut made: Instruction, opcode: u32, d: Register) -> Option<Instruction>
         -1 => format!("-{letter}"),
         _ => letter.to_string(),
     };
-    let place = pair(low, by.min(0));
+    let address = pair(low, by.min(0));
     if store {
         made.text = format!("st {name}, r{d}");
-        made.store(1, place, Some(d));
+        made.store(1, address, Some(d));
     } else {
         made.text = format!("ld r{d}, {name}");
-        made.load(1, place, Some(d));
+        made.load(1, address, Some(d));
     }
     if by != 0 {
         step(&mut made, low, by);
@@ -424,13 +424,13 @@ fn decode_long(mut made: Instruction, opcode: u32, second: u32) -> Instruction {
     made.size = 4;
     let d = (opcode >> 4 & 0x1f) as Register;
     if opcode & 0xfc0f == 0x9000 {
-        let place = AddressExpression::Memory(Vec::new(), i64::from(second));
+        let address = AddressExpression::Memory(Vec::new(), i64::from(second));
         if opcode & 0x200 == 0 {
             made.text = format!("lds r{d}, 0x{second:04x}");
-            made.load(1, place, Some(d));
+            made.load(1, address, Some(d));
         } else {
             made.text = format!("sts 0x{second:04x}, r{d}");
-            made.store(1, place, Some(d));
+            made.store(1, address, Some(d));
         }
         return made;
     }

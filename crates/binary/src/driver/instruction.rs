@@ -65,7 +65,7 @@ pub enum AddressExpression {
 pub struct InstructionAccess {
     pub kind: AccessKind,
     pub bytes: u32,
-    pub place: AddressExpression,
+    pub address: AddressExpression,
     /// A symbol whose unknown address is added to that of the access.
     pub symbol: Option<u32>,
     /// The value that a store writes.
@@ -73,12 +73,12 @@ pub struct InstructionAccess {
 }
 
 impl InstructionAccess {
-    pub fn load(bytes: u32, place: AddressExpression) -> Self {
-        Self { kind: AccessKind::Load, bytes, place, symbol: None, value: Expression::Computed }
+    pub fn load(bytes: u32, address: AddressExpression) -> Self {
+        Self { kind: AccessKind::Load, bytes, address, symbol: None, value: Expression::Computed }
     }
 
-    pub fn store(bytes: u32, place: AddressExpression, value: Expression) -> Self {
-        Self { kind: AccessKind::Store, bytes, place, symbol: None, value }
+    pub fn store(bytes: u32, address: AddressExpression, value: Expression) -> Self {
+        Self { kind: AccessKind::Store, bytes, address, symbol: None, value }
     }
 }
 
@@ -124,18 +124,18 @@ impl Instruction {
     }
 
     /// Adds a load of `bytes` into `register`.
-    pub fn load(&mut self, bytes: u32, place: AddressExpression, register: Option<Register>) {
-        self.accesses.push(InstructionAccess::load(bytes, place));
+    pub fn load(&mut self, bytes: u32, address: AddressExpression, register: Option<Register>) {
+        self.accesses.push(InstructionAccess::load(bytes, address));
         if let Some(register) = register {
             self.outputs.push((register, Expression::Loaded(self.accesses.len() - 1)));
         }
     }
 
     /// Adds a store of `bytes` of `register`.
-    pub fn store(&mut self, bytes: u32, place: AddressExpression, register: Option<Register>) {
+    pub fn store(&mut self, bytes: u32, address: AddressExpression, register: Option<Register>) {
         let value = register.map_or(Expression::Computed, |register| Expression::Sum(register, 0));
         self.inputs.extend(register);
-        self.accesses.push(InstructionAccess::store(bytes, place, value));
+        self.accesses.push(InstructionAccess::store(bytes, address, value));
     }
 }
 

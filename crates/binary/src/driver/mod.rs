@@ -96,11 +96,11 @@ fn read(object: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// Those of [`copy_loop_of`], and a function with the same name at another address.
 pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec<u64>> {
-    let place = object.display().to_string();
-    let code = FunctionCode::of(&read(object)?, &place, function)?;
+    let file_name = object.display().to_string();
+    let code = FunctionCode::of(&read(object)?, &file_name, function)?;
     if code.entry != address {
         let reason = format!("has several functions {}", shown(function));
-        return Err(Error::data(place, reason));
+        return Err(Error::data(file_name, reason));
     }
     let leads_back =
         |flow| matches!(flow, Flow::Jump(Some(to)) | Flow::Branch(to) if to == address);
@@ -109,7 +109,7 @@ pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec
 }
 
 /// Finds the loop of `function` in the ELF file `object` that moves bytes through the data port,
-/// and counts one iteration. `place` is the file's name in errors; `port` is the port's address, if
+/// and counts one iteration. `file_name` is the file's name in errors; `port` is the port's address, if
 /// the caller knows it.
 ///
 /// # Errors
@@ -118,13 +118,14 @@ pub fn loops_to_start(object: &Path, function: &str, address: u64) -> Result<Vec
 /// through a port.
 pub fn copy_loop(
     object: &[u8],
-    place: &str,
+    file_name: &str,
     function: &str,
     port: Option<u64>,
 ) -> Result<CopyLoop> {
-    let code = FunctionCode::of(object, place, function)?;
-    let wrong =
-        |reason: String| Error::data(place, format!("its function {} {reason}", shown(function)));
+    let code = FunctionCode::of(object, file_name, function)?;
+    let wrong = |reason: String| {
+        Error::data(file_name, format!("its function {} {reason}", shown(function)))
+    };
     let graph = Graph::of(&code.instructions, code.entry).ok_or_else(|| {
         wrong("has more branches than a driver has; name the function that holds the loop".into())
     })?;

@@ -112,10 +112,10 @@ impl<'a> ClassifiedAccesses<'a> {
         known: &mut FxHashMap<Value, bool>,
     ) -> AccessClass {
         let moving = AccessClass::Memory { moves: true };
-        let Some(place) = self.values.facts[at].targets.get(index).cloned().flatten() else {
+        let Some(target) = self.values.facts[at].targets.get(index).cloned().flatten() else {
             return moving;
         };
-        match place {
+        match target {
             AccessTarget::Literal => AccessClass::Literal,
             AccessTarget::Port(Value::Constant(number)) => {
                 AccessClass::Fixed { at: FixedAddress::Port(number), is_device: true }
@@ -260,9 +260,9 @@ impl<'a> ClassifiedAccesses<'a> {
             .flat_map(|block| &self.graph.blocks[*block].instructions)
             .any(|at| {
                 let targets = &self.values.facts[*at].targets;
-                targets.iter().enumerate().any(|(index, place)| {
+                targets.iter().enumerate().any(|(index, target)| {
                     self.kind(*at, index) == AccessKind::Store
-                        && matches!(place, Some(AccessTarget::Memory(other)) if other == address)
+                        && matches!(target, Some(AccessTarget::Memory(other)) if other == address)
                 })
             })
     }

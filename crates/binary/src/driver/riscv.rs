@@ -115,15 +115,15 @@ impl RiscV {
             _ => None,
         });
         let first = registers.first().copied();
-        if let Some(place) = address {
+        if let Some(address) = address {
             let core = name.strip_suffix("sp").unwrap_or(name);
             if name.starts_with("amo") || name.starts_with("sc.") || name.starts_with("lr.") {
                 let bytes = if name.contains(".w") { 4 } else { 8 };
                 if !name.starts_with("sc.") {
-                    made.load(bytes, place.clone(), first);
+                    made.load(bytes, address.clone(), first);
                 }
                 if !name.starts_with("lr.") {
-                    made.store(bytes, place, registers.get(1).copied());
+                    made.store(bytes, address, registers.get(1).copied());
                 }
                 return;
             }
@@ -135,9 +135,9 @@ impl RiscV {
             };
             let loads = core.starts_with('l') || core.starts_with("fl");
             if loads {
-                made.load(bytes, place, first);
+                made.load(bytes, address, first);
             } else {
-                made.store(bytes, place, first);
+                made.store(bytes, address, first);
             }
             return;
         }

@@ -201,11 +201,11 @@ impl<'a> Values<'a> {
             return state;
         }
         // An edge back that belongs to no loop may come from anywhere.
-        let natural = self.graph.loops.iter().find(|found| {
+        let natural = self.graph.loops.iter().find(|candidate| {
             let back = block.before.iter().filter(|from| Graph::goes_back(**from, number)).count();
-            found.header == number && found.latches.len() == back
+            candidate.header == number && candidate.latches.len() == back
         });
-        let inside = |other: usize| natural.is_none_or(|found| found.holds[other]);
+        let inside = |other: usize| natural.is_none_or(|candidate| candidate.holds[other]);
         let mut changed = (0..self.graph.blocks.len())
             .filter(|other| inside(*other))
             .fold(0, |all, other| all | written[other]);
@@ -242,8 +242,8 @@ impl<'a> Values<'a> {
         let mut loaded = Vec::with_capacity(made.accesses.len());
         let mut slot_stores = Vec::new();
         for access in &made.accesses {
-            let place = self.place(state, &access.place, access.symbol);
-            let slot = match &place {
+            let target = self.target(state, &access.address, access.symbol);
+            let slot = match &target {
                 Some(AccessTarget::Memory(address)) if self.is_slot(address) => {
                     self.slot(address.clone())
                 }
@@ -251,7 +251,7 @@ impl<'a> Values<'a> {
             };
             let mut value_loaded = None;
             if access.kind == AccessKind::Load {
-                value_loaded = match (&access.place, slot) {
+                value_loaded = match (&access.address, slot) {
                     (_, Some(slot)) => Some(held(state, slot)),
                     (AddressExpression::Literal(Some(address)), _) => {
                         code.literal(*address).and_then(|value| self.evaluate(state, value, &[]))
@@ -267,7 +267,7 @@ impl<'a> Values<'a> {
                 }
             }
             loaded.push(value_loaded);
-            facts.targets.push(place);
+            facts.targets.push(target);
         }
         let new: Vec<(StorageLocation, Value)> = made
             .outputs
@@ -309,13 +309,13 @@ impl<'a> Values<'a> {
         (self.slots.len() < MAX_SLOTS).then(|| *self.slots.entry(address).or_insert(next))
     }
 
-    fn place(
+    fn target(
         &self,
         state: &State,
-        place: &AddressExpression,
+        address: &AddressExpression,
         symbol: Option<u32>,
     ) -> Option<AccessTarget> {
-        Some(match place {
+        Some(match address {
             AddressExpression::Literal(_) => AccessTarget::Literal,
             AddressExpression::Port(Ok(number)) => AccessTarget::Port(Value::Constant(*number)),
             AddressExpression::Port(Err(register)) => {

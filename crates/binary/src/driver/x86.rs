@@ -82,10 +82,10 @@ impl X86 {
             ("jmp", target) => made.flow = Flow::Jump(target),
             ("call", target) => {
                 made.flow = Flow::Call(target);
-                let place = AddressExpression::Memory(vec![(SP, 1)], -i64::from(self.word()));
+                let address = AddressExpression::Memory(vec![(SP, 1)], -i64::from(self.word()));
                 made.accesses.push(InstructionAccess::store(
                     self.word(),
-                    place,
+                    address,
                     Expression::Computed,
                 ));
             }
@@ -104,7 +104,7 @@ impl X86 {
         }
     }
 
-    fn place(&self, made: &Instruction, operand: &X86Operand) -> Option<AddressExpression> {
+    fn address(&self, made: &Instruction, operand: &X86Operand) -> Option<AddressExpression> {
         let X86OperandType::Mem(memory) = operand.op_type else { return None };
         let base_name = self.capstone.reg_name(memory.base()).unwrap_or_default();
         if base_name == "rip" || base_name == "eip" {
@@ -130,7 +130,8 @@ impl X86 {
         let at = |offset| AddressExpression::Memory(vec![(SP, 1)], offset);
         match name {
             "push" => {
-                if let Some(from) = operands.first().and_then(|operand| self.place(made, operand)) {
+                if let Some(from) = operands.first().and_then(|operand| self.address(made, operand))
+                {
                     made.load(self.word(), from, None);
                 }
                 let register = operands.first().and_then(|operand| self.operand_register(operand));
@@ -140,7 +141,7 @@ impl X86 {
             "pop" => {
                 let register = operands.first().and_then(|operand| self.operand_register(operand));
                 made.load(self.word(), at(0), register);
-                if let Some(to) = operands.first().and_then(|operand| self.place(made, operand)) {
+                if let Some(to) = operands.first().and_then(|operand| self.address(made, operand)) {
                     made.accesses.push(InstructionAccess::store(
                         self.word(),
                         to,
@@ -230,16 +231,16 @@ impl X86 {
             if untouched {
                 // `lea` computes its result from the registers of the address. If they were no inputs,
                 // a scaled index would seem to be the same in each iteration.
-                if let Some(AddressExpression::Memory(terms, _)) = self.place(made, operand) {
+                if let Some(AddressExpression::Memory(terms, _)) = self.address(made, operand) {
                     made.inputs.extend(terms.into_iter().map(|(register, _)| register));
                 }
                 continue;
             }
-            if let Some(place) = self.place(made, operand)
+            if let Some(address) = self.address(made, operand)
                 && operand.access.is_none_or(|access| access.is_readable())
             {
                 loaded = Some(made.accesses.len());
-                made.load(u32::from(operand.size), place, None);
+                made.load(u32::from(operand.size), address, None);
             }
         }
         let first = operands.first();
@@ -255,8 +256,12 @@ impl X86 {
                 let in_part = operand.size < 4 && register < VECTORS;
                 let value = if in_part { Expression::Computed } else { value };
                 made.outputs.push((register, value));
-            } else if !untouched && let Some(place) = self.place(made, operand) {
-                made.accesses.push(InstructionAccess::store(u32::from(operand.size), place, value));
+            } else if !untouched && let Some(address) = self.address(made, operand) {
+                made.accesses.push(InstructionAccess::store(
+                    u32::from(operand.size),
+                    address,
+                    value,
+                ));
             }
         }
         if ["mul", "imul", "div", "idiv"].contains(&name) && operands.len() == 1 {
@@ -307,7 +312,7 @@ impl X86 {
             ("movzx" | "movsx" | "movsxd", X86OperandType::Mem(_)) => {
                 loaded.map_or(Expression::Computed, Expression::Loaded)
             }
-            ("lea", X86OperandType::Mem(_)) => match self.place(made, from) {
+            ("lea", X86OperandType::Mem(_)) => match self.address(made, from) {
                 Some(AddressExpression::Memory(terms, by)) => match terms.as_slice() {
                     [] => Expression::Constant(by as u64 & self.machine().address_mask),
                     [(register, 1)] => Expression::Sum(*register, by),

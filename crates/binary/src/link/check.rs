@@ -75,17 +75,17 @@ struct PlacedUnit {
 /// of whose units can be found.
 pub fn check(
     elf: &[u8],
-    place: &str,
+    file_name: &str,
     order: &[OrderLine],
     map: Option<&LinkMap>,
 ) -> Result<CheckedLink> {
-    Ok(observed(elf, place, order, map)?.judged(order))
+    Ok(observed(elf, file_name, order, map)?.judged(order))
 }
 
 /// Finds the units of the lines of an order in a program.
 fn observed(
     elf: &[u8],
-    place: &str,
+    file_name: &str,
     order: &[OrderLine],
     map: Option<&LinkMap>,
 ) -> Result<ObservedPlacement> {
@@ -95,13 +95,13 @@ fn observed(
     let file = object::File::parse(elf)
         .ok()
         .filter(|_| elf.starts_with(b"\x7fELF"))
-        .ok_or_else(|| Error::data(place, "is no ELF file"))?;
+        .ok_or_else(|| Error::data(file_name, "is no ELF file"))?;
     if file.kind() == object::ObjectKind::Relocatable {
-        return Err(Error::data(place, "is an object that was not linked: name the program"));
+        return Err(Error::data(file_name, "is an object that was not linked: name the program"));
     }
     match map {
-        Some(map) => by_map(&file, place, order, map),
-        None => by_symbols(&file, place, order),
+        Some(map) => by_map(&file, file_name, order, map),
+        None => by_symbols(&file, file_name, order),
     }
 }
 
@@ -156,12 +156,12 @@ pub struct CheckedPins {
 /// Those of [`check`].
 pub fn check_pinned(
     elf: &[u8],
-    place: &str,
+    file_name: &str,
     pinned: &[OrderLine],
     map: Option<&LinkMap>,
 ) -> Result<CheckedPins> {
-    let observed = observed(elf, place, pinned, map)?;
-    let program = ProgramFile::parse(elf).map_err(|what| Error::data(place, what))?;
+    let observed = observed(elf, file_name, pinned, map)?;
+    let program = ProgramFile::parse(elf).map_err(|message| Error::data(file_name, message))?;
     let is_copying = program.sections.iter().any(|one| one.address != one.load_address);
     let code = |one: &&ProgramSection| one.content == SectionContent::Code;
     let largest = program.sections.iter().filter(code).max_by_key(|one| one.bytes);
@@ -320,7 +320,7 @@ fn longest_ascent(values: impl Iterator<Item = u64>) -> FxHashSet<usize> {
 /// Finds the units of the lines in the map of a link.
 fn by_map(
     file: &object::File<'_>,
-    place: &str,
+    file_name: &str,
     order: &[OrderLine],
     map: &LinkMap,
 ) -> Result<ObservedPlacement> {
@@ -339,7 +339,7 @@ fn by_map(
         if let Some(number) = lookup.line_of(input) {
             if outputs.insert(&input.output) && !is_there(&input.output) {
                 let reason = format!("is not the program of {}", map.path().display());
-                return Err(Error::data(place, format!("{reason}: {} differs", input.output)));
+                return Err(Error::data(file_name, format!("{reason}: {} differs", input.output)));
             }
             let name = order[number].to_string();
             placed[number].push(PlacedUnit { address: input.address, name });
@@ -555,12 +555,12 @@ fn symbols_of(file: &object::File<'_>) -> Vec<ProgramFunction> {
 
 fn by_symbols(
     file: &object::File<'_>,
-    place: &str,
+    file_name: &str,
     order: &[OrderLine],
 ) -> Result<ObservedPlacement> {
     let functions = symbols_of(file);
     if functions.is_empty() {
-        return Err(Error::data(place, "has no symbols: name the map of its link with --map"));
+        return Err(Error::data(file_name, "has no symbols: name the map of its link with --map"));
     }
     let mut by_name: FxHashMap<&str, Vec<&ProgramFunction>> = FxHashMap::default();
     for function in &functions {
@@ -619,7 +619,7 @@ fn by_symbols(
     }
     if unseen.len() + called.unclear.len() == order.len() {
         let reason = "no line of the order is a function's: name the map of the link with --map";
-        return Err(Error::data(place, reason));
+        return Err(Error::data(file_name, reason));
     }
     Ok(ObservedPlacement { placed, unseen, unclear: called.unclear, repeated, others: Vec::new() })
 }

@@ -102,9 +102,9 @@ fn find(file: &str, beside: &Path) -> Result<(PathBuf, Vec<u8>), String> {
 }
 
 fn sections_of(path: &Path, bytes: &[u8], member: &str) -> Result<ObjectSections, String> {
-    let place = shown(path.display());
+    let file_name = shown(path.display());
     let damaged = |error: object::read::Error| {
-        format!("names {place}, which is no object of this linker ({error})")
+        format!("names {file_name}, which is no object of this linker ({error})")
     };
     if member.is_empty() {
         return parsed(bytes).map_err(damaged);
@@ -118,7 +118,8 @@ fn sections_of(path: &Path, bytes: &[u8], member: &str) -> Result<ObjectSections
         }
         if archive.is_thin() {
             let beside = path.parent().unwrap_or(Path::new("")).join(member);
-            let bytes = read_bytes(&beside).map_err(|error| format!("names {place}: {error}"))?;
+            let bytes =
+                read_bytes(&beside).map_err(|error| format!("names {file_name}: {error}"))?;
             sections.extend(parsed(&bytes).map_err(damaged)?);
         } else {
             sections.extend(parsed(one.data(bytes).map_err(damaged)?).map_err(damaged)?);

@@ -58,10 +58,10 @@ pub(super) fn kind_of(table: &toml::Table, place: &str) -> Result<&'static str> 
     KINDS.into_iter().find(known).ok_or_else(|| {
         let near = given.as_str().map(|given| did_you_mean(given, KINDS)).unwrap_or_default();
         let known = KINDS.join(", ");
-        let what = format!(
+        let message = format!(
             "kind = {given} is no kind of boards{near} (known: {known}; a board of your own has none)"
         );
-        Error::data(place, what)
+        Error::data(place, message)
     })
 }
 
@@ -119,7 +119,7 @@ pub(super) fn read(board: &Path) -> Result<(toml::Table, PathBuf)> {
         && board.extension().is_none_or(|extension| extension != "toml");
     match board.to_str().filter(|_| is_name) {
         Some(name) => match find(name) {
-            Some(found) => Ok((parse_table(found.text, &place(name))?, place(name))),
+            Some(shipped) => Ok((parse_table(shipped.text, &place(name))?, place(name))),
             // A file may have such a name, too.
             None if board.exists() => Ok((read_table(board)?, board.to_owned())),
             None => Err(unknown(name)),

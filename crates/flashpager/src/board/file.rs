@@ -144,7 +144,7 @@ fn design_of(table: &toml::Table, place: &str) -> Result<DesignSpec> {
 
 /// The value of a design's field that is no table.
 fn value_of(place: &str, name: &str, given: &Toml) -> Result<Value> {
-    let wrong = |what: &str| Error::data(place, format!("{name} = {given} {what}"));
+    let wrong = |message: &str| Error::data(place, format!("{name} = {given} {message}"));
     let kind = match name {
         "nor" => AxisKind::Name,
         "count_commands" | "clip_bus" => {
@@ -178,7 +178,7 @@ fn times<T: DeserializeOwned>(
     required: &[&str],
 ) -> Result<T> {
     let known_keys = known.join(", ");
-    let wrong = |what: String| Error::data(place, format!("[{name}] {what}"));
+    let wrong = |message: String| Error::data(place, format!("[{name}] {message}"));
     let Toml::Table(given) = given else {
         return Err(wrong(format!("must be a table with {known_keys}")));
     };

@@ -88,8 +88,8 @@ struct BoardFile<'a>(&'a Path);
 
 impl BoardFile<'_> {
     /// An error in this file.
-    fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::data(self.0.display().to_string(), what)
+    fn wrong(&self, message: impl Into<String>) -> Error {
+        Error::data(self.0.display().to_string(), message)
     }
 
     /// Refuses unknown fields.

@@ -33,7 +33,7 @@ impl BoardProcessor {
 /// # Errors
 /// A core without a clock, unknown fields, and impossible numbers.
 pub(super) fn processor(given: &toml::Value, place: &str) -> Result<BoardProcessor> {
-    let wrong = |what: String| Error::data(place, format!("[processor]: {what}"));
+    let wrong = |message: String| Error::data(place, format!("[processor]: {message}"));
     if let Some(text) = given.as_str() {
         if text == NONE {
             return Ok(BoardProcessor::Absent);

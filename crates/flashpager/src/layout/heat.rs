@@ -120,12 +120,12 @@ mod tests {
                     }
                 }
             }
-            let found = Heat::of([(&one, 1.0), (&other, 3.0)]).pages(32, &offsets);
-            let found: BTreeMap<u32, (f64, BTreeSet<u32>)> = found
+            let pages = Heat::of([(&one, 1.0), (&other, 3.0)]).pages(32, &offsets);
+            let pages: BTreeMap<u32, (f64, BTreeSet<u32>)> = pages
                 .into_iter()
                 .map(|page| (page.page, (page.executed_bytes, page.units.into_iter().collect())))
                 .collect();
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(pages, expected);
         }
     }
 }

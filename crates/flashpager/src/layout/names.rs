@@ -41,8 +41,8 @@ impl NamedUnits {
                     Some(_) => String::new(),
                     None => format!("lies in {}, which ", shown(&units.all()[number].name)),
                 };
-                let what = format!("'{}' {inside}stays where it is", shown(name));
-                return Err(Error::design(what));
+                let message = format!("'{}' {inside}stays where it is", shown(name));
+                return Err(Error::design(message));
             }
             if !named.numbers.contains(&(number as u32)) {
                 named.numbers.push(number as u32);

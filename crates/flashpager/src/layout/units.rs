@@ -177,17 +177,17 @@ fn symbols(image: &Image) -> Vec<Symbol> {
             *known = symbol;
         }
     }
-    let mut found: Vec<Symbol> = Vec::new();
+    let mut symbols: Vec<Symbol> = Vec::new();
     for symbol in largest.into_values() {
-        match found.last_mut() {
+        match symbols.last_mut() {
             Some(last) if u64::from(symbol.offset) < last.end() => {
                 let bytes = symbol.end() - u64::from(last.offset);
                 last.bytes = last.bytes.max(bytes.min(u32::MAX.into()) as u32);
             }
-            _ => found.push(symbol.clone()),
+            _ => symbols.push(symbol.clone()),
         }
     }
-    found
+    symbols
 }
 
 /// The symbol's name, with its offset if another symbol has the same name.

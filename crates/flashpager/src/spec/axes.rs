@@ -203,7 +203,7 @@ pub fn axis(name: &str) -> Result<&'static Axis> {
 
 /// Checks a name of `T`, and returns it spelled as it spells itself.
 pub(super) fn parsed<T: FromStr<Err = Error> + ToString>(text: &str) -> Result<String> {
-    text.parse::<T>().map(|found| found.to_string())
+    text.parse::<T>().map(|number| number.to_string())
 }
 
 /// Checks a name of `T`, and returns it as it is given.

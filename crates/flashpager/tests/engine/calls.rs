@@ -121,8 +121,8 @@ fn a_call_takes_what_runs_between_its_first_byte_and_its_return() {
     let design = design("lru", 8);
     let prices = design.prices();
     let fault = prices.t_load_ns + 32.0 * (prices.t_byte_ns + 1.0) + 100.0;
-    let found = timed(&runs, &design, &[1, 2, 0, 3]);
-    let (f1, f2, f0, f3) = (&found[0], &found[1], &found[2], &found[3]);
+    let times = timed(&runs, &design, &[1, 2, 0, 3]);
+    let (f1, f2, f0, f3) = (&times[0], &times[1], &times[2], &times[3]);
     assert_eq!((f1.calls, f1.recursive, f1.unreturned), (2, 0, 0));
     // The first call takes a lookup, a fault and 16 bytes; the second three lookups and a fault of f2's
     // page.
@@ -155,10 +155,10 @@ fn recursion_nests_and_a_loop_to_the_first_byte_is_no_call() {
 fn who_is_jumped_to_at_the_end_returns_with_its_caller() {
     // f1 jumps to f2 instead of calling it; f2 returns behind f0's call.
     let runs = [run(0, 16), run(256, 264), run(512, 528), run(16, 32), run(0, 16), run(512, 528)];
-    let found = timed(&runs, &design("lru", 8), &[1, 2]);
-    assert_eq!((found[0].calls, found[0].unreturned), (1, 0));
+    let times = timed(&runs, &design("lru", 8), &[1, 2]);
+    assert_eq!((times[0].calls, times[0].unreturned), (1, 0));
     // Its second call returns behind f0's, too; no run begins there any more.
-    assert_eq!((found[1].calls, found[1].unreturned), (2, 1));
+    assert_eq!((times[1].calls, times[1].unreturned), (2, 1));
 }
 
 #[test]
@@ -168,14 +168,14 @@ fn a_long_chain_of_jumps_returns_whole() {
         let mut runs = vec![run(0, 16)];
         runs.extend((0..=jumps).map(|jump| run(256 + jump % 2 * 256, 264 + jump % 2 * 256)));
         runs.extend([run(16, 32), run(0, 16), run(256, 272), run(16, 32)]);
-        let found = timed(&runs, &design("lru", 8), &[1, 2]);
-        assert_eq!(found[0].calls + found[1].calls, u64::from(jumps) + 2, "{jumps}");
-        assert_eq!((found[0].unreturned, found[1].unreturned), (0, 0), "{jumps}");
+        let times = timed(&runs, &design("lru", 8), &[1, 2]);
+        assert_eq!(times[0].calls + times[1].calls, u64::from(jumps) + 2, "{jumps}");
+        assert_eq!((times[0].unreturned, times[1].unreturned), (0, 0), "{jumps}");
         // All jumps end with the first call: none stays open.
         let prices = design("lru", 8).prices();
         let last = 16.0 * prices.ram.t_read_ns + prices.handler.lookup_ns;
-        let chain = found[0].all_ns - last;
-        assert!((found[0].time.worst_ns - chain).abs() < 0.01, "{jumps}: {:?}", found[0]);
+        let chain = times[0].all_ns - last;
+        assert!((times[0].time.worst_ns - chain).abs() < 0.01, "{jumps}: {:?}", times[0]);
     }
 }
 
@@ -187,11 +187,11 @@ fn a_function_may_be_asked_for_by_two_names() {
     info.images[0].symbols[1].offset = 0;
     let trace = MemoryTrace::with_image(runs.to_vec(), (CALLER + 16).into());
     let names = [name(0), name(1), name(0)];
-    let found =
+    let times =
         call_times(&trace, &info, &design("lru", 8), &names, &[], &|| true, &|_| ()).unwrap();
-    for each in &found {
+    for each in &times {
         assert_eq!((each.calls, each.recursive, each.unreturned), (1, 0, 0), "{each:?}");
-        assert_eq!(each.time, found[0].time);
+        assert_eq!(each.time, times[0].time);
     }
 }
 
@@ -236,9 +236,9 @@ fn calls_that_are_left_at_once_are_said_to_be() {
         run(512, 516),
         run(16, 32),
     ];
-    let found = timed(&runs, &design("lru", 8), &[1, 2]);
-    assert_eq!((found[0].calls, found[0].unreturned), (2, 0));
-    assert_eq!((found[1].calls, found[1].unreturned), (2, 1));
+    let times = timed(&runs, &design("lru", 8), &[1, 2]);
+    assert_eq!((times[0].calls, times[0].unreturned), (2, 0));
+    assert_eq!((times[1].calls, times[1].unreturned), (2, 1));
 }
 
 #[test]
@@ -345,16 +345,16 @@ proptest! {
         let design = design("lru", frames);
         let by_run = priced(&runs, &design, frames as usize);
         let watched: Vec<u32> = (0..FUNCTIONS).collect();
-        for found in timed(&runs, &design, &watched) {
+        for times in timed(&runs, &design, &watched) {
             let mut of: Vec<(f64, f64, u64)> = Vec::new();
-            for (_, first, behind) in calls.iter().filter(|call| name(call.0) == found.function) {
+            for (_, first, behind) in calls.iter().filter(|call| name(call.0) == times.function) {
                 let runs = &by_run[*first..*behind];
                 of.push(runs.iter().fold((0.0, 0.0, 0), |sum, run| {
                     (sum.0 + run.0, sum.1 + run.1, sum.2 + run.2)
                 }));
             }
-            prop_assert_eq!(found.calls, of.len() as u64, "{:?}", found);
-            prop_assert_eq!(found.unreturned, 0, "{:?}", found);
+            prop_assert_eq!(times.calls, of.len() as u64, "{:?}", times);
+            prop_assert_eq!(times.unreturned, 0, "{:?}", times);
             if of.is_empty() {
                 continue;
             }
@@ -365,11 +365,11 @@ proptest! {
             let faults = of.iter().map(|call| call.2).sum::<u64>();
             of.sort_by(|a, b| a.0.total_cmp(&b.0));
             let p99 = of[(of.len() * 99).div_ceil(100) - 1].0;
-            prop_assert!(close(found.time.mean_ns, mean), "{:?} {}", found, mean);
-            prop_assert!(close(found.time.p99_ns, p99), "{:?} {}", found, p99);
-            prop_assert!(close(found.time.worst_ns, of[of.len() - 1].0), "{:?}", found);
-            prop_assert!(close(found.lost.mean_ns, lost), "{:?} {}", found, lost);
-            prop_assert!(close(found.mean_faults * count, faults as f64), "{:?}", found);
+            prop_assert!(close(times.time.mean_ns, mean), "{:?} {}", times, mean);
+            prop_assert!(close(times.time.p99_ns, p99), "{:?} {}", times, p99);
+            prop_assert!(close(times.time.worst_ns, of[of.len() - 1].0), "{:?}", times);
+            prop_assert!(close(times.lost.mean_ns, lost), "{:?} {}", times, lost);
+            prop_assert!(close(times.mean_faults * count, faults as f64), "{:?}", times);
         }
     }
 }

@@ -131,18 +131,18 @@ fn the_article_comes_out_exactly() {
 fn the_articles_board_comes_out() {
     let folder = tempfile::tempdir().unwrap();
     let part = part(&folder, &[]);
-    let found = estimate(&spec(&part, "read", board())).unwrap();
-    let byte = found.byte;
+    let estimated = estimate(&spec(&part, "read", board())).unwrap();
+    let byte = estimated.byte;
     assert_eq!(byte.part_ns, 25.0);
     assert!((byte.bus_ns - 8e3 / 120.0).abs() < 1e-9);
     assert!((byte.memory_ns - 50.0).abs() < 1e-9 && (byte.software_ns - 35.0).abs() < 1e-9);
     assert_eq!(byte.ns().round(), 152.0);
-    let names: Vec<&str> = found.stages.iter().map(|stage| stage.name.as_str()).collect();
+    let names: Vec<&str> = estimated.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["part", "bus", "memory", "software"]);
     // By hand: commands and address stretched, then 2112 bytes.
     let cycle = 8e3 / 120.0;
     let by_hand = 2.0 * cycle + (5.0 * cycle + 3.0) + 25_000.0 + (2112.0 * (cycle + 85.0) + 20.0);
-    assert!((found.stages[3].ns - by_hand).abs() < 1e-6);
+    assert!((estimated.stages[3].ns - by_hand).abs() < 1e-6);
     // DMA halves the software and leaves the hardware as it is.
     let halved = Host { dma: Some(Dma::default()), ..board() };
     let halved = estimate(&spec(&part, "read", halved)).unwrap();
@@ -174,8 +174,8 @@ fn layers_are_shares_or_measured_and_never_gain() {
         bytes_per_s,
     };
     let with = |layers: Vec<Layer>| estimate(&spec(&part, "read", Host { layers, ..board() }));
-    let found = with(vec![layer(Some(0.85), None), layer(Some(0.67), None)]).unwrap();
-    let rate = |index: usize| found.stages[index].bytes_per_s;
+    let estimated = with(vec![layer(Some(0.85), None), layer(Some(0.67), None)]).unwrap();
+    let rate = |index: usize| estimated.stages[index].bytes_per_s;
     assert!((rate(4) / rate(3) - 0.85).abs() < 1e-12 && (rate(5) / rate(3) - 0.67).abs() < 1e-12);
     let measured = with(vec![layer(None, Some(3.373e6))]).unwrap();
     assert!(measured.stages[4].measured);
@@ -230,8 +230,8 @@ fn dma_takes_the_loop_out_of_the_way() {
         dma: Some(Dma::default()),
         ..board()
     };
-    let found = estimate(&spec(&wide, "read", host)).unwrap().byte;
-    assert_eq!((found.bus_ns, found.memory_ns, found.software_ns), (12.5, 25.0, 30.0));
+    let estimated = estimate(&spec(&wide, "read", host)).unwrap().byte;
+    assert_eq!((estimated.bus_ns, estimated.memory_ns, estimated.software_ns), (12.5, 25.0, 30.0));
 }
 
 /// The time of an operation outside of the loop counts without a loop, too.
@@ -240,8 +240,8 @@ fn a_driver_can_be_a_measured_time() {
     let folder = tempfile::tempdir().unwrap();
     let part = part(&folder, &[]);
     let host = Host { operation_ns: Some(110_000.0), ..Host::default() };
-    let found = estimate(&spec(&part, "read", host)).unwrap();
-    assert_eq!(found.stages[1].ns, 77_982.0 + 110_000.0);
+    let estimated = estimate(&spec(&part, "read", host)).unwrap();
+    assert_eq!(estimated.stages[1].ns, 77_982.0 + 110_000.0);
 }
 
 /// NP5Q128A reads in 1-1-4 up to 50 MHz, in 1-1-2 up to 66.
@@ -261,8 +261,8 @@ fn a_bus_too_fast_for_one_mode_does_for_another() {
 fn a_mode_is_one_of_reading() {
     let refused = |part: &str, operation: &str, mode: &str| {
         let mode = Some(mode.to_owned());
-        let asked = EstimateSpec { mode, ..spec(part, operation, Host::default()) };
-        estimate(&asked).unwrap_err().to_string()
+        let request = EstimateSpec { mode, ..spec(part, operation, Host::default()) };
+        estimate(&request).unwrap_err().to_string()
     };
     assert!(refused("MT29F8G08", "read", "1-1-4").contains("has no modes"));
     assert!(refused("W25N01GV", "program", "1-1-4").contains("one of reading"));
@@ -275,17 +275,17 @@ fn a_byte_takes_its_share_of_the_transfers() {
     for part in flashpager::media::part::catalog().unwrap() {
         let Ok(medium) = part.medium() else { continue };
         for what in medium.operations(part) {
-            let Ok(found) = estimate(&spec(&part.name, what.name(), Host::default())) else {
+            let Ok(estimated) = estimate(&spec(&part.name, what.name(), Host::default())) else {
                 continue;
             };
-            if found.bytes < 32 {
+            if estimated.bytes < 32 {
                 // Fewer bytes are moved than a word holds.
                 continue;
             }
-            let steps = found.operation.steps.iter();
+            let steps = estimated.operation.steps.iter();
             let moves = steps.filter(|step| step.kind == StepKind::Transfer);
             let transfers: f64 = moves.map(|step| step.ns).sum();
-            let bytes = found.byte.part_ns * found.bytes as f64;
+            let bytes = estimated.byte.part_ns * estimated.bytes as f64;
             // t_RR and similar times belong to a transfer, not to a byte.
             assert!(
                 bytes <= transfers + 1e-6 && bytes >= 0.98 * transfers - 1e-6,
@@ -304,20 +304,20 @@ fn a_narrow_loop_wastes_a_wide_bus() {
     let host = Host { bus: Some(bus("40MHz-x16")), software: None, ..board() };
     let without = estimate(&spec(&wide, "read", host.clone())).unwrap();
     let bytewise = Host { software: Some(loop_of(7.0)), ..host };
-    let found = estimate(&spec(&wide, "read", bytewise)).unwrap();
-    assert_eq!(found.byte.bus_ns, 2.0 * without.byte.bus_ns);
-    assert!(found.notes.iter().any(|note| note.contains("8 bits at a time over a bus of 16")));
+    let estimated = estimate(&spec(&wide, "read", bytewise)).unwrap();
+    assert_eq!(estimated.byte.bus_ns, 2.0 * without.byte.bus_ns);
+    assert!(estimated.notes.iter().any(|note| note.contains("8 bits at a time over a bus of 16")));
 }
 
 /// The BENAND example of NAND simulators: 3.3 V · 30 mA · (40 + 52.8 µs) ≈ 9.2 µJ.
 #[test]
 fn energy_is_voltage_times_current_times_time() {
-    let found = estimate(&spec("TC58BVG0S3H", "read", Host::default())).unwrap();
-    if let Some(energy) = found.energy {
+    let estimated = estimate(&spec("TC58BVG0S3H", "read", Host::default())).unwrap();
+    if let Some(energy) = estimated.energy {
         let array = 3.3 * 30.0 * 40_000.0 * 1e-6;
         assert!((energy.array_uj - array).abs() < 1e-9);
         assert!((energy.operation_uj - energy.array_uj - energy.io_uj).abs() < 1e-12);
-        let moving: f64 = found
+        let moving: f64 = estimated
             .operation
             .steps
             .iter()
@@ -354,21 +354,21 @@ proptest! {
     #[test]
     fn overhead_never_speeds_up(host in any_host(), index in 0..PARTS.len()) {
         let (part, operation) = PARTS[index];
-        let found = estimate(&spec(part, operation, host.clone())).unwrap();
+        let estimated = estimate(&spec(part, operation, host.clone())).unwrap();
         // A loop that packs two bytes into each access to RAM.
         let packs = Software { bytes: 2, port_accesses: Some(2), ..host.software.unwrap() };
         let packing = Host { software: Some(packs), dma: None, ..host };
-        for pair in found.stages.windows(2) {
-            prop_assert!(pair[1].ns >= pair[0].ns * (1.0 - 1e-12), "{:?}", found.stages);
+        for pair in estimated.stages.windows(2) {
+            prop_assert!(pair[1].ns >= pair[0].ns * (1.0 - 1e-12), "{:?}", estimated.stages);
         }
-        let last = found.stages.last().unwrap();
-        let byte = found.byte.memory_ns + found.byte.software_ns;
-        let sum = found.on_bus.ns() + byte * found.bytes as f64;
+        let last = estimated.stages.last().unwrap();
+        let byte = estimated.byte.memory_ns + estimated.byte.software_ns;
+        let sum = estimated.on_bus.ns() + byte * estimated.bytes as f64;
         prop_assert!((last.ns - sum).abs() < 1e-6 * sum);
         let dma = Host { dma: Some(Dma { software_share: Some(1.0) }), ..packing.clone() };
         let moved = |host: Host| estimate(&spec(part, operation, host)).unwrap().stages.last().unwrap().ns;
         prop_assert!(moved(dma) <= moved(packing) * (1.0 + 1e-12));
-        for remedy in &found.remedies {
+        for remedy in &estimated.remedies {
             prop_assert!(remedy.speedup >= 1.0 - 1e-9, "{remedy:?}");
         }
     }
@@ -381,11 +381,11 @@ proptest! {
         let (part, operation) = PARTS[index];
         let slow = estimate(&spec(part, operation, host.clone())).unwrap();
         let bus = host.bus.unwrap();
-        let last = |found: &flashpager::estimate::Estimate| found.stages.last().unwrap().ns;
+        let last = |estimated: &flashpager::estimate::Estimate| estimated.stages.last().unwrap().ns;
         let mut quick = host.clone();
         quick.bus = Some(Bus { clock_mhz: (bus.clock_mhz * faster).min(20.0).max(bus.clock_mhz), ..bus });
-        let found = estimate(&spec(part, operation, quick)).unwrap();
-        prop_assert!(last(&found) <= last(&slow) * (1.0 + 1e-12));
+        let estimated = estimate(&spec(part, operation, quick)).unwrap();
+        prop_assert!(last(&estimated) <= last(&slow) * (1.0 + 1e-12));
         let wide = EstimateSpec { width_bits: Some(16), ..spec(part, operation, host) };
         prop_assert!(last(&estimate(&wide).unwrap()) <= last(&slow) * (1.0 + 1e-12));
     }
@@ -397,11 +397,11 @@ proptest! {
         let bus = host.bus.unwrap();
         prop_assert_eq!(bus.to_string().parse::<Bus>().unwrap(), bus);
         let text = serde_json::to_string(&host).unwrap();
-        let found = estimate(&spec(part, operation, host)).unwrap();
+        let estimated = estimate(&spec(part, operation, host)).unwrap();
         prop_assert_eq!(serde_json::from_str::<Host>(&text).unwrap().bus, Some(bus));
-        for stage in &found.stages {
+        for stage in &estimated.stages {
             let bytes = stage.bytes_per_s * stage.ns / 1e9;
-            prop_assert!((bytes - found.bytes as f64).abs() < 1e-6 * bytes);
+            prop_assert!((bytes - estimated.bytes as f64).abs() < 1e-6 * bytes);
         }
     }
 }
@@ -424,8 +424,8 @@ fn a_controller_runs_what_its_divider_can() {
         (Controller::Stm32Qspi, 216.0, 100.0, 72.0),
         (Controller::Rp2040Ssi, 125.0, 100.0, 62.5),
     ] {
-        let found = port(controller, clock_mhz, asked).clock_up_to(1e3).unwrap();
-        assert!((found - runs).abs() < 1e-9, "{controller} {asked}: {found}");
+        let estimated = port(controller, clock_mhz, asked).clock_up_to(1e3).unwrap();
+        assert!((estimated - runs).abs() < 1e-9, "{controller} {asked}: {estimated}");
     }
     let slow = port(Controller::CadenceQspi, 400.0, 1.0).clock_up_to(1e3).unwrap_err().to_string();
     assert!(slow.contains("32 at most") && slow.contains("cadence"), "{slow}");
@@ -439,8 +439,8 @@ fn a_controller_runs_what_its_divider_can() {
         peripheral: Some(port(Controller::MediatekSpi, 208.0, 50.0)),
         ..Host::default()
     };
-    let found = estimate(&spec("W25N01GV", "read", host)).unwrap();
-    let says = found.notes.iter().find(|note| note.contains("asked")).unwrap();
+    let estimated = estimate(&spec("W25N01GV", "read", host)).unwrap();
+    let says = estimated.notes.iter().find(|note| note.contains("asked")).unwrap();
     assert!(
         says.contains("50 MHz asked, 34.6667 MHz run") && says.contains("spi-mt65xx"),
         "{says}"
@@ -463,8 +463,8 @@ fn a_range_is_there_until_all_is_known() {
     for part in flashpager::media::part::catalog().unwrap() {
         let Ok(medium) = part.medium() else { continue };
         for what in medium.operations(part) {
-            let asked = |host: Host| estimate(&spec(&part.name, what.name(), host));
-            let Ok(free) = asked(Host::default()) else { continue };
+            let estimate_on = |host: Host| estimate(&spec(&part.name, what.name(), host));
+            let Ok(free) = estimate_on(Host::default()) else { continue };
             let Range { low_ns, likely_ns, high_ns, .. } = free.range;
             let named = format!("{} {what}", part.name);
             assert!(low_ns > 0.0 && low_ns <= likely_ns && likely_ns <= high_ns, "{named}");
@@ -478,11 +478,11 @@ fn a_range_is_there_until_all_is_known() {
                 bus: Some(Bus { clock_mhz: 5.0, cycles: 1, width_bits: lines }),
                 ..known.clone()
             };
-            let found = asked(with_bus).unwrap();
-            let Range { low_ns, likely_ns, high_ns, assumed, .. } = &found.range;
+            let estimated = estimate_on(with_bus).unwrap();
+            let Range { low_ns, likely_ns, high_ns, assumed, .. } = &estimated.range;
             assert!(assumed.is_empty(), "{named}: {assumed:?}");
             assert_eq!((low_ns, high_ns), (likely_ns, likely_ns));
-            let last = found.stages.last().unwrap().ns;
+            let last = estimated.stages.last().unwrap().ns;
             assert!((last - likely_ns).abs() <= 1e-9 * last, "{named}: {last} {likely_ns}");
         }
     }
@@ -492,9 +492,9 @@ fn a_range_is_there_until_all_is_known() {
 #[test]
 fn a_measured_layer_ends_the_range() {
     let layer = Layer { name: "driver".into(), share: None, bytes_per_s: Some(5.041e6) };
-    let found = range_of("MT29F8G08", "read", Host { layers: vec![layer], ..board() });
-    assert!(found.assumed.is_empty());
-    assert!((found.likely_bytes_per_s - 5.041e6).abs() < 1.0);
+    let estimated = range_of("MT29F8G08", "read", Host { layers: vec![layer], ..board() });
+    assert!(estimated.assumed.is_empty());
+    assert!((estimated.likely_bytes_per_s - 5.041e6).abs() < 1.0);
 }
 
 #[test]
@@ -507,8 +507,8 @@ fn a_host_is_like_one_that_was_measured() {
     assert!(refused("W25Q128JV", like("linux-pl353-zynq")).contains("measured on pages"));
     let mapped = Host { system: Some(System::InPlace), ..Host::default() };
     assert!(refused("W25N01GV", mapped.clone()).contains("in place"));
-    let found = range_of("W25Q128JV", "read", mapped);
-    assert!(found.assumed.iter().all(|one| !matches!(
+    let estimated = range_of("W25Q128JV", "read", mapped);
+    assert!(estimated.assumed.iter().all(|one| !matches!(
         one.parameter,
         UnknownParameter::Operation | UnknownParameter::TransferEngine
     )));
@@ -560,16 +560,16 @@ fn only_typical_array_times_get_longer() {
         ("MT29F8G08", "erase", 6.0),
         ("MT29F8G08", "program", 500.0 / 220.0),
     ] {
-        let found = range_of(part, operation, Host::default());
+        let estimated = range_of(part, operation, Host::default());
         let array =
-            found.assumed.iter().find(|one| one.parameter == UnknownParameter::Array).unwrap();
+            estimated.assumed.iter().find(|one| one.parameter == UnknownParameter::Array).unwrap();
         assert_eq!(array.span.worst, worst, "{part} {operation}");
     }
 }
 
 /// A statement on a host, which narrows its range.
 #[derive(Clone, Debug)]
-enum Said {
+enum Statement {
     Clock(f64),
     System(System),
     Operation(f64),
@@ -580,24 +580,25 @@ enum Said {
     Like(usize),
 }
 
-impl Said {
+impl Statement {
     /// The host with the statement; `None` if it was made before or contradicts another.
-    fn on(&self, host: &Host, found: &Estimate) -> Option<Host> {
-        let part = flashpager::media::part::find(&found.part).unwrap();
-        let assumed =
-            |what: UnknownParameter| found.range.assumed.iter().find(|one| one.parameter == what);
-        let mut said = host.clone();
+    fn on(&self, host: &Host, estimated: &Estimate) -> Option<Host> {
+        let part = flashpager::media::part::find(&estimated.part).unwrap();
+        let assumed = |what: UnknownParameter| {
+            estimated.range.assumed.iter().find(|one| one.parameter == what)
+        };
+        let mut stated = host.clone();
         match *self {
             Self::Clock(at) => {
                 let span = assumed(UnknownParameter::Clock)?.span;
                 // A clock between the ends, over the likely number of lines.
                 let clock_mhz = span.worst + at * (span.best - span.worst) * (1.0 - 1e-9);
                 let width_bits = part.width_bits.value;
-                said.bus = Some(Bus { clock_mhz, cycles: 1, width_bits });
+                stated.bus = Some(Bus { clock_mhz, cycles: 1, width_bits });
             }
             Self::System(system) => {
-                said.system = (host.system.is_none() && host.like.is_none()).then_some(system);
-                said.system?;
+                stated.system = (host.system.is_none() && host.like.is_none()).then_some(system);
+                stated.system?;
                 if host.copied && system != System::Firmware {
                     return None;
                 }
@@ -610,27 +611,27 @@ impl Said {
             Self::Operation(at) => {
                 host.like.is_none().then_some(())?;
                 let span = assumed(UnknownParameter::Operation)?.span;
-                said.operation_ns = Some(span.best + at * (span.worst - span.best));
+                stated.operation_ns = Some(span.best + at * (span.worst - span.best));
             }
             Self::Dma => {
                 assumed(UnknownParameter::TransferEngine)?;
                 (!host.copied && host.dma.is_none() && host.like.is_none()).then_some(())?;
-                said.dma = Some(Dma::default());
+                stated.dma = Some(Dma::default());
             }
             Self::Copied => {
                 assumed(UnknownParameter::TransferEngine)?;
                 (!host.copied && host.dma.is_none() && host.like.is_none()).then_some(())?;
-                said.copied = true;
+                stated.copied = true;
             }
             Self::Processor(at) => {
                 assumed(UnknownParameter::TransferEngine)?;
                 host.processor.is_none().then_some(())?;
                 let clock_mhz = 4.0 + at * (1000.0 - 4.0);
-                said.processor = Some(Processor { clock_mhz, cycles_per_instruction: None });
+                stated.processor = Some(Processor { clock_mhz, cycles_per_instruction: None });
             }
             Self::Array(at) => {
                 let span = assumed(UnknownParameter::Array)?.span;
-                said.array_share = Some(span.best + at * (span.worst - span.best));
+                stated.array_share = Some(span.best + at * (span.worst - span.best));
             }
             Self::Like(index) => {
                 let like = &hosts()[index % hosts().len()];
@@ -646,25 +647,25 @@ impl Said {
                     && !host.copied
                     && host.operation_ns.is_none())
                 .then_some(())?;
-                said.like = Some(like.name.into());
+                stated.like = Some(like.name.into());
             }
         }
-        Some(said)
+        Some(stated)
     }
 }
 
-fn any_said() -> impl Strategy<Value = Said> {
+fn any_statement() -> impl Strategy<Value = Statement> {
     let at = || 0.0..1.0f64;
     prop_oneof![
-        at().prop_map(Said::Clock),
+        at().prop_map(Statement::Clock),
         prop::sample::select(vec![System::Linux, System::Firmware, System::InPlace])
-            .prop_map(Said::System),
-        at().prop_map(Said::Operation),
-        Just(Said::Dma),
-        Just(Said::Copied),
-        at().prop_map(Said::Processor),
-        at().prop_map(Said::Array),
-        (0..100usize).prop_map(Said::Like),
+            .prop_map(Statement::System),
+        at().prop_map(Statement::Operation),
+        Just(Statement::Dma),
+        Just(Statement::Copied),
+        at().prop_map(Statement::Processor),
+        at().prop_map(Statement::Array),
+        (0..100usize).prop_map(Statement::Like),
     ]
 }
 
@@ -680,27 +681,27 @@ const RANGED: &[(&str, &str)] = &[
 proptest! {
     /// With each statement on a host, in any order, the range lies within the one before.
     #[test]
-    fn what_is_said_narrows_the_range(
-        said in prop::collection::vec(any_said(), 1..8), index in 0..RANGED.len(),
+    fn each_statement_narrows_the_range(
+        statements in prop::collection::vec(any_statement(), 1..8), index in 0..RANGED.len(),
         bytes in prop::option::of(1..2048u64)
     ) {
         let (part, operation) = RANGED[index];
-        let asked = |host: Host| {
+        let estimate_on = |host: Host| {
             let bytes = bytes.filter(|_| operation != "erase");
             estimate(&EstimateSpec { bytes, ..spec(part, operation, host) }).unwrap()
         };
         let mut host = Host::default();
-        let mut found = asked(host.clone());
-        for fact in said {
-            let Some(narrower) = fact.on(&host, &found) else { continue };
-            let now = asked(narrower.clone());
-            let (was, is) = (&found.range, &now.range);
+        let mut estimated = estimate_on(host.clone());
+        for fact in statements {
+            let Some(narrower) = fact.on(&host, &estimated) else { continue };
+            let now = estimate_on(narrower.clone());
+            let (was, is) = (&estimated.range, &now.range);
             prop_assert!(is.low_ns <= is.likely_ns && is.likely_ns <= is.high_ns, "{is:?}");
             prop_assert!(
                 is.low_ns >= was.low_ns * (1.0 - 1e-9) && is.high_ns <= was.high_ns * (1.0 + 1e-9),
                 "{fact:?} of {part} {operation}: {was:?} became {is:?}"
             );
-            (host, found) = (narrower, now);
+            (host, estimated) = (narrower, now);
         }
     }
 
@@ -708,34 +709,34 @@ proptest! {
     /// by its share, and DMA instead of copying.
     #[test]
     fn the_sentences_are_true_of_the_numbers(
-        said in prop::collection::vec(any_said(), 0..6), index in 0..RANGED.len()
+        statements in prop::collection::vec(any_statement(), 0..6), index in 0..RANGED.len()
     ) {
         let (part, operation) = RANGED[index];
-        let asked = |host: Host| estimate(&spec(part, operation, host)).unwrap();
+        let estimate_on = |host: Host| estimate(&spec(part, operation, host)).unwrap();
         let mut host = Host::default();
-        let mut found = asked(host.clone());
-        for fact in said {
-            let Some(narrower) = fact.on(&host, &found) else { continue };
-            (host, found) = (narrower.clone(), asked(narrower));
+        let mut estimated = estimate_on(host.clone());
+        for fact in statements {
+            let Some(narrower) = fact.on(&host, &estimated) else { continue };
+            (host, estimated) = (narrower.clone(), estimate_on(narrower));
         }
-        let now = found.range.likely_ns;
-        let gain = |change: RemedyKind| found.remedies.iter().find(|it| it.change == change);
+        let now = estimated.range.likely_ns;
+        let gain = |change: RemedyKind| estimated.remedies.iter().find(|it| it.change == change);
         let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * one;
-        let share = found.range.assumed.iter().find(|one| one.parameter == UnknownParameter::Array);
+        let share = estimated.range.assumed.iter().find(|one| one.parameter == UnknownParameter::Array);
         let share = share.map_or(host.array_share, |one| Some(one.span.likely)).unwrap_or(1.0);
         let with = |share| Host { array_share: Some(share), ..host.clone() };
-        prop_assert!(near(asked(with(share)).range.likely_ns, now));
-        let faster = asked(with(share / 2.0)).range.likely_ns;
+        prop_assert!(near(estimate_on(with(share)).range.likely_ns, now));
+        let faster = estimate_on(with(share / 2.0)).range.likely_ns;
         prop_assert!(near(now / faster, gain(RemedyKind::Array).unwrap().speedup));
-        let moved = host.copied && found.bytes > 0;
+        let moved = host.copied && estimated.bytes > 0;
         prop_assert_eq!(moved, gain(RemedyKind::Dma).is_some());
         if let Some(dma) = gain(RemedyKind::Dma) {
             let by_dma = Host { copied: false, dma: Some(Dma::default()), ..host.clone() };
-            let faster = asked(by_dma).range.likely_ns;
+            let faster = estimate_on(by_dma).range.likely_ns;
             prop_assert!(near(now / faster, dma.speedup));
-            prop_assert_eq!(found.verdict.contains("DMA would not help"), dma.speedup < 1.05);
+            prop_assert_eq!(estimated.verdict.contains("DMA would not help"), dma.speedup < 1.05);
         } else {
-            prop_assert!(!found.verdict.contains("DMA"), "{}", found.verdict);
+            prop_assert!(!estimated.verdict.contains("DMA"), "{}", estimated.verdict);
         }
     }
 

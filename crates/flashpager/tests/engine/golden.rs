@@ -29,14 +29,14 @@ const CACHES: [(u64, u32); 2] = [(2048, 64), (8192, 512)];
 
 fn shipped_traces() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+    let mut traces: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "trace"))
         .collect();
-    found.sort();
-    assert!(found.len() >= 3, "the shipped traces are missing");
-    found
+    traces.sort();
+    assert!(traces.len() >= 3, "the shipped traces are missing");
+    traces
 }
 
 fn registers() -> Vec<RegisterDesign> {
@@ -92,8 +92,8 @@ fn golden_text(trace: &Path) -> String {
     let mut text = String::new();
     for cache in caches() {
         let CacheDesign { cache_bytes, cache_page_bytes, policy, .. } = &cache;
-        let (found, _) = replay(&trace, &cache, &registers, &|| true, None).unwrap();
-        for (register, counts) in registers.iter().zip(found) {
+        let (replayed, _) = replay(&trace, &cache, &registers, &|| true, None).unwrap();
+        for (register, counts) in registers.iter().zip(replayed) {
             let RegisterDesign { model, flash_page_bytes, codeword_bytes, .. } = register;
             writeln!(
                 text,
@@ -193,7 +193,7 @@ fn the_reference_agrees_on_real_traces() {
         let registers = registers();
         let behind = |cache: CacheDesign| CacheDesign { hierarchy: Some(hierarchy()), ..cache };
         for cache in caches().into_iter().chain(caches().into_iter().map(behind)) {
-            let (found, _) = replay(&memory, &cache, &registers, &|| true, None).unwrap();
+            let (counts, _) = replay(&memory, &cache, &registers, &|| true, None).unwrap();
             let expected = reference::replay(&Setup {
                 ways: None,
                 runs: &runs,
@@ -204,8 +204,8 @@ fn the_reference_agrees_on_real_traces() {
                 critical: None,
                 registers: &registers,
             });
-            for ((found, expected), register) in found.iter().zip(expected).zip(&registers) {
-                assert_eq!(*found, expected.counts, "{path:?} {cache:?} {register:?}");
+            for ((counts, expected), register) in counts.iter().zip(expected).zip(&registers) {
+                assert_eq!(*counts, expected.counts, "{path:?} {cache:?} {register:?}");
             }
         }
     }

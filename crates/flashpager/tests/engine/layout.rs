@@ -29,7 +29,7 @@ fn counted(all: u64) -> SearchLimit<'static> {
     SearchLimit::Evaluations { all, stopped: &|| false }
 }
 
-fn found(request: &LayoutRequest, evaluations: u64) -> Layout {
+fn laid_out(request: &LayoutRequest, evaluations: u64) -> Layout {
     layout(request, &counted(evaluations), &|| true, &|_| ()).expect("it can be laid out")
 }
 
@@ -50,8 +50,8 @@ fn predictions_are_what_the_arranged_trace_gives() {
             resident: Vec::new(),
             seed: 1,
         };
-        let found = found(&request, 2000);
-        for page in &found.pages {
+        let layout = laid_out(&request, 2000);
+        for page in &layout.pages {
             let output = folder.path().join("arranged.trace");
             let arrangement =
                 MethodArrangement { keep: KeptMethods::Used, order: page.order.clone() };
@@ -95,14 +95,14 @@ fn an_order_for_two_designs_helps_both() {
         resident: Vec::new(),
         seed: 1,
     };
-    let found = found(&request, 4000);
-    let page = &found.pages[0];
+    let layout = laid_out(&request, 4000);
+    let page = &layout.pages[0];
     assert_eq!((page.found.rows.len(), page.found.held_out.len()), (2, 2));
     for (before, after) in page.before.rows.iter().zip(&page.found.rows) {
         assert!(after.evaluation.time.time_ns < before.evaluation.time.time_ns);
     }
     assert!(page.found.held_out_ratio < page.before.held_out_ratio);
-    assert_eq!(found.coverage.executed_share, 1.0);
+    assert_eq!(layout.coverage.executed_share, 1.0);
     assert_eq!(page.portfolio.len(), Baseline::ALL.len());
 }
 
@@ -155,7 +155,7 @@ fn code_up_to_4_gib_is_laid_out_as_lower_code_is() {
     let (top, low) = (request(u32::MAX - (BYTES - 1)), request(1 << 20));
     let info = TraceFile::open(&top.traces[0].0).expect("just written").info().clone();
     assert_eq!(info.image_bytes, 1 << 32);
-    let (top, low) = (found(&top, 200), found(&low, 200));
+    let (top, low) = (laid_out(&top, 200), laid_out(&low, 200));
     assert_eq!(top.pages[0].order, low.pages[0].order);
     assert!(top.pages[0].found.time_ratio < 0.8);
     let counts = |layout: &Layout| {

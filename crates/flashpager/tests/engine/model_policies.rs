@@ -10,23 +10,24 @@ const POLICIES: [&str; 4] = ["arc", "s3-fifo", "lru-2", "lirs"];
 struct Example<'t> {
     policy: &'t str,
     frames: u32,
-    said: &'t str,
+    /// The text `N references, M misses`.
+    totals: &'t str,
     rows: Vec<&'t str>,
 }
 
 fn examples(text: &str) -> Vec<Example<'_>> {
     let mut lines = text.lines();
-    let mut found = Vec::new();
+    let mut examples = Vec::new();
     while let Some(line) = lines.next() {
         let Some(title) = line.strip_prefix("Example of `") else { continue };
         let (policy, rest) = title.split_once("` with ").unwrap();
         let (frames, rest) = rest.split_once(" frames: ").unwrap();
-        let (said, _) = rest.split_once('.').unwrap();
+        let (totals, _) = rest.split_once('.').unwrap();
         let mut table = lines.by_ref().skip_while(|line| !line.starts_with("| page |")).skip(2);
         let rows = table.by_ref().take_while(|line| line.starts_with('|')).collect();
-        found.push(Example { policy, frames: frames.parse().unwrap(), said, rows });
+        examples.push(Example { policy, frames: frames.parse().unwrap(), totals, rows });
     }
-    found
+    examples
 }
 
 /// The table's row for a reference to `page`: the outcome is the engine's, the kept pages are those of
@@ -52,7 +53,7 @@ fn the_examples_are_right() {
     let text = std::fs::read_to_string(path).unwrap();
     let examples = examples(&text);
     assert_eq!(examples.iter().map(|example| example.policy).collect::<Vec<_>>(), POLICIES);
-    for Example { policy, frames, said, rows } in examples {
+    for Example { policy, frames, totals, rows } in examples {
         let page = |row: &&str| row.split('|').nth(1).unwrap().trim().parse().unwrap();
         let pages: Vec<Page> = rows.iter().map(page).collect();
         let shape = Shape { frames, pages: pages.iter().max().unwrap() + 1, ways: None };
@@ -70,6 +71,6 @@ fn the_examples_are_right() {
             expected.push(row(page, outcome, &step.kept));
         }
         assert_eq!(rows, expected, "{policy}: it should be\n{}", expected.join("\n"));
-        assert_eq!(said, format!("{} references, {misses} misses", pages.len()), "{policy}");
+        assert_eq!(totals, format!("{} references, {misses} misses", pages.len()), "{policy}");
     }
 }

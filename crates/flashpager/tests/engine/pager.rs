@@ -55,14 +55,14 @@ fn check_victims(policy: &str, order: &[Page], frames: usize, pages: u32) {
         assert!(cached.len() <= frames);
         let future = &order[at + 1..];
         let mut expected: BTreeSet<Page> = reference(page, future).cached.into_iter().collect();
-        let mut found = cached.clone();
+        let mut kept = cached.clone();
         if policy == "min" {
             // The choice among pages that are never used again is free.
-            for pages in [&mut expected, &mut found] {
+            for pages in [&mut expected, &mut kept] {
                 pages.retain(|page| future.contains(page));
             }
         }
-        assert_eq!(found, expected, "{policy} after {:?}", &order[..=at]);
+        assert_eq!(kept, expected, "{policy} after {:?}", &order[..=at]);
     }
 }
 

@@ -207,7 +207,7 @@ proptest! {
             ram_bytes: 700,
             ..request(written_bytes(&folder, &bytes, &runs), 1)
         };
-        let found = pinned(&request);
+        let pinning = pinned(&request);
         let prices = design.prices();
         let copy_ns = |bytes: u64| {
             let fetched = bytes.next_multiple_of(cache_page_bytes.into());
@@ -215,13 +215,13 @@ proptest! {
             loads as f64 * prices.t_load_ns + fetched as f64 * prices.t_byte_ns
         };
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.max(1.0);
-        prop_assert!(near(found.copy_ns, copy_ns(found.ram_bytes)));
-        for step in &found.curve {
+        prop_assert!(near(pinning.copy_ns, copy_ns(pinning.ram_bytes)));
+        for step in &pinning.curve {
             prop_assert!(near(step.copy_ns, copy_ns(step.ram_bytes)));
         }
-        let last = found.curve.last().map_or(0.0, |step| step.copy_ns);
-        prop_assert_eq!(last, found.copy_ns);
-        prop_assert_eq!(found.copy_ns > 0.0, !found.pinned.is_empty());
+        let last = pinning.curve.last().map_or(0.0, |step| step.copy_ns);
+        prop_assert_eq!(last, pinning.copy_ns);
+        prop_assert_eq!(pinning.copy_ns > 0.0, !pinning.pinned.is_empty());
     }
 }
 
@@ -513,8 +513,8 @@ fn evaluations_can_be_stopped() {
     let path = written(&folder, &[1, 1, 1, 1], &runs);
     let request = PinRequest { order: true, ..request(path, 1) };
     for patience in [0, 10, 1000] {
-        let asked = AtomicU64::new(0);
-        let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= patience;
+        let calls = AtomicU64::new(0);
+        let stopped = || calls.fetch_add(1, Ordering::Relaxed) >= patience;
         let limit = SearchLimit::Evaluations { all: u64::MAX, stopped: &stopped };
         let pinning = pin(&request, &limit, &|| true, &|_| ()).unwrap();
         assert!(!pinning.is_finished);

@@ -208,17 +208,17 @@ fn phases(seed: u64, runs: usize) -> Vec<Run> {
         random ^= random << 17;
         (random >> 16) % bound
     };
-    let mut found = Vec::new();
-    while found.len() < runs {
+    let mut recorded = Vec::new();
+    while recorded.len() < runs {
         let (first, functions) = (below(300), 2 + below(60));
         for _ in 0..500 + below(3000) {
             let function = if below(50) == 0 { below(400) } else { first + below(functions) };
             let (offset, length) = (function * 96 + below(3) * 24, 8 + below(40));
-            found.push(Run { offset: offset as u32, length: length as u32 });
+            recorded.push(Run { offset: offset as u32, length: length as u32 });
         }
     }
-    found.truncate(runs);
-    found
+    recorded.truncate(runs);
+    recorded
 }
 
 fn designs() -> Vec<Design> {
@@ -309,20 +309,24 @@ fn a_large_sample_is_nearly_the_whole() -> Result<()> {
     let sampled = sample::simulate(&path, &designs, plan, &|| true, &|_| ())?;
     let (mut held, mut cases) = (0, 0);
     for (one, whole) in sampled.iter().zip(&exact) {
-        for ((name, found, error), (_, truth, _)) in figures(one).into_iter().zip(figures(whole)) {
-            let off = (found - truth).abs();
+        for ((name, sampled_owner, error), (_, truth, _)) in
+            figures(one).into_iter().zip(figures(whole))
+        {
+            let off = (sampled_owner - truth).abs();
             // 95 % of samples keep their errors, which may be nearly 0.
             cases += 1;
-            held += i32::from(error.is_none_or(|error| off <= error * found));
-            assert!(name != "time" || off < 0.05 * truth, "{name}: {found}, {truth}");
+            held += i32::from(error.is_none_or(|error| off <= error * sampled_owner));
+            assert!(name != "time" || off < 0.05 * truth, "{name}: {sampled_owner}, {truth}");
         }
     }
     assert!(held * 100 >= cases * 90, "{held} of {cases} hold");
     let whole = attribute(&file, file.info(), &designs[0], GroupBy::Symbol, &[], &|| true)?;
     let sampled = sample::attribute(&path, &designs[0], GroupBy::Symbol, &[], plan, &|| true)?;
     for owner in whole.owners.iter().take(5) {
-        let found = sampled.owners.iter().find(|found| found.info.name == owner.info.name);
-        let ratio = found.map_or(0.0, |found| found.fault_ns / owner.fault_ns);
+        let sampled_owner =
+            sampled.owners.iter().find(|sampled_owner| sampled_owner.info.name == owner.info.name);
+        let ratio =
+            sampled_owner.map_or(0.0, |sampled_owner| sampled_owner.fault_ns / owner.fault_ns);
         assert!((ratio - 1.0).abs() < 0.05, "{}: {ratio}", owner.info.name);
     }
     Ok(())

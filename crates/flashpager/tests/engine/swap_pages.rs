@@ -76,7 +76,7 @@ fn damage_is_an_error_never_other_bytes() {
     let mut check = |bytes: &[u8]| {
         std::fs::write(&broken, bytes).unwrap();
         match read(&broken) {
-            Ok(found) => assert_eq!(found, rows),
+            Ok(read_rows) => assert_eq!(read_rows, rows),
             Err(error) => {
                 refused += 1;
                 assert!(!error.to_string().contains('\n'), "{error}");

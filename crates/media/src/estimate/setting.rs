@@ -369,8 +369,8 @@ fn check_same_medium(part: &Part, like: &MeasuredHost) -> Result<()> {
 
 /// Checks that nothing stated of the driver contradicts the measured host it is like.
 fn check_same_engine(host: &Host, like: &MeasuredHost) -> Result<()> {
-    let contradicts = |what: &str| {
-        Err(Error::design(format!("{what}: leave that out, or say a host that it is like")))
+    let contradicts = |message: &str| {
+        Err(Error::design(format!("{message}: leave that out, or say a host that it is like")))
     };
     if host.operation_ns.is_some() {
         return contradicts(&format!(

@@ -172,7 +172,7 @@ fn owner(symbols: &[Symbol], offset: u32) -> Option<usize> {
 /// Returns the only image of `info`, which must have movable methods, the number of its bytes that
 /// stay, and the number of symbols in these.
 fn movable<'a>(path: &Path, info: &'a TraceInfo) -> Result<(&'a Image, u32, usize)> {
-    let refused = |what: &str| Err(Error::data(path.display().to_string(), what));
+    let refused = |message: &str| Err(Error::data(path.display().to_string(), message));
     let [image] = info.images.as_slice() else {
         return refused("has no single image of methods: only recorded Java can be arranged");
     };
@@ -266,7 +266,7 @@ pub fn arrange(
     let mut written = Vec::new();
     for file in files {
         let refused = |not_placed| {
-            let what = match not_placed {
+            let message = match not_placed {
                 RelocationError::Uncovered(at) => {
                     format!("the code at {at:#x} belongs to no method")
                 }
@@ -274,7 +274,7 @@ pub fn arrange(
                     format!("the code at {at:#x} is executed and not placed")
                 }
             };
-            Error::data(file.known_as.display().to_string(), what)
+            Error::data(file.known_as.display().to_string(), message)
         };
         let mut writer = TraceWriter::create(file.output, false)?;
         writer.add_symbols(&new.symbols);

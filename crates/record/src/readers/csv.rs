@@ -33,7 +33,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let row = parse(line, &columns).map_err(|what| lines.error_showing(what))?;
+        let row = parse(line, &columns).map_err(|message| lines.error_showing(message))?;
         if row.mark == Mark::Continued && executed_end != Some(row.address) {
             return Err(lines.error_showing(continues_nothing(row.address, executed_end)));
         }

@@ -151,8 +151,8 @@ fn read(mut input: Input, session: &mut ImportSession<'_>, framing: Framing) -> 
             Ok(None) => {}
             // The capture may end anywhere.
             Err(packet::Error::InsufficientData(_)) if at + MAX_PACKET_BYTES > data.len() => break,
-            Err(what) => {
-                return Err(reader.error(at, format!("is no packet of E-Trace ({what})")));
+            Err(message) => {
+                return Err(reader.error(at, format!("is no packet of E-Trace ({message})")));
             }
         }
     }
@@ -199,8 +199,8 @@ impl PacketReader {
         })
     }
 
-    fn error(&self, at: usize, what: String) -> Error {
-        Error::data(format!("{}, byte {at}", self.name), what)
+    fn error(&self, at: usize, message: String) -> Error {
+        Error::data(format!("{}, byte {at}", self.name), message)
     }
 
     /// Records the instructions that a hart executed up to where a payload leads.
@@ -211,9 +211,9 @@ impl PacketReader {
         at: usize,
         session: &mut ImportSession<'_>,
     ) -> Result<()> {
-        let failed = |what: tracer::error::Error<NoInstruction>| {
-            let what = format!("{what}: the capture is damaged, or this ELF is not what ran");
-            Error::data(format!("{}, byte {at}", self.name), what)
+        let failed = |message: tracer::error::Error<NoInstruction>| {
+            let message = format!("{message}: the capture is damaged, or this ELF is not what ran");
+            Error::data(format!("{}, byte {at}", self.name), message)
         };
         let tracer = match self.tracers.entry(hart) {
             Entry::Occupied(known) => known.into_mut(),
@@ -228,9 +228,9 @@ impl PacketReader {
         for (count, item) in tracer.by_ref().enumerate() {
             let item = item.map_err(failed)?;
             if count > self.most {
-                let what = "leads through an endless loop: the capture is damaged, or this ELF is \
+                let message = "leads through an endless loop: the capture is damaged, or this ELF is \
                             not what ran";
-                return Err(Error::data(format!("{}, byte {at}", self.name), what));
+                return Err(Error::data(format!("{}, byte {at}", self.name), message));
             }
             if let Kind::Regular(instruction) = item.kind()
                 && !self.threads.is_left_out()

@@ -77,12 +77,12 @@ pub(crate) fn read_lines(
                 log.gap();
                 continue;
             }
-            LogLine::Refused(what) => Err(what.to_owned()),
+            LogLine::Refused(message) => Err(message.to_owned()),
         };
         match outcome {
             Ok(Some(fetch)) => session.add_fetch(lines.number(), fetch, &[])?,
             Ok(None) => {}
-            Err(what) => return Err(lines.error_showing(what)),
+            Err(message) => return Err(lines.error_showing(message)),
         }
     }
     // The log may end anywhere: digits may be missing even where the rest can be read.

@@ -202,12 +202,12 @@ impl LackeyReader {
             return Ok(if is_cut { Ending::Interrupted } else { Ending::Complete });
         };
         if self.has_exited {
-            let what = format!("{unknown}: the program received SIGILL for it");
-            session.recording.left_out(what);
+            let message = format!("{unknown}: the program received SIGILL for it");
+            session.recording.left_out(message);
             return Ok(Ending::Complete);
         }
-        let what = format!("what follows {unknown}: record with --recorder step or qemu");
-        session.recording.left_out(what);
+        let message = format!("what follows {unknown}: record with --recorder step or qemu");
+        session.recording.left_out(message);
         let ending = Ending::Failed(unknown.to_string());
         session.recording.ended = Some(ending.clone());
         Ok(ending)

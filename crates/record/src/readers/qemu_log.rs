@@ -54,7 +54,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
                         let number = lines.number();
                         match reader.close_listing() {
                             Ok(()) => reader.execute(execution, number, session)?,
-                            Err(what) => Err(what),
+                            Err(message) => Err(message),
                         }
                     }
                     // The log may end anywhere.
@@ -64,7 +64,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
             }
             _ => reader.take(line),
         };
-        outcome.map_err(|what| lines.error_showing(what))?;
+        outcome.map_err(|message| lines.error_showing(message))?;
     }
     reader.finish(lines.name(), session)
 }
@@ -348,8 +348,8 @@ impl QemuLogReader {
     /// Records the last block of each processor. Each is in doubt: the log may end within it.
     fn finish(mut self, name: &str, session: &mut ImportSession<'_>) -> Result<Ending> {
         if self.last.is_empty() {
-            let what = "has no executed blocks: write the log with '-d in_asm,exec,nochain'";
-            return Err(Error::data(name, what));
+            let message = "has no executed blocks: write the log with '-d in_asm,exec,nochain'";
+            return Err(Error::data(name, message));
         }
         for index in 0..self.last.len() {
             if let (Some(last), Some(number)) =

@@ -110,8 +110,8 @@ impl BinaryReader {
             )));
         }
         if counter_bytes == 0 {
-            let what = "has no program counters (format Opcode): trace with PC or PCAndOpcode";
-            return Err(reader.error(what));
+            let message = "has no program counters (format Opcode): trace with PC or PCAndOpcode";
+            return Err(reader.error(message));
         }
         if !matches!(counter_bytes, 2 | 4 | 8) || has_opcodes > 1 {
             return Err(reader.error("has a damaged header"));
@@ -140,8 +140,8 @@ impl BinaryReader {
         Ok(())
     }
 
-    fn error(&self, what: impl std::fmt::Display) -> Error {
-        self.bytes.error(what)
+    fn error(&self, message: impl std::fmt::Display) -> Error {
+        self.bytes.error(message)
     }
 
     fn read(mut self, session: &mut ImportSession<'_>) -> Result<Ending> {
@@ -173,7 +173,7 @@ impl BinaryReader {
             log.switch_to(0, session)?;
             let instruction = LoggedInstruction { thread: 0, address, code };
             if let Some(fetch) =
-                log.take(instruction).map_err(|what| self.bytes.error_at(at, what))?
+                log.take(instruction).map_err(|message| self.bytes.error_at(at, message))?
             {
                 session.add_fetch_at(at, fetch)?;
             }

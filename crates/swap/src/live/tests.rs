@@ -185,8 +185,8 @@ fn no_write_is_lost_while_threads_write_to_pages_that_go() {
                 let page = random.below(12) as u32 * 20;
                 // Each thread has a word of its own in every page.
                 let word = region.word(page, number * 31);
-                let found = word.load(Ordering::Relaxed);
-                assert!(shared.over() || found == last[page as usize], "page {page}");
+                let value = word.load(Ordering::Relaxed);
+                assert!(shared.over() || value == last[page as usize], "page {page}");
                 if random.below(2) == 0 {
                     word.store(write, Ordering::Relaxed);
                     last[page as usize] = write;
@@ -217,15 +217,15 @@ fn a_full_store_ends_the_run_and_lets_everybody_go() {
         for (_, reading) in AccessPattern::ALL {
             let (workload, policy) = (workload(reading), "lru".parse().unwrap());
             let mut store = store(layout, if layout == StoreLayout::Log { 14 } else { 6 });
-            let told = AtomicU32::new(0);
+            let calls = AtomicU32::new(0);
             let progress = |_| {
-                told.fetch_add(1, Ordering::Relaxed);
+                calls.fetch_add(1, Ordering::Relaxed);
             };
             let result = run(&live(&workload, &policy), &mut store, &|| true, &progress).unwrap();
             assert_eq!(result.ending, LiveEnding::OutOfMemory, "{}", layout.name());
             let ram = u64::from(RAM) * page_bytes() as u64;
             assert!((ram..workload.most_bytes).contains(&result.allocated_bytes));
-            assert_eq!(result.points.len(), told.into_inner() as usize);
+            assert_eq!(result.points.len(), calls.into_inner() as usize);
             assert_eq!(result.points.last().unwrap().allocated_bytes, result.allocated_bytes);
         }
     }
@@ -238,8 +238,8 @@ fn a_caller_stops_a_run_and_a_lost_page_ends_it() {
     }
     let (workload, policy) = (workload(AccessPattern::Random), "lru".parse().unwrap());
     let live = live(&workload, &policy);
-    let asked = AtomicU32::new(0);
-    let should_continue = || asked.fetch_add(1, Ordering::Relaxed) < 300;
+    let calls = AtomicU32::new(0);
+    let should_continue = || calls.fetch_add(1, Ordering::Relaxed) < 300;
     let stopped = run(&live, &mut store(StoreLayout::Fragments, 64), &should_continue, &|_| {});
     assert!(matches!(stopped, Err(Error::Interrupted)));
 
@@ -276,7 +276,7 @@ fn the_medium_takes_its_time() {
         return;
     }
     let (workload, policy) = (workload(AccessPattern::Random), "lru".parse().unwrap());
-    let delay = |asked: StoreCounters| (asked.reads + asked.programs) as f64 * 20_000.0;
+    let delay = |counters: StoreCounters| (counters.reads + counters.programs) as f64 * 20_000.0;
     let slow = Live { delay: Some(&delay), ..live(&workload, &policy) };
     let mut store = store(StoreLayout::Fragments, 64);
     let result = run(&slow, &mut store, &|| true, &|_| {}).unwrap();

@@ -32,8 +32,8 @@ impl Pages {
     pub fn load(path: &Path) -> Result<Self> {
         let (file, footer, info, checksums) = open(path)?;
         let place = path.display().to_string();
-        let damaged = |what: String| {
-            Error::data(&place, format!("is damaged ({what}): make or copy it again"))
+        let damaged = |message: String| {
+            Error::data(&place, format!("is damaged ({message}): make or copy it again"))
         };
         if info.pages == 0 {
             return Err(Error::data(place, "holds no page"));

@@ -123,16 +123,16 @@ impl Protocol {
         }
         shown.sort_by(|a, b| b.cmp(a));
         let top = shown.first().map_or(0, |shown| shown.0);
-        let mut found = None;
+        let mut newest = None;
         for &(generation, block) in &shown {
             if let Some(pair) = self.pair(medium, block, 1)
                 && pair.generation == generation
             {
-                found = Some((block, pair));
+                newest = Some((block, pair));
                 break;
             }
         }
-        let (r, mut pair) = found.ok_or_else(|| EarlyEnd::Broken("no store".into()))?;
+        let (r, mut pair) = newest.ok_or_else(|| EarlyEnd::Broken("no store".into()))?;
         let generation = pair.generation;
         let mut k = 1;
         while k + 1 < self.pairs
@@ -143,10 +143,10 @@ impl Protocol {
         }
         medium.log_line(|| format!("    R is block {r}, last pair {k}: v{}", pair.version));
         let previous = self.previous(medium, r, k, &pair);
-        let said = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
-        if said != Some((pair.before, 1 - pair.chunk)) {
+        let before = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
+        if before != Some((pair.before, 1 - pair.chunk)) {
             return Err(EarlyEnd::Broken(format!(
-                "v{} needs v{}, found {said:?}",
+                "v{} needs v{}, found {before:?}",
                 pair.version, pair.before
             )));
         }

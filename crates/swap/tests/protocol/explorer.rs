@@ -183,22 +183,22 @@ impl Explorer {
         let end = match result {
             Ok(now) => {
                 medium.log_line(|| format!("    returns v{}", now.last.version));
-                let found = now.last.version;
+                let served = now.last.version;
                 let allowed = if syncing {
-                    found == version
+                    served == version
                 } else {
-                    found == state.served || (found == state.pending && found != NONE)
+                    served == state.served || (served == state.pending && served != NONE)
                 };
                 let data = next.blocks[now.last.data as usize].pages[0];
                 if !allowed {
-                    StepResult::Broken(format!("v{found} is served"))
-                } else if data != PageContent::Data(found) {
+                    StepResult::Broken(format!("v{served} is served"))
+                } else if data != PageContent::Data(served) {
                     StepResult::Broken(format!(
-                        "data of v{found} is gone from block {}",
+                        "data of v{served} is gone from block {}",
                         now.last.data
                     ))
                 } else {
-                    next.served = found;
+                    next.served = served;
                     next.pending = NONE;
                     next.syncs = if syncing { state.syncs + 1 } else { 0 };
                     next.store = Some(now);

@@ -292,8 +292,8 @@ impl Protocol {
             (0, Some(link)) => (link.block, link.count as usize - 1, link.generation),
             _ => (block, index - 1, pair.generation),
         };
-        let found = self.pair(medium, at, index)?;
-        (found.generation == generation).then_some((at, index, found))
+        let older = self.pair(medium, at, index)?;
+        (older.generation == generation).then_some((at, index, older))
     }
 
     /// Mounts the store: finds the newest block and its last pair, and writes that pair again to
@@ -324,10 +324,10 @@ impl Protocol {
         // The state is this pair and, for the other chunk, the one before it.
         let previous = self.previous(medium, n, k, &pair);
         if k > 0 || pair.link.is_some() {
-            let found = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
-            if found != Some((pair.before, 1 - pair.chunk)) {
+            let stored = previous.map(|(_, _, previous)| (previous.version, previous.chunk));
+            if stored != Some((pair.before, 1 - pair.chunk)) {
                 return Err(EarlyEnd::Broken(format!(
-                    "v{} needs v{} before it, found {found:?}",
+                    "v{} needs v{} before it, found {stored:?}",
                     pair.version, pair.before
                 )));
             }

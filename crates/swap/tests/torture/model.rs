@@ -252,7 +252,7 @@ impl Model {
     /// Returns the page that reads as corrupt, or [`LOST`] if several are possible.
     fn lost(&self, number: u32, fitting: &[bool]) -> u32 {
         let slot = &self.slots[number as usize];
-        let mut found = None;
+        let mut corrupt = None;
         let mut entries = vec![SlotEntry { from: 0, page: slot.base, open: false }];
         entries.extend(&slot.entries);
         for (at, entry) in entries.iter().enumerate() {
@@ -262,12 +262,12 @@ impl Model {
             {
                 continue;
             }
-            if found.is_some_and(|page| page != entry.page) {
+            if corrupt.is_some_and(|page| page != entry.page) {
                 return LOST;
             }
-            found = Some(entry.page);
+            corrupt = Some(entry.page);
         }
-        found.unwrap_or(LOST)
+        corrupt.unwrap_or(LOST)
     }
 }
 

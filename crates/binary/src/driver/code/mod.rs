@@ -31,14 +31,14 @@ pub struct FunctionCode {
 
 impl FunctionCode {
     /// Disassembles the function `name` of the file `bytes`. `place` is the file's name in errors.
-    pub fn of(bytes: &[u8], place: &str, name: &str) -> Result<Self> {
-        let wrong = |reason: String| Error::data(place, reason);
+    pub fn of(bytes: &[u8], file_name: &str, name: &str) -> Result<Self> {
+        let wrong = |reason: String| Error::data(file_name, reason);
         if !bytes.starts_with(b"\x7fELF") {
             return Err(wrong("is no ELF file; name the object file of the driver".into()));
         }
         let file = object::File::parse(bytes)
             .map_err(|e| wrong(format!("is a damaged ELF file ({}); make it again", shown(e))))?;
-        read(&FunctionReader { file, place, name })
+        read(&FunctionReader { file, file_name, name })
     }
 
     /// Returns the constant at `address` beside the code.
@@ -77,16 +77,16 @@ fn read(reader: &FunctionReader<'_>) -> Result<FunctionCode> {
         relocations: &relocations,
         targets: &targets,
         constants: &constants,
-        found: BTreeMap::new(),
+        instructions: BTreeMap::new(),
         calls: BTreeMap::new(),
     };
     walk.follow(span.start, true)?;
     walk.sweep();
-    let (found, calls) = (walk.found, walk.calls);
-    let instructions: Vec<Instruction> = found.into_values().collect();
+    let (instructions, calls) = (walk.instructions, walk.calls);
+    let instructions: Vec<Instruction> = instructions.into_values().collect();
     let mut literals = BTreeMap::new();
     for access in instructions.iter().flat_map(|instruction| &instruction.accesses) {
-        if let AddressExpression::Literal(Some(address)) = access.place
+        if let AddressExpression::Literal(Some(address)) = access.address
             && let Some(value) = literal(data, base, address, access.bytes, &relocations)
         {
             literals.insert(address, value);

@@ -45,7 +45,7 @@ pub struct RelocationSymbol {
 /// Reads a function of an object file.
 pub struct FunctionReader<'a> {
     pub file: object::File<'a>,
-    pub place: &'a str,
+    pub file_name: &'a str,
     pub name: &'a str,
 }
 
@@ -59,7 +59,7 @@ pub struct FunctionSpan {
 
 impl FunctionReader<'_> {
     pub fn wrong(&self, reason: impl Into<String>) -> Error {
-        Error::data(self.place, reason)
+        Error::data(self.file_name, reason)
     }
 
     pub fn cut_off(&self) -> Error {

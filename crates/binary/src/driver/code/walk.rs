@@ -18,7 +18,7 @@ pub struct Disassembly<'a> {
     pub relocations: &'a BTreeMap<u64, LinkerRelocation>,
     pub targets: &'a [RelocationSymbol],
     pub constants: &'a [(u64, u64)],
-    pub found: BTreeMap<u64, Instruction>,
+    pub instructions: BTreeMap<u64, Instruction>,
     pub calls: BTreeMap<u64, String>,
 }
 
@@ -32,7 +32,7 @@ impl Disassembly<'_> {
             // The address of the last `it`, the distance to it in instructions, and the number of
             // instructions that it still governs.
             let mut governor: Option<(u64, usize, usize)> = None;
-            while self.is_inside(at) && !self.found.contains_key(&at) {
+            while self.is_inside(at) && !self.instructions.contains_key(&at) {
                 let (from, skip) = governor.map_or((at, 0), |(from, skip, _)| (from, skip));
                 let decoded = self
                     .bytes_from(from)
@@ -55,7 +55,7 @@ impl Disassembly<'_> {
                 };
                 self.relocate(&mut made);
                 let (flow, end) = (made.flow, made.end());
-                self.found.insert(at, made);
+                self.instructions.insert(at, made);
                 match flow {
                     Flow::Jump(Some(target)) => open.push(target),
                     Flow::Branch(target) => open.push(target),
@@ -72,18 +72,18 @@ impl Disassembly<'_> {
 
     /// Takes all bytes that are left for code if a table of jumps hides paths.
     pub fn sweep(&mut self) {
-        if !self.found.values().any(|made| made.flow == Flow::Jump(None)) {
+        if !self.instructions.values().any(|made| made.flow == Flow::Jump(None)) {
             return;
         }
         let step = self.decoder.step();
         let mut at = self.span.start;
         while at < self.span.end {
-            match self.found.range(..=at).next_back().map(|(_, made)| made.end()) {
+            match self.instructions.range(..=at).next_back().map(|(_, made)| made.end()) {
                 Some(end) if end > at => at = end,
                 _ => {
                     // Bytes that need not be code cannot fail.
                     let _ = self.follow(at, false);
-                    if !self.found.contains_key(&at) {
+                    if !self.instructions.contains_key(&at) {
                         at = at.saturating_add(step);
                     }
                 }
@@ -152,8 +152,8 @@ impl Disassembly<'_> {
                 }
             }
             Flow::Next | Flow::Return => {
-                if let Some((place, relocation)) = relocation {
-                    symbolic(made, *place, relocation);
+                if let Some((field_address, relocation)) = relocation {
+                    symbolic(made, *field_address, relocation);
                 }
             }
         }
@@ -187,8 +187,8 @@ impl Disassembly<'_> {
 }
 
 /// Replaces the numbers of an instruction that the linker will set by symbols.
-fn symbolic(made: &mut Instruction, place: u64, relocation: &LinkerRelocation) {
-    let behind = made.end().wrapping_sub(place) as i64;
+fn symbolic(made: &mut Instruction, field_address: u64, relocation: &LinkerRelocation) {
+    let behind = made.end().wrapping_sub(field_address) as i64;
     let end = made.end() as i64;
     let is_x86 = made.text.contains(" ptr ");
     let mut is_address = false;
@@ -198,7 +198,7 @@ fn symbolic(made: &mut Instruction, place: u64, relocation: &LinkerRelocation) {
             && behind == 4
             && access.bytes >= 4
             && matches!(access.value, Expression::Constant(_));
-        let AddressExpression::Memory(terms, displacement) = &mut access.place else { continue };
+        let AddressExpression::Memory(terms, displacement) = &mut access.address else { continue };
         // Except on x86 and AVR, a base register already holds the symbol.
         if is_stored || !(terms.is_empty() || is_x86) {
             continue;

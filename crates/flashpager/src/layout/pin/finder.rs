@@ -44,7 +44,7 @@ pub(super) struct CallFinder<'a> {
     /// Calls that an interrupt's return has ended: the index of the run that followed, by the index
     /// of the call's first run.
     left: FxHashMap<usize, usize>,
-    found: Vec<RecordedCall>,
+    calls: Vec<RecordedCall>,
 }
 
 impl<'a> CallFinder<'a> {
@@ -63,7 +63,7 @@ impl<'a> CallFinder<'a> {
             open: OpenCalls::default(),
             active: Vec::new(),
             left: FxHashMap::default(),
-            found: Vec::new(),
+            calls: Vec::new(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> CallFinder<'a> {
         for from in open.into_open().flat_map(|(_, calls)| calls) {
             self.end(from, self.runs.len(), false);
         }
-        self.found
+        self.calls
     }
 
     /// Returns true if the limited function is an interrupt handler.
@@ -101,7 +101,7 @@ impl<'a> CallFinder<'a> {
         let elsewhere = elsewhere.map(|next| self.starts.owner(next));
         let is_cut = is_handler && to < end;
         let cut_at = is_cut.then(|| self.starts.owner(self.runs[to].offset));
-        self.found.push(RecordedCall { from, to, elsewhere, cut_at });
+        self.calls.push(RecordedCall { from, to, elsewhere, cut_at });
     }
 
     /// Follows execution from the run `before` to `run`, which has the index `at`.

@@ -113,8 +113,8 @@ fn named_and_held(
     for number in &always.numbers {
         let name = shown(&units.all()[*number as usize].name);
         if never.numbers.contains(number) {
-            let what = format!("{name} is to be pinned always and never: name it once");
-            return Err(Error::design(what));
+            let message = format!("{name} is to be pinned always and never: name it once");
+            return Err(Error::design(message));
         }
         if startup.held.remove(number).is_some() {
             notes.push(format!(

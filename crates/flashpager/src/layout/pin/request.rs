@@ -64,7 +64,7 @@ pub(super) fn check_executes_from_ram(info: &TraceInfo) -> Result<()> {
     if info.executes_from_ram() {
         return Ok(());
     }
-    let what = "is for an AVR, which executes its own flash alone, without a cache: nothing can \
+    let message = "is for an AVR, which executes its own flash alone, without a cache: nothing can \
                 run from RAM, and no time is lost to flash";
-    Err(Error::data(info.program.clone(), what))
+    Err(Error::data(info.program.clone(), message))
 }

@@ -124,8 +124,8 @@ impl Startup {
         }
         match copied_before {
             Some(name) if !has_end => {
-                let what = format!("{} is never executed in the trace", shown(name));
-                return Err(Error::design(what));
+                let message = format!("{} is never executed in the trace", shown(name));
+                return Err(Error::design(message));
             }
             _ => startup.hold_boot_points(info, units),
         }
@@ -219,8 +219,8 @@ impl CopyEnds {
         }
         if let Some(given) = given.filter(|_| ends.is_empty()) {
             let near = did_you_mean(given, info.symbols().map(|symbol| symbol.name.as_str()));
-            let what = format!("the trace has no function {}{near}", shown(given));
-            return Err(Error::design(what));
+            let message = format!("the trace has no function {}{near}", shown(given));
+            return Err(Error::design(message));
         }
         let image_ends = info.images.iter().map(Image::end).collect();
         Ok(Self { ends, image_ends })

@@ -87,10 +87,10 @@ fn executed_designs_end_when_they_are_told_to() {
     let (double, ahead) = (RegisterModel::DoubleBuffer, RegisterModel::DoubleBufferPrefetch);
     // The number of calls of `should_continue`; each must end the replay if it returns false.
     let questions = |designs: &[Design]| {
-        let asked = AtomicUsize::new(0);
+        let polls = AtomicUsize::new(0);
         let after = |answers: usize| {
-            asked.store(0, Ordering::Relaxed);
-            let should_continue = || asked.fetch_add(1, Ordering::Relaxed) < answers;
+            polls.store(0, Ordering::Relaxed);
+            let should_continue = || polls.fetch_add(1, Ordering::Relaxed) < answers;
             simulate(
                 &trace,
                 designs,
@@ -98,10 +98,10 @@ fn executed_designs_end_when_they_are_told_to() {
                 flashpager::design::WatchedWork::unwatched(),
                 &|_| (),
             )
-            .map(|found| found.len())
+            .map(|rows| rows.len())
         };
         assert_eq!(after(usize::MAX).unwrap(), designs.len());
-        let all = asked.load(Ordering::Relaxed);
+        let all = polls.load(Ordering::Relaxed);
         for answers in 0..all {
             assert!(matches!(after(answers), Err(Error::Interrupted)), "{answers} of {all}");
         }

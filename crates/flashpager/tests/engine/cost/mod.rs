@@ -198,7 +198,7 @@ fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
             ..DesignSpec::default()
         };
         let designs = [None, Some(8)].map(|tag| Design::new(spec(tag)).unwrap());
-        let found = simulate(
+        let rows = simulate(
             &trace,
             &designs,
             &|| true,
@@ -206,7 +206,7 @@ fn a_tag_costs_its_bytes_its_column_changes_and_its_check_at_each_fault() {
             &|_| (),
         )
         .unwrap();
-        let (bare, tagged) = (&found[0], &found[1]);
+        let (bare, tagged) = (&rows[0], &rows[1]);
         let (before, counts) = (&bare.counts, &tagged.counts);
         let misses = counts.misses;
         assert!(before.forward > 0 && before.backward > 0 && before.misses == misses);
@@ -250,7 +250,7 @@ fn tags_that_cannot_be_are_refused() {
     let free = Design::new(spec()).unwrap();
     assert!(free.assumed().iter().any(|one| one.value.contains("mac_block_ns")));
     let nand = |part: &str| Some(part.to_owned());
-    for (wrong, said) in [
+    for (wrong, message) in [
         (DesignSpec { tag_bytes: Some(16), ..spec() }, "62 behind the mark"),
         (DesignSpec { tag_bytes: Some(17), cache_page_bytes: 1024, ..spec() }, "1 to 16"),
         (DesignSpec { tag_bytes: Some(0), ..spec() }, "1 to 16"),
@@ -267,7 +267,7 @@ fn tags_that_cannot_be_are_refused() {
         ),
     ] {
         let refused = Design::new(wrong).unwrap_err().to_string();
-        assert!(refused.contains(said), "{refused}");
+        assert!(refused.contains(message), "{refused}");
     }
 }
 

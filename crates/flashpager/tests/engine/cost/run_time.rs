@@ -51,10 +51,10 @@ fn a_program_of_three_runs_takes_what_was_reckoned_by_hand() {
         nor: Some("none".into()),
         ..on("atmega128@10MHz")
     };
-    let found = row(spec, &runs, 30, 10);
-    assert_eq!(found.evaluation.counts.references, 3);
-    assert_eq!(found.evaluation.counts.misses, 2);
-    let (time, run) = (found.evaluation.time, found.evaluation.run.unwrap());
+    let priced = row(spec, &runs, 30, 10);
+    assert_eq!(priced.evaluation.counts.references, 3);
+    assert_eq!(priced.evaluation.counts.misses, 2);
+    let (time, run) = (priced.evaluation.time, priced.evaluation.run.unwrap());
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} is not {b}");
     close(time.read_ns, 30.0 * 150.0);
     close(time.write_ns, 128.0 * 800.0);
@@ -97,8 +97,8 @@ fn what_a_board_says_in_part_is_0_in_the_rest_and_that_is_said() {
     assert_eq!(whole.iter().map(|one| one.0).collect::<Vec<_>>(), ["handler", "ram"]);
     let ram = Some(Ram { t_read_ns: 10.0, t_write_ns: 0.0 });
     let handler = Some(Handler { lookup_ns: 100.0, ..Handler::default() });
-    let said = assumed(DesignSpec { handler, ram, ..m3() });
-    assert_eq!(said, [("handler", "pre_process_ns 0".into())]);
+    let assumptions = assumed(DesignSpec { handler, ram, ..m3() });
+    assert_eq!(assumptions, [("handler", "pre_process_ns 0".into())]);
     // One that says 0 of all, or all that there is, says all.
     let free = DesignSpec { handler: Some(Handler::default()), ..m3() };
     assert_eq!(assumed(free), whole[1..]);
@@ -181,8 +181,8 @@ proptest! {
             schedule: schedule.into(),
             ..on(&format!("{name}@{clock}MHz"))
         };
-        let found = row(spec, &runs, instructions, outside);
-        let (time, run) = (found.evaluation.time, found.evaluation.run.unwrap());
+        let priced = row(spec, &runs, instructions, outside);
+        let (time, run) = (priced.evaluation.time, priced.evaluation.run.unwrap());
         let about = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
         let lost = time.load_ns + time.fetch_ns + time.write_ns + time.column_change_ns
             + time.lookups_ns + time.handler_ns + time.false_faults_ns - time.hidden_ns;

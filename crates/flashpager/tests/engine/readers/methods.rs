@@ -130,7 +130,7 @@ fn what_is_given_stays() {
 
 #[test]
 fn what_is_given_has_a_name() {
-    let told = [
+    let stream = [
         b"FPSTRM01".to_vec(),
         record(1, b"program=story.z5"),
         record(1, b"given=4096 story"),
@@ -139,7 +139,7 @@ fn what_is_given_has_a_name() {
         record(4, b""),
     ]
     .concat();
-    let mut traces = import_as(Cursor::new(told), MethodArrangement::default()).unwrap();
+    let mut traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     let (_, info, runs) = traces.remove(0);
     assert_eq!((&*info.program, info.image_bytes, runs), ("story.z5", 4096, vec![run(64, 6)]));
     let [section] = &info.images[0].sections[..] else { panic!("{:?}", info.images) };
@@ -269,8 +269,8 @@ fn lines_of_an_order_that_name_nothing_are_told() {
     let stream = [head(), words(&[0, 2, 1])].concat();
     let traces = import_as(Cursor::new(stream), MethodArrangement::default()).unwrap();
     let order = ["a.A", "a.A.g", "b.*", "*.c", "a.A.f(int)"].map(str::to_owned);
-    let found = unknown(&order, &traces[0].1.images, &|| true).unwrap();
-    assert_eq!(found, ["a.A.g", "*.c"]);
+    let unknown_lines = unknown(&order, &traces[0].1.images, &|| true).unwrap();
+    assert_eq!(unknown_lines, ["a.A.g", "*.c"]);
 }
 
 #[test]
@@ -384,8 +384,8 @@ proptest! {
             end += methods[number].0;
         }
         let wanted: Vec<u32> = executed.iter().map(|(number, byte)| base[*number] + byte).collect();
-        let found: Vec<u32> = runs.iter().flat_map(|run| run.offset..=run.last()).collect();
-        prop_assert_eq!(found, wanted);
+        let offsets: Vec<u32> = runs.iter().flat_map(|run| run.offset..=run.last()).collect();
+        prop_assert_eq!(offsets, wanted);
         prop_assert!(runs.windows(2).all(|pair| pair[0].end() != u64::from(pair[1].offset)));
         prop_assert_eq!(info.image_bytes, u64::from(end));
         let laid_out: Vec<String> =

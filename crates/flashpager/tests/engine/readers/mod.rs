@@ -136,7 +136,7 @@ fn some_info() -> TraceInfo {
 }
 
 fn place(data: &[u8]) -> Result<flashpager::trace::Image> {
-    let elf = ElfFile::parse(data).map_err(|what| Error::data("a.elf", what))?;
+    let elf = ElfFile::parse(data).map_err(|message| Error::data("a.elf", message))?;
     elf.place(Path::new("a.elf"), &[".text".into()], 0)
 }
 

@@ -76,8 +76,9 @@ fn a_stream_becomes_runs() {
 fn data_that_is_read_is_no_instruction() {
     let code = |address, bytes| piece(address, bytes, 1);
     let data = [piece(0x200, 8, 0), piece(0x208, 1, 0)];
-    let told = stream(&[&[code(0x100, 3)][..], &data, &[code(0x103, 2), record(4, b"")]].concat());
-    let (info, runs) = import_stream(&told).unwrap();
+    let messages =
+        stream(&[&[code(0x100, 3)][..], &data, &[code(0x103, 2), record(4, b"")]].concat());
+    let (info, runs) = import_stream(&messages).unwrap();
     assert_eq!(runs, [run(0x100, 3), run(0x200, 9), run(0x103, 2)]);
     assert_eq!((info.bytes, info.instructions), (14, Some(2)));
     // Instructions are unknown if the stream does not have them.
@@ -111,9 +112,9 @@ fn a_piece_is_executed_once_and_has_no_number() {
 
 #[test]
 fn blocks_in_doubt_are_counted_where_the_recorder_tells_of_them() {
-    let told = [block(0x100, 16, 4), words(&[0, 0])].concat();
+    let messages = [block(0x100, 16, 4), words(&[0, 0])].concat();
     let info = |head: &[&[u8]]| {
-        let records = head.iter().map(|text| record(1, text)).chain([told.clone()]);
+        let records = head.iter().map(|text| record(1, text)).chain([messages.clone()]);
         import_stream(&stream(&records.collect::<Vec<_>>())).unwrap().0
     };
     assert_eq!(info(&[]).in_doubt, None);
@@ -166,12 +167,12 @@ fn what_a_killed_program_had_begun_is_told_once() {
     let (head, rest) = (stream(&[block(0x100, 16, 4), words(&[0])]), words(&[0]));
     let all = (head.len() + rest.len()) as u64;
     let two = 5 | 2 << 32;
-    let told = [run(0x100, 16), run(0x100, 16)];
-    let with = |address, bytes| [&told[..], &[run(address, bytes)]].concat();
+    let messages = [run(0x100, 16), run(0x100, 16)];
+    let with = |address, bytes| [&messages[..], &[run(address, bytes)]].concat();
     // It runs on; its place is known and not yet filled; the stream tells it already.
     assert_eq!(read_killed(&head, &rest, &[[u64::MAX, 0x200, two]]), with(0x200, 5));
     assert_eq!(read_killed(&head, &rest, &[[all, 0x200, two]]), with(0x200, 5));
-    assert_eq!(read_killed(&head, &rest, &[[all - 4, 0x200, two]]), told);
+    assert_eq!(read_killed(&head, &rest, &[[all - 4, 0x200, two]]), messages);
     // Accesses are counted above, and a processor may have begun nothing.
     let several = [[u64::MAX, 0x300, 7 << 48], [u64::MAX, 0x200, two | 9 << 48]];
     assert_eq!(read_killed(&head, &rest, &several), with(0x200, 5));
@@ -202,12 +203,12 @@ fn threads_are_told_apart_once_there_are_several() {
     let mut import = Import::new(None, &path, TraceInfo::default(), false).unwrap();
     import.read(input, ImportFormat::Stream, 1, &mut |_| true).unwrap();
     let traces = import.finish(Ending::Complete, &|| true).unwrap();
-    let told: Vec<_> = traces
+    let by_thread: Vec<_> = traces
         .iter()
         .map(|trace| (trace.info.thread.as_str(), read_trace(&trace.path).unwrap().1))
         .collect();
     let (ours, theirs) = (run(0x100, 16), run(0x200, 6));
-    assert_eq!(told, [("main", vec![ours; 3]), ("other", vec![theirs; 2])]);
+    assert_eq!(by_thread, [("main", vec![ours; 3]), ("other", vec![theirs; 2])]);
     let unknown = import_stream(&stream(&[block(0, 4, 1), switch(3)]));
     assert_says(unknown, &["byte 28", "thread 3 was never named"]);
 }

@@ -34,17 +34,17 @@ fn buffers(line_bytes: u32, lines: &[u32]) -> Vec<RegisterDesign> {
 
 /// The words that the engine reports after each fault, with the execution until then.
 fn words_of(case: &Case, policy: &str) -> (Counts, Vec<(usize, u32, u64)>) {
-    let told = RefCell::new(Vec::new());
+    let words_read = RefCell::new(Vec::new());
     let faults = Counter::new(0);
     let sink = &mut |_: usize, _: &Fault| faults.set(faults.get() + 1);
     let words = &mut |word: u32, executed: &Executed| {
-        told.borrow_mut().push((faults.get() - 1, word, executed.bytes));
+        words_read.borrow_mut().push((faults.get() - 1, word, executed.bytes));
     };
     let events = Events { critical_block_bytes: None, sink, begun: None, words: Some(words) };
     let registers = buffers(case.cache_page, &[0]);
     let cache = case.cache(policy);
     let (counts, _) = replay(&case.trace(), &cache, &registers, &|| true, Some(events)).unwrap();
-    (counts[0].clone(), told.into_inner())
+    (counts[0].clone(), words_read.into_inner())
 }
 
 #[test]
@@ -52,19 +52,20 @@ fn the_buffer_of_the_document() {
     let missed = [0, 1, 3, 4, 2, 9, 3];
     // With one frame every reference misses.
     let case = Case { ways: Some(1), ..pages(&missed, 16, 1) };
-    let [found] = &agreed(&case, "lru", &buffers(16, &[2]))[..] else { panic!("one register") };
-    let Counts { misses, loads, other_buffer, prefetches, prefetches_in_vain, .. } = found.counts;
+    let [replayed] = &agreed(&case, "lru", &buffers(16, &[2]))[..] else { panic!("one register") };
+    let Counts { misses, loads, other_buffer, prefetches, prefetches_in_vain, .. } =
+        replayed.counts;
     assert_eq!((misses, loads, other_buffer), (7, 4, 3));
     assert_eq!((prefetches, prefetches_in_vain), (10, 5));
-    let read: Vec<u32> = found.faults.iter().map(|fault| fault.access.prefetches).collect();
+    let read: Vec<u32> = replayed.faults.iter().map(|fault| fault.access.prefetches).collect();
     assert_eq!(read, [2, 1, 2, 1, 2, 0, 2]);
 }
 
 #[test]
 fn buffers_that_cannot_be() {
-    let refused = |register: RegisterDesign, said: &str| {
+    let refused = |register: RegisterDesign, message: &str| {
         let wrong = register.check(16).unwrap_err().to_string();
-        assert!(wrong.contains(said), "{wrong}");
+        assert!(wrong.contains(message), "{wrong}");
     };
     let [buffer, large] = buffers(16, &[2, 1025])[..] else { panic!("two") };
     refused(large, "at most 1024");
@@ -93,7 +94,7 @@ proptest! {
     fn a_buffer_counts_as_documented(case in any_lines()) {
         let registers = buffers(case.cache_page, &[0, 1, 2, 3, 7, 1024]);
         for policy in ["lru", "fifo", "random(5)", "min"] {
-            let found = agreed(&case, policy, &registers);
+            let replayed = agreed(&case, policy, &registers);
             let cell = Cell {
                 cache_page_bytes: case.cache_page,
                 policy: policy.parse().unwrap(),
@@ -106,12 +107,12 @@ proptest! {
             let image = case.runs.iter().map(|run| run.end()).max().unwrap();
             let lines = image.div_ceil(case.cache_page.into()) as u32;
             for ((Replayed { counts, faults, .. }, register), swept) in
-                found.iter().zip(&registers).zip(&swept[0])
+                replayed.iter().zip(&registers).zip(&swept[0])
             {
                 prop_assert_eq!(counts, swept);
                 prop_assert_eq!(counts.misses, counts.loads + counts.other_buffer);
-                prop_assert_eq!(counts.misses, found[0].counts.misses);
-                prop_assert_eq!(counts.bytes_fetched, found[0].counts.bytes_fetched);
+                prop_assert_eq!(counts.misses, replayed[0].counts.misses);
+                prop_assert_eq!(counts.bytes_fetched, replayed[0].counts.bytes_fetched);
                 let behind = |both: &&[Fault]| {
                     let [before, fault] = **both else { return false };
                     fault.page > before.page
@@ -125,7 +126,7 @@ proptest! {
                 let read = counts.other_buffer + counts.prefetches_in_vain + u64::from(held);
                 prop_assert_eq!(counts.prefetches, read);
             }
-            for pair in found.windows(2) {
+            for pair in replayed.windows(2) {
                 prop_assert!(pair[0].counts.other_buffer <= pair[1].counts.other_buffer);
             }
         }
