@@ -39,24 +39,25 @@ def _share(rows: list[Row]) -> float:
 
 def _row(path: Path, cache_bytes: str, seconds: float) -> str:
     started = time.perf_counter()
-    found: Layout = flashpager.layout(
+    result: Layout = flashpager.layout(
         Trace.open(path),
         _design(cache_bytes),
         seconds=seconds,
         held_out_share=_HELD_OUT,
         pages=PAGES,
     )
-    before = max(_share(page.before.held_out) for page in found.pages)
-    published = max(found.pages, key=lambda page: _share(page.baseline.held_out))
+    before = max(_share(page.before.held_out) for page in result.pages)
+    published = max(result.pages, key=lambda page: _share(page.baseline.held_out))
     base = _share(published.baseline.held_out)
-    best = found.best
+    best = result.best
     reached = _share(best.found.held_out)
-    coverage = 100 * found.coverage.executed_share
+    coverage = 100 * result.coverage.executed_share
     return (
-        f"| {path.stem} | {cache_bytes} | {found.coverage.movable} | {coverage:.0f} | {before:.1f} "
+        f"| {path.stem} | {cache_bytes} | {result.coverage.movable} | {coverage:.0f} "
+        f"| {before:.1f} "
         f"| {base:.1f} ({published.baseline.what}, {published.cache_page_bytes}) "
         f"| **{reached:.1f}** ({best.cache_page_bytes}) | {reached / base:.2f} "
-        f"| {found.evaluations:,} | {time.perf_counter() - started:.0f} |"
+        f"| {result.evaluations:,} | {time.perf_counter() - started:.0f} |"
     )
 
 
@@ -64,12 +65,12 @@ def _converging(path: Path, map_: Path | None, several_seconds: list[float]) -> 
     """Print the time that orders save, in share of what the last and longest search saves."""
     saved = []
     for seconds in several_seconds:
-        found: Layout = flashpager.layout(
+        result: Layout = flashpager.layout(
             Trace.open(path), _design("2K"), map_=map_, seconds=seconds, pages=PAGES
         )
-        before = max(_share(page.before.rows) for page in found.pages)
-        saved.append(1 - before / max(_share(page.found.rows) for page in found.pages))
-    print(f"{path.stem}: {found.coverage.movable} units")
+        before = max(_share(page.before.rows) for page in result.pages)
+        saved.append(1 - before / max(_share(page.found.rows) for page in result.pages))
+    print(f"{path.stem}: {result.coverage.movable} units")
     print("| s | time saved, % | of the longest search, % |\n|--:|--:|--:|")
     for seconds, share in zip(several_seconds, saved, strict=True):
         print(f"| {seconds:g} | {100 * share:.2f} | {100 * share / saved[-1]:.1f} |")

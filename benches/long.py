@@ -41,12 +41,12 @@ def _run(what: str, *arguments: str | Path) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     ) as child:
-        said = child.stderr.read().decode() if child.stderr else ""
+        errors = child.stderr.read().decode() if child.stderr else ""
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.perf_counter() - start
     if child.returncode:
-        sys.exit(f"benches/long.py: {what}: {said}")
+        sys.exit(f"benches/long.py: {what}: {errors}")
     busy = usage.ru_utime + usage.ru_stime
     print(f"{what:<32}{seconds:>9.1f}{busy:>12.1f}{usage.ru_maxrss / 1024:>10.0f}", flush=True)
 

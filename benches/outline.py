@@ -40,10 +40,10 @@ def _laid_out(trace: Path, evaluations: int) -> PageLayout:
     board = Design.from_board("smartcard")
     design = board.replace(part="K9F1208Q0B", register="start-column", cache_bytes="2K")
     opened = Trace.open(trace)
-    found = flashpager.layout(
+    result = flashpager.layout(
         opened, design, evaluations=evaluations, held_out_share=0.3, pages=(64, 128)
     )
-    return found.best
+    return result.best
 
 
 def _cells(page: PageLayout) -> tuple[float, float]:

@@ -69,10 +69,10 @@ def _instructions(macros: dict[str, object], folder: Path) -> int:
 def _cycles(macros: dict[str, object], folder: Path) -> int:
     _run("avr-gcc", "-mmcu=atmega1284p", *_sources(macros), "-o", "hits.elf", cwd=folder)
     output = _run(folder / "avr-cycles", "hits.elf", cwd=folder)
-    found = re.search(r"^cycles (\d+)$", output, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^cycles (\d+)$", output, re.MULTILINE)
+    if match is None:
         sys.exit("benches/pager.py: simavr printed no cycles")
-    return int(found[1])
+    return int(match[1])
 
 
 def _has_simavr(folder: Path) -> bool:

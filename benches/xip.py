@@ -82,9 +82,9 @@ def _call(*command: object, cwd: Path | None = None) -> str:
 
 def _cg_sim() -> Path:
     """Fetch cachegrind's source, once."""
-    found = next(_BUILD.glob("valgrind-*/cachegrind/cg_sim.c"), None)
-    if found is not None:
-        return found
+    source = next(_BUILD.glob("valgrind-*/cachegrind/cg_sim.c"), None)
+    if source is not None:
+        return source
     if shutil.which("apt-get") is None:
         sys.exit("benches/xip.py: needs apt-get for the source package valgrind")
     sources, state, cache = (_BUILD / name for name in ("sources", "state", "cache"))

@@ -136,8 +136,8 @@ def refusal(done: Finished, words: Sequence[str]) -> str:
 def _check_words(printed: str) -> None:
     """Check that all numbers in the output are written as the style demands."""
     for wrong in (_ONE_OF_SEVERAL, _EXPONENT):
-        found = wrong.search(printed)
-        assert found is None, f"'{found[0]}' in:\n{printed}"
+        match = wrong.search(printed)
+        assert match is None, f"'{match[0]}' in:\n{printed}"
 
 
 def _checked(status: int, raw: bytes, message: bytes, code: int | None) -> Finished:

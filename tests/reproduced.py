@@ -47,8 +47,8 @@ def reproduced(paper: str, shared: Path) -> Reproduced:
             done = _run(paper, "--plots", str(plots), "--markdown", str(tables))
             if done.returncode == 2 and "--plots" in done.stderr:
                 done = _run(paper, "--markdown", str(tables))
-            found = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
-            message.write_text(json.dumps(found), encoding="utf-8")
+            outcome = {"code": done.returncode, "out": done.stdout, "err": done.stderr}
+            message.write_text(json.dumps(outcome), encoding="utf-8")
     return Reproduced(plots=plots, tables=tables, **json.loads(message.read_text(encoding="utf-8")))
 
 
@@ -82,12 +82,12 @@ def _main() -> int:
     _, paper, *flags = sys.argv[1:]
     if flags and not (len(flags) == 2 and flags[0] == "--plots"):
         os.execv(COMMAND, [str(COMMAND), *sys.argv[1:]])  # noqa: S606  (a stand-in for it)
-    found = reproduced(paper, Path(os.environ[SHARED]))
+    result = reproduced(paper, Path(os.environ[SHARED]))
     if flags:
-        shutil.copytree(found.plots, flags[1], dirs_exist_ok=True)
-    sys.stdout.write(found.out)
-    sys.stderr.write(found.err.replace(str(found.plots), flags[-1] if flags else ""))
-    return found.code
+        shutil.copytree(result.plots, flags[1], dirs_exist_ok=True)
+    sys.stdout.write(result.out)
+    sys.stderr.write(result.err.replace(str(result.plots), flags[-1] if flags else ""))
+    return result.code
 
 
 if __name__ == "__main__":

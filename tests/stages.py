@@ -80,16 +80,16 @@ class Stage:
             self.closing.append(f"Rust: {counts} in {len(self._rust)} programs")
 
     def _look(self, line: str) -> None:
-        if found := _C_LEFT_OUT.match(line):
-            reason = tools.not_installed([found["tool"]])
-            self.records.append(tools.TestRecord("C", reason, found["what"]))
-        elif found := _C_PASSED.fullmatch(line):
-            self.records.append(tools.TestRecord("C", "", found["test"]))
+        if match := _C_LEFT_OUT.match(line):
+            reason = tools.not_installed([match["tool"]])
+            self.records.append(tools.TestRecord("C", reason, match["what"]))
+        elif match := _C_PASSED.fullmatch(line):
+            self.records.append(tools.TestRecord("C", "", match["test"]))
         elif _C_CLOSING.fullmatch(line):
             self.closing.append(f"C: {line}")
-        elif found := _RUST_CLOSING.match(line):
-            self._rust.append((int(found["passed"]), int(found["failed"]), int(found["ignored"])))
-        elif found := _PYTHON_CLOSING.fullmatch(line):
+        elif match := _RUST_CLOSING.match(line):
+            self._rust.append((int(match["passed"]), int(match["failed"]), int(match["ignored"])))
+        elif match := _PYTHON_CLOSING.fullmatch(line):
             self.closing.append(f"Python: {line}")
 
 

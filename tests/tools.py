@@ -133,9 +133,9 @@ def summary(records: Iterable[TestRecord]) -> list[str]:
     for one in records:
         if not one.reason:
             continue
-        found = _NOT_INSTALLED.fullmatch(one.reason)
-        for name in found["tools"].split(", ") if found else [one.reason]:
-            (tools if found else others).setdefault(name, Counter())[one.suite] += 1
+        match = _NOT_INSTALLED.fullmatch(one.reason)
+        for name in match["tools"].split(", ") if match else [one.reason]:
+            (tools if match else others).setdefault(name, Counter())[one.suite] += 1
 
     def counted(suites: Counter[str]) -> str:
         return ", ".join(f"{count} {suite}" for suite, count in sorted(suites.items()))

@@ -349,7 +349,7 @@ def summary(claims: Sequence[Claim]) -> str:
     for claim in claims:
         counts[claim.kind][claim.verdict] += 1
     return "\n".join(
-        f"{kind}: {', '.join(f'{found[each]} {each}' for each in Verdict if found[each])}"
-        for kind, found in counts.items()
-        if found
+        f"{kind}: {', '.join(f'{verdicts[each]} {each}' for each in Verdict if verdicts[each])}"
+        for kind, verdicts in counts.items()
+        if verdicts
     )

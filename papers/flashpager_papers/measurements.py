@@ -99,17 +99,18 @@ def reproduce(parts: Mapping[str, str] | None = None) -> list[Claim]:
 def _left_out() -> list[Claim]:
     """Predict each measurement of a host as if its source had not been published."""
     claims: list[Claim] = []
-    for found in calibration.left_out():
-        seen = found.observation
-        low, high = seen.kb_s(found.high_us), seen.kb_s(found.low_us)
+    for left_out in calibration.left_out():
+        seen = left_out.observation
+        side = "inside" if left_out.is_inside else "outside"
+        low, high = seen.kb_s(left_out.high_us), seen.kb_s(left_out.low_us)
         plainly = _measurement(
             seen.source,
             f"{seen.what}, left out",
             round(seen.kb_s(seen.measured_us)),
-            seen.kb_s(found.likely_us),
+            seen.kb_s(left_out.likely_us),
             "KB/s",
             cause=DeviationCause.HOST,
-            why=f"{'inside' if found.is_inside else 'outside'} {plain(low, 0)} to {plain(high, 0)}",
+            why=f"{side} {plain(low, 0)} to {plain(high, 0)}",
         )
         claims.append(LeftOutMeasurement(**vars(plainly), low=low, high=high))
     return claims
@@ -136,8 +137,8 @@ def summary(claims: Sequence[Claim]) -> str:
         lines.append(f"{len(missed)} missed for {cause} ({' to '.join(span)} %)")
     lines.append(calibration.summary(calibration.left_out(), TOLERANCE))
     nothing = [calibration.unsaid(seen) for seen in calibration.observations()]
-    said = calibration.summary(nothing).splitlines()[0]
-    lines.append(f"with nothing said of the host: {said}")
+    accuracy = calibration.summary(nothing).splitlines()[0]
+    lines.append(f"with nothing said of the host: {accuracy}")
     return "\n".join(lines)
 
 
@@ -150,7 +151,7 @@ def _measurement(
     *,
     cause: DeviationCause,
     why: str = "",
-    said: str = "",
+    prefix: str = "",
 ) -> Measurement:
     off = predicted / measured - 1
     rule = within(TOLERANCE, "docs/estimate.md")
@@ -158,7 +159,7 @@ def _measurement(
     return Measurement(
         where,
         claim,
-        f"{said}{plain(measured, decimals)} {unit}",
+        f"{prefix}{plain(measured, decimals)} {unit}",
         f"{plain(predicted, decimals)} {unit} ({100 * off:+.0f} %)",
         Kind.PREDICTED,
         rule,
@@ -207,15 +208,15 @@ class _Check:
         at, bus = "Linux 003fe4b9545b", "33MHz-x8"
         measured = {"read": 15_633, "cache-read": 18_285}
         page = {kib_s: 2048 * 1e6 / (kib_s * _KIB) for kib_s in measured.values()}
-        found = {what: self.ask(_IMX6, bus, operation=what) for what in measured}
-        ns = {what: one.stages[-1].ns for what, one in found.items()}
+        estimates = {what: self.ask(_IMX6, bus, operation=what) for what in measured}
+        ns = {what: one.stages[-1].ns for what, one in estimates.items()}
         left = {what: page[measured[what]] - ns[what] / 1e3 for what in measured}
         claims: list[Claim] = [
             _measurement(
                 at,
                 f"NAND at 33 MHz, t_R 20 µs: {what}",
                 measured[operation],
-                data_rate(found[operation]) / _KIB,
+                data_rate(estimates[operation]) / _KIB,
                 "KiB/s",
                 cause=DeviationCause.SOFTWARE,
                 why=f"{left[operation]:.0f} µs a page of {page[measured[operation]]:.0f} are "
@@ -270,10 +271,10 @@ class _Check:
         sizes = (2048, 4096)
 
         def predicted(mode: str, page: int) -> float:
-            found = self.ask(
+            estimated = self.ask(
                 name, "40MHz-x4", operation="read", mode=mode, size=page, page_bytes=page
             )
-            return moved / page * found.stages[-1].ns / 1e3
+            return moved / page * estimated.stages[-1].ns / 1e3
 
         left = {
             page: {mode: (us[mode] - predicted(mode, page)) * page / moved for mode in us}
@@ -361,8 +362,8 @@ class _Check:
     def buffered_nand(self) -> list[Claim]:
         """W25N01GV: the load of a page, and its share of the time."""
         name = "W25N01GV"
-        found = self.ask(name, operation="read", size=2048)
-        ns, load = found.stages[-1].ns, self.part(name).number("t_r_ns")
+        estimated = self.ask(name, operation="read", size=2048)
+        ns, load = estimated.stages[-1].ns, self.part(name).number("t_r_ns")
         mhz = self.part(name).number("spi.clock_mhz")
         half = mhz * (ns - load) / load
         return [
@@ -370,7 +371,7 @@ class _Check:
                 "littlefs 1114, W25N01GV",
                 "of a page read, loading the buffer takes about half",
                 "about 50 %",
-                f"{100 * load / ns:.0f} % at {plain(mhz)} MHz, {found.operation.mode}; "
+                f"{100 * load / ns:.0f} % at {plain(mhz)} MHz, {estimated.operation.mode}; "
                 f"50 % at {half:.0f} MHz",
                 Kind.PREDICTED,
                 words(),
@@ -384,7 +385,7 @@ class _Check:
                 load / 1e3,
                 "µs",
                 cause=DeviationCause.MAXIMUM,
-                said="about ",
+                prefix="about ",
                 why="the datasheet's maximum, ECC on",
             ),
         ]
@@ -392,12 +393,12 @@ class _Check:
     def serial_nor(self) -> list[Claim]:
         """MX25R6435F: a published fit, 67.7 µs + 631 ns a byte."""
         at, name = "a published fit, MX25R6435F", "MX25R6435F"
-        found = {
+        estimates = {
             mode: self.ask(name, "8MHz-x4", operation="read", mode=mode)
             for mode in ("1-1-1", "1-1-2", "1-4-4")
         }
-        byte = {mode: one.byte.bus_ns for mode, one in found.items()}
-        lead = {mode: one.on_bus.command_ns / 1e3 for mode, one in found.items()}
+        byte = {mode: one.byte.bus_ns for mode, one in estimates.items()}
+        lead = {mode: one.on_bus.command_ns / 1e3 for mode, one in estimates.items()}
         each, start = 631, 67.7
         nearest = min(byte, key=lambda mode: abs(byte[mode] - each))
         modes = ", ".join(f"{mode} {plain(ns)}" for mode, ns in byte.items())
@@ -434,8 +435,8 @@ class _Check:
             ("four lines, no command", "0-4-4", 62.5, 20),
             ("command 03h, divider 4", "1-1-1-03h", 31.25, 64),
         ):
-            found = self.ask(name, f"{mhz}MHz-x4", operation="read", mode=mode, size=4)
-            ns = found.stages[-1].ns
+            estimated = self.ask(name, f"{mhz}MHz-x4", operation="read", mode=mode, size=4)
+            ns = estimated.stages[-1].ns
             taken = clocks * 1e3 / mhz
             ours = ns * mhz / 1e3
             why = f"reckoned by its author, not timed: {clocks} clocks at {mhz} MHz; {name}'s "
@@ -481,8 +482,8 @@ class _Check:
             ),
         ):
             bus = f"{clock / divider}MHz-x4"
-            found = self.ask(name, bus, operation="read", mode="0-4-4", size=size)
-            cycles = found.stages[-1].ns * clock / 1e3
+            estimated = self.ask(name, bus, operation="read", mode="0-4-4", size=size)
+            cycles = estimated.stages[-1].ns * clock / 1e3
             low, high = (100 * (cycles / end - 1) for end in (most, taken))
             off = f"{high:+.0f} %" if taken == most else f"{low:+.0f} to {high:+.0f} %"
             claims.append(
@@ -504,11 +505,11 @@ class _Check:
         at, moved, cpu_mhz = "esp32-s3-memorycopy 2", 100 * _KIB, 240
         cycles = {16: 633_664, 32: 403_334, 64: 278_493}
         took = {line: taken * 1e3 / cpu_mhz / (moved / line) for line, taken in cycles.items()}
-        found = {
+        estimates = {
             line: self.ask(_PSRAM, "80MHz-x8", operation="read", mode="8-8-8", size=line)
             for line in cycles
         }
-        ns = {line: one.stages[-1].ns for line, one in found.items()}
+        ns = {line: one.stages[-1].ns for line, one in estimates.items()}
         claims: list[Claim] = [
             _measurement(
                 at,
@@ -606,8 +607,8 @@ class _Check:
         """PicoSoC: two instructions of a loop, read from flash by each turn anew."""
         divider, taken, clock_mhz = 2, 197, 12
         bus = f"{clock_mhz / divider}MHz-x1"
-        found = self.ask("W25Q128JV", bus, operation="read", mode="1-1-1-03h", size=8)
-        cycles = found.stages[-1].ns * clock_mhz / 1e3
+        estimated = self.ask("W25Q128JV", bus, operation="read", mode="1-1-1-03h", size=8)
+        cycles = estimated.stages[-1].ns * clock_mhz / 1e3
         return [
             _measurement(
                 "picorv32 126",
@@ -673,7 +674,7 @@ class _Check:
                 ns[4],
                 "ns",
                 cause=DeviationCause.CLOCK,
-                said="about ",
+                prefix="about ",
                 why="with the divider that is stated the word alone takes longer. With the 2 of a "
                 f"Pico's board file it is {plain(ns[2], 0)} ns, and {plain(taken - ns[2], 0)} are "
                 "left for what is executed",
@@ -686,24 +687,24 @@ class _Check:
 
         def runs(clock: float, controller: str, asked: float) -> float:
             port = Peripheral(clock, controller=controller, asked_mhz=asked)
-            found = estimate("W25Q128JV", Host(peripheral=port))
-            return float((found.bus or "").partition("MHz")[0])
+            estimated = estimate("W25Q128JV", Host(peripheral=port))
+            return float((estimated.bus or "").partition("MHz")[0])
 
         for at, clock, controller, asked, ran, kind in (
             ("OpenWrt 18752", 208, "mediatek-spi", 50, "35", Kind.RECOMPUTED),
             ("OpenWrt 11111", 220, "mt7621-spi", 50, "44", Kind.RECOMPUTED),
             ("OpenWrt 3251", 225, "ath79-spi", 25, "22.5", Kind.BUILT_IN),
         ):
-            found = runs(clock, controller, asked)
+            mhz = runs(clock, controller, asked)
             claims.append(
                 Claim(
                     at,
                     f"{controller}, {asked} MHz asked of {clock}",
                     f"{ran} MHz",
-                    f"{plain(found)} MHz",
+                    f"{plain(mhz)} MHz",
                     kind,
                     equal(ran),
-                    one(found),
+                    one(mhz),
                     "the rule of this divider was taken from there"
                     if kind is Kind.BUILT_IN
                     else "divided by its author, not measured",
@@ -731,10 +732,12 @@ class _Check:
         claims: list[Claim] = []
         for size, rates in CARDS.items():
             for operation, (raw, _) in zip(("read", "program"), rates, strict=True):
-                found = self.ask(files[size], f"{CARD_MHZ}MHz-x4", operation=operation, size=run)
-                carried = run * 1e6 / found.on_bus.bus_ns
+                estimated = self.ask(
+                    files[size], f"{CARD_MHZ}MHz-x4", operation=operation, size=run
+                )
+                carried = run * 1e6 / estimated.on_bus.bus_ns
                 blocks = run / 512
-                left = (run * 1e6 / raw - found.on_bus.bus_ns) / blocks / 1e3
+                left = (run * 1e6 / raw - estimated.on_bus.bus_ns) / blocks / 1e3
                 why = (
                     f"{left:.0f} µs a block are the card's and the driver's"
                     if left > 0
@@ -753,8 +756,8 @@ class _Check:
                 )
         # Two means were published for writing, 131 and 145.
         for operation, mean in (("read", 107), ("program", 138)):
-            found = self.ask("SD-8GB-2012", "45MHz-x1", operation=operation, size=512)
-            carried_us = found.on_bus.bus_ns / 1e3
+            estimated = self.ask("SD-8GB-2012", "45MHz-x1", operation=operation, size=512)
+            carried_us = estimated.on_bus.bus_ns / 1e3
             claims.append(
                 _measurement(
                     "SdFat 256, 8 GB card",

@@ -25,16 +25,16 @@ _VERDICTS = {
 def sound(claims: list[dict[str, Any]]) -> None:
     """Assert that claims say what they are, what they are judged by, and why."""
     for claim in claims:
-        said = claim["claim"]
-        assert set(claim) >= CLAIM, said
-        assert all(claim[field] for field in ("where", "claim", "paper", "ours")), said
+        sentence = claim["claim"]
+        assert set(claim) >= CLAIM, sentence
+        assert all(claim[field] for field in ("where", "claim", "paper", "ours")), sentence
         verdict, kind = Verdict(claim["verdict"]), Kind(claim["kind"])
         if not claim["figures"]:
-            assert verdict is Verdict.OPEN, said
+            assert verdict is Verdict.OPEN, sentence
         else:
-            assert verdict in _VERDICTS[kind], said
+            assert verdict in _VERDICTS[kind], sentence
         wordless = kind is Kind.BEYOND or verdict in (Verdict.HOLDS, Verdict.AGREES)
-        assert claim["why"] or wordless, said
+        assert claim["why"] or wordless, sentence
         _ruled(claim, verdict)
     named = [(claim["where"], claim["claim"]) for claim in claims]
     assert len(set(named)) == len(named)
@@ -42,15 +42,15 @@ def sound(claims: list[dict[str, Any]]) -> None:
 
 def _ruled(claim: dict[str, Any], verdict: Verdict) -> None:
     """Assert that a threshold is there if and only if the rule has one, and is said."""
-    direction, thresholds, said = claim["direction"], claim["threshold"], claim["claim"]
+    direction, thresholds, sentence = claim["direction"], claim["threshold"], claim["claim"]
     for figure in [*claim["figures"], *claim["witnesses"]]:
-        assert figure["of"], said
+        assert figure["of"], sentence
         if thresholds:
-            assert len(figure["values"]) == len(thresholds), said
-    assert bool(thresholds) is (direction not in _ORDERS | {"described"}), said
-    assert bool(claim["threshold_at"]) is bool(thresholds), said
+            assert len(figure["values"]) == len(thresholds), sentence
+    assert bool(thresholds) is (direction not in _ORDERS | {"described"}), sentence
+    assert bool(claim["threshold_at"]) is bool(thresholds), sentence
     if direction == "described":
-        assert verdict in (Verdict.NONE, Verdict.OPEN, Verdict.BUILT_IN), said
+        assert verdict in (Verdict.NONE, Verdict.OPEN, Verdict.BUILT_IN), sentence
     judged = verdict not in (Verdict.OPEN, Verdict.BUILT_IN, Verdict.NONE)
     if direction in _ONE_SIDED and judged:
-        assert f"one-sided: {direction} " in claim["why"], said
+        assert f"one-sided: {direction} " in claim["why"], sentence

@@ -27,16 +27,16 @@ def test_the_engine_holds_what_is_derived() -> None:
 
 def test_left_out() -> None:
     """Two lie beyond the range that all other sources give, and the width is said."""
-    found = calibration.left_out()
-    assert len({one.observation.source for one in found}) >= 15
-    beyond = [one.observation.what for one in found if not one.is_inside]
+    observations = calibration.left_out()
+    assert len({one.observation.source for one in observations}) >= 15
+    beyond = [one.observation.what for one in observations if not one.is_inside]
     assert beyond == [f"MT29F4G01ABAFD on an MT7986, {mhz} MHz asked" for mhz in (20, 50)]
-    says = calibration.summary(found)
-    error = statistics.median(abs(one.error) for one in found)
-    assert f"median error {100 * error:.0f} %" in says
-    assert f"{len(found) - len(beyond)} of {len(found)} inside" in says
-    width = statistics.median(one.high_us / one.low_us for one in found)
-    assert f"{width:.1f}x wide" in says
+    summary = calibration.summary(observations)
+    error = statistics.median(abs(one.error) for one in observations)
+    assert f"median error {100 * error:.0f} %" in summary
+    assert f"{len(observations) - len(beyond)} of {len(observations)} inside" in summary
+    width = statistics.median(one.high_us / one.low_us for one in observations)
+    assert f"{width:.1f}x wide" in summary
 
 
 def test_a_source_is_left_out_indeed() -> None:
@@ -88,8 +88,8 @@ def test_without_changes_what_is_assumed() -> None:
     host = Host("40MHz-x4", system="firmware")
 
     def span(without: str | None) -> tuple[float, float]:
-        found = estimate("W25N01GV", host, operation="read", without=without).range
-        return found.low_ns, found.high_ns
+        estimated = estimate("W25N01GV", host, operation="read", without=without).range
+        return estimated.low_ns, estimated.high_ns
 
     assert span("ESP-IDF components 489") != span(None)
     with pytest.raises(_engine.FlashpagerError, match="'nobody'"):
@@ -99,6 +99,6 @@ def test_without_changes_what_is_assumed() -> None:
 def test_nothing_said_is_wider() -> None:
     """A host of which nothing is said has a range around the one of which something is."""
     for one in calibration.observations():
-        (said,) = calibration.left_out([one])
+        (known,) = calibration.left_out([one])
         nothing = calibration.unsaid(one)
-        assert nothing.width > said.width, one.what
+        assert nothing.width > known.width, one.what

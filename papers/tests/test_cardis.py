@@ -228,7 +228,7 @@ def test_hot_code(tmp_path: Path) -> None:
     (program,) = cardis_replays.replay(tmp_path, lambda _finished, _all: None).native
     assert program.hot.stretches == ((24, 32 / 60), (8, 24 / 60))
     assert program.hot.named_share == 0
-    (claim,) = [c for said, c in reproduce(tmp_path).items() if "two big functions" in said]
+    (claim,) = [c for sentence, c in reproduce(tmp_path).items() if "two big functions" in sentence]
     assert claim.ours == (
         "madplay 93 % of the bytes executed in the two hottest stretches of code, of 24 and 8 bytes"
     )
@@ -281,8 +281,8 @@ def test_verdicts_follow_the_program(tmp_path: Path) -> None:
         "reduce the cache dramatically",
         "the mean used basic block of the sample",
     ):
-        told = [only(claims, words).verdict for claims in (looped, jumped)]
-        assert told == [Verdict.FAILS, Verdict.HOLDS], words
+        verdicts = [only(claims, words).verdict for claims in (looped, jumped)]
+        assert verdicts == [Verdict.FAILS, Verdict.HOLDS], words
     for words in ("is close to the worst case", "a distance of 0", "keep pages from being"):
         assert only(jumped, words).verdict is Verdict.NONE
     assert only(jumped, "the best cache page of the sample").verdict is Verdict.FAILS
@@ -459,7 +459,7 @@ def test_board(programs: Path) -> None:
     design = Design.from_board(MICAZ)
     (results,) = _engine.simulate(trace, [design])
     assert (results.frames, design.cache_bytes) == (30, cardis_replays.LEFT_BYTES)
-    asked = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
-    best = flashpager("explore", trace, *asked, "--json").json["answer"]["best"]
+    flags = ("--board", MICAZ, "--ram", "1.9K", "--cache-page", "64", "--register", "sequential")
+    best = flashpager("explore", trace, *flags, "--json").json["answer"]["best"]
     # The policy's metadata takes two of the 30 pages.
     assert (best["frames"], best["ram_bytes"]) == (28, 28 * 64 + 28 * 4 + 2)

@@ -139,8 +139,8 @@ def test_verdicts() -> None:
 
 def names(text: str, words_before: str) -> list[str]:
     """Return the names behind some words."""
-    found = re.search(rf"{words_before} (p\d(?:, p\d)*)", text)
-    return found[1].split(", ") if found else []
+    match = re.search(rf"{words_before} (p\d(?:, p\d)*)", text)
+    return match[1].split(", ") if match else []
 
 
 def _holds(rule: Rule, figure: Figure) -> bool:
@@ -150,14 +150,14 @@ def _holds(rule: Rule, figure: Figure) -> bool:
 def test_sentences() -> None:
     """The sentences of a claim about its figures and witnesses are true."""
     dice = random.Random(17)  # noqa: S311
-    told = 0
+    decided = 0
     for _ in range(CASES):
         rule, figures = rule_and_figures(dice)
         claim = Claim("here", "it is", "so", "so", dice.choice(COUNTED), rule, figures)
         held = [figure.of for figure in figures if _holds(rule, figure)]
         failed = [figure.of for figure in figures if not _holds(rule, figure)]
         if claim.verdict is Verdict.FAILS and len(figures) > 1:
-            told += 1
+            decided += 1
             assert tally(rule, figures) in claim.why
             if held:
                 assert names(claim.why, "it holds for") == held
@@ -171,7 +171,7 @@ def test_sentences() -> None:
         if one_sided and len(rule.printed) == 1 and claim.verdict is Verdict.HOLDS:
             assert rule.direction == one_sided[1]
             assert rule.printed == (one_sided[2],)
-    assert told > CASES / 20
+    assert decided > CASES / 20
 
 
 def test_witnesses() -> None:

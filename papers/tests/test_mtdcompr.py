@@ -80,8 +80,8 @@ def test_verdicts(
 
 def test_the_log_gains(results: mtdcompr.MtdcomprResults) -> None:
     """Reads of a full NAND are many times as fast with the log."""
-    said = claim(results, "NAND", "translation layer").ours
-    gain = re.search(r"([\d.]+) times the speed", said)
+    ours = claim(results, "NAND", "translation layer").ours
+    gain = re.search(r"([\d.]+) times the speed", ours)
     assert gain is not None
     ends = {
         name: [point.share_of_ram for point in results.runs[name]["random"].points][-10:]

@@ -388,13 +388,13 @@ def test_claims_tell_the_replays(results: dict[str, Any]) -> None:
     for name, number in zip(NAMES, (10, 11, 12), strict=True):
         (claim,) = [c for c in results["claims"] if c["where"] == f"Fig. {number}"]
         faster = []
-        for size, said in zip(swl_tables.SIZES_KB, claim["ours"].split("; "), strict=True):
+        for size, sentence in zip(swl_tables.SIZES_KB, claim["ours"].split("; "), strict=True):
             old, new = (
                 rows[name, policy, size << 10] for policy in ("fifo-sc(50%)", "pa-fifo-sc(50%)")
             )
             before, after = old["mean_fetch_ns"], new["mean_fetch_ns"]
             change = signed(100 * (after / before - 1))
-            assert said == f"{size}K: {before:.2f} → {after:.2f} ns, {change}"
+            assert sentence == f"{size}K: {before:.2f} → {after:.2f} ns, {change}"
             faster.append(after < before)
         assert (claim["verdict"] == "holds") is all(faster)
     worst = [c for c in results["claims"] if c["claim"].startswith("PA-FIFO-SC does not make")]

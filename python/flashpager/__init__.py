@@ -1,10 +1,10 @@
 """flashpager: run code from flash through a RAM cache far too small for it.
 
 >>> trace = flashpager.Trace.open("app.trace")
->>> result = flashpager.simulate(trace, flashpager.Design(cache_bytes="2K", policy="clock"))
+>>> row = flashpager.simulate(trace, flashpager.Design(cache_bytes="2K", policy="clock"))
 >>> table = flashpager.explore(trace, flashpager.Space(cache_bytes="1K,2K,4K", policy="all"))
->>> found = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
->>> found.best, found.bites, found.why, flashpager.brief(found.front)
+>>> answer = flashpager.answer(table, flashpager.Needs(ram_bytes="4K", max_fault_ns="200us"))
+>>> answer.best, answer.bites, answer.why, flashpager.brief(answer.front)
 >>> flashpager.layout(trace, flashpager.Design(cache_bytes="2K"), seconds=30).best.order
 >>> flashpager.estimate("MT29F8G08", flashpager.Host(bus="120MHz/8-x8")).verdict
 """

@@ -17,7 +17,7 @@ _MOST = 150
 
 def test_few_comments_begin_like_fragments() -> None:
     """A rise means new fragments; the message shows some."""
-    found = [
+    fragments = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for room in _ROOMS
         for path in sorted((ROOT / room).rglob("*"))
@@ -25,4 +25,4 @@ def test_few_comments_begin_like_fragments() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
         if _FRAGMENT.match(line)
     ]
-    assert len(found) <= _MOST, "\n".join(found[-20:])
+    assert len(fragments) <= _MOST, "\n".join(fragments[-20:])

@@ -68,7 +68,7 @@ class Block:
 
 def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
     """Return the blocks of a document to run; with ``all_of_them``, those not to run, too."""
-    found = []
+    runnable = []
     for match in _BLOCK.finditer(text):
         before = text[: match.start()]
         if not all_of_them and _NOT_RUN.search(before):
@@ -76,7 +76,7 @@ def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
         shown = _SHOWN.match(text, match.end())
         line = text.count("\n", 0, match.start()) + 2
         tools = _WITH.search(before)
-        found.append(
+        runnable.append(
             Block(
                 line,
                 _script(match["text"]),
@@ -84,7 +84,7 @@ def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
                 tuple(tools[1].split()) if tools else (),
             )
         )
-    return found
+    return runnable
 
 
 def _check_shown(shown: str, printed: str, place: str) -> None:

@@ -29,11 +29,11 @@ _ID = re.compile(r'<a id="([\w-]+)">')
 def anchors(path: Path) -> set[str]:
     """Return the anchors of a document, as GitHub makes them of headings."""
     text = _FENCED.sub("", path.read_text(encoding="utf-8"))
-    found = set(_ID.findall(text))
+    names = set(_ID.findall(text))
     for heading in _HEADING.findall(text):
         shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
-        found.add(re.sub(r"[^\w\- ]", "", shown.lower()).strip().replace(" ", "-"))
-    return found
+        names.add(re.sub(r"[^\w\- ]", "", shown.lower()).strip().replace(" ", "-"))
+    return names
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -75,9 +75,9 @@ class TestSums:
             for symbol in image["symbols"]
         }
         owners = attribute(CARD)["owners"]
-        found = [(owner["name"], owner["offset"]) for owner in owners]
-        assert len(set(found)) == len(found) > 90
-        assert set(found) <= symbols
+        places = [(owner["name"], owner["offset"]) for owner in owners]
+        assert len(set(places)) == len(places) > 90
+        assert set(places) <= symbols
 
     def test_code_without_symbols(self) -> None:
         """In a stripped file the section replaces the symbols, and a note explains it."""
@@ -225,10 +225,10 @@ class TestLabels:
     def labels(self, names: list[str], size: Rectangle) -> dict[str, str]:
         """Draw owners and give their labels."""
         spec = chart(owners(names, [1] * len(names)), size=size).to_dict()
-        found: dict[str, str] = {}
+        drawn: dict[str, str] = {}
         for cells in spec["datasets"].values():
-            found |= {cell["name"]: cell["label"] for cell in cells if "label" in cell}
-        return found
+            drawn |= {cell["name"]: cell["label"] for cell in cells if "label" in cell}
+        return drawn
 
     @pytest.mark.parametrize("size", [WIDE, SLIM])
     def test_no_two_are_alike(self, size: Rectangle) -> None:
@@ -370,8 +370,8 @@ class TestLines:
         done = flashpager("attribute", trace, *ONE_FRAME, "--by", "line", "--elf", elf)
         header, *rows = done.out.splitlines()[5:]
         assert header.split()[:3] == ["line", "function", "image"]
-        found = [row.split()[:3] for row in rows if row.startswith("ping-pong.c:")]
-        assert [f"ping-pong.c:{line_of('total -= ')}", "pong", "ping-pong"] in found
+        cells = [row.split()[:3] for row in rows if row.startswith("ping-pong.c:")]
+        assert [f"ping-pong.c:{line_of('total -= ')}", "pong", "ping-pong"] in cells
         assert "more lines" in done.err
 
     def test_stripped(self, ping_pong: Path) -> None:
@@ -504,17 +504,17 @@ class TestLayout:
     def test_fills(self, areas: list[float], size: tuple[float, float]) -> None:
         """All areas are there, in proportion and inside, and none overlaps another."""
         place = Rectangle(10, 20, *size)
-        found = squarified(areas, place)
+        cells = squarified(areas, place)
         whole = size[0] * size[1]
-        assert len(found) == len(areas)
-        for area, cell in zip(areas, found, strict=True):
+        assert len(cells) == len(areas)
+        for area, cell in zip(areas, cells, strict=True):
             expected = area / math.fsum(areas) * whole
             assert cell.width * cell.height == pytest.approx(expected, rel=1e-6, abs=1e-9 * whole)
             assert cell.x >= 10 - 1e-9
             assert cell.y >= 20 - 1e-9
             assert cell.x + cell.width <= 10 + size[0] + 1e-6
             assert cell.y + cell.height <= 20 + size[1] + 1e-6
-        large = [cell for cell in found if cell.width * cell.height > 1e-6 * whole]
+        large = [cell for cell in cells if cell.width * cell.height > 1e-6 * whole]
         for index, one in enumerate(large):
             for other in large[:index]:
                 across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
@@ -523,7 +523,7 @@ class TestLayout:
 
     def test_of_the_paper(self) -> None:
         """The example of Bruls, Huizing and van Wijk: 6 by 4, areas 6 6 4 3 2 2 1."""
-        found = squarified([6, 6, 4, 3, 2, 2, 1], Rectangle(0, 0, 6, 4))
-        sizes = [(round(cell.width, 3), round(cell.height, 3)) for cell in found]
+        cells = squarified([6, 6, 4, 3, 2, 2, 1], Rectangle(0, 0, 6, 4))
+        sizes = [(round(cell.width, 3), round(cell.height, 3)) for cell in cells]
         assert sizes[:4] == [(3, 2), (3, 2), (1.714, 2.333), (1.286, 2.333)]
         assert squarified([], Rectangle(0, 0, 1, 1)) == []

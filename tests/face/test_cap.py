@@ -230,14 +230,14 @@ def expected(method: Member, base: int = 0) -> list[list[str]]:
 
 def methods(lines: list[list[str]]) -> dict[str, list[list[str]]]:
     """Return the lines of each method, by name and descriptor."""
-    found: dict[str, list[list[str]]] = {}
+    by_method: dict[str, list[list[str]]] = {}
     name = ""
     for line in lines:
         if line[0] == "method":
             name = line[1] + line[2]
         if line[0] in ("method", "border"):
-            found.setdefault(name, []).append(line)
-    return found
+            by_method.setdefault(name, []).append(line)
+    return by_method
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -494,9 +494,9 @@ def check_laid_out(card: Path, given_bytes: int, folder: Path) -> None:
     order, arranged = folder / "order.txt", folder / "arranged.trace"
     design = ("--cache", "128", "--part", "K9F1208Q0B")
     search = ("layout", card, *design, "--pages", "16", "--evaluations", "50", "-o", order)
-    found = flashpager(*search, "--json").json
-    assert "methods stay: CAP files are as their converter wrote them" in str(found["coverage"])
-    (page,) = found["pages"]
+    result = flashpager(*search, "--json").json
+    assert "methods stay: CAP files are as their converter wrote them" in str(result["coverage"])
+    (page,) = result["pages"]
     assert all(unit["fixed"] == (unit["before"] < given_bytes) for unit in page["units"])
     assert not any(name.startswith("card.") for name in page["order"])
     flashpager("trace", "arrange", card, "--order", order, "-o", arranged)

@@ -39,8 +39,8 @@ def _tables(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compared(a: Path, b: Path, *flags: str | Path) -> dict[str, Any]:
     """Return the one object that --json prints."""
-    found: dict[str, Any] = flashpager("compare", a, b, "--json", *flags).json
-    return found
+    result: dict[str, Any] = flashpager("compare", a, b, "--json", *flags).json
+    return result
 
 
 def changed(source: Path, target: Path, expressions: list[pl.Expr], **about: object) -> Path:
@@ -55,14 +55,14 @@ def changed(source: Path, target: Path, expressions: list[pl.Expr], **about: obj
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
 def test_the_same_in_all_formats(tables: Path, suffix: str) -> None:
     """Every format holds the same designs and numbers."""
-    found = compared(tables / "lru.parquet", tables / f"lru.{suffix}")
-    assert (found["matched"], found["only_a"], found["only_b"]) == (4, 0, 0)
+    result = compared(tables / "lru.parquet", tables / f"lru.{suffix}")
+    assert (result["matched"], result["only_a"], result["only_b"]) == (4, 0, 0)
     for ratio in ("time_ratio", "bandwidth_ratio"):
-        assert found[ratio] == {"geometric_mean": 1, "best": 1, "worst": 1}
-    assert found["changes"] == []
-    assert found["different_counts"] == found["across"] == found["changed_traces"] == {}
-    assert found["a"]["best"] == found["b"]["best"]
-    assert found["versions_differ"] is (False if suffix == "parquet" else None)
+        assert result[ratio] == {"geometric_mean": 1, "best": 1, "worst": 1}
+    assert result["changes"] == []
+    assert result["different_counts"] == result["across"] == result["changed_traces"] == {}
+    assert result["a"]["best"] == result["b"]["best"]
+    assert result["versions_differ"] is (False if suffix == "parquet" else None)
     shown = flashpager("compare", tables / "lru.parquet", tables / f"lru.{suffix}")
     assert "no row in both has changed" in shown.out
     assert ("version not known" in shown.out) == (suffix != "parquet")
@@ -87,23 +87,23 @@ def test_the_same_in_all_formats(tables: Path, suffix: str) -> None:
 def test_across_one_thing(tables: Path, other: str, across: dict[str, Any]) -> None:
     """The ratios are those of rows with the same sizes."""
     a, b = tables / "lru.parquet", tables / f"{other}.parquet"
-    found = compared(a, b)
-    assert found["across"] == across
-    assert (found["matched"], found["only_a"], found["only_b"]) == (4, 0, 0)
+    result = compared(a, b)
+    assert result["across"] == across
+    assert (result["matched"], result["only_a"], result["only_b"]) == (4, 0, 0)
     # Another policy and another flash page count differently.
-    assert found["different_counts"] == {}
+    assert result["different_counts"] == {}
     old, new = pl.read_parquet(a), pl.read_parquet(b)
     for column, best, worst in (("time_ns", min, max), ("bandwidth_mib_s", max, min)):
         ratios = [y / x for x, y in zip(old[column], new[column], strict=True)]
-        ratio = found["time_ratio" if column == "time_ns" else "bandwidth_ratio"]
+        ratio = result["time_ratio" if column == "time_ns" else "bandwidth_ratio"]
         assert ratio["geometric_mean"] == pytest.approx(prod(ratios) ** (1 / 4))
         assert (ratio["best"], ratio["worst"]) == (best(ratios), worst(ratios))
     for side, frame in (("a", old), ("b", new)):
         fastest = frame.sort("bandwidth_mib_s").row(-1, named=True)
-        best_design = found[side]["best"]
+        best_design = result[side]["best"]
         assert best_design["bandwidth_mib_s"] == pytest.approx(fastest["bandwidth_mib_s"])
         assert best_design["cache_page_bytes"] == fastest["cache_page_bytes"]
-    distances = [max(row["time_ratio"], 1 / row["time_ratio"]) for row in found["changes"]]
+    distances = [max(row["time_ratio"], 1 / row["time_ratio"]) for row in result["changes"]]
     assert distances == sorted(distances, reverse=True)
     shown = flashpager("compare", a, b)
     first, (x, y) = next(iter(across.items()))
@@ -123,13 +123,13 @@ def test_across_processors(tmp_path: Path) -> None:
     ):
         flashpager("explore", trace, *SIZES, *flags, "-o", table)
     for before, after, names in ((slow, fast, processors), (nobody, slow, (None, processors[0]))):
-        found = compared(before, after)
-        assert found["across"]["processor"] == list(names)
-        assert "lookup_ns" in found["across"]
-        assert (found["matched"], found["different_counts"]) == (4, {})
+        result = compared(before, after)
+        assert result["across"]["processor"] == list(names)
+        assert "lookup_ns" in result["across"]
+        assert (result["matched"], result["different_counts"]) == (4, {})
         old, new = pl.read_parquet(before), pl.read_parquet(after)
         ratios = [y / x for x, y in zip(old["time_ns"], new["time_ns"], strict=True)]
-        assert found["time_ratio"]["geometric_mean"] == pytest.approx(prod(ratios) ** (1 / 4))
+        assert result["time_ratio"]["geometric_mean"] == pytest.approx(prod(ratios) ** (1 / 4))
     assert compared(slow, fast)["time_ratio"]["worst"] < 1
     shown = flashpager("compare", slow, fast).out
     assert "compared across processor: cortex-m3@64MHz → cortex-m3@128MHz" in shown
@@ -154,15 +154,15 @@ def test_table_of_a_release_without_processors(tables: Path, tmp_path: Path, suf
         frame.write_csv(old)
     else:
         frame.write_ndjson(old)
-    found = compared(old, new)
-    assert (found["matched"], found["across"], found["time_ratio"]["worst"]) == (4, {}, 1)
+    result = compared(old, new)
+    assert (result["matched"], result["across"], result["time_ratio"]["worst"]) == (4, {}, 1)
     assert compared(new, old, "--fail-above", "0%")["unmet"] == []
 
 
 def test_rows_of_one_table_alone(tables: Path) -> None:
     """Rows of one table only are counted, not compared."""
-    found = compared(tables / "lru.parquet", tables / "pages.parquet")
-    assert (found["matched"], found["only_a"], found["only_b"]) == (1, 3, 3)
+    result = compared(tables / "lru.parquet", tables / "pages.parquet")
+    assert (result["matched"], result["only_a"], result["only_b"]) == (1, 3, 3)
     shown = flashpager("compare", tables / "lru.parquet", tables / "pages.parquet")
     assert "1 row in both, 3 only in A, 3 only in B" in shown.out
 
@@ -212,9 +212,9 @@ def test_counts_that_must_not_differ(tables: Path, tmp_path: Path) -> None:
     a = tables / "lru.parquet"
     more = pl.when(pl.col("cache_bytes") == 128).then(1).otherwise(0)
     bad = changed(a, tmp_path / "bad.parquet", [(pl.col("misses") + more).alias("misses")])
-    found = compared(a, bad)
-    assert found["different_counts"] == {"misses": 2}
-    assert (found["different_rows"], found["inexplicable"]) == (2, True)
+    result = compared(a, bad)
+    assert result["different_counts"] == {"misses": 2}
+    assert (result["different_rows"], result["inexplicable"]) == (2, True)
     shown = flashpager("compare", a, bad)
     assert "WARNING: counts of the same designs and traces differ in 2 rows (misses)" in shown.err
     assert "must not be" in shown.err
@@ -231,24 +231,24 @@ def test_prices_do_not_move_counts(tables: Path, tmp_path: Path) -> None:
     """The counts must be the same if only a time of the handler differs."""
     a = tables / "lru.parquet"
     slower = [pl.lit(100.0).alias("pre_process_ns"), (pl.col("time_ns") * 2).alias("time_ns")]
-    found = compared(a, changed(a, tmp_path / "slower.parquet", slower))
-    assert found["across"] == {"pre_process_ns": [0, 100]}
-    assert found["time_ratio"] == {"geometric_mean": 2, "best": 2, "worst": 2}
-    assert not found["inexplicable"]
+    result = compared(a, changed(a, tmp_path / "slower.parquet", slower))
+    assert result["across"] == {"pre_process_ns": [0, 100]}
+    assert result["time_ratio"] == {"geometric_mean": 2, "best": 2, "worst": 2}
+    assert not result["inexplicable"]
     wrong = [*slower, (pl.col("loads") + 1).alias("loads")]
-    found = compared(a, changed(a, tmp_path / "wrong.parquet", wrong))
-    assert found["different_counts"] == {"loads": 4}
-    assert found["inexplicable"]
+    result = compared(a, changed(a, tmp_path / "wrong.parquet", wrong))
+    assert result["different_counts"] == {"loads": 4}
+    assert result["inexplicable"]
 
 
 def test_another_version_explains_counts(tables: Path, tmp_path: Path) -> None:
     """The versions are printed, with a note that they differ."""
     a = tables / "lru.parquet"
     b = changed(a, tmp_path / "b.parquet", [pl.col("misses") + 1], version="99.0")
-    found = compared(a, b)
-    assert found["versions_differ"] is True
-    assert found["different_rows"] == 4
-    assert not found["inexplicable"]
+    result = compared(a, b)
+    assert result["versions_differ"] is True
+    assert result["different_rows"] == 4
+    assert not result["inexplicable"]
     shown = flashpager("compare", a, b)
     assert "flashpager 99.0" in shown.out
     assert "versions differ" in shown.err
@@ -260,10 +260,10 @@ def test_another_trace_explains_counts(tables: Path, tmp_path: Path) -> None:
     trace = import_csv(tmp_path, RUNS + "0,4\n", "app.trace")
     b = tmp_path / "b.parquet"
     flashpager("explore", trace, *SIZES, "-o", b)
-    found = compared(tables / "lru.parquet", b)
-    assert found["changed_traces"]["app"] == ["runs", "bytes"]
-    assert found["different_counts"]["bytes_read"] == 4
-    assert not found["inexplicable"]
+    result = compared(tables / "lru.parquet", b)
+    assert result["changed_traces"]["app"] == ["runs", "bytes"]
+    assert result["different_counts"]["bytes_read"] == 4
+    assert not result["inexplicable"]
     shown = flashpager("compare", tables / "lru.parquet", b)
     assert "app is not the same trace in both (runs, bytes differ)" in shown.err
 
@@ -273,10 +273,10 @@ def test_across_traces(tables: Path, tmp_path: Path) -> None:
     trace = import_csv(tmp_path, RUNS + "0,4\n", "new.trace")
     b = tmp_path / "b.parquet"
     flashpager("explore", trace, *SIZES, "-o", b)
-    found = compared(tables / "lru.parquet", b)
-    assert found["across"] == {"trace": ["app", "new"]}
-    assert found["matched"] == 4
-    assert found["different_counts"] == {}
+    result = compared(tables / "lru.parquet", b)
+    assert result["across"] == {"trace": ["app", "new"]}
+    assert result["matched"] == 4
+    assert result["different_counts"] == {}
 
 
 def test_best_over_several_traces(trace: Path, tmp_path: Path) -> None:
@@ -284,14 +284,14 @@ def test_best_over_several_traces(trace: Path, tmp_path: Path) -> None:
     other = import_csv(tmp_path, "".join(f"{n % 3 * 32},8\n" for n in range(300)), "easy.trace")
     file = tmp_path / "two.parquet"
     flashpager("explore", trace, other, *SIZES, "-o", file)
-    found = compared(file, file)
-    assert found["matched"] == 8
+    result = compared(file, file)
+    assert result["matched"] == 8
     frame = pl.read_parquet(file).with_columns(per_byte=pl.col("time_ns") / pl.col("bytes_read"))
     means = frame.group_by("cache_bytes", "cache_page_bytes").agg(pl.col("per_byte").mean())
     best = means.sort("per_byte").row(0, named=True)
-    assert found["a"]["best"]["ns_per_byte"] == pytest.approx(best["per_byte"])
-    assert found["a"]["best"]["cache_page_bytes"] == best["cache_page_bytes"]
-    assert set(found["a"]["traces"]) == {"app", "easy"}
+    assert result["a"]["best"]["ns_per_byte"] == pytest.approx(best["per_byte"])
+    assert result["a"]["best"]["cache_page_bytes"] == best["cache_page_bytes"]
+    assert set(result["a"]["traces"]) == {"app", "easy"}
 
 
 def test_refused(tables: Path, tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ def test_rows_that_are_none(tables: Path, tmp_path: Path) -> None:
     good = tables / "lru.parquet"
     frame = pl.read_parquet(good)
     for name, bad, words in (
-        ("less", frame.drop("misses"), ["column misses missing"]),
+        ("less", frame.drop("misses"), ["column misses is missing"]),
         ("rows", frame.clear(), ["no rows"]),
         ("null", frame.with_columns(pl.lit(None).alias("time_ns")), ["row 1", "time_ns = None"]),
         ("zero", frame.with_columns(pl.lit(0.0).alias("time_ns")), ["row 1", "time_ns = 0.0"]),

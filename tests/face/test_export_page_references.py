@@ -59,8 +59,8 @@ def test_small(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", [256, 1024])
 def test_a_recorded_trace(tmp_path: Path, page: int) -> None:
     """Next references are those that follow, and LRU misses as often as in ``simulate``."""
-    found = entries(exported(tmp_path, TRACE, str(page)))
-    pages = [entry[1] for entry in found]
+    references = entries(exported(tmp_path, TRACE, str(page)))
+    pages = [entry[1] for entry in references]
     wanted: list[int] = []
     for offset, length in runs_of(TRACE):
         for reference in range(offset // page, (offset + length - 1) // page + 1):
@@ -68,8 +68,8 @@ def test_a_recorded_trace(tmp_path: Path, page: int) -> None:
                 wanted.append(reference)
     assert pages == wanted
     last: dict[int, int] = {}
-    for number in range(len(found) - 1, -1, -1):
-        assert found[number][3] == last.get(pages[number], NEVER)
+    for number in range(len(references) - 1, -1, -1):
+        assert references[number][3] == last.get(pages[number], NEVER)
         last[pages[number]] = number
     part = ("--part", "W25N01GV")
     design = (*part, "--policy", "lru", "--cache-page", str(page), "--cache", str(8 * page))

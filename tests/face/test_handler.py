@@ -23,9 +23,9 @@ def micros(ns: float) -> float:
 
 def one_of(fault: dict[str, Any], schedule: str) -> dict[str, Any]:
     """Return a fault as a schedule handles it."""
-    (found,) = (one for one in fault["schedules"] if one["schedule"] == schedule)
-    assert isinstance(found, dict)
-    return found
+    (scheduled,) = (one for one in fault["schedules"] if one["schedule"] == schedule)
+    assert isinstance(scheduled, dict)
+    return scheduled
 
 
 @pytest.fixture(scope="module")

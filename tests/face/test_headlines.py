@@ -47,12 +47,12 @@ class Drawn:
         """The row of the report's design."""
         return self.report.frame.row(by_predicate=pl.col("id") == 0, named=True)
 
-    def labelled(self, found: re.Match[str]) -> dict[str, Any]:
+    def labelled(self, match: re.Match[str]) -> dict[str, Any]:
         """Return the row that a sentence names."""
         return self.report.frame.row(
-            by_predicate=(pl.col("cache_bytes") == size(found["cache"]))
-            & (pl.col("policy") == found["policy"])
-            & (pl.col("cache_page_bytes") == size(found["page"])),
+            by_predicate=(pl.col("cache_bytes") == size(match["cache"]))
+            & (pl.col("policy") == match["policy"])
+            & (pl.col("cache_page_bytes") == size(match["page"])),
             named=True,
         )
 
@@ -317,10 +317,10 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
             )
             for part, page in (("part", "page"), ("own", "own_page"))
         )
-        found, before = _engine.simulate(drawn.report.trace, [theirs, mine], None)
-        assert max(found.ram_bytes, before.ram_bytes) <= own.ram_bytes
+        result, before = _engine.simulate(drawn.report.trace, [theirs, mine], None)
+        assert max(result.ram_bytes, before.ram_bytes) <= own.ram_bytes
         ratio = 1 + int(other["more"]) / 100 if other["more"] else float(other["times"])
-        speeds = found.time.bandwidth_mib_s / before.time.bandwidth_mib_s
+        speeds = result.time.bandwidth_mib_s / before.time.bandwidth_mib_s
         assert speeds == pytest.approx(ratio, rel=0.03)
     else:
         assert "alone can serve" in message or message.startswith(f"{tried}no part here")
@@ -466,15 +466,15 @@ def test_why_and_bites_hold(seed: int, tmp_path: Path) -> None:
     )
     frame = explore(Trace.open(trace), space)
     for need in _NEEDS:
-        found = answer(frame, need(random))
-        best = found.best
+        result = answer(frame, need(random))
+        best = result.best
         if best is not None:
-            fetched = re.search(r"costs ([\d.]+) bytes fetched", found.why)
+            fetched = re.search(r"costs ([\d.]+) bytes fetched", result.why)
             assert fetched is not None
             assert float(fetched[1]) == pytest.approx(best.fetch_ratio, abs=0.0051)
-            whole = re.search(r"would fetch ([\d.]+) and reach ([\d.]+) MB/s", found.why)
+            whole = re.search(r"would fetch ([\d.]+) and reach ([\d.]+) MB/s", result.why)
             if whole:
-                same = found.designs.filter(
+                same = result.designs.filter(
                     (pl.col("cache_page_bytes") == pl.col("flash_page_bytes"))
                     & (pl.col("ram_bytes") <= best.ram_bytes)
                 )
@@ -483,7 +483,7 @@ def test_why_and_bites_hold(seed: int, tmp_path: Path) -> None:
                     and row["fetch_ratio"] == pytest.approx(float(whole[1]), abs=0.0051)
                     for row in same.iter_rows(named=True)
                 )
-        for message in found.bites:
+        for message in result.bites:
             bites = re.search(r"bites: .*?([\d.]+) MB/s, ([\d.]+) % more", message)
             if bites:
                 assert best is not None

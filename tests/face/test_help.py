@@ -100,8 +100,8 @@ class TestCompletion:
 
     def test_the_last_of_a_list(self) -> None:
         """The last item of a list of policies is completed."""
-        found = self.completed("flashpager explore x.trace --policy lru,clo")
-        assert "lru,clock" in found
+        listed = self.completed("flashpager explore x.trace --policy lru,clo")
+        assert "lru,clock" in listed
 
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_the_script(self, shell: str) -> None:

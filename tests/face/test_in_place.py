@@ -63,9 +63,9 @@ def design(dice: random.Random) -> Design:
     )
 
 
-def lost_or_run(found: Any) -> float:  # noqa: ANN401  (a Row)
+def lost_or_run(result: Any) -> float:  # noqa: ANN401  (a Row)
     """Return what gains are made of."""
-    return float(found.run.paged_ns if found.run else found.time.time_ns)
+    return float(result.run.paged_ns if result.run else result.time.time_ns)
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
@@ -96,17 +96,17 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
         after = simulate(trace, one.design)
         assert one.misses == after.counts.misses
         if after.run:
-            found = re.search(r": ([\d.]+) times as fast, ([\d.,]+) times the prog", one.sentence)
-            assert found is not None, one.sentence
-            assert float(found[1]) == pytest.approx(one.gain, rel=ROUNDED)
-            assert float(found[2].replace(",", "")) == pytest.approx(
+            match = re.search(r": ([\d.]+) times as fast, ([\d.,]+) times the prog", one.sentence)
+            assert match is not None, one.sentence
+            assert float(match[1]) == pytest.approx(one.gain, rel=ROUNDED)
+            assert float(match[2].replace(",", "")) == pytest.approx(
                 after.run.slowdown, rel=ROUNDED
             )
         else:
-            found = re.search(r": misses lose ([\d.]+) % less", one.sentence)
-            assert found is not None, one.sentence
+            match = re.search(r": misses lose ([\d.]+) % less", one.sentence)
+            assert match is not None, one.sentence
             less = 1 - after.time.time_ns / before.time.time_ns
-            assert float(found[1]) / 100 == pytest.approx(less, abs=ROUNDED / 10)
+            assert float(match[1]) / 100 == pytest.approx(less, abs=ROUNDED / 10)
 
 
 def stretch(runs: list[tuple[int, int]], line: int, cache: tuple[int, int], window: int) -> int:
@@ -155,15 +155,15 @@ def test_losses_add_up() -> None:
     assert losses["miss_cycles"] == pytest.approx(28 * 4)
     message = " ".join(flashpager("simulate", FIRMWARE, "--board", "rp2040", "--cache", "2K").out
                     .split())  # fmt: skip
-    found = re.search(
+    match = re.search(
         r"under way: ([\d.]+ \S+) \(112 cycles\) at most worst 256 bytes executed, as in a short "
         r"handler: ([\d.]+ \S+) \(",
         message,
     )
-    assert found is not None, message
-    assert parse_duration(found[1].replace(" ", "")) == pytest.approx(896)
+    assert match is not None, message
+    assert parse_duration(match[1].replace(" ", "")) == pytest.approx(896)
     stall = losses["stall"]["stall_ns"]
-    assert parse_duration(found[2].replace(" ", "")) == pytest.approx(stall, rel=ROUNDED)
+    assert parse_duration(match[2].replace(" ", "")) == pytest.approx(stall, rel=ROUNDED)
 
 
 def test_a_warm_up_stalls_nobody() -> None:
@@ -221,11 +221,11 @@ class TestExplore:
 
     def test_pinned(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The figures for pinned functions are those that pin found, replayed."""
-        found: list[_engine.Pinning] = []
+        pinnings: list[_engine.Pinning] = []
 
         def spied(*given: Any, **named: Any) -> _engine.Pinning:  # noqa: ANN401
-            found.append(_pin(*given, **named))
-            return found[-1]
+            pinnings.append(_pin(*given, **named))
+            return pinnings[-1]
 
         _pin = pins.pin
         monkeypatch.setattr(pins, "pin", spied)
@@ -233,15 +233,15 @@ class TestExplore:
         flags = ("--board", "rp2040", "--cache", "1K", "--pin", "256")
         changes = flashpager("explore", FIRMWARE, *flags, "--json").json["answer"]["changes"]
         (pinned,) = (one for one in changes if one["what"] == "pinned")
-        (before,), (after,) = found[0].before, found[0].after
+        (before,), (after,) = pinnings[0].before, pinnings[0].after
         assert before.run is not None
         assert after.run is not None
         assert before.run.paged_ns == pytest.approx(self.alone().run.paged_ns)  # type: ignore[union-attr]
         assert pinned["gain"] == pytest.approx(before.run.paged_ns / after.run.paged_ns)
         assert pinned["misses"] == after.counts.misses
         assert pinned["slowdown"] == pytest.approx(after.run.slowdown)
-        early = "" if found[0].is_finished else " (search ended early)"
-        assert f"pinned in {found[0].ram_bytes} bytes of RAM{early}: " in pinned["sentence"]
+        early = "" if pinnings[0].is_finished else " (search ended early)"
+        assert f"pinned in {pinnings[0].ram_bytes} bytes of RAM{early}: " in pinned["sentence"]
 
     @staticmethod
     def alone() -> _engine.Row:
@@ -330,9 +330,9 @@ class TestReport:
         of_line = [one for one in told if one.cache_bytes == own.cache_bytes]
         message = lines(own, of_line, is_share=is_share)
         least = min(one.lost for one in of_line)
-        found = re.match(r"Lines of (\d+) bytes lose least", message)
-        if found:
-            best = next(one for one in of_line if one.line_bytes == int(found[1]))
+        match = re.match(r"Lines of (\d+) bytes lose least", message)
+        if match:
+            best = next(one for one in of_line if one.line_bytes == int(match[1]))
             assert best.lost == least < own.lost
         else:
             assert own.lost <= NOTABLE_RATIO * least

@@ -34,8 +34,8 @@ class TestPrediction:
         """A Java trace that is arranged so has the predicted counts and time."""
         order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
         flags = (*DESIGN, "--policy", policy)
-        found = layout(SENSORS, *flags, "--pages", "32,64", "--evaluations", "2000", "-o", order)
-        best = found["pages"][found["best"]] if "best" in found else found["pages"][0]
+        result = layout(SENSORS, *flags, "--pages", "32,64", "--evaluations", "2000", "-o", order)
+        best = result["pages"][result["best"]] if "best" in result else result["pages"][0]
         names = order.read_text(encoding="utf-8").splitlines()
         assert names == best["order"]
         flashpager("trace", "arrange", SENSORS, "--order", order, "-o", arranged)
@@ -52,11 +52,11 @@ class TestPrediction:
 
     def test_held_out(self) -> None:
         """The end of a trace is not looked at."""
-        found = layout(
+        result = layout(
             *(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "2000"),
             *("--held-out-share", "30%"),
         )
-        page = found["pages"][0]
+        page = result["pages"][0]
         (part,) = page["before"]["held_out"]
         trained = page["before"]["rows"][0]["counts"]["bytes_read"]
         whole = flashpager("simulate", SENSORS, "--json").json["counts"]["bytes_read"]
@@ -76,9 +76,9 @@ class TestPrediction:
     def test_heat(self, tmp_path: Path) -> None:
         """The pages of both images execute the bytes of both traces' runs."""
         order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
-        found = layout(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "500", "-o", order)
+        result = layout(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "500", "-o", order)
         flashpager("trace", "arrange", SENSORS, "--order", order, "-o", arranged)
-        (page,) = found["pages"]
+        (page,) = result["pages"]
         for trace, which in ((SENSORS, "heat_before"), (arranged, "heat_after")):
             heat: Counter[int] = Counter()
             for offset, length in runs_of(trace):
@@ -103,15 +103,17 @@ class TestSearch:
 
     def test_never_worse(self) -> None:
         """Even after one evaluation the order is no worse than published and recorded ones."""
-        found = layout(CARD, *DESIGN, "--evaluations", "2")
-        for page in found["pages"]:
+        result = layout(CARD, *DESIGN, "--evaluations", "2")
+        for page in result["pages"]:
             ratios = [page[which]["time_ratio"] for which in ("found", "baseline", "before")]
             assert ratios == sorted(ratios)
 
     def test_several_designs(self) -> None:
         """Rows are by design, then by trace; the mean of their shares is the objective."""
-        found = layout(CARD, *DESIGN, "--cache", "1K,2K", "--cache-page", "32", "--evaluations=500")
-        page = found["pages"][0]
+        result = layout(
+            CARD, *DESIGN, "--cache", "1K,2K", "--cache-page", "32", "--evaluations=500"
+        )
+        page = result["pages"][0]
         sizes = [row["design"]["cache_bytes"] for row in page["found"]["rows"]]
         assert sizes == [1024, 2048]
         pairs = zip(page["found"]["rows"], page["before"]["rows"], strict=True)
@@ -134,8 +136,8 @@ class TestSearch:
         assert names == [("1K", False), ("2K", False), ("1K", True), ("2K", True)]
         for line in lines:
             shares = [float(each) for each in re.findall(r"([\d.]+) %", line)]
-            before, _, found, gain = shares
-            assert found / before - 1 == pytest.approx(gain / 100, abs=0.005)
+            before, _, after, gain = shares
+            assert after / before - 1 == pytest.approx(gain / 100, abs=0.005)
 
     @pytest.mark.parametrize("limit", [("--seconds", "600"), ("--evaluations", "20000000")])
     def test_interrupted(self, tmp_path: Path, limit: tuple[str, str]) -> None:
@@ -163,12 +165,12 @@ class TestResident:
         listed = tmp_path / "resident.txt"
         listed.write_text("\n".join(names), encoding="utf-8")
         for given in (",".join(names), str(listed)):
-            found = layout(
+            result = layout(
                 *(CARD, *DESIGN, "--cache-page", "64", "--evaluations", "200"),
                 *("--resident", given),
             )
-            page = found["pages"][0]
-            assert found["resident_bytes"] == sum(unit["bytes"] for unit in hot)
+            page = result["pages"][0]
+            assert result["resident_bytes"] == sum(unit["bytes"] for unit in hot)
             assert page["image_bytes"] < plain["image_bytes"]
             assert not set(names) & set(page["order"])
             without, before, after = (
@@ -261,8 +263,8 @@ class TestFace:
     def test_small_caches(self) -> None:
         """A cache smaller than the usual page is laid out for the pages that it can have."""
         few = ("--evaluations", "64")
-        found = layout(SENSORS, *DESIGN, "--cache", "1K,32", "--pages", "16,32", *few)
-        (first, second) = (row["design"]["cache_bytes"] for row in found["pages"][0]["cases"])
+        result = layout(SENSORS, *DESIGN, "--cache", "1K,32", "--pages", "16,32", *few)
+        (first, second) = (row["design"]["cache_bytes"] for row in result["pages"][0]["cases"])
         assert (first, second) == (1024, 32)
         told = flashpager("layout", SENSORS, *DESIGN, "--cache", "64", *few)
         assert "note: cache pages of 128 bytes left out: a cache of 64 bytes is" in told.err
@@ -277,9 +279,9 @@ class TestFace:
         """The Python interface finds an order and refuses wrong arguments."""
         design = Design(part="K9F1208Q0B", register="start-column", cache_bytes="2K")
         trace = Trace.open(SENSORS)
-        found = package.layout(trace, design, pages=(64,), evaluations=500)
-        assert found.best.found.time_ratio < found.best.baseline.time_ratio < 1
-        assert sorted(found.best.order) == sorted(each.name for each in found.best.units)
+        result = package.layout(trace, design, pages=(64,), evaluations=500)
+        assert result.best.found.time_ratio < result.best.baseline.time_ratio < 1
+        assert sorted(result.best.order) == sorted(each.name for each in result.best.units)
         with pytest.raises(TypeError, match="layout takes a Design"):
             package.layout(trace, "2K")  # type: ignore[arg-type]
         with pytest.raises(FlashpagerError, match="comes twice in 64, 64"):

@@ -19,11 +19,11 @@ Module = tuple[str, ...]
 
 def modules(source: Path) -> dict[Module, Path]:
     """Return the files of a crate by the path of their module."""
-    found = {}
+    files = {}
     for path in source.rglob("*.rs"):
         parts = path.relative_to(source).with_suffix("").parts
-        found[parts[:-1] if parts[-1] in ("lib", "mod", "main") else parts] = path
-    return found
+        files[parts[:-1] if parts[-1] in ("lib", "mod", "main") else parts] = path
+    return files
 
 
 def expanded(path: str) -> Iterator[str]:

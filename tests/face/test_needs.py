@@ -90,7 +90,7 @@ def test_a_space_in_which_nothing_fits(trace: Path) -> None:
     assert "the fastest reaches" in done.out
     last = done.err.splitlines()[-1]
     assert last.startswith("need not met: none of ")
-    assert last.endswith(" designs does all that is asked")
+    assert last.endswith(" designs meets all needs")
     told = flashpager("explore", trace, *needs, "--json", code=1).json
     assert told["answer"]["best"] is None
     assert told["needs"]["min_bandwidth_mib_s"] == 1000

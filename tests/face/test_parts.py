@@ -180,8 +180,8 @@ class TestDiff:
 
     def test_siblings(self) -> None:
         """The differences, and nothing else."""
-        found = flashpager("parts", "diff", "NAND512W3A2S", "NAND512R3A2S", "--json").json
-        differ = [(d["field"], d["a"]["value"], d["b"]["value"]) for d in found["differences"]]
+        result = flashpager("parts", "diff", "NAND512W3A2S", "NAND512R3A2S", "--json").json
+        differ = [(d["field"], d["a"]["value"], d["b"]["value"]) for d in result["differences"]]
         assert differ == [
             ("t_r_ns", 12000, 15000),
             ("supply.volts", 3, 1.8),
@@ -194,8 +194,8 @@ class TestDiff:
 
     def test_other_kinds(self) -> None:
         """The comparison lists numbers that only one part has, and the kinds."""
-        found = flashpager("parts", "diff", "W25Q128JV", "MT29F8G08", "--json").json
-        sides = {d["field"]: (d["a"], d["b"]) for d in found["differences"]}
+        result = flashpager("parts", "diff", "W25Q128JV", "MT29F8G08", "--json").json
+        sides = {d["field"]: (d["a"], d["b"]) for d in result["differences"]}
         assert sides["kind"] == ({"value": "nor"}, {"value": "nand"})
         assert sides["spi.modes.0-4-4.dummy_clocks"][1] is None
         assert sides["sdr.t_wc_ns"][0] is None

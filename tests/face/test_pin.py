@@ -108,14 +108,14 @@ def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...])
         assert row[1:3] == [f"{step['bytes']:,}", f"{step['ram_bytes']:,}"]
         assert row[3] == f"{100 * step['time_ratio']:.1f}"
         assert row[4] == f"{step['misses']:,}"
-    said = " ".join(shown.out.split())
-    assert ("knee: " in said) == (result["knee"] is not None)
+    printed = " ".join(shown.out.split())
+    assert ("knee: " in printed) == (result["knee"] is not None)
     if result["knee"] is not None:
         knee = curve[result["knee"]]
         share = (1 - knee["time_ratio"]) / (1 - ratios[-1])
         assert share * curve[-1]["ram_bytes"] >= knee["ram_bytes"] * 0.999
-        assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in said
-        assert f"save {100 * share:.1f} % of what all {curve[-1]['ram_bytes']:,} save" in said
+        assert f"the first {knee['ram_bytes']:,} bytes, up to {knee['name']}, save" in printed
+        assert f"save {100 * share:.1f} % of what all {curve[-1]['ram_bytes']:,} save" in printed
 
 
 def test_what_stays_is_said_with_its_reason() -> None:
@@ -151,8 +151,8 @@ def test_time_is_told_without_news() -> None:
     result: list[tuple[float, int, float]] = []
     trace = Trace.open(ROOT / "examples/traces/troff.trace")
     design = Design.from_board("rp2040")
-    found = pin(trace, design, 4096, seconds=1, progress=lambda *now: result.append(now))
-    assert not found.is_finished
+    pinning = pin(trace, design, 4096, seconds=1, progress=lambda *now: result.append(now))
+    assert not pinning.is_finished
     without_news = [share for ratio, ram, share in result if (ratio, ram) == (1.0, 0)]
     assert len(without_news) > 1
     assert without_news == sorted(without_news)

@@ -105,18 +105,18 @@ class TestLayout:
             assert all(
                 unit.executed_bytes <= coldest for unit in page.units if unit.name not in hot
             )
-            found = re.fullmatch(
+            match = re.fullmatch(
                 r"The (?P<units>\d+) units? that executes? (?P<share>[\d.]+) % of the bytes "
                 r"lies? in (?P<after>\d+) pages?(?P<same>, as before| instead of (?P<before>\d+))",
                 title,
             )
-            assert found, title
-            assert int(found["units"]) == len(hot)
-            assert abs(float(found["share"]) / 100 - share) < 0.0051
+            assert match, title
+            assert int(match["units"]) == len(hot)
+            assert abs(float(match["share"]) / 100 - share) < 0.0051
             counted = [len(set().union(*(each[name] for name in hot))) for each in (before, after)]
-            assert int(found["after"]) == counted[1]
-            assert int(found["before"] or found["after"]) == counted[0]
-            seen.add(found["same"].split()[0])
+            assert int(match["after"]) == counted[1]
+            assert int(match["before"] or match["after"]) == counted[0]
+            seen.add(match["same"].split()[0])
         assert seen == {"nothing", ",", "instead"}
 
     def test_names_can_be_read(self, browser: Browser, tmp_path: Path) -> None:
@@ -154,29 +154,29 @@ class TestEstimate:
         for part in ("W25Q128JV", "K9F1208Q0B", "W25N01GV", "MT29F1G08ABAEA"):
             bus = "10MHz-x8" if part[0] in "KM" else "20MHz-x1"
             for host in (None, Host(bus), Host(bus, operation_ns=0.0)):
-                found = estimate(part, host, operation="read")
-                shares = dict(found.likely_shares)
+                estimated = estimate(part, host, operation="read")
+                shares = dict(estimated.likely_shares)
                 whole = sum(shares.values())
-                assert math.isclose(whole, found.range.likely_ns, rel_tol=1e-9)
-                said = re.match(r"(?P<cause>.+?) takes (?P<share>\d+) %", found.verdict)
-                assert said
-                cause = names.get(said["cause"])
+                assert math.isclose(whole, estimated.range.likely_ns, rel_tol=1e-9)
+                match = re.match(r"(?P<cause>.+?) takes (?P<share>\d+) %", estimated.verdict)
+                assert match
+                cause = names.get(match["cause"])
                 if cause is None:
                     # The bus: at the part's pace, and what it is slower than that.
                     share = max(shares["transfer"], shares["transfer"] + shares.get("bus", 0.0))
                 else:
                     share = shares[cause]
-                assert abs(share / whole - int(said["share"]) / 100) < 0.0051, found.verdict
+                assert abs(share / whole - int(match["share"]) / 100) < 0.0051, estimated.verdict
                 seen.add(cause)
         assert len(seen) > 1
 
     def test_drawn_shares_are_the_likely_ones(self) -> None:
         """Bars of the lower chart are as long as the likely shares."""
-        found = estimate("W25N01GV", operation="read")
-        spec = waterfall.chart(found, [stage.name for stage in found.stages]).to_dict()
+        estimated = estimate("W25N01GV", operation="read")
+        spec = waterfall.chart(estimated, [stage.name for stage in estimated.stages]).to_dict()
         rows = [row for data in spec["datasets"].values() for row in data if "cause" in row]
         drawn = sum(row["end"] - row["start"] for row in rows if row["colour"])
-        assert math.isclose(drawn * 1e3, found.range.likely_ns, rel_tol=0.01)
+        assert math.isclose(drawn * 1e3, estimated.range.likely_ns, rel_tol=0.01)
         assert any(row["cause"] == "driver" for row in rows)
 
 

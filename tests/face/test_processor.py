@@ -214,10 +214,8 @@ class TestFaultPath:
         space = tmp_path / "space.toml"
         space.write_text(f'processor = ["none", "{M3}"]\n')
         for arguments in (("--space", space), ("--processor", f"none,{M3}")):
-            found = flashpager("explore", CARD, *arguments, "--json", "--limit", "0").json[
-                "designs"
-            ]
-            assert {row["processor"]: row["slowdown"] is None for row in found} == {
+            rows = flashpager("explore", CARD, *arguments, "--json", "--limit", "0").json["designs"]
+            assert {row["processor"]: row["slowdown"] is None for row in rows} == {
                 None: True,
                 M3: False,
             }
@@ -303,8 +301,8 @@ class TestExplore:
         assert len(set(COLUMNS)) == len(COLUMNS)
         trace = Trace.open(CARD)
         space = Space(processor=[M3, "atmega128@16MHz"], cache_bytes="2K,4K", policy="pa-clock")
-        found = answer(explore(trace, space))
-        for row in found.designs.iter_rows(named=True):
+        result = answer(explore(trace, space))
+        for row in result.designs.iter_rows(named=True):
             design = design_of(row)
             again = simulate(CARD, [design])[0]
             assert again.design.processor == row["processor"]
@@ -321,9 +319,9 @@ class TestExplore:
         assert "no processor says" in unmet.said
         trace = Trace.open(CARD)
         bare = explore(trace, Space(Design(processor=None), cache_bytes="2K"))
-        found = answer(bare, needs)
-        assert found.best is None
-        assert "no processor says" in found.bites[0]
+        result = answer(bare, needs)
+        assert result.best is None
+        assert "no processor says" in result.bites[0]
         slow = explore(trace, Space(cache_bytes="2K", processor=M3))
         mixed = answer(pl.concat([bare, slow]), needs)
         assert mixed.best is None

@@ -20,8 +20,8 @@ def _trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     return Trace.open(import_csv(tmp_path_factory.mktemp("trace"), RUNS, "app.trace"))
 
 
-@pytest.fixture(name="found", scope="module")
-def _found(trace: Trace) -> Answer:
+@pytest.fixture(name="result", scope="module")
+def _result(trace: Trace) -> Answer:
     space = Space(cache_bytes="512,1K,2K", cache_page_bytes="32,64", policy="lru,clock")
     return flashpager.answer(flashpager.explore(trace, space), Needs(ram_bytes="1200"))
 
@@ -97,46 +97,44 @@ def test_what_results_say(trace: Trace) -> None:
 class TestAnswer:
     """The result of ``answer``."""
 
-    def test_best(self, trace: Trace, found: Answer) -> None:
+    def test_best(self, trace: Trace, result: Answer) -> None:
         """A design to go on with, and typed numbers that are its own."""
-        best = found.best
+        best = result.best
         assert best is not None
         row = flashpager.simulate(trace, best.design)
         assert row.design == best.design
         assert (row.ram_bytes, row.frames) == (best.ram_bytes, best.frames)
         assert row.counts.misses == best.misses
         assert row.time.bandwidth_mib_s == pytest.approx(best.bandwidth_mib_s)
-        assert best.columns == found.fitting.row(0, named=True)
+        assert best.columns == result.fitting.row(0, named=True)
 
-    def test_words(self, found: Answer) -> None:
+    def test_words(self, result: Answer) -> None:
         """The representation of an answer is its text."""
-        message = repr(found).splitlines()
-        assert message[0] == f"{len(found.fitting)} of 12 designs fit"
+        message = repr(result).splitlines()
+        assert message[0] == f"{len(result.fitting)} of 12 designs fit"
         assert message[1].startswith("best: ")
-        assert typed(message[2]) == found.best.design  # type: ignore[union-attr]
-        assert message[3] == f"why: {found.why}"
-        assert message[4:] == found.bites
+        assert typed(message[2]) == result.best.design  # type: ignore[union-attr]
+        assert message[3] == f"why: {result.why}"
+        assert message[4:] == result.bites
 
-    def test_nothing_fits(self, trace: Trace, found: Answer) -> None:
+    def test_nothing_fits(self, trace: Trace, result: Answer) -> None:
         """The representation states that no design fits."""
         nothing = flashpager.answer(
             flashpager.explore(trace, Space(cache_bytes="512")),
             Needs(min_bandwidth_mib_s="1000MB/s"),
         )
         assert nothing.best is None
-        assert [unmet.said for unmet in nothing.unmet] == [
-            "none of 1 design does all that is asked"
-        ]
+        assert [unmet.said for unmet in nothing.unmet] == ["none of 1 design meets all needs"]
         assert repr(nothing).startswith("0 of 1 design fit")
-        assert found.unmet == []
+        assert result.unmet == []
 
-    def test_brief(self, found: Answer) -> None:
+    def test_brief(self, result: Answer) -> None:
         """Columns that vary and columns to decide by fit into a notebook's table."""
-        brief = flashpager.brief(found.designs)
+        brief = flashpager.brief(result.designs)
         assert brief.columns[:3] == ["policy", "cache_bytes", "cache_page_bytes"]
         assert "…" not in str(brief).splitlines()[1]
         assert brief["bandwidth_mib_s"].to_list() == [
-            float(f"{value:.4g}") for value in found.designs["bandwidth_mib_s"]
+            float(f"{value:.4g}") for value in result.designs["bandwidth_mib_s"]
         ]
 
 
@@ -193,8 +191,8 @@ class TestNeeds:
         worst, speed = row.latency.worst_fault_ns, row.time.bandwidth_mib_s
         assert Needs(row.ram_bytes, speed, worst).unmet(row) == []
         (unmet,) = Needs(max_fault_ns=worst * (1 - 1e-9)).unmet(row)
-        found, asked = unmet.said.removeprefix("worst fault ").split(" > ")
-        assert found != asked
+        stated, limit = unmet.said.removeprefix("worst fault ").split(" > ")
+        assert stated != limit
 
     def test_what_no_device_runs(self, trace: Trace) -> None:
         """MIN meets only the empty need, as no device can run it."""

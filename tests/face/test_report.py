@@ -89,11 +89,11 @@ class OpenReport:
 @pytest.fixture(scope="module", name="browser")
 def _browser() -> Iterator[Browser]:
     """Start a browser for all tests here; each page has a context of its own."""
-    found = next((tool for tool in _BROWSERS if shutil.which(tool)), _BROWSERS[0])
-    need(found)
+    tool = next((name for name in _BROWSERS if shutil.which(name)), _BROWSERS[0])
+    need(tool)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which(found), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=shutil.which(tool), args=["--no-sandbox", "--disable-gpu"]
         )
         yield browser
         browser.close()
@@ -195,8 +195,8 @@ def check_chosen(page: Page, cache: str, cache_page: str, policy: str) -> None:
         kind: pytest.approx(latency[f"{kind}_fault_ns"] / 1e3, rel=1e-3)
         for kind in ("mean", "p99", "worst")
     }
-    said = page.inner_text("#chosen-latencies figcaption")
-    assert duration(latency["mean_fault_ns"]) in said
+    caption = page.inner_text("#chosen-latencies figcaption")
+    assert duration(latency["mean_fault_ns"]) in caption
     assert (
         page.locator("#choice option:checked")
         .inner_text()
@@ -304,9 +304,9 @@ def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) ->
         page.wait_for_selector("#chosen:not([data-shown='0'])")
         assert page.eval_on_selector("#choice", "(menu) => menu.selectedIndex") == own - 1
         option = page.locator("#choice option:checked").inner_text()
-        found = re.search(r"RAM: ([\w,]+)(?: bytes)? of (\w+) in (\d+)-byte", option)
-        assert found, option
-        check_chosen(page, found[1].replace(",", ""), found[3], found[2])
+        match = re.search(r"RAM: ([\w,]+)(?: bytes)? of (\w+) in (\d+)-byte", option)
+        assert match, option
+        check_chosen(page, match[1].replace(",", ""), match[3], match[2])
     assert trouble == []
 
 
@@ -367,8 +367,8 @@ def test_parts_stand_sorted_with_what_sets_them_apart(page: Page) -> None:
     flash_page = flashpager("parts", "show", fastest, "--json").json["page_bytes"]["value"]
     pages = ",".join(str(2**k) for k in range(3, 12) if 2**k <= flash_page)
     arguments = ("--board", BOARD, "--part", fastest, "--cache-page", pages)
-    found = flashpager("explore", TRACE, *arguments, "--json", "--limit", "0").json["designs"]
-    best = max(row["bandwidth_mib_s"] for row in found if row["ram_bytes"] <= own["ram_bytes"])
+    rows = flashpager("explore", TRACE, *arguments, "--json", "--limit", "0").json["designs"]
+    best = max(row["bandwidth_mib_s"] for row in rows if row["ram_bytes"] <= own["ram_bytes"])
     assert speeds[shown[0]] == pytest.approx(best, abs=0.006)
     assert all(f"Like {part.split(' + ')[0]}: " in note for part in shown if " + " in part)
 

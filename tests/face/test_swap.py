@@ -395,10 +395,10 @@ def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
     """The error is one line; the library is called directly, as there are many cases."""
     with pytest.raises(FlashpagerError) as raised:
         command.bench(**given)
-    said = str(raised.value)
-    assert "\n" not in said
+    message = str(raised.value)
+    assert "\n" not in message
     for word in words:
-        assert word in said
+        assert word in message
 
 
 def test_a_system_takes_what_it_knows() -> None:
@@ -513,20 +513,22 @@ class TestVm:
         monkeypatch.setattr(machines, "make", lambda *_: None)
         monkeypatch.setattr(machines.UnpackedKernel, "release", lambda _: "6.1")
         kernel = machines.UnpackedKernel(tmp_path)
-        found = kernels.measure(kernel, measured.setup, list(kernels.SYSTEMS))
-        assert set(found.left_out) == {
+        kernel_measurements = kernels.measure(kernel, measured.setup, list(kernels.SYSTEMS))
+        assert set(kernel_measurements.left_out) == {
             *("ram, random", "zram, last", "log, churn", "zram and ram, idle")
         }
-        assert list(found.curves["ram"]) == ["fixed", "last"]
-        assert list(found.curves["zram"]) == ["random", "fixed"]
-        assert set(found.churn) == set(measured.churn) - {"log"}
-        vm_command.show(found)
+        assert list(kernel_measurements.curves["ram"]) == ["fixed", "last"]
+        assert list(kernel_measurements.curves["zram"]) == ["random", "fixed"]
+        assert set(kernel_measurements.churn) == set(measured.churn) - {"log"}
+        vm_command.show(kernel_measurements)
         (row,) = (
             line for line in capsys.readouterr().out.splitlines() if line.startswith("ours on RAM ")
         )
         assert row.split()[6] == "–"
-        assert not any("as far as with zram" in line for line in vm_command.comparison(found))
-        picture.write(plots.kernel_chart(found), tmp_path / "vm.svg")
+        assert not any(
+            "as far as with zram" in line for line in vm_command.comparison(kernel_measurements)
+        )
+        picture.write(plots.kernel_chart(kernel_measurements), tmp_path / "vm.svg")
 
     def test_machines_at_once_fit_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As many machines run as there are CPUs and memory for, and at least one."""

@@ -160,9 +160,9 @@ class TestCounts:
         """Explore replays all sizes in one pass and gives the counts of simulate."""
         axes = ("--cache", "256,512,1K,2K,4K", "--cache-page", "8,16", "--ways", "1,2,4,none")
         flags = (*MEDIUM, *axes, "--policy", "lru,fifo,plru")
-        found = flashpager("explore", trace, *flags, "--limit", "0", "--json").json["designs"]
-        assert len(found) == 5 * 2 * 4 * 3
-        for row in random.Random(1).sample(found, 12):  # noqa: S311
+        rows = flashpager("explore", trace, *flags, "--limit", "0", "--json").json["designs"]
+        assert len(rows) == 5 * 2 * 4 * 3
+        for row in random.Random(1).sample(rows, 12):  # noqa: S311
             ways = () if row["ways"] is None else ("--ways", f"{row['ways']}")
             one = simulate(
                 *(trace, *MEDIUM, *ways, "--policy", row["policy"]),
@@ -174,9 +174,9 @@ class TestCounts:
     def test_sizes_for_a_budget(self, trace: Path) -> None:
         """With --ram the possible caches are tried: powers of two of sets."""
         flags = (*MEDIUM, "--ram", "3K", "--cache-page", "16", "--ways", "2,3", "--limit", "0")
-        found = flashpager("explore", trace, *flags, "--json").json["designs"]
-        sizes = {row["ways"]: set[int]() for row in found}
-        for row in found:
+        rows = flashpager("explore", trace, *flags, "--json").json["designs"]
+        sizes = {row["ways"]: set[int]() for row in rows}
+        for row in rows:
             sizes[row["ways"]].add(row["cache_bytes"])
         assert sizes == {
             2: {32 << power for power in range(8)},

@@ -111,7 +111,7 @@ class _Arm(Vocabulary):
     def faults(self) -> list[Fault]:
         """Return memory faults and undefined instructions."""
         bad = self.bad_address()
-        found = [
+        listed = [
             Fault("load", bad, self.op("ldr r1, [r0]", 2, "ldr.n r1, [r0]"), fixable=True),
             Fault("store", bad, self.op("str r1, [r0, #4]", 2, "str.n r1, [r0, #4]"), fixable=True),
             Fault("load of many", bad, self.op("ldmia r0, {r1, r3}", 4, "ldmia.w r0, {r1, r3}")),
@@ -119,11 +119,11 @@ class _Arm(Vocabulary):
             Fault("udf", (), self.op("udf #0", 2, "udf.n #0")),
         ]
         if self.mode == "thumb":
-            found += [
+            listed += [
                 Fault("long load", bad, Op("ldr.w r1, [r0, #8]", 4), fixable=True),
                 Fault("long udf", (), Op("udf.w #0", 4)),
             ]
-        return found
+        return listed
 
     def bad_address(self) -> tuple[Op, ...]:
         """Load r0 with an invalid address."""

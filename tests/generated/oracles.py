@@ -119,8 +119,12 @@ def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
         made.program,
     ]
     done = flashpager(*command, code=None)
-    found = compare_trace(made, trace) if done.code == 0 else f"{done.err}\n"
-    return f"{made.program.name}, drawn with {', '.join(made.features)}:\n{found}" if found else ""
+    mismatch = compare_trace(made, trace) if done.code == 0 else f"{done.err}\n"
+    return (
+        f"{made.program.name}, drawn with {', '.join(made.features)}:\n{mismatch}"
+        if mismatch
+        else ""
+    )
 
 
 def compare_trace(made: Generated, trace: Path) -> str:

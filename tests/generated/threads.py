@@ -100,8 +100,8 @@ TARGETS = {
 def _lengths(target: Target, file: Path) -> dict[int, int]:
     """Return the lengths of a file's instructions, by their addresses."""
     shown = run_tool(f"{target.prefix}objdump", "-dw", "-j", ".text", file)
-    found = re.findall(r"^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t", shown, re.MULTILINE)
-    return {int(at, 16): len(code.replace(" ", "")) // 2 for at, code in found}
+    lines = re.findall(r"^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t", shown, re.MULTILINE)
+    return {int(at, 16): len(code.replace(" ", "")) // 2 for at, code in lines}
 
 
 def _text(target: Target, file: Path) -> range:

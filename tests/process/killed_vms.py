@@ -84,13 +84,13 @@ def boot_and_kill(
                 killer = threading.Timer(wait_s, qemu.kill)
                 killer.start()
         killer.cancel()
-    said = "\n".join(lines)
+    output = "\n".join(lines)
     # The last line may be cut, too: a number is whole if another line follows.
-    flushed = re.findall(r"^synced (\d+)\n", said, re.MULTILINE)
-    moment = re.search(r"^moment (\d+) wrong (\d+)$", said, re.MULTILINE)
-    assert is_busy, said[-2000:]
-    assert moment is not None, said[-2000:]
-    return Cut(said, int(moment[1]), int(moment[2]), max(map(int, flushed), default=0))
+    flushed = re.findall(r"^synced (\d+)\n", output, re.MULTILINE)
+    moment = re.search(r"^moment (\d+) wrong (\d+)$", output, re.MULTILINE)
+    assert is_busy, output[-2000:]
+    assert moment is not None, output[-2000:]
+    return Cut(output, int(moment[1]), int(moment[2]), max(map(int, flushed), default=0))
 
 
 def kill_some(

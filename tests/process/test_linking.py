@@ -149,12 +149,12 @@ def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> N
     design = ("--cache", "2K", "--part", "K9F1208Q0B", "--register", "start-column")
     search = ("layout", before, "--map", map_, *design, "--pages", "64", "--evaluations", "500")
     lines, names = tmp_path / "lines.ld", tmp_path / "names.order"
-    found = flashpager(*search, "--format", "gnu-ld", "-o", lines, "--json").json
+    result = flashpager(*search, "--format", "gnu-ld", "-o", lines, "--json").json
     flashpager(*search, "-o", names)
     elf = make_firmware(tmp_path, lines)
     flashpager("layout", "check", elf, names, "--map", tmp_path / "card-firmware.map")
     recorded = counts(record_firmware(elf, tmp_path / "new.trace", *reads), "lru", "64")
-    (page,) = found["pages"]
+    (page,) = result["pages"]
     (row,) = page["found"]["rows"]
     assert page["found"]["time_ratio"] < 0.97
     predicted = row["counts"]
@@ -264,9 +264,9 @@ def test_merged_strings_are_data(tmp_path: Path) -> None:
     design = ("--board", "rp2040", "--cache", "64", "--cache-page", "8")
     lines = tmp_path / "lines.ld"
     order = ("--map", map_, "--format", "gnu-ld", "-o", lines, "--evaluations", "200", "--json")
-    found = flashpager("layout", before, *design, *order).json
+    result = flashpager("layout", before, *design, *order).json
     recorded = flashpager("simulate", linked("new", "INCLUDE lines.ld"), *design, "--json").json
-    (row,) = found["pages"][0]["found"]["rows"]
+    (row,) = result["pages"][0]["found"]["rows"]
     assert row["counts"]["misses"] == recorded["counts"]["misses"]
     pinned = ("pin", before, *design, "--ram", "64", "--map", map_, "--copied-before", "a0")
     names = flashpager(*pinned, "--format", "gnu-ld", "-o", lines, "--json").json["pinned"]
@@ -407,20 +407,20 @@ def test_constants_behind_the_code_move_with_it(
     lines = tmp_path / "lines.ld"
     order = ("--map", map_, "--format", "gnu-ld", "-o", lines, "--evaluations", "300")
     done = flashpager("layout", before, *SMALL, *order)
-    said = " ".join(done.err.split())
-    assert "data behind the code stays where it is, unless the order needs more padding" in said
-    assert ("beyond the end of a unit" in said) == (place == "inside")
-    assert "the map does not tell" not in said
-    found = flashpager("layout", before, *SMALL, *order, "--json").json["pages"][0]
+    message = " ".join(done.err.split())
+    assert "data behind the code stays where it is, unless the order needs more padding" in message
+    assert ("beyond the end of a unit" in message) == (place == "inside")
+    assert "the map does not tell" not in message
+    result = flashpager("layout", before, *SMALL, *order, "--json").json["pages"][0]
     recorded = flashpager("simulate", before, *SMALL, "--json").json["counts"]
-    assert found["before"]["rows"][0]["counts"]["misses"] == recorded["misses"]
+    assert result["before"]["rows"][0]["counts"]["misses"] == recorded["misses"]
     assert "MAX" not in lines.read_text(encoding="ascii"), "the order needs no more padding"
-    moved = [unit for unit in found["units"] if "rodata" in unit["name"]]
+    moved = [unit for unit in result["units"] if "rodata" in unit["name"]]
     assert any(unit["before"] != unit["after"] for unit in moved)
 
     new = readers.recorded("new", order="INCLUDE lines.ld")
     counted = flashpager("simulate", new, *SMALL, "--json").json["counts"]
-    predicted = found["found"]["rows"][0]["counts"]
+    predicted = result["found"]["rows"][0]["counts"]
     assert {name: counted[name] for name in predicted} == predicted
 
 
@@ -561,8 +561,8 @@ def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
     assert len(others) == PARTS - 1
     by_symbol, out = tmp_path / "symbols.order", tmp_path / "out.order"
     flashpager("layout", trace, "--pages", "64", "--evaluations", "2", "-o", by_symbol)
-    found = by_symbol.read_text(encoding="utf-8").splitlines()
-    assert {"mix", *(f"mix@{offset:#x}" for offset in others)} < set(found)
+    names = by_symbol.read_text(encoding="utf-8").splitlines()
+    assert {"mix", *(f"mix@{offset:#x}" for offset in others)} < set(names)
 
     lines = ["main", *(f"mix@{offset:#x}" for offset in reversed(others)), "mix", "main"]
     by_symbol.write_text("\n".join(lines), encoding="utf-8")
@@ -635,10 +635,10 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     )
     new = link(tmp_path, "new", "-fuse-ld=lld", f"-Wl,--symbol-ordering-file={symbols}")
     asked = ("layout", "check", new, order, "--map", tmp_path / "new.map")
-    found = [one["name"] for one in flashpager(*asked, "--json", code=1).json["disobeyed"]]
-    mixed = [name for name in found if "(.text.mix)" in name]
+    names = [one["name"] for one in flashpager(*asked, "--json", code=1).json["disobeyed"]]
+    mixed = [name for name in names if "(.text.mix)" in name]
     assert PARTS - 3 <= len(mixed) <= PARTS
-    assert len(found) - len(mixed) <= 2
+    assert len(names) - len(mixed) <= 2
     # The list for lld has less detail than the order, and lld obeys it.
     result = flashpager("layout", "check", new, symbols)
     assert "1 line stands for several functions each, which lie together in any order" in result.out

@@ -459,10 +459,10 @@ int main(void)
         if recorder == "lackey":
             return
         done = flashpager(*record, "-o", trace, "--", program)
-        found = {info_of(path)["thread"]: calls(path) for path in tmp_path.glob("*.trace")}
+        by_thread = {info_of(path)["thread"]: calls(path) for path in tmp_path.glob("*.trace")}
         names = ("main", "one", "other")
         assert {
-            thread: tuple(passed[name] for name in names) for thread, passed in found.items()
+            thread: tuple(passed[name] for name in names) for thread, passed in by_thread.items()
         } == {
             "main": (1, 0, 0),
             "thread-2": (0, times, 0),

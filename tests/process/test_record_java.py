@@ -89,13 +89,13 @@ class Recorded:
 
     def place(self, method: str) -> tuple[int, int]:
         """Return the offset and the length of a method in the image."""
-        found = [
+        symbols = [
             (symbol.offset, symbol.bytes)
             for symbol in self.info.images[0].symbols
             if symbol.name == method
         ]
-        assert len(found) == 1, method
-        return found[0]
+        assert len(symbols) == 1, method
+        return symbols[0]
 
     def begun(self, method: str) -> int:
         """Return how often a method's first bytecode was executed."""
@@ -120,10 +120,10 @@ def record(
 
 def spelled(descriptor: str) -> str:
     """Return the parameters of a descriptor as Java code writes them."""
-    found = []
+    types = []
     for dimensions, name, letter in re.findall(r"(\[*)(?:L(.*?);|([BCDFIJSZ]))", descriptor):
-        found.append((name.replace("/", ".") or PRIMITIVE[letter]) + "[]" * len(dimensions))
-    return ",".join(found)
+        types.append((name.replace("/", ".") or PRIMITIVE[letter]) + "[]" * len(dimensions))
+    return ",".join(types)
 
 
 def offsets(classes: Path, name: str) -> dict[str, list[int]]:
@@ -132,7 +132,7 @@ def offsets(classes: Path, name: str) -> dict[str, list[int]]:
     text = subprocess.run(
         ["javap", "-c", "-p", "-s", *files], check=True, capture_output=True, text=True
     ).stdout
-    found: dict[str, list[int]] = {}
+    offsets_by_method: dict[str, list[int]] = {}
     owner = called = method = ""
     for line in text.splitlines():
         if head := re.match(r"(?:\S.*? )?(?:class|interface|enum) ([\w$.]+)", line):
@@ -144,8 +144,8 @@ def offsets(classes: Path, name: str) -> dict[str, list[int]]:
         elif head := re.match(r"    descriptor: (\(.*\))", line):
             method = f"{owner}.{called}({spelled(head[1])})"
         elif head := re.match(r" +(\d+): [a-z]\w+(?: .*|$)", line):
-            found.setdefault(method, []).append(int(head[1]))
-    return found
+            offsets_by_method.setdefault(method, []).append(int(head[1]))
+    return offsets_by_method
 
 
 def joined(pieces: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -168,8 +168,8 @@ def steps(classes: Path, shared: Path) -> list[tuple[str, int]]:
         places.write_text(
             "".join(
                 f"{name} {offset}\n"
-                for name, found in offsets(classes, "Steps").items()
-                for offset in found
+                for name, method_offsets in offsets(classes, "Steps").items()
+                for offset in method_offsets
             )
         )
         with (folder / "steps").open("w") as output:

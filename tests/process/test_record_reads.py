@@ -110,15 +110,15 @@ def rows(trace: Path) -> list[Row]:
 
 def executed(all_rows: list[Row]) -> list[tuple[int, int]]:
     """Return the runs that there would be if nothing had been read."""
-    found: list[tuple[int, int]] = []
+    pieces: list[tuple[int, int]] = []
     for offset, length, kind in all_rows:
         if kind == "continued":
-            before, so_far = found[-1]
+            before, so_far = pieces[-1]
             assert before + so_far == offset
-            found[-1] = (before, so_far + length)
+            pieces[-1] = (before, so_far + length)
         elif kind == "executed":
-            found.append((offset, length))
-    return found
+            pieces.append((offset, length))
+    return pieces
 
 
 def plain(trace: Path) -> list[tuple[int, int]]:
@@ -212,8 +212,8 @@ class TestKnown:
         program = compile_with("gcc", tmp_path, "reader", READER, *STATIC)
         trace = recorded(tmp_path, program, "--with-reads")
         assert [kind for _, _, kind in rows(trace)] == ["executed", "read", "continued", *ENTERED]
-        found = flashpager("simulate", trace, "--warm-up", "function", "--json").json
-        assert found["trace"]["warm_up"]["runs"] == 3
+        result = flashpager("simulate", trace, "--warm-up", "function", "--json").json
+        assert result["trace"]["warm_up"]["runs"] == 3
 
     def test_a_part_of_the_execution(self, tmp_path: Path) -> None:
         """Reads before the region begins are not recorded."""
@@ -320,9 +320,9 @@ class TestProgram:
         table = tmp_path / "t.jsonl"
         design = ("--part", "W25Q128JV", "--policy", "lru", "--cache-page", "16", "--ways", "2")
         flashpager("explore", trace, *design, "--cache", "512,1K,2K", "-o", table)
-        found = [json.loads(line) for line in table.read_text().splitlines()]
-        assert len(found) == 3
-        for row in found:
+        owners = [json.loads(line) for line in table.read_text().splitlines()]
+        assert len(owners) == 3
+        for row in owners:
             expected = replayed(rows(trace), row["cache_bytes"], 16, 2)
             assert row["misses"] == expected["misses"]
 
@@ -398,7 +398,7 @@ class TestStream:
 
     def test_order(self, tmp_path: Path) -> None:
         """Blocks are split where they read; adjacent reads of one instruction are one."""
-        found = self.rows(
+        rows = self.rows(
             tmp_path,
             *(block(0, 16), block(16, 8)),
             *(
@@ -412,7 +412,7 @@ class TestStream:
             # A read before the first instruction has ended, or behind the end, is moved to it.
             *(streams.read(300, 4, 0), streams.read(304, 4, 99), 0),
         )
-        assert found == [
+        assert rows == [
             (0, 8, "executed"),
             (100, 8, "read"),
             (96, 4, "read"),

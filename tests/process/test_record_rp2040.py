@@ -174,7 +174,7 @@ def test_as_qemu_does(tmp_path: Path) -> None:
     """The example firmware executes and reads the same, byte for byte, as in QEMU's machine."""
     need("arm-none-eabi-gcc", "make", "qemu-system-arm")
     qemu = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-    found = []
+    recorded = []
     for machine, system in (("rp2040", "rp2040js"), ("lm3s6965", qemu)):
         build = tmp_path / machine
         cpu = f"CPU_{machine}=-mcpu=cortex-m0plus -mthumb"
@@ -187,8 +187,8 @@ def test_as_qemu_does(tmp_path: Path) -> None:
         assert info["ending"] == "complete"
         assert info["reads"] > 100_000
         assert (info["architecture"], info["in_doubt"]) == ("arm", 0)
-        found.append((info["instructions"], pl.read_parquet(trace)))
-    (instructions, runs), (qemus, qemus_runs) = found
+        recorded.append((info["instructions"], pl.read_parquet(trace)))
+    (instructions, runs), (qemus, qemus_runs) = recorded
     assert instructions == qemus
     assert runs.equals(qemus_runs)
 

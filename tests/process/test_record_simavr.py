@@ -126,7 +126,14 @@ def test_refused(tmp_path: Path) -> None:
     fails(*record, "--system", "simavr:x@fast", elf, words=["simavr:atmega328p@16MHz"])
     fails(*record, "--system", MCU, "--", elf, "-v", words=["takes no arguments"])
     fails(
-        "record", "--with-reads", "-o", trace, "--system", MCU, elf, words=["tells no data reads"]
+        "record",
+        "--with-reads",
+        "-o",
+        trace,
+        "--system",
+        MCU,
+        elf,
+        words=["does not report data reads"],
     )
     fails(*record, "--recorder", "simavr", elf, words=["simavr:atmega328p"])
     done = process(*record, "--system", "simavr:z80", elf, code=2)

@@ -115,10 +115,10 @@ def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
     }
     for called, layout in itertools.product(first, last):
         row = rf"^\| `{called}` \| {layout} \| (\d+) \| (.*) \|$"
-        found = re.search(row, done.stdout, re.MULTILINE)
-        assert found, done.stdout
-        assert 512 < int(found[1]) <= 1024, found[0]
-        names = found[2].split()
+        match = re.search(row, done.stdout, re.MULTILINE)
+        assert match, done.stdout
+        assert 512 < int(match[1]) <= 1024, match[0]
+        names = match[2].split()
         assert names[0] == first[called]
         assert "put_record" in names
         assert names[-1] == last[layout]

@@ -66,7 +66,7 @@ def _matrix() -> list[Case]:
     First come those with few faults, which make QEMU translate a page anew: one of each program and
     state, with reads and without; two of bzip2, which takes seconds.
     """
-    found: list[Case] = []
+    cases: list[Case] = []
     first: list[Case] = []
     kinds: set[tuple[str, str, bool]] = set()
     draw = random.Random(21)  # noqa: S311 (no secret)
@@ -82,21 +82,21 @@ def _matrix() -> list[Case]:
                     program == "bzip2" and "-sc(1)" in policy
                 ):
                     continue
-                turn = len(found)
+                turn = len(cases)
                 flags = ("--policy", policy, "--cache", str(frames * page), *large)
                 flags += ("--schedule", _SCHEDULES[turn % 3])
                 flags += ("--register", registers[turn // 3 % 2])
                 # Each policy meets both, as their number is odd.
-                found.append(Case(program, state, turn % 2 == 1, flags))
-    draw.shuffle(found)
-    for case in found:
+                cases.append(Case(program, state, turn % 2 == 1, flags))
+    draw.shuffle(cases)
+    for case in cases:
         largest = 1024 * _FRAMES[case.program, case.state, 1024][-1]
         is_fast = "4K" not in case.design and str(largest) in case.design
         is_slow = case.program == "bzip2" and case.reads == (case.state == _ARM)
         if is_fast and not is_slow and case[:3] not in kinds:
             kinds.add(case[:3])
             first.append(case)
-    return first + [case for case in found if case not in first]
+    return first + [case for case in cases if case not in first]
 
 
 _MATRIX = _matrix()
@@ -203,8 +203,8 @@ def test_sizes(policy: str) -> None:
     assert thumb <= 2 * 1024
     assert frame <= frame_of_many <= 8
     version = ["arm-none-eabi-gcc", "-dumpfullversion"]
-    said = subprocess.run(version, capture_output=True, text=True, check=True).stdout
-    if said.startswith("12.2."):
+    version_text = subprocess.run(version, capture_output=True, text=True, check=True).stdout
+    if version_text.startswith("12.2."):
         assert row in (ROOT / "docs/pager-mmu.md").read_text(encoding="utf-8")
 
 
@@ -302,7 +302,7 @@ def test_bad_ends(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """The program is stopped at the bad access, and does not go on with wrong bytes."""
-    (name, right), wrong, said = _BAD_ENDS[end]
+    (name, right), wrong, words = _BAD_ENDS[end]
     copy = _changed(tmp_path, name, right, wrong)
     if "inside" in end:
         machine_c = copy / "verify/versatilepb.c"
@@ -312,7 +312,7 @@ def test_bad_ends(
     trace, file = programs.get("firmware")
     flags = (*_BOARD, "--cache", "11K", "--policy", "fifo-sc", "--program", file)
     message = fails("verify", trace, *flags)
-    assert said in message
+    assert words in message
     assert "by the instruction at 0x4" in message
 
 
@@ -598,8 +598,8 @@ def test_a_rest_that_fails(
     done = flashpager("verify", trace, *flags, "--json", code=1).json
     counts = {each["count"]: (each["simulated"], each["device"]) for each in done["counts"]}
     assert counts["misses"][1] > counts["misses"][0]
-    said, right_crc = counts["CRC-32 of the output"]
-    assert said == right_crc
+    crc, right_crc = counts["CRC-32 of the output"]
+    assert crc == right_crc
 
 
 def test_times_of_a_critical_block(recorded: dict[str, tuple[Path, Path]]) -> None:
@@ -657,8 +657,10 @@ def test_prices_of_another_policy(recorded: dict[str, tuple[Path, Path]]) -> Non
     flags = ("--cache", "11K", "--policy", "fifo-sc", "--program", file, "--times")
     done = flashpager("verify", trace, *_BOARD, *flags, code=1)
     assert "over 2 % apart" in done.out
-    said = " ".join(done.err.split())
-    assert "versatilepb are those of its own policy, clock, and fifo-sc takes other times" in said
+    message = " ".join(done.err.split())
+    assert (
+        "versatilepb are those of its own policy, clock, and fifo-sc takes other times" in message
+    )
 
 
 @pytest.mark.parametrize("policy", ["clock", "fifo-sc(50%)"])
@@ -676,8 +678,8 @@ def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, p
     saved = [1 - after[of] / before[of] for of in ("machine_ns", "model_ns")]
     assert saved[0] > 0.005
     assert saved[0] == pytest.approx(saved[1], abs=0.003)
-    said = flashpager("verify", trace, "--board", fitted, *flags, "--times", "--json").json
-    assert said["times"] == done["times"]
+    priced = flashpager("verify", trace, "--board", fitted, *flags, "--times", "--json").json
+    assert priced["times"] == done["times"]
 
 
 def test_what_has_no_times(
@@ -742,7 +744,7 @@ _N800_FRAMES = {"firmware": (13, 11, 8, 3, 2), "newlib": (48, 24, 12, 2)}
 
 def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
     """Return programs and designs, those with few faults first."""
-    found: list[tuple[str, tuple[str, ...]]] = []
+    cases: list[tuple[str, tuple[str, ...]]] = []
     registers = ("double-buffer", "double-buffer-prefetch")
     first = ("clock", "fifo-sc(50%)")
     policies = [*first, *(policy for policy in _POLICIES if policy not in first)]
@@ -751,15 +753,15 @@ def _n800_matrix() -> list[tuple[str, tuple[str, ...]]]:
             for program, sizes in _N800_FRAMES.items():
                 if rank == len(sizes) or ("(75%)" in policy and sizes[rank] == _TWO):
                     continue
-                turn = len(found)
+                turn = len(cases)
                 flags = (
                     *("--device", _ONENANDS[turn % 3 == 0]),
                     *("--policy", policy, "--cache", f"{sizes[rank]}K"),
                     *("--register", registers[turn // 2 % 2]),
                     *("--schedule", _SCHEDULES[(turn + turn // 3) % 3]),
                 )
-                found.append((program, flags))
-    return found
+                cases.append((program, flags))
+    return cases
 
 
 #: The number of designs in docs/onenand.md.
@@ -869,9 +871,9 @@ def test_a_onenand_that_fails_for_ever(
     """The program ends at the instruction that could not be fetched."""
     _spy(monkeypatch, "off")
     trace, file = on_n800["firmware"]
-    said = fails("verify", trace, *_N800, "--device", machine, "--program", file)
-    assert "a page that fails: the OneNAND tells an error" in said
-    assert "by the instruction at 0x80400" in said
+    message = fails("verify", trace, *_N800, "--device", machine, "--program", file)
+    assert "a page that fails: the OneNAND tells an error" in message
+    assert "by the instruction at 0x80400" in message
 
 
 def test_a_onenand_that_is_too_small(
@@ -884,8 +886,8 @@ def test_a_onenand_that_is_too_small(
     start = "        return FP_PAGER_OUTSIDE;"
     copy = _changed(tmp_path, "onenand/onenand.c", start, "")
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
-    said = fails("verify", trace, *_N800, "--program", file)
-    assert "a page that the OneNAND has not of 0x8040" in said
+    message = fails("verify", trace, *_N800, "--program", file)
+    assert "a page that the OneNAND has not of 0x8040" in message
 
 
 @pytest.mark.parametrize(
@@ -911,8 +913,8 @@ def test_a_onenand_that_is_silent(
     copy = _changed(tmp_path, name, right, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
     trace, file = on_n800["firmware"]
-    said = fails("verify", trace, *_N800, "--device", machine, "--program", file)
-    assert "a page that fails: the OneNAND is not done in time" in said
+    message = fails("verify", trace, *_N800, "--device", machine, "--program", file)
+    assert "a page that fails: the OneNAND is not done in time" in message
 
 
 def test_nothing_is_unlocked(

@@ -186,12 +186,12 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
         # A processor decides as the other does: what it sees by its pins is enough.
         cases = {name: cases[name] for name in ("swapped", "too old")}
     flash = tmp_path / "forged.bin"
-    for name, (data, version, more, said) in cases.items():
+    for name, (data, version, more, text) in cases.items():
         flash.write_bytes(data)
         words = (*_DESIGN, *card.secret(version), *more, "--flash", flash, *on)
         done = _on_avr(flashpager("verify", card.trace, *words, code=None))
         assert done.code == 1, name
-        assert said in done.out, name
+        assert text in done.out, name
         assert done.out.count("\n") == 1
         assert done.err == ""
     result = flashpager("verify", card.trace, *words, "--json", code=1).json
@@ -256,7 +256,7 @@ def test_refusals(card: _Card, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
     mac, version = ("--mac", "aes-cmac"), ("--image-version", "3")
     key = ("--key", card.key)
-    for words, said in (
+    for words, message in (
         ((*mac, *version), "--key missing"),
         ((*mac, *key), "--image-version missing"),
         ((*key, *version), "--mac missing"),
@@ -270,7 +270,7 @@ def test_refusals(card: _Card, tmp_path: Path) -> None:
         ((*mac, *key, *version, "--register", "start-column"), "cannot change its column"),
         ((*mac, *key, *version, "--tag", "none"), "give their bytes with --tag"),
     ):
-        assert said in fails("deploy", card.trace, *_DESIGN, *words, *out), said
+        assert message in fails("deploy", card.trace, *_DESIGN, *words, *out), message
         assert not (tmp_path / "out").exists()
 
 
@@ -280,11 +280,11 @@ def test_refusals_of_verify(card: _Card, tmp_path: Path) -> None:
     short = tmp_path / "short.bin"
     short.write_bytes(b"x" * 100)
     none: tuple[str, ...] = ()
-    for words, said in (
+    for words, message in (
         (none, "--key"),
         ((*secret, "--flash", short), "100 bytes"),
         ((*secret, "--flash", card.flash, "--image", card.image), "leave --image away"),
         ((*secret, "--oldest", "-1"), "--oldest -1"),
         (("--tag", "none", "--oldest", "1"), "--oldest"),
     ):
-        assert said in fails("verify", card.trace, *_DESIGN, *words), said
+        assert message in fails("verify", card.trace, *_DESIGN, *words), message

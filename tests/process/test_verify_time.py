@@ -51,7 +51,7 @@ def _in_nanoseconds(board: Path, name: str, factor: float) -> None:
     """Make a price wrong."""
     text, count = re.subn(
         rf"^{name} = ([0-9.]+)",
-        lambda found: f"{name} = {float(found[1]) * factor:.2f}",
+        lambda match: f"{name} = {float(match[1]) * factor:.2f}",
         board.read_text(encoding="utf-8"),
         flags=re.MULTILINE,
     )

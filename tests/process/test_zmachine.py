@@ -199,11 +199,11 @@ def test_the_chapter(packages: Path, tmp_path: Path) -> None:
     for folder in ("examples/zmachine", "examples/firmware", "runtime/pager"):
         shutil.copytree(ROOT / folder, copy / folder)
     path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
-    found = blocks(
+    executed = blocks(
         (ROOT / "examples/zmachine/README.md").read_text(encoding="utf-8"), all_of_them=True
     )
-    assert len(found) > 3
-    for block in found:
+    assert len(executed) > 3
+    for block in executed:
         done = subprocess.run(
             ["sh", "-eu", "-c", block.script],
             cwd=copy,

@@ -324,7 +324,7 @@ def _best_pages(programs: CardPrograms) -> Claim:
             f"{program.best_page(smallest=NAMED_PAGES[0], policy=policy)}" for policy in BEST_PAGE
         )
 
-    asked = ", ".join(f"{program.name} {named(program)}" for program in programs.asked)
+    page_sizes = ", ".join(f"{program.name} {named(program)}" for program in programs.asked)
     return judged(
         programs,
         "section 6, Fig. 5a",
@@ -336,7 +336,7 @@ def _best_pages(programs: CardPrograms) -> Claim:
         lambda p: tuple(float(p.best_page(policy=policy)) for policy in BEST_PAGE),
         "in brackets how much slower the paper's page is. The paper does not say where its figure "
         f"ends: of the pages from {NAMED_PAGES[0]} B on, the smallest that it names, the best "
-        f"would be {asked} B",
+        f"would be {page_sizes} B",
         with_native=True,
     )
 

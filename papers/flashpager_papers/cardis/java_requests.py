@@ -92,10 +92,10 @@ def _block(programs: CardPrograms) -> Claim:
     def says(program: CardProgram) -> str:
         scale = program.scale
         method_bytes = scale.mean_used_method_bytes
-        said = [f"{program.blocks.mean_used_block_bytes:.1f} B"]
-        said += [f"methods {method_bytes:.0f} B"] if method_bytes else []
-        said += [f"{scale.transfer_bytes:.0f} B a call or return"] if scale.transfer_bytes else []
-        return ", ".join(said)
+        texts = [f"{program.blocks.mean_used_block_bytes:.1f} B"]
+        texts += [f"methods {method_bytes:.0f} B"] if method_bytes else []
+        texts += [f"{scale.transfer_bytes:.0f} B a call or return"] if scale.transfer_bytes else []
+        return ", ".join(texts)
 
     between = BYTECODES / TRANSFERS
     why = f"{BYTECODES:,} bytecodes with {TRANSFERS:,} calls and returns are {between:.1f} between "

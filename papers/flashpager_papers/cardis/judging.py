@@ -46,7 +46,7 @@ def judged(
     of_all: bool = False,
 ) -> Claim:
     """Judge by the programs of the paper's kind, or by every program there is."""
-    asked = programs.every if of_all else programs.asked
+    chosen = programs.every if of_all else programs.asked
     lines = [f"{program.name} {says(program)}" for program in programs.java]
     if programs.java and with_native and programs.native:
         lines.append("native: " + ", ".join(f"{one.name} {says(one)}" for one in programs.native))
@@ -55,13 +55,13 @@ def judged(
     if not programs.java:
         notes.insert(0, f"{programs.folder} has no traces of Java programs")
     else:
-        judged_figures = figures(asked, values)
-        if len(judged_figures) < len(asked):
+        judged_figures = figures(chosen, values)
+        if len(judged_figures) < len(chosen):
             judged_figures = ()
             notes.insert(0, "the trace does not tell")
         elif kind is Kind.MEASURED and rule.direction is not Direction.WORDS:
             notes = [*filter(None, [_asked(programs, of_all=of_all)]), *notes]
-    others = [program for program in programs.every if program not in asked]
+    others = [program for program in programs.every if program not in chosen]
     return Claim(
         where,
         claim,

@@ -103,8 +103,8 @@ def _figure_4(program: CardProgram) -> alt.FacetChart:
     for bus, panel in _BUSES.items():
         for part, nand in _NANDS.items():
             rows += [
-                (panel, nand, said, cache, program.bandwidth(page, **key), "")
-                for policy, said in _POLICIES.items()
+                (panel, nand, label, cache, program.bandwidth(page, **key), "")
+                for policy, label in _POLICIES.items()
                 for cache in TYPESETTER_CACHES
                 for page in [CONVENTIONAL[part]]
                 for key in [{"part": part, "bus": bus, "cache": cache, "policy": policy}]
@@ -174,13 +174,15 @@ def _figure_5a(program: CardProgram) -> alt.LayerChart:
     named = {
         policy: program.best_page(smallest=NAMED_PAGES[0], policy=policy) for policy in _POLICIES
     }
-    said = " and ".join(f"{page}-byte pages under {_POLICIES[one]}" for one, page in named.items())
+    best_pages = " and ".join(
+        f"{page}-byte pages under {_POLICIES[one]}" for one, page in named.items()
+    )
     as_theirs = (
         "as in the paper"
         if named == BEST_PAGE
         else f"in the paper {' and '.join(map(str, BEST_PAGE.values()))}"
     )
-    title = f"{program.name}: from {NAMED_PAGES[0]} bytes on {said} are best, {as_theirs}"
+    title = f"{program.name}: from {NAMED_PAGES[0]} bytes on {best_pages} are best, {as_theirs}"
     if best != named:
         title += f"; from {PAGES[0]} on, {' and '.join(map(str, best.values()))}"
     before, after = (100 * program.ratio(page) for page in (whole, best["lru"]))
@@ -189,8 +191,8 @@ def _figure_5a(program: CardProgram) -> alt.LayerChart:
         f"8 bits. LRU comes from {before:.0f} to {after:.0f} % of NOR; {style.MEBIBYTES}"
     )
     lines = {
-        said: (_LINES[said], {"policy": policy}, BEST_PAGE[policy])
-        for policy, said in _POLICIES.items()
+        label: (_LINES[label], {"policy": policy}, BEST_PAGE[policy])
+        for policy, label in _POLICIES.items()
     }
     return style.finish(_over_pages(program, lines), title, subtitle)
 
@@ -198,9 +200,9 @@ def _figure_5a(program: CardProgram) -> alt.LayerChart:
 def _figure_7(program: CardProgram) -> alt.LayerChart:
     sizes = {CACHE: style.BLUE, DRAFT_MAD_CACHE: style.SKY}
     best = {size: program.best_page(cache=size) for size in sizes}
-    said = " and ".join(f"{page} bytes in {size >> 10} KB" for size, page in best.items())
+    best_pages = " and ".join(f"{page} bytes in {size >> 10} KB" for size, page in best.items())
     title = (
-        f"{program.name}: the best cache page is {said}, a used block has "
+        f"{program.name}: the best cache page is {best_pages}, a used block has "
         f"{program.blocks.mean_used_block_bytes:.0f} in the mean"
     )
     subtitle = (
@@ -220,8 +222,8 @@ def _over_pages(
 ) -> list[alt.Chart]:
     """Draw bandwidth over cache pages; `lines` are (colour, cell, the paper's best) by name."""
     rows = [
-        (said, page, program.bandwidth(page, **key))
-        for said, (_, key, _) in lines.items()
+        (label, page, program.bandwidth(page, **key))
+        for label, (_, key, _) in lines.items()
         for page in PAGES
     ]
     marks = [
@@ -229,7 +231,7 @@ def _over_pages(
         for _, key, theirs in lines.values()
         for who, page in ((_OURS, program.best_page(**key)), (_THEIRS, theirs))
     ]
-    colours = {said: colour for said, (colour, *_) in lines.items()}
+    colours = {label: colour for label, (colour, *_) in lines.items()}
     nor = program.nor(PAPER_PAGE).nor_bandwidth_mib_s
     top = 1.06 * nor
     x = style.log_x("page", "cache page (bytes)", PAGES, style.log_domain(PAGES))
@@ -238,7 +240,7 @@ def _over_pages(
         y=style.linear_y("bandwidth", style.BANDWIDTH, top),
         color=alt.Color("line:N", legend=None, scale=style.colour_scale(colours)),
     )
-    ends = {said: program.bandwidth(PAGES[-1], **key) for said, (_, key, _) in lines.items()}
+    ends = {label: program.bandwidth(PAGES[-1], **key) for label, (_, key, _) in lines.items()}
     return [
         *style.nor_line(nor, f"{nor:.3g}"),
         drawn.mark_line(strokeWidth=2.5),
@@ -314,8 +316,8 @@ def _figure_5b(program: CardProgram) -> alt.LayerChart:
         step: 100 * program.time_ns(step, best) / program.time_ns(step, whole)
         for step in ("write", "fetch", "load")
     }
-    said = ", ".join(f"{step} to {share:.0f} %" for step, share in left.items())
-    title = f"{program.name}: {best}-byte instead of {whole}-byte cache pages bring {said}"
+    shares = ", ".join(f"{step} to {share:.0f} %" for step, share in left.items())
+    title = f"{program.name}: {best}-byte instead of {whole}-byte cache pages bring {shares}"
     subtitle = (
         f"Figure 5b: {format_size(CACHE)} of cache, LRU, a NAND with pages of {whole} bytes, "
         "33 MHz, 8 bits. Pages of the cache are halved from left to right"
@@ -331,9 +333,9 @@ def _figure_6(program: CardProgram, part: str) -> alt.LayerChart:
     fits = -(-program.scale.code_bytes // CONVENTIONAL[LARGE]) * CONVENTIONAL[LARGE]
     last = min(max(fits, 4 * CACHE), largest)
     rows = [
-        (kind, said, cache, program.bandwidth(page, part=part, cache=cache, policy=policy))
+        (kind, label, cache, program.bandwidth(page, part=part, cache=cache, policy=policy))
         for kind, page in kinds.items()
-        for policy, said in _POLICIES.items()
+        for policy, label in _POLICIES.items()
         for cache in caches(page)
         if cache <= last
     ]

@@ -256,10 +256,10 @@ class OrderedProgram:
     @classmethod
     def of(cls, file: Path) -> "OrderedProgram | None":
         """Group a trace in the setting of figure 8; None if it names nothing that can move."""
-        asked = design(CardDesign(PAPER_PAGE, LARGE))
+        card = design(CardDesign(PAPER_PAGE, LARGE))
         try:
             result = layout(
-                Trace.open(file), asked, pages=(), held_out_share=HELD_OUT, evaluations=ORDERS
+                Trace.open(file), card, pages=(), held_out_share=HELD_OUT, evaluations=ORDERS
             )
         except FlashpagerError:
             return None
@@ -449,13 +449,13 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
         is_java = _is_java(info.architecture, file.parent)
         taken = any(program.name == file.stem for program in by_language[is_java])
         name = f"{file.parent.name}/{file.stem}" if taken else file.stem
-        asked = cells()
-        rows = _engine.simulate(file, [design(cell) for cell in asked])
+        grid = cells()
+        rows = _engine.simulate(file, [design(cell) for cell in grid])
         counted = pl.scan_parquet(file).group_by("offset", "length").len()
         runs = counted.collect(engine="streaming").rows()
         scale = ProgramScale.of(info, [(offset, length) for offset, length, _ in runs])
         blocks = _engine.block_statistics(str(file))
-        replayed = dict(zip(asked, rows, strict=True))
+        replayed = dict(zip(grid, rows, strict=True))
         hot, ordered = HotRange.of(info, runs), OrderedProgram.of(file)
         program = CardProgram(name, is_java, scale, blocks, hot, replayed, ordered)
         by_language[is_java].append(program)

@@ -433,7 +433,7 @@ class MtdcomprClaims:
             NAMES[name]: (self._fixed(name), random_at_end(self.systems[name]["random"]))
             for name in ("ram", "pcm", "rewrite")
         }
-        said = "; ".join(
+        by_speed = "; ".join(
             f"{name}: fixed {percent(fixed)}, random {percent(last)}"
             for name, (fixed, last) in shares.items()
         )
@@ -443,7 +443,7 @@ class MtdcomprClaims:
                 at,
                 claim,
                 word,
-                said,
+                by_speed,
                 Kind.MEASURED,
                 words(),
                 figures,
@@ -467,14 +467,14 @@ class MtdcomprClaims:
             name: ChartReads.of(self.systems[name]["fixed"]).repeats_for(share)
             for name, share in FIXED.items()
         }
-        told = [
+        repeats = [
             f"{NAMES[name]}: {n:.1f}" if n else f"{NAMES[name]}: none" for name, n in needed.items()
         ]
         return Claim(
             "Performance measurement technique",
             "one program on three media: fixed reads a chunk several times, as often on each",
             "several times",
-            "; ".join(told),
+            "; ".join(repeats),
             Kind.DERIVED,
             words(),
             tuple(Figure(NAMES[name], (n,)) for name, n in needed.items() if n),
@@ -493,7 +493,7 @@ def _after(sizes: Sequence[float]) -> str:
 def _unchecked(runs: BoardRuns) -> list[Claim]:
     """Return the claims that no figure of ours can decide."""
     fewer = 1 - runs.cflru.total.counts.pages_out / runs.lru.total.counts.pages_out
-    said = (
+    stated = (
         (
             "Introduction",
             "RAM that applications need doubles or triples each year [1]",
@@ -539,5 +539,5 @@ def _unchecked(runs: BoardRuns) -> list[Claim]:
     )
     return [
         Claim(where, claim, paper, ours, Kind.MEASURED, words(), (), note)
-        for where, claim, paper, ours, note in said
+        for where, claim, paper, ours, note in stated
     ]

@@ -110,8 +110,8 @@ def page_ns_of(curve: SpeedCurve) -> float:
 
 def measured() -> tuple[KernelMeasurements, str]:
     """Read the measurements, and the command that made them."""
-    found = json.loads(FILE.read_text(encoding="utf-8"))
-    return KernelMeasurements.from_dict(found), found["command"]
+    fields = json.loads(FILE.read_text(encoding="utf-8"))
+    return KernelMeasurements.from_dict(fields), fields["command"]
 
 
 def chip_of(name: str) -> kernel.SwapChip | None:

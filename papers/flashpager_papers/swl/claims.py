@@ -272,7 +272,10 @@ class HandlerTimes:
         at = "Fig. 6"
         base = self.fault(0).jobs.get_freeframe_ns / 1e3
         bare = self.us("sequential", 0)
-        says = {"Clock": f"a walk of {CLOCK_WALK}", "FIFO-SC": "no search, a page moved down"}
+        by_policy = {
+            "Clock": f"a walk of {CLOCK_WALK}",
+            "FIFO-SC": "no search, a page moved down",
+        }
         first, second = (self.us("parallel", *search) for search in SEARCHES.values())
         before, after = (float(figure) for figure in FIGURE_6["FIFO-SC"])
         apart = abs(float(FIGURE_6["Clock"][1]) - after)
@@ -308,7 +311,7 @@ class HandlerTimes:
             *(
                 _printed(
                     at,
-                    f"{policy}, sequential and parallel handler; by figure 7 ({says[policy]})",
+                    f"{policy}, sequential and parallel handler; by figure 7 ({by_policy[policy]})",
                     equal(*printed),
                     "µs",
                     [self.us(schedule, *SEARCHES[policy]) for schedule in _BOTH],

@@ -78,8 +78,8 @@ def _figure_6_machine(handler: swl.HandlerTimes) -> alt.LayerChart:
         for schedule in ("sequential", "parallel"):
             name = f"{policy}, {schedule}"
             spans += [
-                (name, job, _LANES[who], 1e3 * start, 1e3 * end)
-                for job, who, start, end in machine.spans(schedule, walk, which)
+                (name, job, _LANES[executor], 1e3 * start, 1e3 * end)
+                for job, executor, start, end in machine.spans(schedule, walk, which)
             ]
             took = machine.us(schedule, walk, which)
             ends.append((name, took, f"{took:.1f}"))
@@ -149,14 +149,14 @@ def _lanes(
 
 def _points(rows: Sequence[tuple[Any, ...]], columns: Sequence[str]) -> alt.Chart:
     """Mark values of another source, which is last; the legend is a shape."""
-    who = str(rows[0][-1])
+    source = str(rows[0][-1])
     points: alt.Chart = (
         alt.Chart(pl.DataFrame(rows, schema=list(columns), orient="row"))
         .mark_point(size=130, filled=True, color=style.BLACK, opacity=1)
         .encode(
             shape=alt.Shape(
                 "who:N",
-                scale=alt.Scale(domain=[who], range=["diamond"]),
+                scale=alt.Scale(domain=[source], range=["diamond"]),
                 legend=alt.Legend(
                     title=None,
                     orient="top",
@@ -177,9 +177,9 @@ def _walks(
     budget: int,
     title: str,
     subtitle: str,
-    who: str = _PAPER,
+    source: str = _PAPER,
 ) -> alt.LayerChart:
-    """Draw latencies over the walk, titled by `who`.
+    """Draw latencies over the walk, with the values of `source`.
 
     `lines` are (colour, µs from a walk of 1 on) by name.
     """
@@ -217,19 +217,19 @@ def _walks(
         .mark_text(align="left", dx=6, dy=-8, color=style.GREY, fontSize=style.FONT_SIZE)
         .encode(x=x, y="us:Q", text=alt.value(f"a walk of {budget} takes as long as the load"))
     )
-    texts = [(walk, float(text), text, who) for walk, text in printed]
+    texts = [(walk, float(text), text, source) for walk, text in printed]
     points = _points(texts, ["walk", "us", "says", "who"]).encode(x=x, y="us:Q")
-    if who != _PAPER:
+    if source != _PAPER:
         marks = points.encode(size=alt.value(50))
         return style.finish([rule, reads, drawn, marks], title, subtitle)
-    said = alt.Chart(pl.DataFrame(texts, schema=["walk", "us", "says", "who"], orient="row"))
-    said = said.encode(x=x, y="us:Q", text="says:N")
+    captions = alt.Chart(pl.DataFrame(texts, schema=["walk", "us", "says", "who"], orient="row"))
+    captions = captions.encode(x=x, y="us:Q", text="says:N")
     at_the_left = alt.datum.walk < swl.MOST_WALK / 2
     labels = [
-        said.transform_filter(at_the_left).mark_text(
+        captions.transform_filter(at_the_left).mark_text(
             align="left", dx=8, dy=-12, fontSize=style.FONT_SIZE
         ),
-        said.transform_filter(~at_the_left).mark_text(
+        captions.transform_filter(~at_the_left).mark_text(
             align="right", dx=-6, dy=-14, fontSize=style.FONT_SIZE
         ),
     ]
@@ -453,11 +453,15 @@ def _fetches(program: ReplayedProgram) -> alt.LayerChart:
             ),
         )
     )
-    said = alt.Chart(pl.DataFrame(changes, schema=["size", "ns", "times", "change"], orient="row"))
-    said = said.encode(x=x, y="ns:Q")
+    captions = alt.Chart(
+        pl.DataFrame(changes, schema=["size", "ns", "times", "change"], orient="row")
+    )
+    captions = captions.encode(x=x, y="ns:Q")
     labels = [
-        said.mark_text(dy=-28, fontSize=style.FONT_SIZE).encode(text="times:N"),
-        said.mark_text(dy=-11, fontSize=style.FONT_SIZE, fontWeight="bold").encode(text="change:N"),
+        captions.mark_text(dy=-28, fontSize=style.FONT_SIZE).encode(text="times:N"),
+        captions.mark_text(dy=-11, fontSize=style.FONT_SIZE, fontWeight="bold").encode(
+            text="change:N"
+        ),
     ]
     gains = program.gains()
     title = (

@@ -319,12 +319,12 @@ def _fetch_time(programs: Sequence[ReplayedProgram]) -> Claim:
         return sum(fetch.mean_fetch_ns for fetch in fetches(program, policy)) / len(SIZES)
 
     def says(program: ReplayedProgram) -> str:
-        said = []
+        texts = []
         for name, policies in pairs.items():
             worst = " → ".join(f"{worst_us(program, policy):.1f}" for policy in policies)
             mean = " → ".join(f"{mean_ns(program, policy):.2f}" for policy in policies)
-            said.append(f"{name} {mean} ns, worst {worst} µs")
-        return ", ".join(said)
+            texts.append(f"{name} {mean} ns, worst {worst} µs")
+        return ", ".join(texts)
 
     return Claim(
         "abstract",

@@ -22,7 +22,7 @@ def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
     Of the others, those come first whose processor has the program's instruction set as its own,
     those that execute in place, and those that are to be had.
     """
-    found = []
+    matches = []
     for place, (name, *_) in enumerate(_engine.boards()):
         board = _engine.Board.read(Path(name)).firmware
         if board is None or not _executes(board, program):
@@ -32,8 +32,8 @@ def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
             not board.instruction_sets or board.instruction_sets[0] == program.instruction_set
         )
         rank = (not has_its_flash, not is_native, board.flash is None, place)
-        found.append((rank, SuitingBoard(name, has_its_flash)))
-    return [board for _, board in sorted(found, key=lambda one: one[0])]
+        matches.append((rank, SuitingBoard(name, has_its_flash)))
+    return [board for _, board in sorted(matches, key=lambda one: one[0])]
 
 
 def _executes(board: BoardFirmware, program: ProgramFile) -> bool:

@@ -80,21 +80,21 @@ def first_answers(
     """
     row = _engine.simulate(trace.path, [design], progress, warm_up=trace.info.warm_up)[0]
     try:
-        found = pins.pin(
+        pinning = pins.pin(
             [trace], design, ram_bytes, seconds=seconds, should_continue=should_continue
         )
     except FlashpagerError as error:
         return FirstAnswers(row, None, str(error))
-    few = _few(found)
+    few = _few(pinning)
     why_none = "" if few else "no function saves time in RAM"
-    return FirstAnswers(row, few, why_none, found.is_finished, tuple(found.coverage.notes))
+    return FirstAnswers(row, few, why_none, pinning.is_finished, tuple(pinning.coverage.notes))
 
 
-def _few(found: Pinning) -> FewFunctions | None:
+def _few(pinning: Pinning) -> FewFunctions | None:
     """Return the fewest steps of a search that bring most of the time back."""
-    steps = found.curve[:FEW]
+    steps = pinning.curve[:FEW]
     gains = [1 - step.time_ratio for step in steps]
-    most = max([1 - step.time_ratio for step in found.curve], default=0.0)
+    most = max([1 - step.time_ratio for step in pinning.curve], default=0.0)
     if not gains or max(gains) <= 0:
         return None
     # The best of a few steps, if none of them is enough.
@@ -105,8 +105,8 @@ def _few(found: Pinning) -> FewFunctions | None:
         names=[one.name for one in steps[: last + 1]],
         ram_bytes=step.ram_bytes,
         time_ratio=step.time_ratio,
-        brought_back=_brought_back(step.time_ratio, found.before[0]),
-        sampled_share=found.sampled_share,
+        brought_back=_brought_back(step.time_ratio, pinning.before[0]),
+        sampled_share=pinning.sampled_share,
         copy_ns=step.copy_ns,
     )
 

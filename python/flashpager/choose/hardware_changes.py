@@ -116,7 +116,7 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
         first(
             "clock",
             [design.replace(bus=one) for one in quicker],
-            lambda found: f"{_mhz(found.bus):g} MHz instead of {mhz:g} MHz",
+            lambda changed: f"{_mhz(changed.bus):g} MHz instead of {mhz:g} MHz",
         )
         before = design.bus.partition("-")[0]
         first(
@@ -126,7 +126,7 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
                 for more in _LINES
                 if more > lines
             ],
-            lambda found: f"{_lines(found.bus)} lines instead of {lines}",
+            lambda changed: f"{_lines(changed.bus)} lines instead of {lines}",
         )
     spi: dict[str, Any] = cast("Any", _engine.find_part(design.part).as_dict()["spi"]) or {}
     mode = design.read_mode
@@ -136,7 +136,7 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
             first(
                 "read_mode",
                 [design.replace(read_mode=name)],
-                lambda found: f"read mode {found.read_mode}{instead}",  # noqa: B023  (called at once)
+                lambda changed: f"read mode {changed.read_mode}{instead}",  # noqa: B023  (called at once)
             )
     cache, line, ways = design.cache_bytes, design.cache_page_bytes, design.ways or 1
     twice_cache = [design.replace(cache_bytes=2 * cache)]
@@ -150,7 +150,7 @@ def changes(design: Design) -> list[tuple[str, str, Design]]:
         first(
             "cache_page_bytes",
             [design.replace(cache_page_bytes=other, flash_page_bytes=None)] if other else [],
-            lambda found: f"lines of {found.cache_page_bytes} bytes instead of {line}",
+            lambda changed: f"lines of {changed.cache_page_bytes} bytes instead of {line}",
         )
     return tried
 

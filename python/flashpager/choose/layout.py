@@ -37,8 +37,8 @@ def layout(
 ) -> Layout:
     """Search an order of a program's functions, and the cache page that goes with it.
 
-    >>> found = layout(trace, Design(cache_bytes="2K"), seconds=30, held_out_share=0.3)
-    >>> found.best.cache_page_bytes, found.best.found.time_ratio, found.best.order[:3]
+    >>> result = layout(trace, Design(cache_bytes="2K"), seconds=30, held_out_share=0.3)
+    >>> result.best.cache_page_bytes, result.best.found.time_ratio, result.best.order[:3]
 
     Args:
         traces: traces of one program, recorded in one image.

@@ -45,8 +45,8 @@ def pin(
 ) -> Pinning:
     """Choose which functions to move from flash to RAM.
 
-    >>> found = pin(trace, Design.from_board("rp2040"), 4096)
-    >>> found.pinned, found.time_ratio, found.ram_bytes
+    >>> pinning = pin(trace, Design.from_board("rp2040"), 4096)
+    >>> pinning.pinned, pinning.time_ratio, pinning.ram_bytes
 
     Args:
         traces: traces of one program, recorded in one image.
@@ -60,7 +60,7 @@ def pin(
             is known to run after the copy, such as ``main``. ``entry`` if a loader copies.
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
-        order: True to search the order of the other functions, too (``found.together``).
+        order: True to search the order of the other functions, too (``together`` of the result).
         seconds: the longest time to search.
         evaluations: with ``order``, approximate number of orders to try instead, 32 at a time; the
             result is then the same each time.

@@ -53,7 +53,7 @@ _COMMANDS = {
     "record": _CommandEntry(
         "Run a program and write the trace of what it executes.", interspersed=False
     ),
-    _OF_FILES: _CommandEntry("Tell what a program is, record it, and what its flash costs."),
+    _OF_FILES: _CommandEntry("Describe a program, record it, and show what its flash costs."),
     "simulate": _CommandEntry("Replay a trace through one design."),
     "attribute": _CommandEntry("Tell which code causes a design's faults."),
     "explore": _CommandEntry("Find the best designs for one trace or several."),

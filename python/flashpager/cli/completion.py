@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from flashpager import _engine
 
-#: Names that begin as typed, each with a line about it.
+#: Returns the names that begin with the typed text, each with a line of help.
 CompletionFn = Callable[[str], list[tuple[str, str]]]
 
 
@@ -41,8 +41,8 @@ parts = _completing(_parts)
 cores = _completing(_cores)
 policies = _completing(_policies)
 
-#: The callbacks of axes of a design.
-OF_AXES: dict[str, CompletionFn] = {
+#: Completion callbacks by axis of a design.
+BY_AXIS: dict[str, CompletionFn] = {
     "part": parts,
     "policy": policies,
     "processor": cores,

@@ -118,7 +118,7 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
     frame, _about = table.read(Path(name))
     lacking = next((column for column in table.COLUMNS if column not in frame.columns), None)
     if lacking is not None:
-        message = f"{name}: no table of designs of this version: column {lacking} missing"
+        message = f"{name}: not a table of designs of this version: column {lacking} is missing"
         raise FlashpagerError(message)
     if not 1 <= int(number) <= len(frame):
         message = f"--row {row}: the table has {counted(len(frame), 'row')}"

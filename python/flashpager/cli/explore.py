@@ -78,14 +78,14 @@ def explore(
     query = read_query(traces, space, design, flags)
     note_beforehand(query)
     frame = _explored(query, flags)
-    found = answer(frame, query.needs, weights=query.weights, block_bytes=query.block_bytes)
-    hardware = _hardware_cache(query, frame, found.best, flags.pin)
-    with held_to([each.said for each in found.unmet]):
+    result = answer(frame, query.needs, weights=query.weights, block_bytes=query.block_bytes)
+    hardware = _hardware_cache(query, frame, result.best, flags.pin)
+    with held_to([each.said for each in result.unmet]):
         if json:
-            print_json(_as_json(query, frame, found, hardware, table.sort_column(flags.sort)))
+            print_json(_as_json(query, frame, result, hardware, table.sort_column(flags.sort)))
         else:
-            _show(query, frame, found, hardware, flags)
-        explained = rows_of(frame, found.best) if query.has_needs else frame
+            _show(query, frame, result, hardware, flags)
+        explained = rows_of(frame, result.best) if query.has_needs else frame
         explain([*query.without_warm_up, *query.impossible], explained)
 
 
@@ -195,7 +195,7 @@ def _noting_kept_cells(output: Path | None, keep: Path | None) -> Iterator[None]
 def _as_json(
     query: ExploreQuery,
     frame: pl.DataFrame,
-    found: Answer,
+    result: Answer,
     hardware: HardwareCache | None,
     column: str,
 ) -> dict[str, Any]:
@@ -204,9 +204,9 @@ def _as_json(
         "version": _engine.version(),
         "traces": [trace.described() for trace in query.traces],
         "designs": table.sort(frame, column).to_dicts(),
-        "answer": _answer_fields(found, hardware),
+        "answer": _answer_fields(result, hardware),
         "needs": asdict(query.needs),
-        "unmet": [asdict(each) for each in found.unmet],
+        "unmet": [asdict(each) for each in result.unmet],
         "not_counted": uncounted([trace.info for trace in query.traces], query.designs[0]),
         "assumed": [*(one.as_dict() for one in query.assumed), *query.unsaid],
         "swept": query.swept,
@@ -215,35 +215,35 @@ def _as_json(
     }
 
 
-def _answer_fields(found: Answer, hardware: HardwareCache | None) -> dict[str, Any]:
+def _answer_fields(result: Answer, hardware: HardwareCache | None) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if hardware is not None:
         fields["losses"] = hardware.losses.as_dict()
         fields["changes"] = [change.as_dict() for change in hardware.changes]
     return fields | {
-        "best": found.best and found.best.columns,
-        "front": found.front.to_dicts(),
-        "bites": found.bites,
-        "why": found.why,
-        "fitting": len(found.fitting),
-        "ties": found.ties,
+        "best": result.best and result.best.columns,
+        "front": result.front.to_dicts(),
+        "bites": result.bites,
+        "why": result.why,
+        "fitting": len(result.fitting),
+        "ties": result.ties,
     }
 
 
 def _show(
     query: ExploreQuery,
     frame: pl.DataFrame,
-    found: Answer,
+    result: Answer,
     hardware: HardwareCache | None,
     flags: ExploreFlags,
 ) -> None:
     """Print the answer, or without needs all designs."""
     column = sort_column(flags.sort, is_of_several=query.is_of_several)
-    best = _best_design(query, found.best)
+    best = _best_design(query, result.best)
     if query.has_needs:
-        show_answer(query, found, best, hardware, flags.limit, column)
+        show_answer(query, result, best, hardware, flags.limit, column)
     else:
-        show_hardware_cache(found, hardware)
-        show_all(found.designs if query.is_of_several else frame, query, flags.limit, column)
+        show_hardware_cache(result, hardware)
+        show_all(result.designs if query.is_of_several else frame, query, flags.limit, column)
         say_uncounted(uncounted([trace.info for trace in query.traces], query.designs[0]))
     show_assumptions(query, best)

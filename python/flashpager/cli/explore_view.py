@@ -138,7 +138,7 @@ def show_answer(
     """
     total = counted(len(chosen.designs), "design")
     if chosen.best is None:
-        out.print(f"[bold]none of {total} does all that is asked[/bold]")
+        out.print(f"[bold]none of {total} meets all needs[/bold]")
         for line in chosen.bites:
             out.print(line)
         return

@@ -123,7 +123,7 @@ def linked_for(
     return linked
 
 
-def write_found(linked: Linked, output: Path, names: Sequence[str], format_: str) -> None:
+def write_link_order(linked: Linked, output: Path, names: Sequence[str], format_: str) -> None:
     """Write the order that a search found."""
     write_order(output, linked.text(linked.order("\n".join(names)), format_))
 

@@ -68,7 +68,7 @@ def luck(
     design_flags = design_flags.executing(opened[0].info)
     designs = design_flags.space().possible_designs().possible
     with counting("links") as progress:
-        found = lucks.link_luck(
+        result = lucks.link_luck(
             opened,
             designs,
             kind=flags.kind,
@@ -87,11 +87,11 @@ def luck(
                 "seed": flags.seed,
                 "assumed": design_flags.assumed(designs[0]),
                 "not_counted": uncounted([trace.info for trace in opened], designs[0]),
-                **found.as_dict(),
+                **result.as_dict(),
             }
         )
         return
-    info, coverage = opened[0].info, found.coverage
+    info, coverage = opened[0].info, result.coverage
     out.print(
         f"{escape(info.program or opened[0].name)} ({info.architecture}): "
         f"{counted(coverage.movable, 'unit')} that can move, "
@@ -99,9 +99,9 @@ def luck(
     )
     out.print(escape(design_flags.origins(designs[0])))
     out.print()
-    _print_table(found, flags)
-    for each in found.designs:
-        if len(found.designs) > 1:
+    _print_table(result, flags)
+    for each in result.designs:
+        if len(result.designs) > 1:
             out.print(f"\n{escape(_named(each))}:")
         else:
             out.print()
@@ -122,15 +122,15 @@ def _named(luck: DesignLuck) -> str:
     )
 
 
-def _print_table(found: Luck, flags: LuckFlags) -> None:
+def _print_table(result: Luck, flags: LuckFlags) -> None:
     """Print drawn times as shares of the recorded link's, with the errors of two."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    several = len(found.designs) > 1
+    several = len(result.designs) > 1
     if several:
         table.add_column("design", no_wrap=True)
     for title in ("this link", "better than", "best", "p5", "p50", "±", "p95", "±", "worst"):
         table.add_column(title, justify="right", no_wrap=True)
-    for each in found.designs:
+    for each in result.designs:
         cells = [
             duration(each.time_ns),
             percent(each.better_than),

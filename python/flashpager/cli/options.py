@@ -134,7 +134,7 @@ def axis_option(name: str) -> OptionInfo:
         flag_of(axis),
         metavar=axis.metavar,
         help=axis.help,
-        autocompletion=completion.OF_AXES.get(name),
+        autocompletion=completion.BY_AXIS.get(name),
     )
     return option
 

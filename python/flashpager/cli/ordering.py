@@ -157,7 +157,7 @@ class LayoutFlags:
     ) -> tuple[Layout, bool]:
         """Search the best order; return it, and True if Ctrl-C ended the search."""
         with stoppable() as should_continue, search_bar() as show:
-            found = layouts.layout(
+            result = layouts.layout(
                 check_traces(traces, "layout"),
                 designs,
                 map_=self.map_,
@@ -172,7 +172,7 @@ class LayoutFlags:
                 progress=show and partial(_show_progress, show),
                 should_continue=should_continue,
             )
-            return found, not should_continue()
+            return result, not should_continue()
 
 
 def _show_progress(show: ShowSearchFn, page: int, ratio: float, share: float) -> None:
@@ -209,10 +209,10 @@ def layout(
     read = [*traces, *held_out, *([flags.map_] if flags.map_ else [])]
     check_files([path for path in (flags.output, flags.plot) if path], read, flags.plot)
     share, resident = flags.share_held_out, flags.read_resident()
-    found, is_interrupted = flags.search(opened, judged, designs, pages, resident)
-    best = found.best
+    result, is_interrupted = flags.search(opened, judged, designs, pages, resident)
+    best = result.best
     cases = _cases(traces, held_out, designs, has_split=share > 0)
-    _write(found, flags, linked)
+    _write(result, flags, linked)
     if json:
         head: dict[str, object] = {
             "version": _engine.version(),
@@ -225,13 +225,13 @@ def layout(
             "assumed": design_flags.assumed(designs[0]),
             "not_counted": uncounted([trace.info for trace in opened], designs[0]),
         }
-        print_json({**head, **_with_cases(found, cases)})
+        print_json({**head, **_with_cases(result, cases)})
         return
-    _show(opened[0].info, found, designs, design_flags, cases)
+    _show(opened[0].info, result, designs, design_flags, cases)
     say_uncounted(uncounted([trace.info for trace in opened], designs[0]))
     _note_namesakes(resident, best)
     if is_interrupted:
-        _note_interrupted(found)
+        _note_interrupted(result)
     if flags.output is not None:
         page = f", for cache pages of {best.cache_page_bytes} bytes" if pages else ""
         note(f"{flags.output}: {counted(len(best.order), 'unit')}{page}")
@@ -239,23 +239,23 @@ def layout(
         note("note: -o ORDER keeps the order")
 
 
-def _write(found: Layout, flags: LayoutFlags, linked: Linked | None) -> None:
+def _write(result: Layout, flags: LayoutFlags, linked: Linked | None) -> None:
     """Write the order and its picture, if requested."""
     if flags.output is not None and linked is not None:
-        linking.write_found(linked, flags.output, found.best.order, flags.format_)
+        linking.write_link_order(linked, flags.output, result.best.order, flags.format_)
     elif flags.output is not None:
-        layouts.write_order(flags.output, found.best.order)
+        layouts.write_order(flags.output, result.best.order)
     if flags.plot is not None:
         from flashpager.plots import layout as pictures  # noqa: PLC0415  (Altair starts slowly)
         from flashpager.plots import picture  # noqa: PLC0415
 
-        picture.write(pictures.chart(found.best), flags.plot)
+        picture.write(pictures.chart(result.best), flags.plot)
 
 
-def _note_interrupted(found: Layout) -> None:
+def _note_interrupted(result: Layout) -> None:
     """Note the cache pages that the search did not reach."""
     note("interrupted: the best so far is kept")
-    if untried := [str(page.cache_page_bytes) for page in found.pages if not page.evaluations]:
+    if untried := [str(page.cache_page_bytes) for page in result.pages if not page.evaluations]:
         note(
             f"note: cache pages of {', '.join(untried)} bytes were not searched: theirs is the "
             "best published order, and another page may be the best"
@@ -325,12 +325,12 @@ def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
 
 def _show(
     info: TraceInfo,
-    found: Layout,
+    result: Layout,
     designs: Sequence[Design],
     flags: options.DesignFlags,
     cases: "Sequence[_ReplayedCase]",
 ) -> None:
-    coverage = found.coverage
+    coverage = result.coverage
     show_program(info, coverage, "move")
     for design in designs:
         row = _setting(design)
@@ -338,34 +338,34 @@ def _show(
     chosen = () if "cache_page_bytes" in flags.axes else ("cache_page_bytes",)
     out.print(escape(flags.origins(designs[0], chosen)))
     out.print()
-    best = found.best
+    best = result.best
     has_several = len(best.found.rows) > 1 or len(best.found.held_out) > 1
-    print_whole(_table(found, has_several=has_several))
+    print_whole(_table(result, has_several=has_several))
     if has_several:
         out.print()
         out.print(f"with cache pages of {counted(best.cache_page_bytes, 'byte')}, one by one:")
         print_whole(_each(best, cases))
-    before = min(page.before.time_ratio for page in found.pages)
+    before = min(page.before.time_ratio for page in result.pages)
     out.print()
     if best.found.time_ratio >= before:
         out.print("no order is better than the recorded one")
     else:
-        of_any = " of any page" if len(found.pages) > 1 else ""
+        of_any = " of any page" if len(result.pages) > 1 else ""
         out.print(
             f"best: cache pages of {counted(best.cache_page_bytes, 'byte')}, "
             f"{before / best.found.time_ratio:.2f} times as fast as the recorded order{of_any}, "
-            f"{_least_baseline(found) / best.found.time_ratio:.2f} times as fast as the best "
+            f"{_least_baseline(result) / best.found.time_ratio:.2f} times as fast as the best "
             f"published one{of_any}, {in_this_link(info)}"
         )
     out.print(_limits(best))
     out.print(
         f"image {counted(best.image_bytes, 'byte')}, {counted(best.gap_bytes, 'byte')} of gaps; "
-        f"{found.evaluations:,} orders tried"
+        f"{result.evaluations:,} orders tried"
     )
-    if found.resident_bytes:
-        ram = max(row.ram_bytes for row in best.found.rows) + found.resident_bytes
+    if result.resident_bytes:
+        ram = max(row.ram_bytes for row in best.found.rows) + result.resident_bytes
         out.print(
-            f"resident {counted(found.resident_bytes, 'byte')}: with cache and policy "
+            f"resident {counted(result.resident_bytes, 'byte')}: with cache and policy "
             f"{counted(ram, 'byte')} of RAM{_of_resident(best)}"
         )
     if coverage.movable == 1:
@@ -374,15 +374,15 @@ def _show(
         note(f"warning: {warning}")
     for text in coverage.notes:
         note(f"note: {text}")
-    if coverage.executed_share < _WELL_COVERED and not found.resident_bytes:
+    if coverage.executed_share < _WELL_COVERED and not result.resident_bytes:
         note(
             f"note: {percent(1 - coverage.executed_share, 1)} of the executed bytes belong to no "
             "function that the trace names and stay where they are"
         )
 
 
-def _least_baseline(found: Layout) -> float:
-    return min(page.baseline.time_ratio for page in found.pages)
+def _least_baseline(result: Layout) -> float:
+    return min(page.baseline.time_ratio for page in result.pages)
 
 
 def _setting(design: Design) -> str:
@@ -426,10 +426,10 @@ class _ReplayedCase:
     def rows(self, page: PageLayout) -> tuple[Row, Row, Row]:
         """Return the rows of the recorded order, the best published one and the order found."""
         outcomes = (page.before, page.baseline, page.found)
-        before, baseline, found = (
+        before, baseline, after = (
             (one.held_out if self.held_out else one.rows)[self.number] for one in outcomes
         )
-        return before, baseline, found
+        return before, baseline, after
 
     @property
     def trace_text(self) -> str:
@@ -452,10 +452,10 @@ def _cases(
     return cases
 
 
-def _with_cases(found: Layout, cases: Sequence[_ReplayedCase]) -> dict[str, object]:
+def _with_cases(result: Layout, cases: Sequence[_ReplayedCase]) -> dict[str, object]:
     """Return the JSON of the result, with each design on each trace, page by page."""
-    given: dict[str, Any] = found.as_dict()
-    for page, fields in zip(found.pages, given["pages"], strict=True):
+    given: dict[str, Any] = result.as_dict()
+    for page, fields in zip(result.pages, given["pages"], strict=True):
         fields["cases"] = []
         for case in cases:
             before, baseline, now = case.rows(page)
@@ -490,14 +490,14 @@ def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
     for title in (f"before{of_nor}", page.baseline.what, "found", "gain", "misses", "loads"):
         shown.add_column(title, justify="right", no_wrap=True)
     for number, case in enumerate(cases):
-        before, baseline, found = case.rows(page)
+        before, baseline, after = case.rows(page)
         shown.add_row(
             *(_value(name, values[name][number]) for name in varied),
             *([escape(case.trace_text)] if has_traces else []),
-            *(_speed([row]) for row in (before, baseline, found)),
-            percent(before.time.time_ns / found.time.time_ns - 1, 1),
-            _change([before], [found], "misses"),
-            _change([before], [found], "loads"),
+            *(_speed([row]) for row in (before, baseline, after)),
+            percent(before.time.time_ns / after.time.time_ns - 1, 1),
+            _change([before], [after], "misses"),
+            _change([before], [after], "loads"),
         )
     return shown
 
@@ -508,16 +508,16 @@ def _value(name: str, value: object) -> str:
     return "none" if value is None else escape(str(value))
 
 
-def _table(found: Layout, *, has_several: bool) -> Table:
+def _table(result: Layout, *, has_several: bool) -> Table:
     """Show each page; several designs or traces are averaged."""
     shown = Table(box=None, pad_edge=False, header_style="bold")
-    has_held_out = bool(found.best.found.held_out)
+    has_held_out = bool(result.best.found.held_out)
     shown.add_column("page", justify="right", no_wrap=True)
     if has_several:
         titles = ["time: before", "best published", "by", "found", "gain"]
         after: list[str] = []
     else:
-        of_nor = all(row.nor is not None for row in found.best.found.rows)
+        of_nor = all(row.nor is not None for row in result.best.found.rows)
         unit = " of NOR" if of_nor else ""
         titles = [f"before{unit}", "best published", "by", "found", "gain"]
         after = ["misses", "loads"]
@@ -525,8 +525,8 @@ def _table(found: Layout, *, has_several: bool) -> Table:
         titles += ["held out: before", "published", "found", "gain"]
     for title in (*titles, *after):
         shown.add_column(title, justify="left" if title == "by" else "right", no_wrap=True)
-    for page in found.pages:
-        star = "*" if page.cache_page_bytes == found.best.cache_page_bytes else ""
+    for page in result.pages:
+        star = "*" if page.cache_page_bytes == result.best.cache_page_bytes else ""
         cells = _mean_cells(page) if has_several else _cells(page)
         shown.add_row(f"{star}{page.cache_page_bytes}", *cells)
     return shown
@@ -535,8 +535,8 @@ def _table(found: Layout, *, has_several: bool) -> Table:
 def _mean_cells(page: PageLayout) -> list[str]:
     """Return times as shares of the time before, which the search minimizes."""
     outcomes = (page.before, page.baseline, page.found)
-    before, baseline, found = (percent(each.time_ratio, 1) for each in outcomes)
-    cells = [before, baseline, page.baseline.what, found, _gain(page)]
+    before, baseline, after = (percent(each.time_ratio, 1) for each in outcomes)
+    cells = [before, baseline, page.baseline.what, after, _gain(page)]
     ratios = [each.held_out_ratio for each in outcomes if each.held_out_ratio is not None]
     if ratios:
         cells += [*(percent(ratio, 1) for ratio in ratios), percent(ratios[0] / ratios[-1] - 1, 1)]
@@ -548,25 +548,25 @@ def _gain(page: PageLayout) -> str:
 
 
 def _cells(page: PageLayout) -> list[str]:
-    before, baseline, found = page.before, page.baseline, page.found
-    cells = [_speed(before.rows), _speed(baseline.rows), baseline.what, _speed(found.rows)]
+    before, baseline, after = page.before, page.baseline, page.found
+    cells = [_speed(before.rows), _speed(baseline.rows), baseline.what, _speed(after.rows)]
     cells.append(_gain(page))
-    if before.held_out_ratio and found.held_out_ratio:
+    if before.held_out_ratio and after.held_out_ratio:
         cells += [
             _speed(before.held_out),
             _speed(baseline.held_out),
-            _speed(found.held_out),
-            percent(before.held_out_ratio / found.held_out_ratio - 1, 1),
+            _speed(after.held_out),
+            percent(before.held_out_ratio / after.held_out_ratio - 1, 1),
         ]
-    changes = (_change(before.rows, found.rows, what) for what in ("misses", "loads"))
+    changes = (_change(before.rows, after.rows, what) for what in ("misses", "loads"))
     return [*cells, *changes]
 
 
-def _change(before: Sequence[Row], found: Sequence[Row], what: str) -> str:
+def _change(before: Sequence[Row], after: Sequence[Row], what: str) -> str:
     def total(rows: Sequence[Row]) -> int:
         return sum(getattr(row.counts, what) for row in rows)
 
-    return f"{total(before):,} → {total(found):,}"
+    return f"{total(before):,} → {total(after):,}"
 
 
 def _limits(best: PageLayout) -> str:

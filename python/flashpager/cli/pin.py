@@ -180,7 +180,7 @@ class PinFlags:
     ) -> tuple[Pinning, bool]:
         """Search the best choice. Return it, and True if Ctrl-C ended the search."""
         with stoppable() as should_continue, search_bar() as show:
-            found = pins.pin(
+            pinning = pins.pin(
                 traces,
                 design,
                 options.parsed("--ram", self.ram, parse_size),
@@ -196,7 +196,7 @@ class PinFlags:
                 progress=show and partial(_show_progress, show),
                 should_continue=should_continue,
             )
-            return found, not should_continue()
+            return pinning, not should_continue()
 
     def order_format_to_write(self) -> str:
         """Return the format of the order; by default one that goes with ``--format``."""
@@ -245,15 +245,15 @@ def pin(
     seconds = seconds_to_search(flags.seconds, flags.evaluations, pins.SECONDS)
     linked = _linked(traces[0], flags.output, flags.map_, flags.format_)
     check_files(flags.files, [*traces, *([flags.map_] if flags.map_ else [])], flags.plot)
-    found, is_interrupted = flags.search(opened, design, seconds)
-    left_out = _write(flags.output, found, linked, flags.format_) if flags.output else []
+    pinning, is_interrupted = flags.search(opened, design, seconds)
+    left_out = _write(flags.output, pinning, linked, flags.format_) if flags.output else []
     if flags.order is not None:
-        _write_order(flags.order, found, left_out, linked, order_format)
+        _write_order(flags.order, pinning, left_out, linked, order_format)
     if flags.plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
         from flashpager.plots import pin as pictures  # noqa: PLC0415
 
-        picture.write(pictures.chart(found), flags.plot)
+        picture.write(pictures.chart(pinning), flags.plot)
     if json:
         head: dict[str, object] = {
             "version": _engine.version(),
@@ -263,36 +263,36 @@ def pin(
             "assumed": design_flags.assumed(design),
             "not_counted": uncounted([trace.info for trace in opened], design),
         }
-        print_json({**head, **found.as_dict()})
+        print_json({**head, **pinning.as_dict()})
         return
-    show_program(opened[0].info, found.coverage, "move")
+    show_program(opened[0].info, pinning.coverage, "move")
     out.print(escape(design_flags.origins(design)))
     out.print()
-    _show(found, opened[0].info, design, flags.rows)
+    _show(pinning, opened[0].info, design, flags.rows)
     say_uncounted(uncounted([trace.info for trace in opened], design))
-    _show_notes(found, flags, seconds, is_interrupted=is_interrupted)
+    _show_notes(pinning, flags, seconds, is_interrupted=is_interrupted)
 
 
-def _show_notes(found: Pinning, flags: PinFlags, seconds: float, *, is_interrupted: bool) -> None:
-    for warning in dict.fromkeys(one for row in found.before for one in row.warnings):
+def _show_notes(pinning: Pinning, flags: PinFlags, seconds: float, *, is_interrupted: bool) -> None:
+    for warning in dict.fromkeys(one for row in pinning.before for one in row.warnings):
         note(f"warning: {warning}")
     if is_interrupted:
         note("interrupted: the best so far is kept")
-    elif not found.is_finished and flags.evaluations is None:
+    elif not pinning.is_finished and flags.evaluations is None:
         note(
             f"note: the search was ended after {seconds:g} s, and more may find better (--seconds)"
         )
-    for text in found.coverage.notes:
+    for text in pinning.coverage.notes:
         note(f"note: {text}")
-    if text := _held(found):
+    if text := _held(pinning):
         note(f"note: {text}")
     if flags.output is None:
         note("note: -o FILE keeps the names")
 
 
-def _held(found: Pinning) -> str:
+def _held(pinning: Pinning) -> str:
     """Describe the units that the start needs in flash; empty if there are none."""
-    needed = [unit for unit in found.held if unit.reason != "asked"]
+    needed = [unit for unit in pinning.held if unit.reason != "asked"]
     if not needed:
         return ""
     listed = needed[:_LISTED_HELD]
@@ -301,7 +301,7 @@ def _held(found: Pinning) -> str:
         for unit in listed
     )
     more = f" and {len(needed) - len(listed)} more (--json)" if len(needed) > len(listed) else ""
-    before = f" before {found.copied_before}" if found.copied_before else " first"
+    before = f" before {pinning.copied_before}" if pinning.copied_before else " first"
     verbs = "stays in flash: it runs" if len(needed) == 1 else "stay in flash: they run"
     return (
         f"{counted(len(needed), 'unit')} {verbs}{before}, when pinned code is not in RAM yet: "
@@ -332,14 +332,14 @@ def _limited(text: str) -> tuple[str, float]:
     return function, options.parsed("--max-call", time, parse_duration)
 
 
-def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) -> list[str]:
+def _write(output: Path, pinning: Pinning, linked: Linked | None, format_: str) -> list[str]:
     """Write the pinned units. Return those that the format cannot name, which stay in flash."""
     left_out: list[str] = []
     if linked is None:
         with appearing_whole(output) as path:
-            path.write_text("".join(f"{name}\n" for name in found.pinned), encoding="utf-8")
+            path.write_text("".join(f"{name}\n" for name in pinning.pinned), encoding="utf-8")
     else:
-        written = linked.pin_text(found.pinned, format_)
+        written = linked.pin_text(pinning.pinned, format_)
         with appearing_whole(output) as path:
             path.write_text(written.text, encoding="utf-8")
         left_out = written.left_out
@@ -358,21 +358,21 @@ def _write(output: Path, found: Pinning, linked: Linked | None, format_: str) ->
                 f"{'goes' if len(written.ambiguous) == 1 else 'go'} to RAM, too "
                 f"({_some(written.ambiguous)}): rename one, or use --format gnu-ld"
             )
-    note(f"{output}: {counted(len(found.pinned), 'unit')}, {found.ram_bytes:,} bytes of RAM")
+    note(f"{output}: {counted(len(pinning.pinned), 'unit')}, {pinning.ram_bytes:,} bytes of RAM")
     return left_out
 
 
 def _write_order(
-    path: Path, found: Pinning, left_out: Sequence[str], linked: Linked | None, format_: str
+    path: Path, pinning: Pinning, left_out: Sequence[str], linked: Linked | None, format_: str
 ) -> None:
     """Write the order of all units that are not in the file of pinned units."""
-    if found.together is None:
+    if pinning.together is None:
         return
-    names = [*found.together.order, *left_out]
+    names = [*pinning.together.order, *left_out]
     if linked is None:
         layouts.write_order(path, names)
     else:
-        pinned = [name for name in found.pinned if name not in left_out]
+        pinned = [name for name in pinning.pinned if name not in left_out]
         linking.write_order(path, linked.text_beside(pinned, names, format_))
     suffix = f", {counted(len(left_out), 'unit')} of them for want of words" if left_out else ""
     note(f"{path}: {counted(len(names), 'unit')} that {_stay(names)} in flash{suffix}")
@@ -394,12 +394,12 @@ def _misses(rows: Sequence[Row]) -> int:
     return sum(row.counts.misses for row in rows)
 
 
-def _show(found: Pinning, info: TraceInfo, design: Design, limit: int) -> None:
-    if not found.pinned:
+def _show(pinning: Pinning, info: TraceInfo, design: Design, limit: int) -> None:
+    if not pinning.pinned:
         out.print("nothing is pinned: no choice that fits saves time")
-    if found.pinned or found.time_ratio < 1:
-        _show_times(found, info, design)
-        _show_steps(found, limit)
+    if pinning.pinned or pinning.time_ratio < 1:
+        _show_times(pinning, info, design)
+        _show_steps(pinning, limit)
 
 
 def copied_text(ram_bytes: int, copy_ns: float) -> str:
@@ -410,22 +410,22 @@ def copied_text(ram_bytes: int, copy_ns: float) -> str:
     )
 
 
-def _show_times(found: Pinning, info: TraceInfo, design: Design) -> None:
-    together = found.together
-    several = len(found.before) > 1
+def _show_times(pinning: Pinning, info: TraceInfo, design: Design) -> None:
+    together = pinning.together
+    several = len(pinning.before) > 1
     times = (
-        f"{percent(found.time_ratio, 1)} of the time before, by the weights of the traces"
+        f"{percent(pinning.time_ratio, 1)} of the time before, by the weights of the traces"
         if several
-        else f"{duration(_time(found.after))} instead of {duration(_time(found.before))}"
+        else f"{duration(_time(pinning.after))} instead of {duration(_time(pinning.before))}"
     )
     ordered = "" if together is None else f", {counted(len(together.order), 'unit')} in order"
     out.print(
-        f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes of RAM{ordered}: "
-        f"{1 / found.time_ratio:.2f} times as fast {in_this_link(info)}, {times}; "
-        f"misses {_misses(found.before):,} → {_misses(found.after):,}"
+        f"{counted(len(pinning.pinned), 'unit')} in {pinning.ram_bytes:,} bytes of RAM{ordered}: "
+        f"{1 / pinning.time_ratio:.2f} times as fast {in_this_link(info)}, {times}; "
+        f"misses {_misses(pinning.before):,} → {_misses(pinning.after):,}"
     )
-    if found.pinned:
-        out.print(copied_text(found.ram_bytes, found.copy_ns))
+    if pinning.pinned:
+        out.print(copied_text(pinning.ram_bytes, pinning.copy_ns))
     if together is not None:
         out.print(
             f"as far as each was searched by itself: pinning "
@@ -434,10 +434,10 @@ def _show_times(found: Pinning, info: TraceInfo, design: Design) -> None:
         )
     if design.processor:
         out.print(
-            f"times slower than from RAM on {design.processor}: {_slowdown(found.before):.2f} → "
-            f"{_slowdown(found.after):.2f}"
+            f"times slower than from RAM on {design.processor}: {_slowdown(pinning.before):.2f} → "
+            f"{_slowdown(pinning.after):.2f}"
         )
-    for calls in found.calls:
+    for calls in pinning.calls:
         out.print(
             f"{escape(calls.function)}, from an empty cache: at most "
             f"{duration(calls.after_ns)} instead of {duration(calls.before_ns)} "
@@ -445,17 +445,17 @@ def _show_times(found: Pinning, info: TraceInfo, design: Design) -> None:
         )
 
 
-def _show_steps(found: Pinning, limit: int) -> None:
-    together = found.together
-    if found.curve:
+def _show_steps(pinning: Pinning, limit: int) -> None:
+    together = pinning.together
+    if pinning.curve:
         out.print()
         if together is not None:
             out.print("step by step, the rest in the order found:")
-        print_whole(_curve(found, limit))
-    if limit and len(found.curve) > limit:
-        note(f"{len(found.curve) - limit} more units; --limit 0 shows all")
-    if found.knee is not None:
-        knee, last = found.curve[found.knee], found.curve[-1]
+        print_whole(_curve(pinning, limit))
+    if limit and len(pinning.curve) > limit:
+        note(f"{len(pinning.curve) - limit} more units; --limit 0 shows all")
+    if pinning.knee is not None:
+        knee, last = pinning.curve[pinning.knee], pinning.curve[-1]
         share = (1 - knee.time_ratio) / (1 - last.time_ratio)
         out.print(
             f"knee: the first {knee.ram_bytes:,} bytes, up to {escape(knee.name)}, save "
@@ -463,18 +463,20 @@ def _show_steps(found: Pinning, limit: int) -> None:
         )
     sampled = (
         ""
-        if found.sampled_share >= 1
-        else (f", on {percent(found.sampled_share, 1)} of what was executed; whole traces decided")
+        if pinning.sampled_share >= 1
+        else (
+            f", on {percent(pinning.sampled_share, 1)} of what was executed; whole traces decided"
+        )
     )
     orders = "" if together is None else f" and {counted(together.orders, 'order')}"
-    out.print(f"{counted(found.evaluations, 'choice')}{orders} replayed{sampled}")
+    out.print(f"{counted(pinning.evaluations, 'choice')}{orders} replayed{sampled}")
 
 
 def _slowdown(rows: Sequence[Row]) -> float:
     return _time(rows) / sum(row.time.read_ns for row in rows)
 
 
-def _curve(found: Pinning, limit: int) -> Table:
+def _curve(pinning: Pinning, limit: int) -> Table:
     table = Table(box=None, pad_edge=False, header_style="")
     for title, justify in (
         ("pinned", "left"),
@@ -484,8 +486,8 @@ def _curve(found: Pinning, limit: int) -> Table:
         ("misses", "right"),
     ):
         table.add_column(title, justify="left" if justify == "left" else "right", no_wrap=True)
-    for number, step in enumerate(found.curve[: limit or None]):
-        star = "*" if number == found.knee else " "
+    for number, step in enumerate(pinning.curve[: limit or None]):
+        star = "*" if number == pinning.knee else " "
         name = step.name
         if len(name) > _NAME_CHARACTERS:
             name = name[: _NAME_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""``flashpager FILE``: what a program is, and the first answers about it."""
+"""``flashpager FILE``: a description of a program, and the first answers about it."""
 
 import shlex
 from dataclasses import dataclass, replace
@@ -34,12 +34,12 @@ from flashpager.record import machines
 from flashpager.record.naming import is_elf
 from flashpager.record.trace import Trace
 
-#: Largest number of boards and emulators in a line.
+#: Most boards or emulators that a line lists.
 _LISTED = 4
-#: RAM for functions that the proposed command has, at least.
+#: Least bytes of RAM for functions in a proposed command.
 _LEAST_RAM = 1024
 #: The refusal of options that describe several designs.
-_ONE_DESIGN = "a program is answered for one design; 'flashpager explore' takes lists"
+_ONE_DESIGN = "a program is replayed for one design; 'flashpager explore' takes lists"
 
 
 @options.takes_designs(axes=options.SUMMED_AXES)
@@ -52,10 +52,10 @@ def program(
     design_flags: options.DesignFlags,
     json: options.Json = False,
 ) -> None:
-    """Tell what a program is, record it, and answer what its flash costs.
+    """Describe a program, record it, and show the time that its flash costs.
 
-    Three answers: which share of the time is lost to flash, which few functions in how much RAM
-    bring most of it back, and what to type next.
+    It shows the share of the time that is lost to flash, the few functions whose copies in RAM
+    bring most of it back, and the commands to type next.
     """
     # Options that no design can have are refused before anything is recorded.
     design_flags.one_design(_ONE_DESIGN)
@@ -76,7 +76,7 @@ def program(
 
 
 def _answer_trace(file: Path, given: options.DesignFlags, *, json: bool) -> None:
-    """Answer for a trace, whose program is used if it is still there."""
+    """Answer for a trace. Its program suggests a board if the file still exists."""
     trace = Trace.open(file)
     program_file = Path(trace.info.program)
     boards: list[SuitingBoard] = []
@@ -87,7 +87,7 @@ def _answer_trace(file: Path, given: options.DesignFlags, *, json: bool) -> None
 
 @dataclass(frozen=True)
 class _Choice:
-    """The flags of a design with its board, and why that is taken."""
+    """The flags of a design with its board, and the reason for this board."""
 
     flags: options.DesignFlags
     why: str
@@ -169,24 +169,24 @@ def _show_next(commands: list[tuple[str, str]]) -> None:
 
 
 def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) -> None:
-    """Print what an ELF file is, and which boards and emulators suit it."""
+    """Print a description of an ELF file, and the boards and emulators that suit it."""
     kind = "firmware" if program.kind == "firmware" else "a program of an operating system"
-    of = program.instruction_set or program.architecture or "an unknown processor"
-    out.print(f"[bold]{escape(str(file))}[/bold]: {kind} for {escape(of)}")
+    processor = program.instruction_set or program.architecture or "an unknown processor"
+    out.print(f"[bold]{escape(str(file))}[/bold]: {kind} for {escape(processor)}")
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("section", no_wrap=True)
     table.add_column("bytes", justify="right")
     table.add_column("address", no_wrap=True)
     table.add_column("", no_wrap=True)
     for section in program.sections:
-        where = section.content
+        location = section.content
         if section.content == "zeroed":
-            where = "RAM, without content"
+            location = "RAM, without content"
         elif section.address != section.load_address:
-            where = f"{section.content} in RAM, from {section.load_address:#x}"
+            location = f"{section.content} in RAM, from {section.load_address:#x}"
         elif program.kind == "firmware" and section.is_in_place:
-            where = f"{section.content} in place, in flash"
-        table.add_row(escape(section.name), f"{section.bytes:,}", f"{section.address:#x}", where)
+            location = f"{section.content} in place, in flash"
+        table.add_row(escape(section.name), f"{section.bytes:,}", f"{section.address:#x}", location)
     print_whole(table)
     out.print(_totals(program))
     lines = "with source lines" if program.has_lines else "no source lines (compile with -g)"
@@ -210,7 +210,7 @@ def _totals(program: ProgramFile) -> str:
 
 def _boards_text(boards: list[SuitingBoard]) -> str:
     if not boards:
-        return "none here is for it; --board takes one of 'flashpager boards', or a file"
+        return "no shipped board suits it; --board takes one of 'flashpager boards', or a file"
     matching = [one.name for one in boards if one.has_its_flash]
     names = matching or [one.name for one in boards]
     text = ", ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
@@ -220,25 +220,25 @@ def _boards_text(boards: list[SuitingBoard]) -> str:
 
 
 def _emulators_text(file: Path, program: ProgramFile) -> str:
-    found = machines.suiting(file, program)
-    if not found:
+    candidates = machines.suiting(file, program)
+    if not candidates:
         return machines.no_machine(program)
-    texts = [one.command + (f" ({one.missing})" if one.missing else "") for one in found[:2]]
+    texts = [one.command + (f" ({one.missing})" if one.missing else "") for one in candidates[:2]]
     return "; ".join(texts)
 
 
 def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     row, run, lost = answers.row, answers.row.run, answers.lost_share
     board = choice.flags.board
-    of = f"on {board} ({choice.why})" if board else f"({choice.why})"
+    basis = f"on {board} ({choice.why})" if board else f"({choice.why})"
     note_loop(trace.path, trace.info)
     if run is None or lost is None:
-        out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(of)}")
+        out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(basis)}")
     else:
         out.print(
             f"[bold]{percent(lost, 1)}[/bold] of the time is lost to flash: "
             f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as from RAM, "
-            f"{escape(of)}"
+            f"{escape(basis)}"
         )
     console.say_warm_up(trace.info)
     if answers.few is None:

@@ -11,7 +11,7 @@ from flashpager.base.quantities import counted, duration, format_size, percent, 
 from flashpager.replay.table import DESIGN_COLUMNS, design_of
 from flashpager.space.needs import Needs, UnmetNeed
 
-#: Smallest gain for which a constraint is reported as limiting.
+#: Smallest gain for which a need is reported as limiting.
 _NOTABLE = 1.005
 
 #: Columns that do not depend on the trace: they appear once in a design's combined row.
@@ -91,7 +91,7 @@ class Answer:
     fitting: pl.DataFrame
     #: Fitting designs that no other beats in both RAM and time, smallest first.
     front: pl.DataFrame
-    #: One sentence for each constraint that costs speed, or that no design meets.
+    #: One sentence for each need that costs speed, or that no design meets.
     bites: list[str]
     #: The reason why the best design is the fastest; empty if no design fits.
     why: str
@@ -108,7 +108,7 @@ class Answer:
         """The needs that no design meets; empty if a design fits or there are no needs."""
         if len(self.fitting) or self.needs == Needs():
             return []
-        sentence = f"none of {counted(len(self.designs), 'design')} does all that is asked"
+        sentence = f"none of {counted(len(self.designs), 'design')} meets all needs"
         return [UnmetNeed("all", asked=True, found=None, said=sentence)]
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
             share("reloads", "loads").alias("reload_share"),
             share("bytes_fetched", "bytes_read").alias("fetch_ratio"),
         )
-        # A design that was not tried on every trace is not known to be good for all.
+        # A design without a result for every trace cannot be compared.
         .filter(pl.col("_traces") == frame["trace"].n_unique())
         .select(COMBINED_COLUMNS)
     )
@@ -189,7 +189,7 @@ def combine(frame: pl.DataFrame, weights: Mapping[str, float] | None = None) -> 
 def _check_table(frame: pl.DataFrame) -> None:
     missing = sorted(_NEEDED - set(frame.columns))
     if missing:
-        message = f"no table of flashpager.explore: it has no column {missing[0]}"
+        message = f"not a table of flashpager.explore: it has no column {missing[0]}"
         raise FlashpagerError(message)
 
 
@@ -218,7 +218,7 @@ def answer(
     weights: Mapping[str, float] | None = None,
     block_bytes: float | None = None,
 ) -> Answer:
-    """Find the best designs of a table, and the constraint that limits them most.
+    """Find the best designs of a table, and the needs that limit them.
 
     >>> answer(table, Needs(ram_bytes="4K"), weights={"boot": 1, "loop": 9}).best
 
@@ -226,7 +226,7 @@ def answer(
         frame: a table from :func:`flashpager.explore`.
         needs: the needs; none by default.
         weights: weights of traces by name, as shares of the bytes read; 1 by default.
-        block_bytes: mean size of the basic blocks executed, for the sentence why, as
+        block_bytes: mean size of the executed basic blocks, which ``why`` mentions, as
             ``trace.blocks.mean_executed_block_bytes``.
 
     Raises:
@@ -241,7 +241,7 @@ def answer(
     return Answer(needs, designs, fitting, pareto(fitting), bites, why, ties)
 
 
-#: Columns in which designs on different parts may differ and still tie.
+#: Columns that may differ between designs that tie on different parts.
 _OF_PART = ("part", "nor", "nor_ratio")
 
 
@@ -261,7 +261,7 @@ def _binding_needs(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -
     sentences = []
     if len(designs) and designs["metadata_bytes"].is_null().all():
         policies = ", ".join(designs["policy"].unique(maintain_order=True))
-        return [f"no device can run {policies}: it would have to know what comes"]
+        return [f"no device can run {policies}: it would have to know future references"]
     for name, (rest, test) in needs.conditions().items():
         without = rest.met_by(designs).sort("ns_per_byte", maintain_order=True)
         if without.is_empty():
@@ -270,7 +270,8 @@ def _binding_needs(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -
         if fitting.is_empty():
             nearest = _nearest(without, test)
             sentences.append(
-                f"{name}: no design of {len(designs)} meets it with the rest; {nearest}"
+                f"{name}: none of {counted(len(designs), 'design')} meets it and the other needs; "
+                f"{nearest}"
             )
             continue
         gain = fitting["ns_per_byte"][0] / free["ns_per_byte"]
@@ -284,13 +285,14 @@ def _binding_needs(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -
             )
     if fitting.is_empty() and not sentences and needs.conditions():
         sentences.append(
-            "no design meets even all but one of these: " + ", ".join(needs.conditions())
+            "no design meets these needs, even if one of them is dropped: "
+            + ", ".join(needs.conditions())
         )
     return sentences
 
 
 def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
-    """Describe the nearest designs that meet all constraints but one."""
+    """Describe how near the designs that meet all other needs come to this one."""
     column = test.meta.root_names()[0]
     if column == "least_bandwidth_mib_s":
         return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"
@@ -305,7 +307,7 @@ def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
         return (
             f"the smallest of those tried takes {counted(min(without[column].to_list()), 'byte')}"
         )
-    return "all that meet the rest fetch less than a codeword"
+    return "all designs that meet the other needs fetch less than a codeword"
 
 
 #: Values below this get more than two decimals.

@@ -92,7 +92,7 @@ class ResultTable:
         """Read a file that ``explore -o`` wrote.
 
         Raises:
-            FlashpagerError: if it cannot be read, or is no table of designs.
+            FlashpagerError: if it cannot be read, or is not a table of designs.
 
         """
         frame, about = table.read(path)
@@ -104,7 +104,7 @@ class ResultTable:
         missing = [name for name in _NEEDED if name not in frame.columns]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            message = f"{path}: no table of designs: column {missing[0]}{more} missing"
+            message = f"{path}: not a table of designs: column {missing[0]}{more} {'are' if more else 'is'} missing"
             raise FlashpagerError(message)
         frame = frame.unique(maintain_order=True)
         _refuse_holes(frame, str(path))

@@ -21,12 +21,12 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
     without = [trace for trace in traces if not trace.reads_recorded]
     if without:
         if len(without) < len(traces):
-            of = f"{len(without)} of {len(traces)} traces have"
+            subject = f"{len(without)} of {len(traces)} traces have"
         else:
-            of = "the trace has" if len(traces) == 1 else "the traces have"
+            subject = "the trace has" if len(traces) == 1 else "the traces have"
         recorded = all(trace.architecture != _BYTECODE for trace in without)
         how = ": record with --with-reads" if recorded else ""
-        costs.append(f"reads of constants in flash, as {of} none{how}")
+        costs.append(f"reads of constants in flash, as {subject} none{how}")
     costs += _without_price(traces, design)
     return costs
 

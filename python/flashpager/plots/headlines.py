@@ -119,11 +119,11 @@ def cache_sizes(own: DesignPoint, whole: Sequence[DesignPoint], flash_page: int)
 
 
 def _beside(own: DesignPoint, beside: DesignPoint, flash_pages: str) -> str:
-    where = f"In {style.size_text(own.cache_bytes)} of cache {own.cache_page_bytes:,}-byte pages"
+    setting = f"In {style.size_text(own.cache_bytes)} of cache {own.cache_page_bytes:,}-byte pages"
     ratio = own.bandwidth_mib_s / beside.bandwidth_mib_s
     if max(ratio, 1 / ratio) < style.NOTABLE:
-        return f"{where} are as fast as {flash_pages}"
-    return f"{where} run {ratio:.2f} times as fast as {flash_pages}"
+        return f"{setting} are as fast as {flash_pages}"
+    return f"{setting} run {ratio:.2f} times as fast as {flash_pages}"
 
 
 def best_pages(points: Sequence[DesignPoint]) -> str:

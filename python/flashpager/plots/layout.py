@@ -87,8 +87,8 @@ def chart(page: PageLayout) -> alt.LayerChart:
 
 
 def _subtitle(page: PageLayout) -> str:
-    found = page.found
-    misses = [sum(row.counts.misses for row in each.rows) for each in (page.before, found)]
+    best = page.found
+    misses = [sum(row.counts.misses for row in each.rows) for each in (page.before, best)]
     return (
         f"image from its first byte (top), {counted(len(page.units), 'unit')}; cache pages of "
         f"{counted(page.cache_page_bytes, 'byte')}; the rest grey; "

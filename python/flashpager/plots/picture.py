@@ -21,7 +21,7 @@ _MARGIN = 8
 
 
 def check_output(path: Path) -> None:
-    """Refuse a file that :func:`write` could not write, before the work is done.
+    """Refuse a file that :func:`write` cannot write, before the work begins.
 
     Raises:
         FlashpagerError: if the suffix is unknown or the folder is missing.
@@ -102,10 +102,10 @@ def _spans(element: ET.Element, across: float) -> Iterator[tuple[float, float]]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for pictures, if it is not there, before the work is done.
+    """Make a folder for pictures before the work begins. An existing one is kept.
 
     Raises:
-        FlashpagerError: if it cannot be made.
+        FlashpagerError: if the folder cannot be made.
 
     """
     try:

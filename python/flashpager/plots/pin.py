@@ -12,16 +12,16 @@ from flashpager.plots.style import styled
 _APART = 0.12
 
 
-def chart(found: Pinning) -> alt.LayerChart:
+def chart(pinning: Pinning) -> alt.LayerChart:
     """Draw the pinned units step by step, with the knee."""
     steps = pl.DataFrame(
         {
-            "ram": [0, *(step.ram_bytes for step in found.curve)],
-            "time": [1.0, *(step.time_ratio for step in found.curve)],
-            "unit": ["", *(step.name for step in found.curve)],
+            "ram": [0, *(step.ram_bytes for step in pinning.curve)],
+            "time": [1.0, *(step.time_ratio for step in pinning.curve)],
+            "unit": ["", *(step.name for step in pinning.curve)],
             "misses": [
-                sum(row.counts.misses for row in found.before),
-                *(step.misses for step in found.curve),
+                sum(row.counts.misses for row in pinning.before),
+                *(step.misses for step in pinning.curve),
             ],
         }
     )
@@ -47,31 +47,31 @@ def chart(found: Pinning) -> alt.LayerChart:
         .mark_text(align="left", dx=6, dy=-6, color=style.INK, limit=160)
         .encode(x=ram, y=time, text="unit:N")
     )
-    if found.knee is not None:
-        knee = steps.slice(found.knee + 1, 1)
+    if pinning.knee is not None:
+        knee = steps.slice(pinning.knee + 1, 1)
         layers.append(
             alt.Chart(knee)
             .mark_point(size=160, color=style.VERMILLION, strokeWidth=2)
             .encode(x=ram, y=time, tooltip=tips)
         )
-    if found.pinned:
-        end = pl.DataFrame({"ram": [found.ram_bytes], "time": [found.time_ratio]})
+    if pinning.pinned:
+        end = pl.DataFrame({"ram": [pinning.ram_bytes], "time": [pinning.time_ratio]})
         layers.append(
             alt.Chart(end)
             .mark_point(size=120, color=style.CHOSEN, filled=True, shape="diamond")
             .encode(x="ram:Q", y="time:Q")
         )
-    said = [
+    facts = [
         (
-            f"{counted(len(found.pinned), 'unit')} in {found.ram_bytes:,} bytes (diamond): "
-            f"{percent(found.time_ratio, 1)} of the time before"
-            f"{', with an order of the rest' if found.together else ''}"
+            f"{counted(len(pinning.pinned), 'unit')} in {pinning.ram_bytes:,} bytes (diamond): "
+            f"{percent(pinning.time_ratio, 1)} of the time before"
+            f"{', with an order of the rest' if pinning.together else ''}"
         )
     ]
-    if found.knee is not None:
-        said.append(f"the knee (ring) is at {found.curve[found.knee].ram_bytes:,} bytes")
+    if pinning.knee is not None:
+        facts.append(f"the knee (ring) is at {pinning.curve[pinning.knee].ram_bytes:,} bytes")
     both = alt.LayerChart(layer=layers).properties(width=style.WIDTH, height=style.HEIGHT)
-    return styled(both, "What RAM saves, function by function", "; ".join(said))
+    return styled(both, "What RAM saves, function by function", "; ".join(facts))
 
 
 def _named(steps: pl.DataFrame) -> pl.DataFrame:

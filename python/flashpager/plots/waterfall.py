@@ -70,8 +70,8 @@ def _bars(estimate: Estimate, names: Sequence[str]) -> pl.DataFrame:
                 estimate.range.high_bytes_per_s,
             )
         )
-        says = f"{_rate_text(likely)}, from {_rate_text(low)} to {_rate_text(high)}"
-        rows.append(("likely, with what is assumed", likely, likely, low, high, "likely", says))
+        rates = f"{_rate_text(likely)}, from {_rate_text(low)} to {_rate_text(high)}"
+        rows.append(("likely, with what is assumed", likely, likely, low, high, "likely", rates))
     names_of_columns = ("stage", "rate", "before", "low", "high", "kind", "says")
     kinds = (pl.String, *[pl.Float64] * 4, pl.String, pl.String)
     schema = dict(zip(names_of_columns, kinds, strict=True))
@@ -183,9 +183,9 @@ def sweep_chart(points: Sequence[SweepPoint], axes: Sequence[str]) -> alt.LayerC
     frame = pl.DataFrame(lines).unique(maintain_order=True)
     best = max(points, key=lambda point: point.estimate.through_host.bytes_per_s)
     rate = best.estimate.through_host.bytes_per_s / 1e6
-    where = ", ".join(_said(axis, best.at[axis]) for axis in axes)
+    settings = ", ".join(_said(axis, best.at[axis]) for axis in axes)
     operation = f"{best.estimate.name}, {best.estimate.operation_kind}"
-    title = f"{operation}: {rate:.3g} MB/s at {where}, the most of those tried"
+    title = f"{operation}: {rate:.3g} MB/s at {settings}, the most of those tried"
     names = list(dict.fromkeys(frame["line"]))
     palette = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY)
     colours = {name: palette[index % len(palette)] for index, name in enumerate(names)}

@@ -34,10 +34,10 @@ def loop_line(info: TraceInfo, blocks: BlockStatistics | None) -> str | None:
         return None
     symbols = [symbol for image in info.images for symbol in image.symbols]
     functions = _functions(hottest, sorted(symbols, key=lambda symbol: symbol.offset))
-    where = f" in {functions}" if functions else f" at offset {hottest.pieces[0].offset:#x}"
+    location = f" in {functions}" if functions else f" at offset {hottest.pieces[0].offset:#x}"
     # Rounded down: only a loop that is all of it takes 100 %.
     share = math.floor(1000 * hottest.executed_bytes / executed) / 10
-    text = f"{share:g} % of what it executed is a loop of {size} bytes{where}"
+    text = f"{share:g} % of what it executed is a loop of {size} bytes{location}"
     if len(hottest.pieces) == 1 and size <= _ONE_INSTRUCTION:
         return f"{text}: a jump to itself, in which the program hangs"
     return f"{text}: if the program waits there, the trace has little of its work"

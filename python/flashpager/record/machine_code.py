@@ -213,7 +213,7 @@ def _asked(
         message = f"{recorder.name} cannot run firmware; leave --recorder out"
         raise FlashpagerError(message)
     if request.with_reads and not recorder.tells_reads:
-        message = f"--recorder {recorder.name}: tells no data reads; leave --with-reads out"
+        message = f"--recorder {recorder.name}: does not report data reads; leave --with-reads out"
         raise FlashpagerError(message)
     obstacle = recorder.obstacle(request, architecture)
     if obstacle is not None:

@@ -206,16 +206,16 @@ class SuitingMachine:
 
 def suiting(firmware: Path, program: ProgramFile) -> list[SuitingMachine]:
     """Return the machines that run a firmware, those that are installed first."""
-    found = []
+    machines = []
     # The boot code of an RP2040 lies where others have their vectors.
     if _RP2040.runs(program):
-        found.append(SuitingMachine(Rp2040js.name, _missing_rp2040js(program)))
+        machines.append(SuitingMachine(Rp2040js.name, _missing_rp2040js(program)))
     emulated = [one for one in MACHINES if one.runs(program, _stack(firmware, one))]
-    found += [SuitingMachine(one.command, _missing(one)) for one in emulated]
-    found += [
+    machines += [SuitingMachine(one.command, _missing(one)) for one in emulated]
+    machines += [
         SuitingMachine(f"{Simavr.name}:{one.mcu}", _missing_simavr()) for one in emulated if one.mcu
     ]
-    return sorted(found, key=lambda one: bool(one.missing))
+    return sorted(machines, key=lambda one: bool(one.missing))
 
 
 def _stack(firmware: Path, machine: Machine) -> int | None:
@@ -248,10 +248,10 @@ def automatic(firmware: Path) -> str:
 def no_machine(program: ProgramFile) -> str:
     """Explain that no emulated machine runs a program."""
     code = next((one for one in program.sections if one.content == "code"), None)
-    where = f" at {code.address:#x}, where its {code.name} lies" if code else ""
+    location = f" at {code.address:#x}, where its {code.name} lies" if code else ""
     name = program.instruction_set or program.architecture or "an unknown architecture"
     return (
-        f"no emulator known here has a machine for {name} with memory{where}; if yours has one, "
+        f"no emulator known here has a machine for {name} with memory{location}; if yours has one, "
         "name it with --system, else import a trace of another tool ('flashpager trace import')"
     )
 
@@ -308,10 +308,10 @@ def refuse_another_architecture(command: Sequence[str], program: str, architectu
 
     """
     name = Path(command[0]).name if command else ""
-    found = re.fullmatch(r"qemu-system-(\w+)", name)
-    if found is None or not architecture:
+    match = re.fullmatch(r"qemu-system-(\w+)", name)
+    if match is None or not architecture:
         return
-    emulated = found[1]
+    emulated = match[1]
     if architecture != emulated and architecture not in _ALSO_RUNS.get(emulated, ()):
         message = (
             f"{program}: is a program for {architecture}, and {name} runs {emulated}; "

@@ -37,5 +37,7 @@ def cells_of(trace: Trace, designs: Sequence[Design]) -> list[Cell]:
 def run_cell(trace: Path, name: str, warm_up: WarmUp, designs: Sequence[Design]) -> pl.DataFrame:
     """Replay one cell on this machine."""
     rows: dict[int, Row] = {}
-    _engine.explore(trace, designs, lambda found, _now, _all: rows.update(found), warm_up=warm_up)
+    _engine.explore(
+        trace, designs, lambda finished, _now, _all: rows.update(finished), warm_up=warm_up
+    )
     return table.to_frame([rows[index] for index in range(len(designs))], name)

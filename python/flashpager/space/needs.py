@@ -161,7 +161,9 @@ class Needs:
             sentence = "checked ECC: it fetches less than a codeword, which nobody can check"
             unmet.append(UnmetNeed("checked_ecc", asked=True, found=None, said=sentence))
         if self != Needs() and row.metadata_bytes is None:
-            sentence = f"no device can run {row.design.policy}: it would have to know what comes"
+            sentence = (
+                f"no device can run {row.design.policy}: it would have to know future references"
+            )
             unmet.append(UnmetNeed("policy", asked=True, found=None, said=sentence))
         return unmet
 

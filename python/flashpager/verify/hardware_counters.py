@@ -138,36 +138,36 @@ def read(path: Path) -> dict[str, int]:
         text = line.split("#")[0].strip()
         if not text:
             continue
-        where = f"{path}, line {number}"
+        location = f"{path}, line {number}"
         matched = _LINE.fullmatch(text)
         name = "" if matched is None else _ALIASES.get(matched["name"], matched["name"])
         if matched is None or name not in (*registers, *_IGNORED):
             message = (
-                f"{where}: '{text}' is no counter; a line is a register and its value, as "
+                f"{location}: '{text}' is no counter; a line is a register and its value, as "
                 f"'CTR_ACC 123456', of {', '.join(registers)}"
             )
             raise FlashpagerError(message)
         if name in values:
-            message = f"{where}: {name} stands there twice"
+            message = f"{location}: {name} stands there twice"
             raise FlashpagerError(message)
         if name in _IGNORED:
             continue
         values[name] = int(matched["value"], 0)
-        _check(where, registers[name], values[name])
+        _check(location, registers[name], values[name])
     if not values:
         message = f"{path}: has no counters; a line is a register and its value"
         raise FlashpagerError(message)
     return values
 
 
-def _check(where: str, register: CounterRegister, value: int) -> None:
+def _check(location: str, register: CounterRegister, value: int) -> None:
     """Refuse a value that the register cannot hold, or at which it stopped."""
     if value > register.largest:
-        message = f"{where}: {register.name} has {register.bits} bits, and {value:,} has more"
+        message = f"{location}: {register.name} has {register.bits} bits, and {value:,} has more"
         raise FlashpagerError(message)
     if register.stays and value == register.largest:
         message = (
-            f"{where}: {register.name} is full at {value:,} and counted no further; measure a "
+            f"{location}: {register.name} is full at {value:,} and counted no further; measure a "
             "shorter stretch, and record that"
         )
         raise FlashpagerError(message)
