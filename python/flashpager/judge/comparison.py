@@ -104,7 +104,8 @@ class ResultTable:
         missing = [name for name in _NEEDED if name not in frame.columns]
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            message = f"{path}: not a table of designs: column {missing[0]}{more} {'are' if more else 'is'} missing"
+            verb = "are" if more else "is"
+            message = f"{path}: not a table of designs: column {missing[0]}{more} {verb} missing"
             raise FlashpagerError(message)
         frame = frame.unique(maintain_order=True)
         _refuse_holes(frame, str(path))
