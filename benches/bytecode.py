@@ -4,7 +4,7 @@
 
 The whole of the sensors, 900 seconds of virtual time, runs on an ATmega1284P at 7.3728 MHz in
 simavr, behind the pager with several designs and with the bytecode in the chip's own NOR flash
-(examples/bytecode). Each run is held against the JVM and against `simulate`. Printed is a table for
+(examples/bytecode). Each run is held against the JVM and against `simulate`. It prints a table for
 benches/measured.md; drawn is what of the time is whose. CPPFLAGS and LDFLAGS say where simavr is,
 if it is not where compilers look.
 """
@@ -86,14 +86,14 @@ def _run(words: tuple[str, ...]) -> dict[str, Any]:
         done = subprocess.run([*command, *given], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"benches/bytecode.py: {done.stderr.strip() or done.stdout}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
-def _lived(name: str, told: dict[str, Any], kind: str) -> Lived:
-    jobs: dict[str, int] = told["cycles"][kind]
+def _lived(name: str, measured: dict[str, Any], kind: str) -> Lived:
+    jobs: dict[str, int] = measured["cycles"][kind]
     cycles = {taker: sum(jobs[job] for job in of) for taker, (of, _) in _TAKERS.items()}
-    return Lived(name, cycles, told["bytes"], told["clock_hz"])
+    return Lived(name, cycles, measured["bytes"], measured["clock_hz"])
 
 
 def _chart(runs: list[Lived], nor: Lived) -> alt.LayerChart:
@@ -154,15 +154,15 @@ def _chart(runs: list[Lived], nor: Lived) -> alt.LayerChart:
     return style.finish([bars, words], title, subtitle, _BAR * len(runs), width=style.WIDTH - 220)
 
 
-def _row(run: Lived, nor: Lived, told: dict[str, Any] | None) -> str:
+def _row(run: Lived, nor: Lived, measured: dict[str, Any] | None) -> str:
     cells = [f"{cycles / run.of_bytes:.1f}" for cycles in run.cycles.values()]
     cells += [f"{run.all / run.clock_hz:.1f} s", f"{run.mib_s:.3f}"]
     share = "" if run is nor else f"{100 * nor.memory / run.memory:.0f} %"
     paper = ram = misses = ""
-    if told:
-        ram = f"{sum(told['ram'].values()):,}"
-        misses = f"{next(c['mote'] for c in told['counts'] if c['count'] == 'misses'):,}"
-        row = simulate(Trace.open(_TRACE), Design.from_dict(told["design"]))
+    if measured:
+        ram = f"{sum(measured['ram'].values()):,}"
+        misses = f"{next(c['mote'] for c in measured['counts'] if c['count'] == 'misses'):,}"
+        row = simulate(Trace.open(_TRACE), Design.from_dict(measured["design"]))
         paper = f"{100 * row.nor.nor_ratio:.0f} %" if row.nor else ""
     return f"| {run.name} | {misses} | {' | '.join(cells)} | {share} | {paper} | {ram} |"
 
@@ -176,8 +176,8 @@ def _prediction(folder: Path) -> str:
     fitting = ["--cache", str(cache), "--device", "atmega1284p", "--fit", str(board)]
     subprocess.run([*command, *fitting], check=True, capture_output=True)
     time = simulate(Trace.open(_TRACE), Design.from_board(board)).time
-    told = _run((*_LARGE, "--cache-bytes", str(cache), "--clock-hz", "16000000"))
-    jobs = told["cycles"]["deployed"]
+    measured = _run((*_LARGE, "--cache-bytes", str(cache), "--clock-hz", "16000000"))
+    jobs = measured["cycles"]["deployed"]
     taken_ms = sum(jobs[each.name] for each in fields(JobCycles)) / 16e3
     simulated_ms = (time.time_ns - time.read_ns) / 1e6
     return (
@@ -194,16 +194,16 @@ def main() -> None:
     given.output.parent.mkdir(parents=True, exist_ok=True)
     pom = _JAR.parent.parent / "pom.xml"
     subprocess.run(["mvn", "--quiet", "--batch-mode", "-f", pom, "package"], check=True)
-    told = {name: _run(words) for name, words in _DESIGNS.items()}
-    nor = _lived(_NOR, next(iter(told.values())), "in_place")
-    runs = [nor, *(_lived(name, of, "deployed") for name, of in told.items())]
+    measured = {name: _run(words) for name, words in _DESIGNS.items()}
+    nor = _lived(_NOR, next(iter(measured.values())), "in_place")
+    runs = [nor, *(_lived(name, of, "deployed") for name, of in measured.items())]
     heads = ["bytecode in", "misses", *_TAKERS, "in all", "MB/s", "of NOR", "simulated", "RAM, B"]
     print(f"| {' | '.join(heads)} |")
     print("|---|" + "--:|" * (len(_TAKERS) + 6))
     for run in runs:
-        print(_row(run, nor, told.get(run.name)))
-    first = next(iter(told.values()))
-    print(f"{sum(len(of['counts']) for of in told.values())} counts and CRCs are equal")
+        print(_row(run, nor, measured.get(run.name)))
+    first = next(iter(measured.values()))
+    print(f"{sum(len(of['counts']) for of in measured.values())} counts and CRCs are equal")
     whole = first["cycles"]["deployed"]["all"]
     less = 100 * (1 - first["cycles_unmarked"] / whole)
     print(f"without the labels that tell jobs it takes {less:.1f} % less")

@@ -44,7 +44,7 @@ class _Measured:
 
 def _device_ms(design: Design, board: Path) -> float:
     """Run a design on the device, and return the time of the pager and of the bytes taken."""
-    asked = {
+    settings = {
         "--part": design.part,
         "--cache": str(design.cache_bytes),
         "--cache-page": str(design.cache_page_bytes),
@@ -53,7 +53,7 @@ def _device_ms(design: Design, board: Path) -> float:
         "--device": "atmega1284p",
         "--fit": str(board),
     }
-    flags = [word for pair in asked.items() for word in pair]
+    flags = [word for pair in settings.items() for word in pair]
     done = subprocess.run(
         [_COMMAND, "verify", _TRACE, *flags, "--json"], capture_output=True, text=True, check=False
     )

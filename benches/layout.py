@@ -83,13 +83,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--converging", metavar="SECONDS,…")
     parser.add_argument("--map", type=Path)
-    asked = parser.parse_args()
-    if asked.converging:
-        several_seconds = [float(word) for word in asked.converging.split(",")]
-        for path in asked.traces:
-            _converging(path, asked.map, [*several_seconds, asked.seconds])
+    options = parser.parse_args()
+    if options.converging:
+        several_seconds = [float(word) for word in options.converging.split(",")]
+        for path in options.traces:
+            _converging(path, options.map, [*several_seconds, options.seconds])
         return
-    traces = asked.traces or [ROOT / "examples" / "traces" / f"{name}.trace" for name in _TRACES]
+    traces = options.traces or [ROOT / "examples" / "traces" / f"{name}.trace" for name in _TRACES]
     print(
         "| trace | cache | units | executed in them, % | before | best published (order, page) "
         "| found (page) | times | orders tried | s |"
@@ -99,7 +99,7 @@ def main() -> None:
         sizes = ("2K", "4K") if path.stem == "sensors" else ("2K",)
         for size in sizes:
             try:
-                print(_row(path, size, asked.seconds), flush=True)
+                print(_row(path, size, options.seconds), flush=True)
             except flashpager.FlashpagerError as error:
                 print(f"| {path.stem} | {size} | {error} ||||||||", flush=True)
 

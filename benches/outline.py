@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--evaluations", type=int, default=30_000)
     parser.add_argument("--colder-than", type=float, default=10.0, metavar="PERCENT")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("| program | parts moved | order alone, % of NOR | and outlined | time, % |")
     print("|---|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
@@ -72,14 +72,14 @@ def main() -> None:
             before, after = place / f"{name}.trace", place / f"{name}-outlined.trace"
             printed = _record(jar, classes, arguments, before)
             shutil.move(jar, kept)
-            share = asked.colder_than / 100
+            share = options.colder_than / 100
             libraries = sorted((target / "lib").glob("*.jar"))
             made = outline(before, kept, jar, cold_share=share, at_least=8, class_path=libraries)
             if _record(jar, classes, arguments, after) != printed:
                 parser.error(f"{name}: outlined, it prints something else")
             shutil.move(kept, jar)
             (alone, slow), (outlined, fast) = (
-                _cells(_laid_out(trace, asked.evaluations)) for trace in (before, after)
+                _cells(_laid_out(trace, options.evaluations)) for trace in (before, after)
             )
             print(
                 f"| {name} | {len(made.moved)} | {alone:.1f} | {outlined:.1f} "

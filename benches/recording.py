@@ -75,10 +75,10 @@ def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, in
         stdin=subprocess.DEVNULL,
     )
     seconds = time.perf_counter() - start
-    told = subprocess.run(
+    printed = subprocess.run(
         [FLASHPAGER, "trace", "info", "--json", trace], check=True, capture_output=True
     ).stdout
-    return seconds, json.loads(told)
+    return seconds, json.loads(printed)
 
 
 _READING = """
@@ -120,10 +120,10 @@ def _reads(folder: Path) -> None:
             start = time.perf_counter()
             subprocess.run([*command, "--", program], check=True, capture_output=True)
             seconds = time.perf_counter() - start
-            told = subprocess.run(
+            printed = subprocess.run(
                 [FLASHPAGER, "trace", "info", "--json", trace], check=True, capture_output=True
             ).stdout
-            info = json.loads(told)
+            info = json.loads(printed)
             rate = info["instructions"] / seconds / 1e6
             reads = info.get("reads", 0)
             print(f"{name:<10}{word:>12}{seconds:>9.2f}{rate:>11.2f}{reads:>12,}")

@@ -137,13 +137,13 @@ def _compile_driver() -> Path:
 def _build_ours() -> Path:
     """Build benches/references.rs of the engine."""
     command = "cargo bench -p flashpager --bench references --locked --no-run --message-format json"
-    told = subprocess.run(
+    done = subprocess.run(
         command.split(),
         check=True,
         cwd=_ROOT,
         stdout=subprocess.PIPE,
     ).stdout
-    artifacts = [json.loads(line) for line in told.splitlines()]
+    artifacts = [json.loads(line) for line in done.splitlines()]
     (path,) = (
         artifact["executable"]
         for artifact in artifacts
@@ -189,8 +189,8 @@ def _write_references(flashpager: str, trace: Path, page_bytes: int) -> Path:
 
 
 def _run(sizes: list[int], *command: object) -> Measured:
-    told = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE)
-    answer = json.loads(told.stdout)
+    done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE)
+    answer = json.loads(done.stdout)
     return Measured(
         answer["seconds"],
         dict(zip(sizes, answer["misses"], strict=True)),

@@ -1,4 +1,4 @@
-//! Checks that every target makes of the readers: any bytes give a value or an error of one
+//! Checks of the readers that all targets share: any bytes give a value or an error of one
 //! printable line, in bounded time and memory.
 
 use std::io::Cursor;

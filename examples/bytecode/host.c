@@ -3,7 +3,7 @@
  *
  *     host link_in=FD link_out=FD
  *
- * The link goes through the two open files. Standard output tells counts, and the CRC-32 of all
+ * The link goes through the two open files. Standard output has the counts, and the CRC-32 of all
  * bytes that were executed. In this folder's image.bin is the image, padded to whole flash pages.
  */
 #include "flashpager_pager.h"

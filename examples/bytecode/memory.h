@@ -1,5 +1,5 @@
 /* Where bytecode comes from: through the pager, or, for comparison, from memory that a processor
- * reads in place, as the NOR flash in an AVR. And the marks by which a simulator tells jobs: `read`
+ * reads in place, as the NOR flash in an AVR. The marks by which a simulator recognizes jobs: `read`
  * takes a byte, `other1` says where to go on or asks where it is. */
 #ifndef BYTECODE_MEMORY_H
 #define BYTECODE_MEMORY_H
@@ -12,7 +12,7 @@
 #define AVR_JOB(job) ((void)0)
 #endif
 
-/* Each byte that was taken is told to whoever counts. */
+/* Each byte that was read is reported to the counter. */
 #ifndef MEMORY_IS_TOLD
 #define CODE_TAKEN(byte) ((void)(byte))
 #elif defined(__AVR__)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The sensors' bytecode on a mote, as simulated: what the sink gets, counts, and whose cycles.
+"""The sensors' bytecode on a mote, compared with the simulation: the sink's values, and counts.
 
     mote.py sensors.jar sensors.trace --seconds 900 --on avr -o FOLDER
 
 The bytecode is specialized, the interpreter compiled, and the mote runs in the world that
-platform.Simulation makes around it, beside a mote in a JVM. Printed is an object of JSON: whether
-the sink has the same values, each count as simulated for the trace and as the mote has it, and on
-the AVR its cycles by job. The exit code is 1 if something differs.
+platform.Simulation makes around it, beside a mote in a JVM. It prints an object of JSON: whether
+the sink has the same values, each count as simulated for the trace and as counted by the mote, and
+on the AVR its cycles by job. The exit code is 1 if something differs.
 """
 
 import argparse
@@ -105,13 +105,13 @@ class Setting:
         java = _HERE / "world/platform/Remote.java"
         _run(["javac", "-d", "world", "-cp", self.jar, java], self.folder)
 
-    def world(self, told: str, *words: str) -> list[str]:
-        """Return the command of the world, which tells a file what the sink has."""
+    def world(self, sink_file: str, *words: str) -> list[str]:
+        """Return the command of the world, which writes to a file what the sink has received."""
         path = f"{self.folder / 'world'}:{self.jar}"
-        return ["java", "-cp", path, "platform.Remote", told, str(self.seconds), *words]
+        return ["java", "-cp", path, "platform.Remote", sink_file, str(self.seconds), *words]
 
-    def live(self, command: Sequence[str], told: str) -> list[str]:
-        """Let a mote live in the world. Gives what it told; `told` is a file for the sink's values.
+    def live(self, command: Sequence[str], sink_file: str) -> list[str]:
+        """Let a mote live in the world, and return its output. The sink's values go to `sink_file`.
 
         Raises:
             ValueError: for what the mote stops with.
@@ -119,7 +119,7 @@ class Setting:
         """
         (mote_in, world_out), (world_in, mote_out) = os.pipe(), os.pipe()
         with subprocess.Popen(
-            self.world(told), cwd=self.folder, stdin=world_in, stdout=world_out
+            self.world(sink_file), cwd=self.folder, stdin=world_in, stdout=world_out
         ) as world:
             links = (f"link_in={mote_in}", f"link_out={mote_out}")
             with subprocess.Popen(
@@ -159,9 +159,9 @@ class Setting:
             *(pager / name for name in names),
         ]
 
-    def sink(self, told: str) -> dict[str, int]:
+    def sink(self, sink_file: str) -> dict[str, int]:
         """Return the sink's values of a file."""
-        lines = (self.folder / told).read_text("utf-8").splitlines()
+        lines = (self.folder / sink_file).read_text("utf-8").splitlines()
         return {name: int(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
@@ -230,17 +230,17 @@ def _numbers(lines: Sequence[str]) -> dict[str, int]:
 def compared(
     setting: Setting, counting: Sequence[str], deployed: Sequence[str]
 ) -> list[ComparedCount]:
-    """Compare what the mote told with what is simulated."""
-    told, of_chip = _numbers(counting), _numbers(deployed)
+    """Compare the counts that the mote printed with the simulated ones."""
+    numbers, of_chip = _numbers(counting), _numbers(deployed)
     counts = setting.row.counts
-    found = [ComparedCount(name, getattr(counts, name), told[name]) for name in COUNTS]
-    found += [
+    counted = [ComparedCount(name, getattr(counts, name), numbers[name]) for name in COUNTS]
+    counted += [
         ComparedCount(f"{name}, by the chip", getattr(counts, name), of_chip[f"chip_{name}"])
         for name in COUNTS_OF_CHIP
         if f"chip_{name}" in of_chip
     ]
     crc = DeviceRuns.of(setting.trace).crc(setting.image)
-    return [*found, ComparedCount("CRC-32 of all bytes", crc, told["crc"])]
+    return [*counted, ComparedCount("CRC-32 of all bytes", crc, numbers["crc"])]
 
 
 def _cycles(lines: Sequence[str]) -> dict[str, int]:
@@ -260,18 +260,25 @@ def _static_bytes(elf: Path) -> dict[str, int]:
 
 
 def _ram(setting: Setting, lines: dict[str, list[str]]) -> dict[str, int]:
-    """Return what the mote's program needs of the RAM: of heap and frames, what it used."""
-    told, of = _numbers(lines["deployed"]), _static_bytes(setting.folder / "deployed.elf")
-    heap, frames, cache = of.pop("heap"), of.pop("stack"), of.pop("frames")
-    used, slots = told["heap_bytes"], told["stack_slots"] * 4
+    """Return the RAM that the mote's program needs: of heap and frames, the part that it used."""
+    numbers, bytes_by_name = (
+        _numbers(lines["deployed"]),
+        _static_bytes(setting.folder / "deployed.elf"),
+    )
+    heap, frames, cache = (
+        bytes_by_name.pop("heap"),
+        bytes_by_name.pop("stack"),
+        bytes_by_name.pop("frames"),
+    )
+    used, slots = numbers["heap_bytes"], numbers["stack_slots"] * 4
     if used > heap or slots > frames:
-        refuse("the mote says that it used more than there is")
+        refuse("the mote reports that it used more RAM than it has")
     return {
         "heap": used,
         "frames": slots,
         "cache": cache,
-        "other": sum(of.values()),
-        "C's stack": told["stack_bytes"],
+        "other": sum(bytes_by_name.values()),
+        "C's stack": numbers["stack_bytes"],
     }
 
 
@@ -287,7 +294,7 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         sinks = [f"sink-{kind}.txt" for kind in _KINDS]
     counts = compared(setting, lines["counting"], lines.get("deployed", lines["counting"]))
     jvm = setting.sink("sink-jvm.txt")
-    told = _numbers(lines["counting"])
+    numbers = _numbers(lines["counting"])
     return {
         "design": setting.row.design.as_dict(),
         "lookup": setting.lookup,
@@ -303,8 +310,8 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         "bytes": setting.trace.info.bytes,
         "instructions": setting.trace.info.instructions,
         "ram": _ram(setting, lines) if on == "avr" else None,
-        "heap_bytes": told["heap_bytes"],
-        "stack_slots": told["stack_slots"],
+        "heap_bytes": numbers["heap_bytes"],
+        "stack_slots": numbers["stack_slots"],
         "cycles": {kind: _cycles(lines[kind]) for kind in _KINDS[1:3] if kind in lines},
         "cycles_unmarked": _numbers(lines["unmarked"])["cycles"] if on == "avr" else None,
     }

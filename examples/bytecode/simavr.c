@@ -4,7 +4,7 @@
  *     simavr DEVICE.elf CHIP link_in=FD link_out=FD clock_hz=N static_bytes=N
  *         [page_bytes=N pages=N t_r=N t_rc=N t_ccs=N]
  *
- * The link goes through the two open files. Standard output tells what the firmware says, what the
+ * The link goes through the two open files. Standard output has what the firmware prints, what the
  * chip counts (image.bin is what it holds), the CRC-32 of the bytes that the firmware says it took,
  * and its cycles: in all, and by job. A stack that comes down to the static_bytes of RAM stops it. Without
  * page_bytes there is no chip. Times are in cycles.

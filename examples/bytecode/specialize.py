@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Off-board specializer: makes of a jar what an interpreter on a sensor runs in place.
+"""Off-board specializer: turns a jar into an image that an interpreter on a sensor runs in place.
 
     specialize.py PROGRAM.jar RECORDED.trace -o FOLDER
 
@@ -121,7 +121,7 @@ class Placed:
 
 
 def refuse(message: str) -> NoReturn:
-    """Raise an error that is told to the user in a line."""
+    """Raise an error that the user sees as one line."""
     raise ValueError(message)
 
 

@@ -1,4 +1,4 @@
-"""Write the places and things of ``library.inf``, as Inform: the same ones always.
+"""Write the places and things of ``library.inf``, as Inform: always the same ones.
 
 python places.py > places.inf
 """
@@ -13,17 +13,17 @@ THINGS = 150
 
 @dataclass
 class Draw:
-    """Numbers that are the same everywhere."""
+    """Random numbers that are the same on every machine."""
 
     state: int
 
     def below(self, bound: int) -> int:
-        """Return a number from 0."""
+        """Return a number from 0 up to ``bound``."""
         self.state = (self.state * 1103515245 + 12345) % 2**31
         return (self.state >> 12) % bound
 
     def of(self, choices: Sequence[str]) -> str:
-        """Return one of some."""
+        """Return one of the choices."""
         return choices[self.below(len(choices))]
 
 
@@ -64,7 +64,7 @@ USES = (
 
 
 def sentence(draw: Draw, pattern: str) -> str:
-    """Fill a pattern; each place in it is drawn anew."""
+    """Fill a pattern; each placeholder is drawn by itself."""
     while "{" in pattern:
         pattern = pattern.replace("{subject}", draw.of(SUBJECTS), 1)
         pattern = pattern.replace("{quality}", draw.of(QUALITIES), 1)
@@ -94,7 +94,7 @@ def doors(draw: Draw) -> list[int]:
 
 
 def routine(draw: Draw, place: int) -> str:
-    """Write what happens where somebody comes in."""
+    """Write the routine that runs when the player enters a room."""
     thing = draw.below(THINGS)
     subject = draw.of(SUBJECTS)
     clock = f"A clock strikes behind the shelves on {subject}.^"
@@ -115,7 +115,7 @@ def routine(draw: Draw, place: int) -> str:
 
 
 def lines() -> list[str]:
-    """Write all of it."""
+    """Return all lines of the file."""
     draw = Draw(20_260_101)
     places = COLUMNS * ROWS
     out = [f"Constant COLUMNS = {COLUMNS};", f"Constant ROWS = {ROWS};"]

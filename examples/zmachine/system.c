@@ -156,7 +156,7 @@ int _isatty(int file)
     return file < FIRST_FILE;
 }
 
-/* No clock: whatever jzip makes of the time, it makes the same of it always. */
+/* There is no clock, so that every run of jzip is the same. */
 int _gettimeofday(struct timeval *to, void *zone)
 {
     (void)zone;

@@ -314,7 +314,7 @@ def test_one_sentence_is_one_claim(results: dict[str, Any]) -> None:
 
 
 def test_java_is_told_by_what_was_recorded(tmp_path: Path) -> None:
-    """A Java program is one wherever its trace lies; only imports are told by their folder."""
+    """A Java program is one wherever its trace lies. Only imports are classed by their folder."""
     runs = jumps(300, 14)
     for folder, name, architecture in (
         ("", "purse", "jvm"),

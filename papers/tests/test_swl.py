@@ -252,7 +252,7 @@ class Ways:
 
 @dataclass
 class Slow:
-    """Board and policies as docs/model.md tells them, a word at a time, with their time."""
+    """Board and policies as docs/model.md describes them, a word at a time, with their time."""
 
     policy: str
     frames: int

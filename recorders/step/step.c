@@ -7,9 +7,9 @@
  *   PIPE     write end of the pipe to which the recorder stream goes
  *   TAIL     the shared-memory file in which it is collected
  *            (docs/formats.md, "Recorder stream")
- *   THREADS  "one" records all threads together; "each" tells them apart;
+ *   THREADS  "one" records all threads together; "each" records them separately;
  *            "children" also records the processes that the program starts, and
- *            tells all of them apart
+ *            records all of them separately
  *   FILE     the program
  *   NAME     its argv[0]
  *

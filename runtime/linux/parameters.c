@@ -17,7 +17,7 @@ struct fpswap_parameters fpswap_parameters = {
 PARAMETER(medium, charp, 0644);
 MODULE_PARM_DESC(medium, "ram (default), or mtd:NAME or mtd:NUMBER of /proc/mtd");
 PARAMETER(format, bool, 0644);
-MODULE_PARM_DESC(format, "make an empty store on the MTD, once: what it holds is lost");
+MODULE_PARM_DESC(format, "make an empty store on the MTD, once; its content is lost");
 PARAMETER(layout, charp, 0644);
 MODULE_PARM_DESC(layout, "fragments where the medium rewrites in place, else log (auto); or rewrite");
 PARAMETER(compressor, charp, 0644);
@@ -27,7 +27,7 @@ MODULE_PARM_DESC(medium_size, "bytes for compressed pages, as 64M; default a qua
 PARAMETER(disk_size, charp, 0644);
 MODULE_PARM_DESC(disk_size, "size of the device, as 192M; default three times medium_size");
 PARAMETER(reserve, uint, 0644);
-MODULE_PARM_DESC(reserve, "log: erase blocks kept free; 0 (default): as many as must be");
+MODULE_PARM_DESC(reserve, "log: erase blocks kept free; 0 (default) for as few as possible");
 PARAMETER(devices, uint, 0444);
 MODULE_PARM_DESC(devices, "devices of this kind, 1 to 16");
 

@@ -57,7 +57,7 @@ struct fp_emulated;
 
 /* Opens a medium. A new or empty file becomes an erased medium (0xff). An existing one is continued
  * as it was left, with its wear and bad blocks. Returns NULL with errno: EINVAL for an impossible
- * config, EEXIST for a file that holds something else than a medium of this shape. */
+ * config, EEXIST for a file that does not hold a medium of this shape. */
 struct fp_emulated *fp_emulated_open(const struct fp_emulated_config *config);
 void fp_emulated_close(struct fp_emulated *medium);
 

@@ -248,8 +248,8 @@ class TestRange:
         folder = ROOT / "boards"
         router = estimated("--board", folder / "mt7986-spinand.toml")
         assert router["bus"] == "52MHz-x4"
-        asked = ("--board", folder / "mt7986-spinand.toml", "--asked", "50MHz")
-        assert "34.6667 MHz run" in flashpager("estimate", *asked).err
+        flags = ("--board", folder / "mt7986-spinand.toml", "--asked", "50MHz")
+        assert "34.6667 MHz run" in flashpager("estimate", *flags).err
         stm32 = flashpager("estimate", "--board", folder / "stm32h743-spinand.toml")
         assert "104 MHz asked, 96 MHz run" in stm32.err
 

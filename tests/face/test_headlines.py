@@ -238,8 +238,8 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
         assert best[2] or row["ram_bytes"] < 1.01 * own["ram_bytes"]
     for page, text in pages:
         value = rows[int(page.replace(",", ""))]["bandwidth_mib_s"]
-        told = float(text.split()[0]) * (1 if nor is None else nor / 100)
-        assert told == pytest.approx(value, rel=0.06 if nor else ROUNDED)
+        stated = float(text.split()[0]) * (1 if nor is None else nor / 100)
+        assert stated == pytest.approx(value, rel=0.06 if nor else ROUNDED)
 
 
 def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
@@ -367,9 +367,9 @@ def test_sentences_on_owners_add_up() -> None:
         executed = sum(one.is_named for one in shares)
         message = headlines.owners(shares, executed, ("function", "functions"), 1e9)
         count = next(n for n in range(1, 10) if sum(one.share for one in shares[:n]) >= 0.5 - 1e-12)
-        told = re.search(r"causes? ([\d.]+) % of the 1 s", message)
-        assert told is not None
-        assert float(told[1]) / 100 == pytest.approx(
+        stated = re.search(r"causes? ([\d.]+) % of the 1 s", message)
+        assert stated is not None
+        assert float(stated[1]) / 100 == pytest.approx(
             sum(s.share for s in shares[:count]), abs=WHOLE
         )
         functions = [one for one in shares[:count] if one.is_named]

@@ -76,10 +76,10 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
     # Only a recorded trace has the number of its instructions.
     trace = Trace.open(FIRMWARE if own.processor else drawn(dice, tmp_path / "drawn"))
     before = simulate(trace, own)
-    told = helpful_changes([trace], own)
-    assert [one.gain for one in told] == sorted((one.gain for one in told), reverse=True)
-    message = {one.what for one in told}
-    assert len(message) == len(told)
+    helpful = helpful_changes([trace], own)
+    assert [one.gain for one in helpful] == sorted((one.gain for one in helpful), reverse=True)
+    message = {one.what for one in helpful}
+    assert len(message) == len(helpful)
     best: dict[str, float] = {}
     for what, _, changed in changes(own):
         after = simulate(trace, changed)
@@ -90,7 +90,7 @@ def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
     # No helpful change is left out, and each listed change helps.
     notable = {what for what, gain in best.items() if gain >= NOTABLE}
     assert message == (notable if before.counts.misses else set())
-    for one in told:
+    for one in helpful:
         assert one.gain == pytest.approx(best[one.what])
         assert one.design is not None
         after = simulate(trace, one.design)
@@ -308,13 +308,13 @@ class TestReport:
         dice = random.Random(seed)  # noqa: S311
         is_share = dice.random() < 0.5
         most = 1.0 if is_share else 1e8
-        told = [
+        helpful = [
             CacheLoss(1 << power, 1 << line, 2, dice.choice((0.0, dice.random() * most)))
             for power in range(9, 9 + dice.randint(1, 6))
             for line in range(3, 3 + dice.randint(1, 4))
         ]
-        own = dice.choice(told)
-        of_size = [one for one in told if one.line_bytes == own.line_bytes]
+        own = dice.choice(helpful)
+        of_size = [one for one in helpful if one.line_bytes == own.line_bytes]
         message = cache_sizes(own, of_size, is_share=is_share)
         larger = [one for one in of_size if one.cache_bytes > own.cache_bytes]
         half = [one for one in larger if all(2 * o.lost <= own.lost for o in larger
@@ -327,7 +327,7 @@ class TestReport:
         else:
             assert "half of that or less" not in message
             assert ("no larger cache" in message) == (not larger)
-        of_line = [one for one in told if one.cache_bytes == own.cache_bytes]
+        of_line = [one for one in helpful if one.cache_bytes == own.cache_bytes]
         message = lines(own, of_line, is_share=is_share)
         least = min(one.lost for one in of_line)
         match = re.match(r"Lines of (\d+) bytes lose least", message)

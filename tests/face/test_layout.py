@@ -266,9 +266,9 @@ class TestFace:
         result = layout(SENSORS, *DESIGN, "--cache", "1K,32", "--pages", "16,32", *few)
         (first, second) = (row["design"]["cache_bytes"] for row in result["pages"][0]["cases"])
         assert (first, second) == (1024, 32)
-        told = flashpager("layout", SENSORS, *DESIGN, "--cache", "64", *few)
-        assert "note: cache pages of 128 bytes left out: a cache of 64 bytes is" in told.err
-        assert not re.search(r"^\*?128 ", told.out, re.MULTILINE)
+        done = flashpager("layout", SENSORS, *DESIGN, "--cache", "64", *few)
+        assert "note: cache pages of 128 bytes left out: a cache of 64 bytes is" in done.err
+        assert not re.search(r"^\*?128 ", done.out, re.MULTILINE)
 
     def test_without_functions(self, tmp_path: Path) -> None:
         """A trace that names no functions has nothing to move."""

@@ -67,11 +67,11 @@ class TestInfo:
         result = info_of(TROFF)["cache_page"]
         assert (result["best_bytes"], result["bandwidths"]) == (None, {})
         board = ROOT / "boards" / "smartcard.toml"
-        asked = flashpager("trace", "info", TROFF, "--best-page", "--json").json["cache_page"]
-        assert asked["best_bytes"] in (8, 16, 32, 64, 128, 256, 512)
-        assert asked["errors"] is None
+        choice = flashpager("trace", "info", TROFF, "--best-page", "--json").json["cache_page"]
+        assert choice["best_bytes"] in (8, 16, 32, 64, 128, 256, 512)
+        assert choice["errors"] is None
         with_board = flashpager("trace", "info", TROFF, "--board", board, "--json").json
-        assert with_board["cache_page"]["best_bytes"] == asked["best_bytes"]
+        assert with_board["cache_page"]["best_bytes"] == choice["best_bytes"]
         fails("trace", "info", TROFF, "--exact", words=["--best-page"])
 
 

@@ -45,14 +45,14 @@ def test_each_need_of_one_design(trace: Path, row: dict[str, Any]) -> None:
     assert unmet[2].startswith("need not met: worst fault ")
     assert unmet[2].endswith(" µs > 1 µs")
     assert len(unmet) == 3
-    told = flashpager("simulate", trace, *DESIGN, *needs, "--json", code=1).json
-    assert [each["need"] for each in told["unmet"]] == [
+    result = flashpager("simulate", trace, *DESIGN, *needs, "--json", code=1).json
+    assert [each["need"] for each in result["unmet"]] == [
         "ram_bytes",
         "min_bandwidth_mib_s",
         "max_fault_ns",
     ]
-    assert told["unmet"][0]["found"] == row["ram_bytes"]
-    assert told["counts"] == row["counts"]
+    assert result["unmet"][0]["found"] == row["ram_bytes"]
+    assert result["counts"] == row["counts"]
 
 
 def test_needs_that_are_met(trace: Path, row: dict[str, Any]) -> None:
@@ -91,10 +91,10 @@ def test_a_space_in_which_nothing_fits(trace: Path) -> None:
     last = done.err.splitlines()[-1]
     assert last.startswith("need not met: none of ")
     assert last.endswith(" designs meets all needs")
-    told = flashpager("explore", trace, *needs, "--json", code=1).json
-    assert told["answer"]["best"] is None
-    assert told["needs"]["min_bandwidth_mib_s"] == 1000
-    assert [each["said"] for each in told["unmet"]] == [last.removeprefix("need not met: ")]
+    result = flashpager("explore", trace, *needs, "--json", code=1).json
+    assert result["answer"]["best"] is None
+    assert result["needs"]["min_bandwidth_mib_s"] == 1000
+    assert [each["said"] for each in result["unmet"]] == [last.removeprefix("need not met: ")]
     assert flashpager("explore", trace, "--ram", "1K", "--json").json["unmet"] == []
 
 

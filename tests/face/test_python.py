@@ -152,8 +152,8 @@ def test_rows_of_designs(trace: Trace) -> None:
         tlb=Tlb(2, 4, 10, 100),
         handler=Handler(lookup_ns=3),
     )
-    for asked in (design, Design()):
-        row = flashpager.simulate(trace, asked)
+    for given in (design, Design()):
+        row = flashpager.simulate(trace, given)
         assert table.design_of(table.flatten(row)) == row.design
 
 

@@ -15,7 +15,7 @@ def _simulated() -> dict[str, int]:
     return counts
 
 
-def _told(folder: Path, text: str) -> Path:
+def _counts_file(folder: Path, text: str) -> Path:
     path = folder / "counts.txt"
     path.write_text(text, encoding="utf-8")
     return path
@@ -28,7 +28,7 @@ def test_equal(tmp_path: Path) -> None:
         f"misses {counts['misses']}\n\nloads = {counts['loads']}\r\n  walk:{counts['walk']}\n"
         f"chip_loads\t{counts['loads']}\n"
     )
-    done = flashpager("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
+    done = flashpager("verify", _SENSORS, *_DESIGN, "--counts", _counts_file(tmp_path, text))
     assert "all 4 are equal" in done.out
     assert "loads, by the chip" in done.out
     assert f"{counts['misses']:,}" in done.out
@@ -38,10 +38,12 @@ def test_one_differs(tmp_path: Path) -> None:
     """The table marks the count that differs, and the exit code is 1."""
     counts = _simulated()
     text = f"misses {counts['misses']}\nloads {counts['loads'] + 1}\n"
-    told = _told(tmp_path, text)
-    done = flashpager("verify", _SENSORS, *_DESIGN, "--counts", told, code=1)
+    counts_file = _counts_file(tmp_path, text)
+    done = flashpager("verify", _SENSORS, *_DESIGN, "--counts", counts_file, code=1)
     assert done.out.rstrip().endswith("1 of 2 counts differ")
-    as_json = flashpager("verify", _SENSORS, *_DESIGN, "--counts", told, "--json", code=1).json
+    as_json = flashpager(
+        "verify", _SENSORS, *_DESIGN, "--counts", counts_file, "--json", code=1
+    ).json
     assert not as_json["equal"]
     assert as_json["counts"][1] == {
         "count": "loads",
@@ -62,13 +64,13 @@ def test_one_differs(tmp_path: Path) -> None:
 )
 def test_refusals(tmp_path: Path, text: str, message: str) -> None:
     """A line that is no count is named by its number."""
-    assert message in fails("verify", _SENSORS, *_DESIGN, "--counts", _told(tmp_path, text))
+    assert message in fails("verify", _SENSORS, *_DESIGN, "--counts", _counts_file(tmp_path, text))
 
 
 def test_nothing_runs(tmp_path: Path) -> None:
     """Errors: a missing file, and a device, as counts are compared without running anything."""
     missing = tmp_path / "none.txt"
     assert "No such file" in fails("verify", _SENSORS, *_DESIGN, "--counts", missing)
-    told = _told(tmp_path, "misses 1")
-    message = fails("verify", _SENSORS, *_DESIGN, "--counts", told, "--device", "cortex-m3")
+    counts_file = _counts_file(tmp_path, "misses 1")
+    message = fails("verify", _SENSORS, *_DESIGN, "--counts", counts_file, "--device", "cortex-m3")
     assert "nothing runs" in message

@@ -222,8 +222,8 @@ class TestPrices:
     def test_the_fastest_way_is_taken(self, trace: Path) -> None:
         """A continued read cannot be the first, so it must be requested."""
         unsaid = simulate(trace, *MEDIUM, *self.CACHE)
-        asked = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", "1-4-4")
-        assert unsaid["time"] == asked["time"]
+        stated = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", "1-4-4")
+        assert unsaid["time"] == stated["time"]
 
     def test_a_processor(self) -> None:
         """Hits cost nothing more than RAM, and no software is paid for."""

@@ -634,8 +634,8 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
         in message
     )
     new = link(tmp_path, "new", "-fuse-ld=lld", f"-Wl,--symbol-ordering-file={symbols}")
-    asked = ("layout", "check", new, order, "--map", tmp_path / "new.map")
-    names = [one["name"] for one in flashpager(*asked, "--json", code=1).json["disobeyed"]]
+    command = ("layout", "check", new, order, "--map", tmp_path / "new.map")
+    names = [one["name"] for one in flashpager(*command, "--json", code=1).json["disobeyed"]]
     mixed = [name for name in names if "(.text.mix)" in name]
     assert PARTS - 3 <= len(mixed) <= PARTS
     assert len(names) - len(mixed) <= 2

@@ -117,11 +117,11 @@ _start: mov $39, %eax
             assert child.poll() is None
             child.send_signal(signal.SIGCONT)
             with os.fdopen(reader, "rb") as stream:
-                told = stream.read()
+                recorded = stream.read()
             assert child.wait() == 0
         os.close(tail)
         saved = tmp_path / "t.stream"
-        saved.write_bytes(told)
+        saved.write_bytes(recorded)
         trace = tmp_path / "t.trace"
         flashpager("trace", "import", "--format", "stream", "--elf", program, "-o", trace, saved)
         assert runs_of(trace) == [(0, 5 + 2 + 2 + 5 + 5 + 2 + EXIT_BYTES)]

@@ -155,9 +155,9 @@ def test_stepping(tmp_path: Path) -> None:
         alone, rest = rest.split(f"=alone {code}\n")
         stepped, rest = rest.split(f"=stepped {code}\n")
         assert stepped == alone
-        told = "".join(line[1:] for line in rest.splitlines() if line.startswith("@"))
+        digits = "".join(line[1:] for line in rest.splitlines() if line.startswith("@"))
         stream, trace = tmp_path / "t.stream", tmp_path / f"{name[1:]}.trace"
-        stream.write_bytes(bytes.fromhex(told))
+        stream.write_bytes(bytes.fromhex(digits))
         elf = files / name[1:]
         flashpager("trace", "import", "--format", "stream", "--elf", elf, "-o", trace, stream)
         traces.append(trace)

@@ -1,4 +1,4 @@
-//! Pages of real programs: captured, and really paged.
+//! Captured pages of programs, and a program whose memory is paged through the store.
 
 use std::path::PathBuf;
 

@@ -103,7 +103,7 @@ enum CountJson {
     UnlessZero,
 }
 
-/// A device that counts for itself, so that a simulation can be compared with it.
+/// A device with counts of its own, with which a simulation can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountingDevice {
     /// Firmware with the pager in C.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::source::{Trace, for_runs};
 
-/// Largest number of references: each takes eight bytes of memory, because its entry tells when the
+/// Largest number of references: each takes eight bytes of memory, because its entry states when the
 /// page is referenced next.
 const MAX_REFERENCES: usize = 1 << 30;
 

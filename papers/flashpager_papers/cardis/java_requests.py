@@ -303,8 +303,8 @@ def _affinity(programs: CardPrograms) -> Claim:
         gain,
         "whole methods or functions are moved, not blocks. As recorded → in the best published "
         f"order → after {ORDERS:,} more orders tried on the first {100 - 100 * HELD_OUT:.0f} % of "
-        f"the runs; the figures are of the last {100 * HELD_OUT:.0f} %. Judged is that the last is "
-        "faster than the first",
+        f"the runs; the figures are of the last {100 * HELD_OUT:.0f} %. The claim is that the last "
+        "is faster than the first",
         with_native=True,
     )
 

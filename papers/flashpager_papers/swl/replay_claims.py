@@ -244,7 +244,7 @@ def _more_where_less_hits(programs: Sequence[ReplayedProgram]) -> Claim:
         Kind.MEASURED,
         falling(),
         (Figure(f"the lesser, then {_HITS_MOST}", (min(others), *bzip2)),),
-        f"mean gain of the four sizes, by rising hit ratio. Judged is the lesser of the two beside "
+        f"mean gain of the four sizes, by rising hit ratio. The lesser of the two is judged beside "
         f"{_HITS_MOST}",
     )
 

@@ -97,7 +97,7 @@ def _readers_may_leave() -> Iterator[None]:
 class _LazyCommandGroup(TyperGroup):
     """The commands, each imported when it is used."""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401  (whatever Typer gives a group)
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401  (all settings that Typer passes to a group)
         """Register all names; ``get_command`` makes the commands."""
         super().__init__(**settings)
         self.commands.update(dict.fromkeys(_COMMANDS))  # type: ignore[arg-type]

@@ -296,7 +296,7 @@ class EstimateFlags:
         if self.driver is not None and self.function is not None:
             return None, Driver(self.driver, self.function, self.port)
         if self.port is not None:
-            message = "--port is of no use without --driver"
+            message = "--port needs --driver"
             raise FlashpagerError(message)
         if self.instructions is not None:
             return Software(self.instructions, 1), None

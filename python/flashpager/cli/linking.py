@@ -185,7 +185,7 @@ def check(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="Map of its link: also tells what has no symbol, and what lies between.",
+            help="Map of its link. It also names sections without a symbol, and those in between.",
         ),
     ] = None,
     pinned: Annotated[

@@ -86,7 +86,7 @@ class RecordFlags:
         bool,
         typer.Option(
             "--interpreter",
-            help="The program interprets an image, and tells itself which bytes it takes.",
+            help="The program interprets an image, and reports the bytes that it reads itself.",
         ),
     ] = False
     include: Annotated[
@@ -294,7 +294,7 @@ def _refuse_other_kinds(request: RecordRequest, java: JavaOptions) -> None:
         "--order": given["--order"],
         "--children": request.children,
     }
-    _refuse(of_machine_code | of_java, "--interpreter records what the program tells")
+    _refuse(of_machine_code | of_java, "--interpreter records the bytes that the program reports")
 
 
 def _refuse_beside_children(request: RecordRequest) -> None:

@@ -253,7 +253,7 @@ class BenchFlags:
 @app.command("bench")
 @options.takes(BenchFlags)
 def bench(*, flags: BenchFlags, json: options.Json = False) -> None:
-    """Simulate compressed swap: the memory that it makes of RAM and a medium, and its speed.
+    """Simulate compressed swap: the memory that RAM and a medium give together, and its speed.
 
     A program allocates memory chunk by chunk, fills it, and after each chunk reads some of what it
     has (MTDCOMPR's benchmark), until the medium is full. On a simulated machine, or --live.

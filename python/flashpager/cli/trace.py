@@ -165,7 +165,7 @@ def show_info(
 ) -> None:
     """Describe a trace: what ran, what is placed, its basic blocks.
 
-    The cache page that these predict is told at once. With --best-page the best
+    The cache page that these predict is printed without a replay. With --best-page the best
     one stands beside it: the board's design is replayed with each page.
     """
     if exact and not best_page and board is None:

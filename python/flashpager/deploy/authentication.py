@@ -90,7 +90,7 @@ def read_key(path: Path) -> bytes:
     digits = "".join(text.split())
     wanted = f"a key of AES-128 is {KEY_BYTES} bytes, {2 * KEY_BYTES} hexadecimal digits"
     if not digits or set(digits) - set(string.hexdigits):
-        message = f"{path}: holds something else than hexadecimal digits; {wanted}"
+        message = f"{path}: holds characters that are no hexadecimal digits; {wanted}"
         raise FlashpagerError(message)
     if len(digits) != 2 * KEY_BYTES:
         message = f"{path}: holds {len(digits)} hexadecimal digits; {wanted}"

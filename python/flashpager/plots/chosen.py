@@ -9,7 +9,7 @@ import altair as alt
 
 from flashpager.plots import style
 
-_WHOSE = {style.THIS: style.BLACK, style.OTHER: style.CHOSEN}
+_DESIGN_COLOURS = {style.THIS: style.BLACK, style.OTHER: style.CHOSEN}
 _LATENCIES = {"mean": style.BLUE, "p99": style.GREEN, "worst": style.VERMILLION}
 
 Rows = list[dict[str, Any]]
@@ -93,7 +93,7 @@ def distances(rows: Rows) -> alt.LayerChart:
             share="datum.total > 0 ? datum.count / datum.total : 0",
             left="datum.distance - 0.42",
             right="datum.distance + 0.42",
-            said=words.format("datum.distance"),
+            label=words.format("datum.distance"),
             kind=f"datum.distance <= 0 ? '{back}' : datum.distance == 1 ? '{following}' : "
             f"'{forward}'",
         )
@@ -121,7 +121,7 @@ def distances(rows: Rows) -> alt.LayerChart:
                 "kind:N", sort=list(kinds), scale=style.colour_scale(kinds), legend=style.legend()
             ),
             tooltip=[
-                alt.Tooltip("said:N", title="distance"),
+                alt.Tooltip("label:N", title="distance"),
                 alt.Tooltip("count:Q", format=",", title="requests"),
                 alt.Tooltip("share:Q", format=".2%"),
             ],
@@ -138,7 +138,7 @@ def latencies(rows: Rows, marks: Rows) -> alt.LayerChart:
         marks: ``kind`` and ``us`` of the chosen design's mean, p99 and worst fault.
 
     """
-    colours = {**_LATENCIES, **_WHOSE}
+    colours = {**_LATENCIES, **_DESIGN_COLOURS}
     axis = alt.X(
         "us:Q",
         title="fault latency (µs)",

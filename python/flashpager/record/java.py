@@ -78,7 +78,7 @@ def _runtime(name: str, launcher: str) -> str:
         raise FlashpagerError(message) from None
     match = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', output)
     if match is None:
-        message = f"{name}: is no Java launcher ('{name} -version' tells no version)"
+        message = f"{name}: is no Java launcher ('{name} -version' prints no version)"
         raise FlashpagerError(message)
     if int(match[2]) < OLDEST_RELEASE:
         message = f"{name}: is Java {match[1]}; the recorder needs {OLDEST_RELEASE} or newer"

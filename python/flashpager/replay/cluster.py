@@ -280,7 +280,7 @@ def _refuse_unreachable(address: str) -> None:
     with ThreadPoolExecutor(1) as executor:
         try:
             executor.submit(asyncio.run, greet_in_time()).result()
-        except Exception as error:  # noqa: BLE001  (whatever is there need not speak Dask)
+        except Exception as error:  # noqa: BLE001  (another server may answer there)
             raise FlashpagerError(_unreachable(address, error)) from None
 
 
@@ -314,7 +314,7 @@ def _started(tasks: int, folder: str) -> Any:  # noqa: ANN401  (to mypy, all of 
             threads_per_worker=1,
             processes=True,
             dashboard_address=None,
-            # Memory is not limited: no more is used than without a cluster.
+            # Memory is not limited, as a cluster uses no more of it than a single process.
             memory_limit=0,
             local_directory=folder,
             silence_logs=_NOTHING,
@@ -377,7 +377,7 @@ def _check_versions(client: "Client", address: str) -> None:
                 _check_version(f"the worker {worker}", answer)
     try:
         answer = client.run_on_scheduler(pkgutil.resolve_name, variable)
-    except Exception as error:  # noqa: BLE001  (whatever the import came to there)
+    except Exception as error:  # noqa: BLE001  (an import may raise anything)
         answer = error
     _check_version(f"the scheduler {address}", answer)
 

@@ -209,7 +209,7 @@ static void *take(size_t bytes)
     return memory;
 }
 
-/* The program. It tells the kernel to kill it first when memory ends. */
+/* The program. It asks the kernel to kill it first when memory runs out. */
 static int allocate(struct progress *progress, const char *reading, size_t chunk, size_t random,
                     size_t repeats, size_t most)
 {

@@ -16,7 +16,7 @@
 #define HAS_CRITICAL_BLOCK (FP_PAGER_CRITICAL_BYTES > 0)
 #define HAS_SECOND_CHANCE (POLICY_IS(FIFO_SC) || POLICY_IS(PA_FIFO_SC))
 #define KEEPS_ORDER (POLICY_IS(SIEVE) || POLICY_IS(LRU))
-/* 1 if consecutive references to one page must be told from one reference. Most policies need not:
+/* 1 if consecutive references to one page must be distinguished from one reference. Most policies need not:
  * a second reference sets a bit that is set, or moves the newest page to the front. Sieve and the
  * statistics need it. */
 #define COLLAPSES_REFERENCES (!HAS_MMU && (POLICY_IS(SIEVE) || FP_PAGER_STATISTICS))

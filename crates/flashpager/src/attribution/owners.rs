@@ -15,7 +15,7 @@ use serde::Serialize;
 /// The owners by which faults are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupBy {
-    /// Functions, and whatever else owns code.
+    /// Functions, and other named pieces of code.
     Symbol,
     /// Lines of source, by the DWARF line table.
     Line,

@@ -157,7 +157,7 @@ impl Design {
         Ok(Cow::Owned(Self { prices, work, doubts, ..self.clone() }))
     }
 
-    /// Checks that the counts after a warm-up can be told from those of it.
+    /// Checks that the counts of a warm-up can be separated from those after it.
     ///
     /// # Errors
     /// A policy that looks ahead, and a design that is executed fault by fault.

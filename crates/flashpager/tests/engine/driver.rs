@@ -102,7 +102,7 @@ fn left_out(tool: &str) {
     file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
 }
 
-/// The object that `compiler` makes of a source; `None` if the compiler is missing and not
+/// The object that `compiler` makes from a source; `None` if the compiler is missing and not
 /// required.
 fn made(compiler: &str, options: &[&str], from: &str) -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();

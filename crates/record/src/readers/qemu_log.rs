@@ -312,7 +312,7 @@ impl QemuLogReader {
     }
 
     /// Records the block that the current processor executed last. `next` is the block that it
-    /// executes now, which tells whether the last one was cut short.
+    /// executes now, which shows whether the last one was cut short.
     fn conclude(
         &mut self,
         last: &ExecutedBlock,

@@ -25,7 +25,7 @@ fn read(input: Input, session: &mut ImportSession<'_>) -> Result<Ending> {
     read_lines(input, session, "core", |line| parse(line, &mut has_listing))
 }
 
-/// Parses a line. `has_listing` tells whether there was a line of `-l`.
+/// Parses a line. `has_listing` is true if there was a line of `-l`.
 fn parse<'a>(line: &'a [u8], has_listing: &mut bool) -> LogLine<'a> {
     const UNREADABLE: LogLine<'_> = LogLine::Refused("is no line of Spike's -l or --log-commits");
     let Some(rest) = line.strip_prefix(b"core") else { return LogLine::Other };

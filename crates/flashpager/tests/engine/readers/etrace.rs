@@ -1,4 +1,4 @@
-//! E-Trace of RISC-V: packets that the encoder of `riscv-etrace` makes of a known execution.
+//! E-Trace of RISC-V: packets in which the encoder of `riscv-etrace` writes a known execution.
 
 use riscv_etrace::config;
 use riscv_etrace::generator::hart2enc::CType;

@@ -44,7 +44,7 @@ public final class Machine {
         return world.waitForInterrupt(alarm);
     }
 
-    /** Starts a conversion; {@link #CONVERTED} tells its end. */
+    /** Starts a conversion; {@link #CONVERTED} reports its end. */
     public static void startConversion(int channel) {
         world.converter.start(channel);
     }
@@ -59,7 +59,7 @@ public final class Machine {
         return world.air.isClear();
     }
 
-    /** Sends bytes unless the radio is sending; {@link #RADIO_SENT} tells the end. */
+    /** Sends bytes unless the radio is sending; {@link #RADIO_SENT} reports the end. */
     public static boolean transmit(byte[] data, int length) {
         return world.air.transmitFromMote(data, length);
     }

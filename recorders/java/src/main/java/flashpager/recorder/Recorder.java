@@ -126,7 +126,7 @@ public final class Recorder {
                 slot = unused();
                 if (slot != null) {
                     slot.claim(threads, thread.getName(), thread);
-                    slot.flush(stream); // empty, but it tells the order of the threads
+                    slot.flush(stream); // empty, but it keeps the order of the threads
                     if (threads++ == 0) {
                         last = slot;
                     }

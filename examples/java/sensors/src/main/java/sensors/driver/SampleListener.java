@@ -1,6 +1,6 @@
 package sensors.driver;
 
-/** Is told of a sample that was asked for. */
+/** Receives a sample that was requested. */
 public interface SampleListener {
     /** {@code sample} is in the sensor's unit. */
     void sampled(int sample);

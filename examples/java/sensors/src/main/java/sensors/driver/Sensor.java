@@ -1,6 +1,6 @@
 package sensors.driver;
 
-/** A sensor at a channel of the converter. A reading is asked for now and told later. */
+/** A sensor at a channel of the converter. A reading is requested now and delivered later. */
 public abstract class Sensor {
     private final Adc adc;
     final int channel;

@@ -2,11 +2,11 @@ package sensors.net;
 
 import sensors.radio.Frame;
 
-/** The way to the sink as applications see it. */
+/** The route to the sink, as applications see it. */
 public interface Uplink {
-    /** A message to be filled, or null if no frame is free. */
+    /** Returns a message to be filled, or null if no frame is free. */
     Frame open(int port);
 
-    /** Sends a message that {@link #open} gave. */
+    /** Sends a message that {@link #open} returned. */
     void submit(Frame frame);
 }

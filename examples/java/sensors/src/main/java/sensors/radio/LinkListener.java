@@ -1,6 +1,6 @@
 package sensors.radio;
 
-/** The layer above the link; it owns the frames it is told of. */
+/** The layer above the link; it owns the frames that it receives. */
 public interface LinkListener {
     /** An intact frame has come, to this mote or to all. */
     void received(Frame frame);

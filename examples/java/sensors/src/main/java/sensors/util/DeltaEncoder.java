@@ -2,7 +2,7 @@ package sensors.util;
 
 /**
  * Compresses a series of 16-bit samples without loss, by what changes from one to the next.
- * A prefix tells how much follows: {@code 0} nothing has changed; {@code 10} and {@code 110} 4 or
+ * A prefix states how much follows: {@code 0} nothing has changed; {@code 10} and {@code 110} 4 or
  * 8 bits of change (sign in the lowest bit); {@code 111} the sample itself.
  */
 public final class DeltaEncoder extends BitWriter {

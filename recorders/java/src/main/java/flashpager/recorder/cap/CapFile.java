@@ -85,7 +85,7 @@ final class CapFile {
             throw new CapException(
                     path,
                     "it has neither a Descriptor nor a Debug component,"
-                            + " so nothing tells where its methods are");
+                            + " so the offsets of its methods are unknown");
         }
         file.checkOverlaps();
         return file;

@@ -7,7 +7,7 @@ import java.util.List;
 /**
  * The code of one or more CAP files as it lies on a card: the info items of their Method components
  * (6.9: exception handlers, then methods, each header and bytecodes), one file behind the other.
- * The image lacks whatever a card adds or resolves when it loads the files.
+ * The image lacks everything that a card adds or resolves when it loads the files.
  *
  * <p>{@link #place} finds a class file's methods in it. With a Debug component (6.14) they are
  * found by name. Without one, a class is the one of the CAP file's package that has as many
@@ -238,7 +238,7 @@ public final class CapImage {
             }
             Method other = method.isInitializer() ? null : counterpart(java, card, method);
             if (other == null) {
-                String why = "nothing tells which method of the CAP file it is";
+                String why = "its method of the CAP file is unknown";
                 why = method.isInitializer() ? "a card has no class initializers" : why;
                 found.add(new PlacedMethod(method, null, 0, null, why));
                 continue;
