@@ -141,25 +141,45 @@ impl UnitPlacement {
         trace: &dyn Trace,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<MemoryTrace> {
-        let mut builder = RunBuilder::default();
         let mut runs = Vec::new();
         for_marked_runs(trace, should_continue, |run, mark| {
-            // Between two runs is a jump, or code outside the image.
-            runs.extend(builder.cut());
-            for_parts(units, run, mark == Mark::Read, |number, part| {
-                if units.is_resident(number) {
-                    runs.extend(builder.cut());
-                    return;
-                }
-                let start = part.offset - units.all()[number].offset;
-                let offset = self.offsets[number] + start;
-                runs.extend(builder.push(Run { offset, length: part.length }));
-            })
+            self.remap_run(units, run, mark, &mut runs)
+        })?;
+        let image_bytes = self.image_bytes_with(&runs);
+        Ok(MemoryTrace::with_image(runs, image_bytes))
+    }
+
+    /// Appends the runs in the new image that execute or read what `run` does in the recorded one,
+    /// without resident code.
+    ///
+    /// # Errors
+    /// Code that belongs to no unit.
+    pub fn remap_run(
+        &self,
+        units: &Units,
+        run: Run,
+        mark: Mark,
+        runs: &mut Vec<Run>,
+    ) -> Result<()> {
+        // Between two recorded runs is a jump, or code outside the image.
+        let mut builder = RunBuilder::default();
+        for_parts(units, run, mark == Mark::Read, |number, part| {
+            if units.is_resident(number) {
+                runs.extend(builder.cut());
+                return;
+            }
+            let start = part.offset - units.all()[number].offset;
+            let offset = self.offsets[number] + start;
+            runs.extend(builder.push(Run { offset, length: part.length }));
         })?;
         runs.extend(builder.cut());
-        // A read may end beyond the last unit.
+        Ok(())
+    }
+
+    /// The bytes of the image with `runs`, of which a read may end beyond the last unit.
+    pub fn image_bytes_with(&self, runs: &[Run]) -> u64 {
         let end = runs.iter().map(|run| run.end()).max().unwrap_or(0);
-        Ok(MemoryTrace::with_image(runs, self.image_bytes.max(end)))
+        self.image_bytes.max(end)
     }
 }
 

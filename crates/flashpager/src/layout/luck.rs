@@ -13,8 +13,9 @@ use flashpager_layout::{AddedCode, LinkEdit, Order, PieceSequence, UnitPlacement
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::folded::{FoldedTrace, replayed_at};
 use super::program::recorded_units;
-use super::replays::{relocated_to, replayed, times_ns};
+use super::replays::times_ns;
 use super::request::check_weights;
 use super::traces::{TraceSet, check_reads_pass};
 use super::units::{Coverage, ExecutedBytes, executed_share, length_executed};
@@ -140,7 +141,8 @@ pub fn luck(
         image_bytes: units.image_bytes(),
         gap_bytes: 0,
     };
-    let rows = replayed(&designs, &relocated_to(&recorded, &units, traces.training())?)?;
+    let folded = FoldedTrace::of_all(&traces)?;
+    let rows = replayed_at(&recorded, &units, &designs, &folded)?;
     let time_ns = times_ns(&rows, designs.len(), &weights);
 
     let mut random = SplitMix64::new(request.seed);
@@ -155,8 +157,8 @@ pub fn luck(
         let links = links.collect::<Result<Vec<UnitPlacement>>>()?;
         left -= links.len();
         let times = links.par_iter().map(|link| {
-            let traces = relocated_to(link, &units, traces.training())?;
-            Ok(times_ns(&replayed(&designs, &traces)?, designs.len(), &weights))
+            let rows = replayed_at(link, &units, &designs, &folded)?;
+            Ok(times_ns(&rows, designs.len(), &weights))
         });
         for times in times.collect::<Result<Vec<Vec<f64>>>>()? {
             drawn_ns.iter_mut().zip(times).for_each(|(drawn, time)| drawn.push(time));

@@ -11,6 +11,7 @@
 mod alignment;
 mod answer;
 mod budget;
+mod folded;
 mod heat;
 mod judge;
 pub mod luck;

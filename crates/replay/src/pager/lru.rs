@@ -67,6 +67,8 @@ impl Lru {
 }
 
 impl Policy for Lru {
+    const REPEATS_ROUNDS: bool = true;
+
     /// Two links per frame and the newest frame, as a device keeps them.
     const METADATA: Option<PolicyMetadata> = Some(PolicyMetadata {
         bytes_per_frame: 2.0 * INDEX_BYTES as f64,

@@ -141,6 +141,10 @@ pub trait Policy: Sized + Send + Sync + 'static {
     /// bit per page, which the hardware sets.
     const SEES_HITS: bool = true;
 
+    /// True if a sequence of references that is made again and again has the same outcomes each
+    /// time from the second on, whatever came before it.
+    const REPEATS_ROUNDS: bool = false;
+
     /// True if frames beyond the number of pages change the policy's behaviour.
     const COUNTS_SPARE_FRAMES: bool = false;
 

@@ -134,6 +134,7 @@ impl<const MOVES: bool> InOrder<MOVES> {
 
 impl<const MOVES: bool> Policy for InOrder<MOVES> {
     const SEES_HITS: bool = MOVES;
+    const REPEATS_ROUNDS: bool = MOVES;
     const COUNTS_SPARE_FRAMES: bool = true;
     const METADATA: Option<PolicyMetadata> =
         Some(PolicyMetadata { bytes_per_frame: 0.0, fixed_bytes: INDEX_BYTES });

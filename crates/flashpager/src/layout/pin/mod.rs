@@ -76,7 +76,7 @@ pub fn pin(
     check_named(traces.info())?;
     let map = request.map.as_deref();
     let (units, notes) = recorded_units(&traces, map, request.order, should_continue)?;
-    let whole = WholeReplay::new(&units, &traces, &request.design);
+    let whole = WholeReplay::new(&units, &traces, &request.design)?;
     let before = whole.of_nothing_pinned()?;
     let prepared =
         Prepared::of(request, &traces, (&units, notes), before.time_ns, should_continue)?;

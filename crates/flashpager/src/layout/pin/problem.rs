@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flashpager_base::Result;
 use flashpager_layout::{Piece, PieceSequence, UnitPlacement, Units, place};
-use flashpager_replay::replay;
+use flashpager_replay::{FoldedSequence, RunTable, replay, replay_folded};
 use flashpager_trace::{MemoryTrace, Run, Trace};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -30,7 +30,7 @@ pub(super) struct TraceSample {
     /// The different pieces.
     pieces: Vec<Piece>,
     /// Numbers of pieces, in the order of execution.
-    executed: Vec<u32>,
+    executed: FoldedSequence,
     /// Bytes executed.
     bytes: u64,
 }
@@ -40,7 +40,9 @@ impl TraceSample {
     /// it. At the start of a stretch the cache holds what the stretch before left there.
     pub(super) fn of(design: Design, weight: f64, sequence: PieceSequence, share: f64) -> Self {
         let PieceSequence { pieces, executed, bytes, .. } = sequence;
+        let folded = |executed: &[u32]| FoldedSequence::new(executed, pieces.len() as u32);
         if share >= 1.0 {
+            let executed = folded(&executed);
             return Self { design, weight, pieces, executed, bytes };
         }
         let length = executed.len() / STRETCHES;
@@ -50,7 +52,8 @@ impl TraceSample {
             sample.extend_from_slice(&executed[stretch * length..stretch * length + kept]);
         }
         let bytes = sample.iter().map(|number| u64::from(pieces[*number as usize].bytes)).sum();
-        Self { design, weight, pieces, executed: sample, bytes }
+        let executed = folded(&sample);
+        Self { design, weight, pieces, executed, bytes }
     }
 
     /// Share of `sequences` that the search can replay.
@@ -62,19 +65,18 @@ impl TraceSample {
     /// Time of the sample in nanoseconds with some `units` resident and the others placed.
     fn time_ns(&self, units: &Units, placement: &UnitPlacement) -> Result<f64> {
         // Each different piece is placed once. A pinned one has no bytes in flash.
-        let run = |piece: &Piece| {
+        let mut table = RunTable::default();
+        for piece in &self.pieces {
             let unit = piece.unit as usize;
-            let length = if units.is_resident(unit) { 0 } else { piece.bytes };
-            Run { offset: placement.offsets[unit] + piece.start, length }
-        };
-        let placed: Vec<Run> = self.pieces.iter().map(run).collect();
-        let mut runs = Vec::with_capacity(self.executed.len());
-        let executed = self.executed.iter().map(|number| placed[*number as usize]);
-        runs.extend(executed.filter(|run| run.length > 0));
-        // A read may end beyond the last unit.
-        let end = placed.iter().map(|run| run.end()).max().unwrap_or(0);
-        let trace = MemoryTrace::with_image(runs, placement.image_bytes.max(end));
-        time_ns(&self.design, &trace, self.bytes)
+            let run = Run { offset: placement.offsets[unit] + piece.start, length: piece.bytes };
+            let is_placed = !units.is_resident(unit);
+            table.push(is_placed.then_some(run));
+        }
+        let placed = (&table, placement.image_bytes_with(table.runs()));
+        let (cache, registers) = (self.design.cache(), [self.design.register()]);
+        let mut counts = replay_folded(&self.executed, placed, cache, &registers, &|| true)?;
+        counts[0].bytes_read = self.bytes;
+        Ok(self.design.time_of(&counts[0]).time_ns)
     }
 }
 
@@ -162,9 +164,9 @@ impl<'a> PinProblem<'a> {
     pub(super) fn executed_bytes(&self) -> FxHashMap<u32, f64> {
         let mut executed: FxHashMap<u32, f64> = FxHashMap::default();
         for sample in &self.samples {
-            for number in &sample.executed {
-                let piece = &sample.pieces[*number as usize];
-                *executed.entry(piece.unit).or_default() += sample.weight * f64::from(piece.bytes);
+            for (piece, times) in sample.pieces.iter().zip(sample.executed.times()) {
+                let bytes = times as f64 * f64::from(piece.bytes);
+                *executed.entry(piece.unit).or_default() += sample.weight * bytes;
             }
         }
         executed

@@ -3,7 +3,8 @@
 use flashpager_base::Result;
 use flashpager_layout::{Order, Units, place};
 
-use super::super::replays::{relocated, replayed, times_ns};
+use super::super::folded::{FoldedTrace, replayed_at};
+use super::super::replays::times_ns;
 use super::super::traces::TraceSet;
 use super::copy::copy_ns;
 use super::order::in_flash;
@@ -14,6 +15,7 @@ use crate::result::ResultRow;
 pub(super) struct WholeReplay<'a> {
     units: &'a Units,
     traces: &'a TraceSet,
+    folded: Vec<FoldedTrace<'a>>,
     designs: [(Design, f64); 1],
     weights: Vec<f64>,
     recorded: Vec<u32>,
@@ -31,10 +33,14 @@ pub(super) struct WholeResult {
 
 impl<'a> WholeReplay<'a> {
     /// Replays of `traces` through `design`.
-    pub(super) fn new(units: &'a Units, traces: &'a TraceSet, design: &Design) -> Self {
+    ///
+    /// # Errors
+    /// Those of [`FoldedTrace::of_all`].
+    pub(super) fn new(units: &'a Units, traces: &'a TraceSet, design: &Design) -> Result<Self> {
         let designs = [(design.clone(), 1.0)];
         let recorded = Order::original(units).numbers().to_vec();
-        Self { units, traces, designs, weights: traces.weights(), recorded }
+        let folded = FoldedTrace::of_all(traces)?;
+        Ok(Self { units, traces, folded, designs, weights: traces.weights(), recorded })
     }
 
     /// All movable units in the recorded order.
@@ -57,9 +63,10 @@ impl<'a> WholeReplay<'a> {
     pub(super) fn of(&self, pinned: &[u32], order: &[u32]) -> Result<WholeResult> {
         let units = self.units.with_resident_numbers(pinned);
         let order = in_flash(&units, order)?;
-        let rows = replayed(&self.designs, &relocated(&units, &order, self.traces.training())?)?;
+        let placement = place(&units, &order)?;
+        let rows = replayed_at(&placement, &units, &self.designs, &self.folded)?;
         let time_ns = times_ns(&rows, 1, &self.weights)[0];
-        Ok(WholeResult { rows, time_ns, image_bytes: place(&units, &order)?.image_bytes })
+        Ok(WholeResult { rows, time_ns, image_bytes: placement.image_bytes })
     }
 
     /// The time of the flash for copying `bytes` of pinned code to RAM, in nanoseconds.

@@ -1,0 +1,95 @@
+//! Exact replays of many placements of one execution, whose loops are folded once.
+
+use flashpager_base::Result;
+use flashpager_layout::{UnitPlacement, Units};
+use flashpager_replay::{Counts, FoldedSequence, RunTable, replay_folded};
+use flashpager_trace::{Mark, MemoryTrace, Run, TraceInfo, for_marked_runs};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::traces::TraceSet;
+use crate::design::Design;
+use crate::result::ResultRow;
+
+/// A recorded execution with its loops folded.
+pub(super) struct FoldedTrace<'t> {
+    info: &'t TraceInfo,
+    /// The different runs, in the recorded image.
+    runs: Vec<(Run, Mark)>,
+    /// Their numbers, in the order of execution.
+    folded: FoldedSequence,
+    /// Bytes of all runs.
+    bytes: u64,
+}
+
+impl<'t> FoldedTrace<'t> {
+    /// Folds the part of each trace that a search sees.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub(super) fn of_all(traces: &'t TraceSet) -> Result<Vec<Self>> {
+        traces.training().map(|(info, trace)| Self::of(info, trace)).collect()
+    }
+
+    fn of(info: &'t TraceInfo, trace: &MemoryTrace) -> Result<Self> {
+        let mut numbers: FxHashMap<(Run, bool), u32> = FxHashMap::default();
+        let (mut runs, mut executed, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for_marked_runs(trace, &|| true, |run, mark| {
+            let number = *numbers.entry((run, mark == Mark::Read)).or_insert_with(|| {
+                runs.push((run, mark));
+                runs.len() as u32 - 1
+            });
+            executed.push(number);
+            bytes += u64::from(run.length);
+            Ok(())
+        })?;
+        let folded = FoldedSequence::new(&executed, runs.len() as u32);
+        Ok(Self { info, runs, folded, bytes })
+    }
+
+    /// The counts of `design` with the units at the places of `placement`. Bytes of resident units
+    /// are read out of RAM, and count like those out of a frame.
+    ///
+    /// # Errors
+    /// Code that belongs to no unit, and the errors of the replay.
+    fn counts(&self, units: &Units, placement: &UnitPlacement, design: &Design) -> Result<Counts> {
+        let (mut table, mut moved) = (RunTable::default(), Vec::new());
+        for (run, mark) in &self.runs {
+            placement.remap_run(units, *run, *mark, &mut moved)?;
+            table.push(moved.drain(..));
+        }
+        let image_bytes = placement.image_bytes_with(table.runs());
+        let registers = [design.register()];
+        let placed = (&table, image_bytes);
+        let mut counts = replay_folded(&self.folded, placed, design.cache(), &registers, &|| true)?
+            .swap_remove(0);
+        counts.bytes_read = self.bytes;
+        Ok(counts)
+    }
+}
+
+/// Replays all traces through all designs with the units at the places of `placement`: by design,
+/// then by trace.
+///
+/// # Errors
+/// Designs that cannot execute a trace ([`Design::executing`]), and the errors of the replay.
+pub(super) fn replayed_at(
+    placement: &UnitPlacement,
+    units: &Units,
+    designs: &[(Design, f64)],
+    traces: &[FoldedTrace<'_>],
+) -> Result<Vec<ResultRow>> {
+    let pairs: Vec<(&Design, &FoldedTrace<'_>)> = designs
+        .iter()
+        .flat_map(|(design, _)| traces.iter().map(move |trace| (design, trace)))
+        .collect();
+    let row = |(design, trace): &(&Design, &FoldedTrace<'_>)| {
+        let design = design.executing(trace.info)?;
+        let counts = trace.counts(units, placement, &design)?;
+        let distances = counts.distance_histogram.clone();
+        let mut row = ResultRow::slim(&design, design.evaluate(&counts));
+        row.evaluation.counts.distance_histogram = distances;
+        Ok(row)
+    };
+    pairs.par_iter().map(row).collect()
+}
