@@ -92,6 +92,11 @@ def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...])
     pinned = names.read_text(encoding="utf-8").split()
     assert pinned == result["pinned"]
     assert sorted(step["name"] for step in curve) == sorted(pinned)
+    if not pinned:
+        # A search of a second on a busy machine may end before it has chosen anything.
+        assert not result["is_finished"]
+        assert result["time_ratio"] == 1
+        return
     assert curve[-1]["time_ratio"] == pytest.approx(result["time_ratio"])
     assert curve[-1]["ram_bytes"] == result["ram_bytes"]
     assert curve[-1]["misses"] == sum(row["counts"]["misses"] for row in result["after"])
