@@ -1,21 +1,21 @@
-"""How fast misses of a cache in hardware are counted, beside cachegrind's, in one run.
+"""The speed of counting the misses of a cache in hardware, compared with cachegrind's.
 
     .venv/bin/python benches/xip.py
 
 Two comparisons, both on one core and in turns:
 
 - *references*: the line references of a recorded trace through caches of 2 ways and lines of 8
-  bytes: the 16 KB of an RP2040 alone, and eight sizes from 1 KB to 128 KB. The other is
-  cachegrind's own simulation (cg_sim.c of Debian's source package, which apt-get fetches into
-  build/bench-cachegrind, built with -O3 by benches/cachegrind.c), one size after another. Each
-  gets the references as it takes them: flashpager the first and last line of each run, cachegrind
-  line by line, those that follow each other once. Both get them in small pieces out of the
-  processor's cache, as they come from a decoder or a running program; out of memory, what is
-  measured is memory. A piece counts with the best of all rounds, so that others on the machine
-  count little. All misses have to be equal, or this fails.
-- *programs*: a program as a user asks: ``valgrind --tool=cachegrind`` runs it and counts; the other
-  is ``flashpager simulate`` of its trace, which was recorded once. cachegrind's lines are at least
-  16 bytes, so both take lines of 32.
+  bytes: the 16 KB of an RP2040 alone, and eight sizes from 1 KB to 128 KB. cachegrind's own
+  simulation (cg_sim.c of Debian's source package, which apt-get fetches into
+  build/bench-cachegrind, built with -O3 by benches/cachegrind.c) counts one size after another.
+  Each tool gets references in its own form: flashpager the first and last line of each run,
+  cachegrind line by line, without repetitions of the same line. Both get them in small pieces from
+  the processor's cache, as a decoder or a running program delivers them; from memory, the memory
+  would be measured. Each piece counts with the best of all rounds, so that other load on the
+  machine matters little. The bench fails unless all misses are equal.
+- *programs*: ``valgrind --tool=cachegrind`` runs a program and counts; ``flashpager simulate``
+  replays its trace, which was recorded once. cachegrind's lines are at least 16 bytes, so both have
+  lines of 32.
 
 Dinero IV is in no package registry.
 """
@@ -51,7 +51,7 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 
 
 class Measured(NamedTuple):
-    """One run of one tool: how long each piece took, and the misses of each size."""
+    """One run of one tool: the seconds of each piece, and the misses of each size."""
 
     seconds: list[float]
     misses: list[int]
@@ -62,7 +62,7 @@ class References(NamedTuple):
 
     #: First and last line of each run.
     spans: Path
-    #: Line by line.
+    #: All lines, one after another.
     lines: Path
     count: int
 
@@ -122,7 +122,7 @@ def _ours() -> Path:
 
 
 def _references(flashpager: str, trace: Path) -> References:
-    """Write the lines that a trace touches, in both ways."""
+    """Write the lines that a trace touches, in both forms."""
     text = _BUILD / f"{trace.stem}.csv"
     spans, lines = (_BUILD / f"{trace.stem}-{_LINE}.{what}" for what in ("spans", "lines"))
     _call(flashpager, "trace", "export", trace, "-o", text)
@@ -137,17 +137,17 @@ def _references(flashpager: str, trace: Path) -> References:
     return References(spans, lines, len(touched))
 
 
-def _told(*command: object) -> Measured:
+def _measured(*command: object) -> Measured:
     answer = json.loads(_call(*command))
     return Measured(answer["seconds"], answer["misses"])
 
 
 def _best(rounds: int, *tools: tuple[object, ...]) -> list[Measured]:
-    """Measure tools in turns; of each piece the fastest counts."""
-    best = [_told(*tool) for tool in tools]
+    """Measure tools in turns, and keep the fastest time of each piece."""
+    best = [_measured(*tool) for tool in tools]
     for _ in range(rounds - 1):
         for known, tool in zip(best, tools, strict=True):
-            seconds, misses = _told(*tool)
+            seconds, misses = _measured(*tool)
             if misses != known.misses:
                 sys.exit(f"benches/xip.py: {tool[0]} counts {misses} and {known.misses}")
             known.seconds[:] = map(min, known.seconds, seconds)
@@ -174,7 +174,7 @@ def _compare_references(ours: Path, driver: Path, trace: References, rounds: int
 
 
 def _timed(*command: object) -> float:
-    """Run a command that may write anything, and say what time of the processor it took."""
+    """Run a command, and return the processor time that it took."""
 
     def spent() -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)

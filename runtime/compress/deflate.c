@@ -13,21 +13,21 @@ static int window_bits(uint32_t page_bytes)
     return bits;
 }
 
-static voidpf take(voidpf opaque, uInt items, uInt size)
+static voidpf allocate(voidpf opaque, uInt items, uInt size)
 {
     struct fp_deflate *deflate = opaque;
     size_t bytes = ((size_t)items * size + 15u) & ~(size_t)15u;
-    voidpf taken = deflate->memory;
+    voidpf allocated = deflate->memory;
 
     if (size == 0 || items > (size_t)-1 / 2u / size || bytes > deflate->left) {
         return Z_NULL;
     }
     deflate->memory += bytes;
     deflate->left -= bytes;
-    return taken;
+    return allocated;
 }
 
-static void give(voidpf opaque, voidpf memory)
+static void release(voidpf opaque, voidpf memory)
 {
     (void)opaque;
     (void)memory;
@@ -77,11 +77,11 @@ int fp_deflate_init(struct fp_deflate *deflate, uint32_t page_bytes, void *memor
     }
     deflate->memory = memory;
     deflate->left = memory_bytes;
-    deflate->out.zalloc = take;
-    deflate->out.zfree = give;
+    deflate->out.zalloc = allocate;
+    deflate->out.zfree = release;
     deflate->out.opaque = deflate;
     deflate->in = deflate->out;
-    /* One block has as many symbols as a page has bytes. */
+    /* The memory level bits - 6 makes room for a block of as many symbols as a page has bytes. */
     if (deflateInit2(&deflate->out, Z_BEST_SPEED, Z_DEFLATED, -bits, bits - 6,
                      Z_DEFAULT_STRATEGY) != Z_OK ||
         inflateInit2(&deflate->in, -bits) != Z_OK) {
@@ -90,7 +90,7 @@ int fp_deflate_init(struct fp_deflate *deflate, uint32_t page_bytes, void *memor
     deflate->compressor.context = deflate;
     deflate->compressor.compress = compress_page;
     deflate->compressor.decompress = decompress_page;
-    /* The window follows from the page, so the name need not have it. */
+    /* The window follows from the page size, so it is not part of the name. */
     deflate->compressor.name = "deflate";
     return FP_COMPRESSOR_OK;
 }

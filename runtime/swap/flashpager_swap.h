@@ -338,14 +338,14 @@ struct fp_swap_fragments_state {
 
 /* A head: a place where the log appends, as a stream of records through the blocks it takes. */
 struct fp_swap_log_head {
-    uint8_t *page;   /* [program_bytes]: the flash page that is being filled */
-    uint32_t fill;   /* bytes in it */
-    uint32_t begun;  /* offset in the block of the first record with bytes in the page */
-    uint32_t record; /* offset of the last record; 0 if it began in the block before */
-    uint32_t where;  /* place of the last record */
-    uint16_t block;  /* the block that is being filled */
-    uint16_t before; /* the block in which its first record began */
-    uint16_t pages;  /* programmed pages of the block */
+    uint8_t *page;     /* [program_bytes]: the flash page that is being filled */
+    uint32_t fill;     /* bytes in it */
+    uint32_t begun;    /* offset in the block of the first record with bytes in the page */
+    uint32_t record;   /* offset of the last record; 0 if it began in the block before */
+    uint32_t location; /* of the last record */
+    uint16_t block;    /* the block that is being filled */
+    uint16_t before;   /* the block in which its first record began */
+    uint16_t pages;    /* programmed pages of the block */
 };
 
 struct fp_swap_log_state {
@@ -398,10 +398,10 @@ struct fp_swap_log_state {
 /* A store. Its fields are private to the library. */
 struct fp_swap {
     const struct fp_swap_config *config;
-    uint32_t *where; /* [slot]: place, defined by the layout; FP_SWAP_NOWHERE at first */
-    uint16_t *size;  /* [slot]: bytes stored, or a code of swap_internal.h */
-    uint8_t *stage;  /* [page_bytes]: a compressed page in progress */
-    bool refused;    /* a page was refused for lack of space, and nothing has been freed since */
+    uint32_t *location; /* [slot]: of its record, as the layout defines it; FP_SWAP_NOWHERE at first */
+    uint16_t *size;     /* [slot]: bytes stored, or a code of swap_internal.h */
+    uint8_t *stage;     /* [page_bytes]: a compressed page in progress */
+    bool refused;       /* a page was refused for lack of space, and nothing has been freed since */
     struct fp_swap_stat stat;
     struct fp_swap_shape other; /* fp_swap_other(); version 0 for none */
     union {

@@ -69,14 +69,14 @@ static void count(struct fp_swap *store, uint16_t size, bool add)
     }
 }
 
-void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size)
+void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t location, uint16_t size)
 {
     if (store->size[slot] != FP_SWAP_SIZE_NONE) {
         store->refused = false;
     }
     count(store, store->size[slot], false);
     count(store, size, true);
-    store->where[slot] = where;
+    store->location[slot] = location;
     store->size[slot] = size;
 }
 
@@ -147,11 +147,11 @@ static int start(struct fp_swap *store, const struct fp_swap_config *config, boo
     }
     memory = config->memory;
     store->config = config;
-    store->where = memory;
+    store->location = memory;
     store->size = (uint16_t *)(memory + config->slot_count);
     store->stage = (uint8_t *)(memory + (size_t)slot_words);
     for (slot = 0; slot < config->slot_count; slot++) {
-        store->where[slot] = FP_SWAP_NOWHERE;
+        store->location[slot] = FP_SWAP_NOWHERE;
         store->size[slot] = FP_SWAP_SIZE_NONE;
     }
     return config->layout->start(store, memory + (size_t)slot_words + config->page_bytes / 4u,

@@ -33,14 +33,14 @@ struct fp_swap_record {
     uint32_t word; /* the word of a same-filled page */
 };
 
-/* A layout. Its functions may use `config`, `where`, `size`, `stage` and `stat` of the store. */
+/* A layout. Its functions may use `config`, `location`, `size`, `stage` and `stat` of the store. */
 struct fp_swap_layout {
     /* Returns the words of memory that it needs beside slots and stage, or 0 for an impossible
      * config. */
     uint64_t (*words)(const struct fp_swap_config *config);
     /* Starts with that memory and empty slots. With `keep` it finds what the medium holds. */
     int (*start)(struct fp_swap *store, uint32_t *memory, bool keep);
-    /* Stores a record and its data in place of the slot's old ones, and sets where[] and size[]
+    /* Stores a record and its data in place of the slot's old ones, and sets location[] and size[]
      * with fp_swap_settle(). After an error other than FP_SWAP_IO the slot is unchanged. */
     int (*put)(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                const uint8_t *data);
@@ -63,7 +63,7 @@ struct fp_swap_layout {
 };
 
 /* Sets what a slot holds from now on, and updates the statistics. */
-void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size);
+void fp_swap_settle(struct fp_swap *store, uint32_t slot, uint32_t location, uint16_t size);
 
 /* Returns the CRC of a record: over slot, size and the uncompressed page, so that a compressor's
  * mistakes are found, too. For a same-filled page it covers the word. */

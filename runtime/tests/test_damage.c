@@ -189,7 +189,7 @@ static uint32_t records_in(const struct rig *rig, uint32_t page)
     uint32_t from = page * (shape->medium.program_bytes / 4);
     uint32_t words = shape->medium.block_bytes / 4, records = 0;
     for (uint32_t slot = 0; slot < shape->slot_count; slot++) {
-        uint32_t size = rig->store.size[slot], at = rig->store.where[slot];
+        uint32_t size = rig->store.size[slot], at = rig->store.location[slot];
         if (size == 0 || size > shape->page_bytes)
             continue;
         for (uint32_t word = 0; word < 3 + (size + 3) / 4; word++, at++) {

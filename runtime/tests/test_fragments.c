@@ -158,7 +158,7 @@ static void records_as_documented(void)
 {
     open_store(256, 16, 4096, 4, 5);
     EXPECT_EQ(put(2, 1000, 7), FP_SWAP_OK);
-    EXPECT_EQ(fixture.store.where[2], 0);
+    EXPECT_EQ(fixture.store.location[2], 0);
     EXPECT_EQ(fp_swap_get32(fixture.bytes), NO_PIECE);
     EXPECT_EQ(fp_swap_get16(fixture.bytes + 4), FIRST + 1000);
     uint8_t page[4096];
@@ -188,7 +188,7 @@ static void splits(void)
     EXPECT_EQ(fp_swap_free(&fixture.store, 1), FP_SWAP_OK);
     /* 1060 bytes are free at 3036, and 1012 at 1012. */
     EXPECT_EQ(put(4, 1500, 4), FP_SWAP_OK);
-    EXPECT_EQ(fixture.store.where[4], 3036);
+    EXPECT_EQ(fixture.store.location[4], 3036);
     EXPECT_EQ(fp_swap_get32(fixture.bytes + 3036), 1012);
     EXPECT_EQ(fp_swap_get16(fixture.bytes + 3036 + 4), 1060);
     EXPECT_EQ(fp_swap_get32(fixture.bytes + 1012), NO_PIECE);
@@ -241,13 +241,13 @@ static void largest_first(void)
     fixture.store.of.fragments.next = 2000;
     fixture.store.of.fragments.from_end = false;
     EXPECT_EQ(put(30, 250 - FIRST, 30), FP_SWAP_OK);
-    EXPECT_EQ(fixture.store.where[30], 4000);
+    EXPECT_EQ(fixture.store.location[30], 4000);
     EXPECT_EQ(put(2, 250 - FIRST, 2), FP_SWAP_OK);
-    EXPECT_EQ(fixture.store.where[2], 1600);
+    EXPECT_EQ(fixture.store.location[2], 1600);
     EXPECT_EQ(put(3, 250 - FIRST, 3), FP_SWAP_OK);
-    EXPECT_EQ(fixture.store.where[3], 3000);
+    EXPECT_EQ(fixture.store.location[3], 3000);
     EXPECT_EQ(put(4, 250 - FIRST, 4), FP_SWAP_OK);
-    EXPECT_EQ(fixture.store.where[4], 400);
+    EXPECT_EQ(fixture.store.location[4], 400);
     check();
     close_store();
 }

@@ -1,4 +1,4 @@
-"""Page references for libCacheSim, read by readers of others."""
+"""Tests of exported page references: libCacheSim and a reader written from its format agree."""
 
 import re
 import struct

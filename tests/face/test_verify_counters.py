@@ -94,7 +94,7 @@ def test_sentences_are_true() -> None:
         (_DESIGN, "CTR_ACC 5\n", "the counters of the RP2040 and RP2350 lack CTR_HIT"),
         (_DESIGN, "CTR_ACC 5\nCTR_HIT 6\n", "6 hits of 5 accesses: the registers were not cleared"),
         (_DESIGN, "CTR_ACC 5\nCTR_HIT 4\nMMONR 3\n", "and of STM32's ICACHE"),
-        (_DESIGN, "CTR_ACC 5\nCTR_ACC 5\n", "line 2: CTR_ACC stands there twice"),
+        (_DESIGN, "CTR_ACC 5\nCTR_ACC 5\n", "line 2: CTR_ACC occurs twice"),
         (_DESIGN, "MISSES 5\n", "line 1: 'MISSES 5' is no counter"),
         (_DESIGN, "CTR_ACC -5\n", "line 1: 'CTR_ACC -5' is no counter"),
         (_DESIGN, "# nothing\n", "has no counters"),

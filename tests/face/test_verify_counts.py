@@ -58,7 +58,7 @@ def test_one_differs(tmp_path: Path) -> None:
         ("misses 1\nhello world\n", "line 2: 'hello world' is no count"),
         ("faults 12\n", "line 1: 'faults 12' is no count"),
         ("misses -1\n", "line 1: 'misses -1' is no count"),
-        ("misses 1\nmisses 1\n", "line 2: misses stands there twice"),
+        ("misses 1\nmisses 1\n", "line 2: misses occurs twice"),
         ("\n", "has no counts"),
     ],
 )

@@ -19,7 +19,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Research": ("reproduce", "examples"),
 }
 
-#: Panels of options, in this order, each with the options in it. All others are in the first.
+#: Panels of options, in this order, each with its options. All others are in the first panel.
 _FIRST_PANEL = "Options"
 _PANELS: dict[str, tuple[str, ...]] = {
     "Design": (
@@ -85,12 +85,12 @@ _RENAMED: Mapping[str, Mapping[str, str]] = {"swap": {"--cpu": "--processor"}}
 
 
 def write_groups(formatter: "HelpFormatter", helps: Mapping[str, str]) -> None:
-    """Write the first screen's commands, and how a program is given."""
+    """Write the commands of the first screen, with the form that takes a program."""
     width = max(map(len, helps))
     for title, names in GROUPS.items():
         rows = [(name.ljust(width), helps[name]) for name in names if name in helps]
         if title == next(iter(GROUPS)):
-            about = "Describe a program (ELF), record it, and answer what its flash costs."
+            about = "Describe a program (ELF), record it, and show what its flash costs."
             rows.insert(0, ("FILE".ljust(width), about))
         with formatter.section(title):
             formatter.write_dl(rows)
@@ -107,7 +107,7 @@ class CommandWithPanels(TyperCommand):
                 parameter.is_eager = True
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        """Parse arguments, of which some may be old spellings."""
+        """Parse arguments; some may be old spellings."""
         return super().parse_args(ctx, current_spellings(self._root_name(ctx), args))
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
@@ -148,7 +148,7 @@ def write_examples(formatter: "HelpFormatter", command: str) -> None:
         return
     with formatter.section("Examples"):
         for example in examples:
-            # Not wrapped: a line that is copied has to be whole.
+            # An example is not wrapped, so that it can be copied whole.
             formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
@@ -171,7 +171,7 @@ def current_spellings(command: str, arguments: Sequence[str]) -> list[str]:
         flag, equals, value = argument.partition("=")
         if flag in renamed:
             note(f"note: {flag} is now spelled {renamed[flag]}")
-            argument = f"{renamed[flag]}{equals}{value}"  # noqa: PLW2901  (the one that counts)
+            argument = f"{renamed[flag]}{equals}{value}"  # noqa: PLW2901  (the current spelling)
         spelled.append(argument)
     return spelled
 

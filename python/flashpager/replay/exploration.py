@@ -164,7 +164,7 @@ class _CellProgress:
 
 
 def _work(cell: Cell) -> float:
-    """Return the references of a cell's trace, about, to which the time of its replay grows."""
+    """Return the approximate number of references; the time of a replay grows with it."""
     info = cell.trace.info
     return info.runs + info.bytes / cell.designs[0].cache_page_bytes
 

@@ -1,8 +1,8 @@
 """Counters of a board's cache, compared with the simulation of the same stretch.
 
-A cache in hardware counts in registers. A file has what the registers of a board held after the
-stretch that was recorded; misses and time are compared. Accesses are not: a processor fetches
-words ahead of what it executes, which a trace of executed bytes does not have.
+A cache in hardware counts in registers. A file has the values of a board's registers after the
+recorded stretch. Misses and time are compared. Accesses are not, as a processor also fetches words
+that it does not execute, and a trace has executed bytes only.
 """
 
 import re
@@ -67,7 +67,7 @@ class CounterSet:
         return sums["accesses"] - sums["hits"]
 
 
-#: The kinds of counters; a further one is a line here.
+#: The kinds of counters. A new kind is a line here.
 SETS = (
     CounterSet(
         "the RP2040 and RP2350",
@@ -84,9 +84,9 @@ SETS = (
 CYCLES = CounterRegister("DWT_CYCCNT", "cycles", 32, stays=False)
 #: All registers that a file may have.
 REGISTERS = (*(each for one in SETS for each in one.registers), CYCLES)
-#: What a register may be called besides.
+#: Other names of registers.
 _ALIASES = {"CYCCNT": "DWT_CYCCNT", "MMONR": "ICACHE_MMONR"}
-#: Registers that are there, and say nothing of misses.
+#: Registers that a file may have, although they count no misses.
 _IGNORED = ("ICACHE_HMONR", "HMONR")
 
 _LINE = re.compile(r"(?P<name>\w+)[ \t:=]+(?P<value>0[xX][0-9a-fA-F]+|[0-9]+)")
@@ -94,7 +94,7 @@ _LINE = re.compile(r"(?P<name>\w+)[ \t:=]+(?P<value>0[xX][0-9a-fA-F]+|[0-9]+)")
 
 @dataclass(frozen=True)
 class ComparedCounter:
-    """A figure of the simulation, and what the board counted."""
+    """A figure of the simulation, and the board's count."""
 
     name: str
     simulated: int
@@ -102,7 +102,7 @@ class ComparedCounter:
 
     @property
     def difference(self) -> float:
-        """What the board counted more, as a share of the simulation."""
+        """The excess of the board's count, as a share of the simulation."""
         if self.simulated == self.board:
             return 0.0
         return (self.board - self.simulated) / max(1, self.simulated)
@@ -148,7 +148,7 @@ def read(path: Path) -> dict[str, int]:
             )
             raise FlashpagerError(message)
         if name in values:
-            message = f"{location}: {name} stands there twice"
+            message = f"{location}: {name} occurs twice"
             raise FlashpagerError(message)
         if name in _IGNORED:
             continue
@@ -216,7 +216,7 @@ def _cycles(path: Path, row: Row) -> int:
     """Return the simulated cycles of the run."""
     clock = re.search(r"@([0-9.]+)([kMG]?)Hz", row.design.processor or "")
     if row.run is None or clock is None:
-        message = f"{path}: {CYCLES.name} wants --processor CORE@CLOCK, for the time of the run"
+        message = f"{path}: {CYCLES.name} needs --processor CORE@CLOCK, for the time of the run"
         raise FlashpagerError(message)
     hertz = float(clock[1]) * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[clock[2]]
     cycles = round(row.run.paged_ns * hertz / 1e9)

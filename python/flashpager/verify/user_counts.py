@@ -40,7 +40,7 @@ def compare(path: Path, counts: Counts) -> list[ComparedCount]:
             raise FlashpagerError(message)
         title, name = known[matched["name"]]
         if title in compared:
-            message = f"{path}, line {number}: {matched['name']} stands there twice"
+            message = f"{path}, line {number}: {matched['name']} occurs twice"
             raise FlashpagerError(message)
         compared[title] = ComparedCount(title, getattr(counts, name), int(matched["value"]))
     if not compared:

@@ -6,7 +6,7 @@ static inline uint_fast16_t find_frame(fp_page page)
 
 static inline void remember_page(fp_page page, frame_t frame)
 {
-    /* By parallel-mmu it is mapped already; but by blocks, of one block. */
+    /* The schedule parallel-mmu has mapped the page early; with critical blocks, one block of it only. */
     if (HAS_CRITICAL_BLOCK || !SCHEDULE_IS(PARALLEL_MMU))
         map_page(page, frame);
 }

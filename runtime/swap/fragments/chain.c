@@ -61,7 +61,7 @@ static uint16_t header_check(uint32_t address, uint32_t slot, uint32_t left,
 void fp_chain_begin(const struct fp_swap *store, struct chain *chain, uint32_t slot)
 {
     chain->slot = slot;
-    chain->next = store->where[slot];
+    chain->next = store->location[slot];
     chain->left = store->size[slot];
     chain->address = NONE;
 }

@@ -182,7 +182,7 @@ static int find_record(struct fp_swap *store, uint32_t slot, struct fp_swap_reco
 
     record->size = store->size[slot];
     record->crc = 0;
-    record->word = store->where[slot];
+    record->word = store->location[slot];
     if (record->size == FP_SWAP_SIZE_SAME) {
         return FP_SWAP_OK;
     }

@@ -15,7 +15,7 @@
  *     check    2  over all of this, the address, the slot and the bytes still to come
  *     crc      4  of the record; in the first piece only
  *
- * where[] is the address of the first piece, or the word of a same-filled page, which
+ * location[] is the address of the first piece, or the word of a same-filled page, which
  * takes nothing of the medium.
  *
  * Free chunks never touch each other, so there is at most one more of them than of

@@ -62,7 +62,7 @@ static void clear_items(struct fp_swap *store, const struct survey *survey, bool
     uint32_t i;
 
     for (i = 0; i < store->config->slot_count; i++) {
-        store->where[i] = NOWHERE;
+        store->location[i] = NOWHERE;
         store->size[i] = FP_SWAP_SIZE_NONE;
     }
     memset(&store->stat, 0, sizeof(store->stat));

@@ -70,7 +70,7 @@ static int carry_on(struct fp_swap *store, uint32_t age, uint32_t carried, uint3
     store->of.log.blocks[before].next = head->block;
     fp_log_mark_unsaved(store, before);
     fp_swap_put32(head->page, slot);
-    fp_swap_put32(head->page + 4, head->where);
+    fp_swap_put32(head->page + 4, head->location);
     fp_swap_put32(head->page + 8, carried);
     head->begun = 0;
     head->record = 0;
@@ -108,11 +108,11 @@ static FP_APART void move_journal(struct fp_swap *store, const struct fp_swap_lo
             moved.value = NOWHERE;
             moved.extra = FP_SWAP_SIZE_LOST;
         } else if (block_of(store, entry.value) == block && offset >= from) {
-            moved.value = where_of(store, head->block, offset - from + at);
+            moved.value = location_of(store, head->block, offset - from + at);
         } else {
             continue;
         }
-        if (store->where[slot] == entry.value && store->size[slot] == entry.extra) {
+        if (store->location[slot] == entry.value && store->size[slot] == entry.extra) {
             fp_log_set_record(store, slot, moved.value, moved.extra);
         }
         fp_log_encode_entry(bytes, &moved);
@@ -153,18 +153,18 @@ static FP_APART void follow_carried(struct fp_swap *store, struct fp_swap_log_he
 {
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t slot;
-    uint32_t where;
+    uint32_t location;
 
     if (old->pages > 0 &&
         fp_log_read_medium(store, old->block, 0, log->page, PREAMBLE_BYTES)) {
         memset(log->page, 0xff, PREAMBLE_BYTES);
     }
     slot = fp_swap_get32(log->page);
-    where = fp_swap_get32(log->page + 4);
+    location = fp_swap_get32(log->page + 4);
     if (slot < store->config->slot_count && has_record(store->size[slot]) &&
-        store->where[slot] == where) {
+        store->location[slot] == location) {
         uint32_t bytes =
-            record_bytes(store->size[slot]) - bytes_in_first(store, where, store->size[slot]);
+            record_bytes(store->size[slot]) - bytes_in_first(store, location, store->size[slot]);
 
         log->blocks[old->block].live -= bytes;
         log->blocks[head->block].live += bytes;
@@ -212,7 +212,7 @@ static FP_APART int rescue_page(struct fp_swap *store, uint32_t age)
     head->begun = at;
     if (old->record >= old->begun && old->record > 0) {
         head->record = old->record - old->begun + at;
-        head->where = where_of(store, head->block, head->record);
+        head->location = location_of(store, head->block, head->record);
     } else {
         head->record = 0;
     }
@@ -238,7 +238,7 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
                   uint32_t size)
 {
     struct fp_swap_log_head *head = &store->of.log.heads[age];
-    uint32_t from = store->where[slot];
+    uint32_t from = store->location[slot];
     uint32_t at = 0;
     int error = FP_SWAP_OK;
 
@@ -254,7 +254,7 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
     }
     head->record = tell(store, head);
     head->begun = head->fill == 0 ? head->record : head->begun;
-    head->where = where_of(store, head->block, head->record);
+    head->location = location_of(store, head->block, head->record);
     while (at < size) {
         uint32_t n;
         uint8_t *to;
@@ -302,11 +302,11 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
     return FP_SWAP_OK;
 }
 
-uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t where, uint16_t size)
+uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t location, uint16_t size)
 {
     const struct fp_swap_log_state *log = &store->of.log;
-    uint32_t block = block_of(store, where);
-    uint32_t first = bytes_in_first(store, where, size);
+    uint32_t block = block_of(store, location);
+    uint32_t first = bytes_in_first(store, location, size);
     uint32_t age;
 
     for (age = 0; age < head_count(store); age++) {
@@ -316,7 +316,7 @@ uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t where, uint16_t
         if (head->fill == 0 || head->block == NO_BLOCK) {
             continue;
         }
-        if ((head->block == block && offset_of(store, where) + first > programmed) ||
+        if ((head->block == block && offset_of(store, location) + first > programmed) ||
             (first < record_bytes(size) && log->blocks[block].next == head->block &&
              PREAMBLE_BYTES + record_bytes(size) - first > programmed)) {
             return age;

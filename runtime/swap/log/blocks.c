@@ -50,12 +50,12 @@ void fp_log_mark_unsaved(struct fp_swap *store, uint32_t block)
 }
 
 /* Adds a record's bytes to the live bytes of its blocks, or subtracts them. */
-static void count_live(struct fp_swap *store, uint32_t where, uint16_t size, bool add)
+static void count_live(struct fp_swap *store, uint32_t location, uint16_t size, bool add)
 {
     struct fp_swap_log_state *log = &store->of.log;
-    struct fp_swap_block *b = &log->blocks[block_of(store, where)];
+    struct fp_swap_block *b = &log->blocks[block_of(store, location)];
     uint32_t bytes = record_bytes(size);
-    uint32_t first = bytes_in_first(store, where, size);
+    uint32_t first = bytes_in_first(store, location, size);
 
     b->live += add ? first : 0u - first;
     if (first < bytes) {
@@ -64,15 +64,15 @@ static void count_live(struct fp_swap *store, uint32_t where, uint16_t size, boo
     log->live += add ? bytes : 0u - (uint64_t)bytes;
 }
 
-void fp_log_set_record(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size)
+void fp_log_set_record(struct fp_swap *store, uint32_t slot, uint32_t location, uint16_t size)
 {
     if (has_record(store->size[slot])) {
-        count_live(store, store->where[slot], store->size[slot], false);
+        count_live(store, store->location[slot], store->size[slot], false);
     }
     if (has_record(size)) {
-        count_live(store, where, size, true);
+        count_live(store, location, size, true);
     }
-    fp_swap_settle(store, slot, where, size);
+    fp_swap_settle(store, slot, location, size);
 }
 
 void fp_log_mark_urgent(struct fp_swap *store, uint32_t block, uint8_t flags)

@@ -6,7 +6,7 @@
 static const char *check_slot(struct fp_swap *store, uint32_t slot)
 {
     const struct fp_swap_log_state *log = &store->of.log;
-    uint32_t where = store->where[slot];
+    uint32_t location = store->location[slot];
     uint8_t bytes[RECORD_HEADER];
     struct record_header header;
     uint32_t state;
@@ -18,14 +18,14 @@ static const char *check_slot(struct fp_swap *store, uint32_t slot)
     if (!has_record(store->size[slot])) {
         return NULL;
     }
-    if (block_of(store, where) >= block_count(store)) {
+    if (block_of(store, location) >= block_count(store)) {
         return "a page is outside the medium";
     }
-    state = state_of(&log->blocks[block_of(store, where)]);
+    state = state_of(&log->blocks[block_of(store, location)]);
     if (state != BLOCK_CLOSED && state != BLOCK_OPEN) {
         return "a page is in a block that is free, bad or of the meta stream";
     }
-    if (fp_log_read_record(store, where, 0, bytes, RECORD_HEADER)) {
+    if (fp_log_read_record(store, location, 0, bytes, RECORD_HEADER)) {
         return NULL;
     }
     if (!fp_log_parse_record(bytes, &header)) {
@@ -38,20 +38,20 @@ static const char *check_slot(struct fp_swap *store, uint32_t slot)
 /* Returns the bytes of a slot's record in a block. */
 static uint32_t bytes_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
 {
-    uint32_t where = store->where[slot];
+    uint32_t location = store->location[slot];
     uint16_t size = store->size[slot];
     uint32_t first;
     uint32_t bytes = 0;
 
-    if (!has_record(size) || block_of(store, where) >= block_count(store)) {
+    if (!has_record(size) || block_of(store, location) >= block_count(store)) {
         return 0;
     }
-    first = bytes_in_first(store, where, size);
-    if (block_of(store, where) == block) {
+    first = bytes_in_first(store, location, size);
+    if (block_of(store, location) == block) {
         bytes += first;
     }
     if (first < record_bytes(size) &&
-        store->of.log.blocks[block_of(store, where)].next == block) {
+        store->of.log.blocks[block_of(store, location)].next == block) {
         bytes += record_bytes(size) - first;
     }
     return bytes;

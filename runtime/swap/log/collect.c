@@ -83,7 +83,8 @@ uint32_t fp_log_age_of_write(const struct fp_swap *store, uint32_t slot)
     if (!has_record(store->size[slot])) {
         return head_count(store) - 1u;
     }
-    return head_of_age(store, log->clock - log->blocks[block_of(store, store->where[slot])].stamp);
+    return head_of_age(store,
+                       log->clock - log->blocks[block_of(store, store->location[slot])].stamp);
 }
 
 /* Chooses the block to collect, for the most gain for the least moved, and whose contents are
@@ -272,7 +273,7 @@ static FP_APART int copy_record(struct fp_swap *store, uint32_t slot, uint32_t h
     if (error) {
         return error;
     }
-    to = log->heads[head].where;
+    to = log->heads[head].location;
     store->stat.moved_size += size;
     if (log->unreadable) {
         if (!fp_log_is_alive(store)) {
@@ -290,7 +291,7 @@ static FP_APART int copy_record(struct fp_swap *store, uint32_t slot, uint32_t h
 static FP_APART uint32_t head_of_move(const struct fp_swap *store, uint32_t slot)
 {
     const struct fp_swap_log_state *log = &store->of.log;
-    const struct fp_swap_block *b = &log->blocks[block_of(store, store->where[slot])];
+    const struct fp_swap_block *b = &log->blocks[block_of(store, store->location[slot])];
     uint32_t head = head_of_age(store, log->clock - b->stamp);
 
     head = head > age_of(b) ? head : age_of(b);
@@ -300,12 +301,12 @@ static FP_APART uint32_t head_of_move(const struct fp_swap *store, uint32_t slot
 /* Returns true if a block has bytes of a slot's record. */
 static bool lies_in(const struct fp_swap *store, uint32_t slot, uint32_t block)
 {
-    uint32_t where = store->where[slot];
+    uint32_t location = store->location[slot];
     uint16_t size = store->size[slot];
 
-    return has_record(size) && (block_of(store, where) == block ||
-                                (bytes_in_first(store, where, size) < record_bytes(size) &&
-                                 store->of.log.blocks[block_of(store, where)].next == block));
+    return has_record(size) && (block_of(store, location) == block ||
+                                (bytes_in_first(store, location, size) < record_bytes(size) &&
+                                 store->of.log.blocks[block_of(store, location)].next == block));
 }
 
 /* Returns a slot with live bytes in the victim, for when its own bytes do not tell. */
@@ -364,12 +365,12 @@ static uint32_t next_live(struct fp_swap *store)
         slot = fp_swap_get32(bytes);
         log->cursor = PREAMBLE_BYTES + fp_swap_get32(bytes + 8);
         if (slot < store->config->slot_count && lies_in(store, slot, block) &&
-            store->where[slot] == fp_swap_get32(bytes + 4)) {
+            store->location[slot] == fp_swap_get32(bytes + 4)) {
             return slot;
         }
     }
     while (log->blocks[block].live > 0 && log->cursor <= block_bytes(store) - RECORD_HEADER) {
-        uint32_t where = where_of(store, block, log->cursor);
+        uint32_t location = location_of(store, block, log->cursor);
 
         if (read_victim(store, log->cursor, bytes, RECORD_HEADER)) {
             return NOWHERE;
@@ -382,7 +383,7 @@ static uint32_t next_live(struct fp_swap *store)
             return NOWHERE;
         }
         log->cursor += record_bytes(header.size);
-        if (header.slot < store->config->slot_count && store->where[header.slot] == where &&
+        if (header.slot < store->config->slot_count && store->location[header.slot] == location &&
             has_record(store->size[header.slot])) {
             return header.slot;
         }
@@ -417,13 +418,13 @@ static int step(struct fp_swap *store)
             return FP_SWAP_IO;
         }
         if (slot < store->config->slot_count) {
-            uint32_t where = store->where[slot];
+            uint32_t location = store->location[slot];
             uint16_t size = store->size[slot];
             uint32_t head = head_of_move(store, slot);
             int error = fp_log_prepare(store, record_bytes(size), &head);
 
             /* A rescue may have moved the record out of the victim. */
-            return error || store->where[slot] != where || store->size[slot] != size
+            return error || store->location[slot] != location || store->size[slot] != size
                        ? error
                        : copy_record(store, slot, head);
         }

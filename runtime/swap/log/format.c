@@ -27,7 +27,7 @@
  * The first 32 bytes are the prefix: any config can read it, so that a store of another shape or of
  * a later version is recognized. Its CRC is always fp_swap_crc32(). The CRC of the page covers the
  * numbers of the block and the page, and the whole page except the CRC itself: a copy in another
- * place is not a meta page. An item of a slot has `where` as its value, or the word that fills a
+ * place is not a meta page. An item of a slot has `location` as its value, or the word that fills a
  * same-filled page, and the slot's size as its extra. An item of a block has the number of erasures
  * as its value, with flags for bad and retired in the upper bits; its extra is the block in which
  * the last record continues.
@@ -51,7 +51,7 @@ struct entry fp_log_get_item(const struct fp_swap *store, uint32_t key)
 
     entry.key = key;
     if (key < store->config->slot_count) {
-        entry.value = store->where[key];
+        entry.value = store->location[key];
         entry.extra = store->size[key];
     } else {
         const struct fp_swap_block *b = &store->of.log.blocks[key - store->config->slot_count];
@@ -69,7 +69,7 @@ void fp_log_set_item(struct fp_swap *store, const struct entry *entry)
     uint32_t slots = store->config->slot_count;
 
     if (entry->key < slots) {
-        store->where[entry->key] = entry->value;
+        store->location[entry->key] = entry->value;
         store->size[entry->key] = entry->extra;
     } else if (entry->key < item_count(store)) {
         struct fp_swap_block *b = &store->of.log.blocks[entry->key - slots];

@@ -115,7 +115,7 @@ static uint64_t live_limit(const struct fp_swap *store)
 /* Appends a slot's record. */
 static FP_APART int append_record(struct fp_swap *store, uint32_t slot,
                                   const struct fp_swap_record *record, const uint8_t *data,
-                                  uint32_t *where)
+                                  uint32_t *location)
 {
     uint32_t bytes = has_record(record->size) ? record_bytes(record->size) : 0;
     struct record_header header = {slot, record->crc, record->size};
@@ -130,7 +130,7 @@ static FP_APART int append_record(struct fp_swap *store, uint32_t slot,
     source.left = record->size;
     fp_log_encode_record(source.header, &header);
     error = fp_log_append(store, head, slot, &source, bytes);
-    *where = store->of.log.heads[head].where;
+    *location = store->of.log.heads[head].location;
     store->stat.written_size += error ? 0 : record->size;
     return error;
 }
@@ -141,7 +141,7 @@ static int put_record(struct fp_swap *store, uint32_t slot, const struct fp_swap
     struct fp_swap_log_state *log = &store->of.log;
     uint32_t old = has_record(store->size[slot]) ? record_bytes(store->size[slot]) : 0;
     uint32_t bytes = has_record(record->size) ? record_bytes(record->size) : 0;
-    uint32_t where = record->word;
+    uint32_t location = record->word;
     uint32_t bad_blocks;
     int error;
 
@@ -157,13 +157,13 @@ static int put_record(struct fp_swap *store, uint32_t slot, const struct fp_swap
         /* The collection that the write has to pay for. */
         error = fp_log_collect(store, bytes);
         if (!error) {
-            error = append_record(store, slot, record, data, &where);
+            error = append_record(store, slot, record, data, &location);
         }
     } while (error == FP_SWAP_FULL && store->stat.bad_blocks > bad_blocks);
     if (!error) {
         log->clock++;
-        fp_log_set_record(store, slot, where, record->size);
-        fp_log_note(store, slot, where, record->size);
+        fp_log_set_record(store, slot, location, record->size);
+        fp_log_note(store, slot, location, record->size);
     }
     return error;
 }

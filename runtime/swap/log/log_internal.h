@@ -163,24 +163,24 @@ static inline uint32_t journal_capacity(const struct fp_swap *store)
     return meta_room(store) / 2u / ENTRY_BYTES;
 }
 
-/* Places of records: `where` counts units of four bytes from the start of the medium. */
+/* Places of records: `location` counts units of four bytes from the start of the medium. */
 
-static inline uint32_t where_of(const struct fp_swap *store, uint32_t block, uint32_t offset)
+static inline uint32_t location_of(const struct fp_swap *store, uint32_t block, uint32_t offset)
 {
     return block * (block_bytes(store) / 4u) + offset / 4u;
 }
 
-static inline uint32_t block_of(const struct fp_swap *store, uint32_t where)
+static inline uint32_t block_of(const struct fp_swap *store, uint32_t location)
 {
-    return where / (block_bytes(store) / 4u);
+    return location / (block_bytes(store) / 4u);
 }
 
-static inline uint32_t offset_of(const struct fp_swap *store, uint32_t where)
+static inline uint32_t offset_of(const struct fp_swap *store, uint32_t location)
 {
-    return where % (block_bytes(store) / 4u) * 4u;
+    return location % (block_bytes(store) / 4u) * 4u;
 }
 
-/* Returns true if a slot of this size has a record. A same-filled page has its word in `where`
+/* Returns true if a slot of this size has a record. A same-filled page has its word in `location`
  * instead. */
 static inline bool has_record(uint16_t size)
 {
@@ -194,9 +194,9 @@ static inline uint32_t record_bytes(uint16_t size)
 }
 
 /* Returns the bytes of a record that are in the block in which it begins. */
-static inline uint32_t bytes_in_first(const struct fp_swap *store, uint32_t where, uint16_t size)
+static inline uint32_t bytes_in_first(const struct fp_swap *store, uint32_t location, uint16_t size)
 {
-    uint32_t room = block_bytes(store) - offset_of(store, where);
+    uint32_t room = block_bytes(store) - offset_of(store, location);
 
     return record_bytes(size) < room ? record_bytes(size) : room;
 }
@@ -279,8 +279,8 @@ bool fp_log_parse_record(const uint8_t *at, struct record_header *header);
 void fp_log_set_state(struct fp_swap *store, uint32_t block, uint32_t state);
 void fp_log_mark_unsaved(struct fp_swap *store, uint32_t block);
 
-/* Sets a slot's record to the one at `where`, and counts the live bytes of the blocks. */
-void fp_log_set_record(struct fp_swap *store, uint32_t slot, uint32_t where, uint16_t size);
+/* Sets a slot's record to the one at `location`, and counts the live bytes of the blocks. */
+void fp_log_set_record(struct fp_swap *store, uint32_t slot, uint32_t location, uint16_t size);
 
 /* Lets a block be collected soon, and sets `flags`. */
 void fp_log_mark_urgent(struct fp_swap *store, uint32_t block, uint8_t flags);
@@ -332,7 +332,7 @@ int fp_log_read(struct fp_swap *store, uint32_t block, uint32_t offset, uint8_t 
                 uint32_t size);
 
 /* Reads bytes of a record, from byte `at` on. */
-int fp_log_read_record(struct fp_swap *store, uint32_t where, uint32_t at, uint8_t *data,
+int fp_log_read_record(struct fp_swap *store, uint32_t location, uint32_t at, uint8_t *data,
                        uint32_t size);
 
 /* The layout's find() and fetch(). */
@@ -351,7 +351,7 @@ int fp_log_append(struct fp_swap *store, uint32_t age, uint32_t slot, struct sou
 int fp_log_flush(struct fp_swap *store, uint32_t age);
 
 /* Returns the age of a head that has some of a record's bytes, or FP_SWAP_LOG_HEADS. */
-uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t where, uint16_t size);
+uint32_t fp_log_pending_in(const struct fp_swap *store, uint32_t location, uint16_t size);
 
 /* meta.c */
 

@@ -65,7 +65,7 @@ static void settle_unknown(struct fp_swap *store, bool lost)
 
     for (i = 0; i < store->config->slot_count; i++) {
         if (store->size[i] == SIZE_UNKNOWN) {
-            store->where[i] = NOWHERE;
+            store->location[i] = NOWHERE;
             store->size[i] = lost ? FP_SWAP_SIZE_LOST : FP_SWAP_SIZE_NONE;
         }
     }
@@ -250,25 +250,25 @@ void fp_log_find_states(struct fp_swap *store)
         }
     }
     for (i = 0; i < store->config->slot_count; i++) {
-        uint32_t where = store->where[i];
+        uint32_t location = store->location[i];
         uint16_t size = store->size[i];
-        uint32_t block = has_record(size) ? block_of(store, where) : 0;
+        uint32_t block = has_record(size) ? block_of(store, location) : 0;
         uint32_t next = block;
 
         store->size[i] = FP_SWAP_SIZE_NONE;
         if (has_record(size)) {
             if (size <= store->config->page_bytes && block < block_count(store) &&
-                bytes_in_first(store, where, size) < record_bytes(size)) {
+                bytes_in_first(store, location, size) < record_bytes(size)) {
                 next = log->blocks[block].next;
             }
             if (size > store->config->page_bytes || block >= block_count(store) ||
                 next >= block_count(store) || state_of(&log->blocks[block]) == BLOCK_META ||
                 state_of(&log->blocks[next]) == BLOCK_META) {
-                where = NOWHERE;
+                location = NOWHERE;
                 size = FP_SWAP_SIZE_LOST;
             }
         }
-        fp_log_set_record(store, i, where, size);
+        fp_log_set_record(store, i, location, size);
     }
     for (i = 0; i < block_count(store); i++) {
         struct fp_swap_block *b = &log->blocks[i];

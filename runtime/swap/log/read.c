@@ -52,11 +52,11 @@ int fp_log_read(struct fp_swap *store, uint32_t block, uint32_t offset, uint8_t 
     return size > 0 ? fp_log_read_medium(store, block, offset, data, size) : FP_SWAP_OK;
 }
 
-int fp_log_read_record(struct fp_swap *store, uint32_t where, uint32_t at, uint8_t *data,
+int fp_log_read_record(struct fp_swap *store, uint32_t location, uint32_t at, uint8_t *data,
                        uint32_t size)
 {
-    uint32_t block = block_of(store, where);
-    uint32_t offset = offset_of(store, where) + at;
+    uint32_t block = block_of(store, location);
+    uint32_t offset = offset_of(store, location) + at;
     uint32_t first;
     int error = FP_SWAP_OK;
 
@@ -71,7 +71,7 @@ int fp_log_read_record(struct fp_swap *store, uint32_t where, uint32_t at, uint8
     error = fp_log_read(store, block, offset, data, first);
     return error || first == size
                ? error
-               : fp_log_read_record(store, where, at + first, data + first, size - first);
+               : fp_log_read_record(store, location, at + first, data + first, size - first);
 }
 
 int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *record)
@@ -81,7 +81,7 @@ int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *rec
     int error;
 
     record->size = store->size[slot];
-    record->word = store->where[slot];
+    record->word = store->location[slot];
     record->crc = 0;
     if (record->size == FP_SWAP_SIZE_SAME) {
         return FP_SWAP_OK;
@@ -89,7 +89,7 @@ int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *rec
     if (store->of.log.failed) {
         return FP_SWAP_IO;
     }
-    error = fp_log_read_record(store, store->where[slot], 0, bytes, RECORD_HEADER);
+    error = fp_log_read_record(store, store->location[slot], 0, bytes, RECORD_HEADER);
     if (error) {
         return error;
     }
@@ -104,5 +104,5 @@ int fp_log_find(struct fp_swap *store, uint32_t slot, struct fp_swap_record *rec
 int fp_log_fetch(struct fp_swap *store, uint32_t slot, const struct fp_swap_record *record,
                  uint8_t *data)
 {
-    return fp_log_read_record(store, store->where[slot], RECORD_HEADER, data, record->size);
+    return fp_log_read_record(store, store->location[slot], RECORD_HEADER, data, record->size);
 }

@@ -21,10 +21,10 @@ enum page_kind fp_log_read_page(struct fp_swap *store, uint32_t block, uint32_t 
 static bool is_data(const struct fp_swap *store, const uint8_t *page)
 {
     uint32_t slot = fp_swap_get32(page);
-    uint32_t where = fp_swap_get32(page + 4);
+    uint32_t location = fp_swap_get32(page + 4);
     uint32_t bytes = fp_swap_get32(page + 8);
 
-    return slot == NOWHERE ? where == 0 && bytes == 0
+    return slot == NOWHERE ? location == 0 && bytes == 0
                            : slot < store->config->slot_count && bytes > 0 &&
                                  bytes <= record_bytes((uint16_t)store->config->page_bytes);
 }

@@ -27,7 +27,7 @@ impl Part {
         let shortest = self.medium()?.shortest_access_ns(self, &request)?;
         if shortest <= 0.0 {
             return Err(Error::design(format!(
-                "{} is on an address bus, of which none is the fastest: give a bus",
+                "{} is on an address bus, which has no fastest clock: give a bus",
                 self.name
             )));
         }

@@ -34,7 +34,7 @@ const LLD: &str = "     VMA      LMA     Size Align Out     In      Symbol
     2588     2588      5dc     4 .rodata
 ";
 
-/// Tells in the simplest way whether `text` matches `pattern` with `*`, `?` and `[c]`.
+/// Returns true if `text` matches `pattern` with `*`, `?` and `[c]`; slow and simple.
 fn is_matched(pattern: &[char], text: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -45,8 +45,8 @@ fn is_matched(pattern: &[char], text: &[char]) -> bool {
     }
 }
 
-/// Which of `inputs` a linker takes by the line `ARCHIVE:OBJECT(SECTION)` or `OBJECT(SECTION)`; an
-/// object in an archive goes by its own name, too.
+/// Indices of the `inputs` that a linker selects by the line `ARCHIVE:OBJECT(SECTION)` or
+/// `OBJECT(SECTION)`. An object in an archive also matches by its own name.
 fn taken(line: &str, inputs: &[InputSection]) -> Vec<usize> {
     let chars = |text: &str| text.chars().collect::<Vec<_>>();
     let (origin, section) = line.strip_suffix(')').unwrap().split_once('(').unwrap();
@@ -150,9 +150,9 @@ proptest! {
         }
     }
 
-    /// Each line of a fragment takes its own section and no other, and names lead back to it.
+    /// Each line of a fragment selects its own section and no other, and so do its names.
     #[test]
-    fn lines_tell_all_sections_apart(inputs in any_inputs()) {
+    fn lines_distinguish_all_sections(inputs in any_inputs()) {
         let text = LLD.lines().next().unwrap();
         let mut map = LinkMap::parse(text).unwrap();
         map.inputs.clone_from(&inputs);

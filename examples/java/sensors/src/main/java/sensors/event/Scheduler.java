@@ -7,7 +7,7 @@ public final class Scheduler {
     /** Longest sleep, in ticks, when no timer runs. */
     private static final int HIBERNATION = 1 << 30;
 
-    /** What is due now. */
+    /** Events that are due now. */
     public final EventQueue ready = new EventQueue();
     final TimerList timers = new TimerList();
     private final Event[] vectors = new Event[Machine.INTERRUPTS];

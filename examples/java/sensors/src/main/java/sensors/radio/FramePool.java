@@ -1,6 +1,6 @@
 package sensors.radio;
 
-/** All frames there are: memory for them is set aside once. */
+/** The pool of all frames, whose memory is allocated once. */
 public final class FramePool {
     public static final int SIZE = 8;
 
@@ -13,12 +13,12 @@ public final class FramePool {
         }
     }
 
-    /** A frame, or null if all are in use. */
+    /** Returns a frame, or null if all are in use. */
     public Frame take() {
         return available == 0 ? null : free[--available];
     }
 
-    /** Gives a frame back. */
+    /** Puts a frame back into the pool. */
     public void give(Frame frame) {
         free[available++] = frame;
     }
