@@ -109,7 +109,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Tells whether the C compiler finds a header.
+/// Returns true if the C compiler finds a header.
 fn has_header(name: &str) -> bool {
     let source = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("header.c");
     if fs::write(&source, format!("#include <{name}>\n")).is_err() {

@@ -1,4 +1,4 @@
-/* What newlib asks of a system: memory, and the debugger as console and way out. */
+/* The system calls of newlib: memory, and the debugger as console and for the exit. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static void semihost(uint32_t operation, uint32_t argument)
 #endif
 }
 
-/* Nothing here asks which mode of the processor it is in: alone on the machine the program is in
- * supervisor mode, behind a pager in user mode. It begins in the ARM state. */
+/* This code runs in any mode of the processor: supervisor mode if the program is alone on the machine,
+ * user mode behind a pager. It begins in the ARM state. */
 __attribute__((naked, target("arm"), section(".text.reset"))) _Noreturn void reset(void)
 {
     __asm__ volatile("ldr sp, =stack_top\n\t"
@@ -52,7 +52,7 @@ void *_sbrk(ptrdiff_t more)
 {
     static char *end = bss_end;
     char *from = end;
-    /* A megabyte is the stack's. */
+    /* The last megabyte is for the stack. */
     if (more > (stack_top - end) - 0x100000) {
         errno = ENOMEM;
         return (void *)-1;

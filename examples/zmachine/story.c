@@ -1,4 +1,4 @@
-/* In place of memory.c of jzip, and of the functions of its fileio.c that read the story file. */
+/* Replaces memory.c of jzip, and the functions of its fileio.c that read the story file. */
 #include "ztypes.h"
 
 static zbyte_t taken(int byte)
@@ -8,7 +8,7 @@ static zbyte_t taken(int byte)
     return (zbyte_t)byte;
 }
 
-/* Code runs where it lies, with one look at a byte. */
+/* Code is executed in place, with one read for each byte. */
 zbyte_t read_code_byte(void)
 {
     return taken(medium_code(pc++));
@@ -46,7 +46,7 @@ zword_t read_data_word(unsigned long *addr)
 void story_set_byte(unsigned long at, unsigned value)
 {
     if (at >= data_size)
-        fatal("the story writes to what is only read");
+        fatal("the story writes to its read-only part");
     datap[at] = (zbyte_t)value;
 }
 
@@ -56,7 +56,7 @@ void story_set_word(unsigned long at, unsigned value)
     story_set_byte(at + 1, value & 0xff);
 }
 
-/* What RAM holds of the story is its dynamic memory: jzip has all below the code there. */
+/* RAM holds the dynamic memory of the story. jzip itself also holds the rest below the code there. */
 void load_cache(void)
 {
     const unsigned long pages = h_restart_size / PAGE_SIZE + 1;
@@ -65,7 +65,7 @@ void load_cache(void)
     datap = malloc(pages * PAGE_SIZE);
     if (!line || !status_line || !datap)
         fatal("no memory for the story");
-    /* z_restart() reads it. No memory for an undo. */
+    /* z_restart() reads the dynamic memory. There is no memory for an undo. */
     data_size = h_restart_size;
 }
 
@@ -101,7 +101,7 @@ void read_page(int page, void *buffer)
         fatal("the story cannot be read");
 }
 
-/* As jzip does, the header left out. */
+/* Compares the checksum, without the header, as jzip does. */
 void z_verify(void)
 {
     const unsigned long end = (unsigned long)h_file_size * (unsigned)story_scaler;

@@ -1,12 +1,12 @@
-"""Deliberate errors in the log, each built and tortured: a test of the torture.
+"""Deliberate errors in the log, which the torture must catch.
 
     .venv/bin/python runtime/tests/mutants.py [--cuts N] [--seed N] [--torture FILE] [NAME ...]
 
-Each mutant replaces one piece of text of swap/log/, which must be there once. The torture
-(crates/swap/examples/torture.rs) is built once and linked to a shared library, so that a mutant
-costs a C file. First the log as it is runs with the same seeds: what is found there does not
-count, and is an error in the end. A mutant is caught where the torture finds a violation of
-another sort, or the log does not end or crashes.
+Each mutant replaces one piece of text of swap/log/, which must occur once. The torture
+(crates/swap/examples/torture.rs) is built once and linked to a shared library, so that each mutant
+compiles a single C file. The unchanged log runs first, with the same seeds. A violation found there
+is an error at the end, and does not count for mutants. A mutant is caught if the torture finds a
+violation of another sort, or if the log does not end or crashes.
 """
 
 import argparse
@@ -23,36 +23,36 @@ from pathlib import Path
 _RUNTIME = Path(__file__).resolve().parents[1]
 _ROOT = _RUNTIME.parent
 _BUILD = _ROOT / "build" / "mutants"
-#: Stores tortured at once, and seconds that they may take.
+#: Number of stores in a run of the torture, and most seconds for it.
 _STORES = 40
 _PATIENCE = 120
 _FLAGS = ("-O2", "-std=c11", "-fPIC", "-w")
 
 
-#: What was found, by its sort.
+#: The violations found, by their sort.
 Violations = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One wrong piece of text."""
+    """An error: a piece of text, and the wrong text that replaces it."""
 
     name: str
     file: str
     right: str
     wrong: str
-    #: Kinds of the torture that bring it out soonest; else all.
+    #: Kinds of the torture that catch it soonest; empty for all.
     kinds: str = ""
 
 
 #: Kinds of the torture in which stores are formatted.
 _FORMAT = "cut,torn,erase,unstable,format"
 
-#: What the torture does not find, and why: runtime/README.md says more.
-_BOTH_COPIES = "wants both copies of a pair unreadable"
-_SECOND_DEFENCE = "what did not show has no second pair"
-_TWO_CUT_MOUNTS = "wants two mounts in a row cut in an erase and in an opening"
-_VALID_THEN_NOT = "wants a page that reads valid, then invalid, and an erasure in between"
+#: Mutants that the torture does not catch, with the reason. runtime/README.md explains them.
+_BOTH_COPIES = "needs both copies of a pair unreadable"
+_SECOND_DEFENCE = "a block that did not show has no second pair"
+_TWO_CUT_MOUNTS = "needs two mounts in a row, cut in an erase and in an opening"
+_VALID_THEN_NOT = "needs a page that reads valid, then invalid, and an erasure in between"
 _MISSED = {
     "stops-at-unreadable": _BOTH_COPIES,
     "older-behind-unreadable": _BOTH_COPIES,

@@ -1,9 +1,9 @@
-"""Deliberate errors in the pager, each built and tested: a test of its tests.
+"""Deliberate errors in the pager, which its tests must catch.
 
     .venv/bin/python runtime/tests/pager_mutants.py [NAME ...]
 
 Each mutant replaces one piece of text of pager/pager.c, of a header in pager/core, or of the driver
-of a OneNAND. The text must be there once. A mutant is caught if a test of
+of a OneNAND. The text must occur once. A mutant is caught if a test of
 runtime/tests/test_pager_*.c fails, if `flashpager verify` finds a count that differs on a
 Cortex-M3 that QEMU emulates, or if one of them does not end.
 """
@@ -28,7 +28,7 @@ from flashpager.verify.runs import DeviceRuns
 
 _RUNTIME = Path(__file__).resolve().parents[1]
 _TRACE = _RUNTIME.parent / "examples/traces/java/oath.trace"
-#: Policy, register, lookup, codeword: what the C tests do not have in this way.
+#: Policy, register, lookup and codeword of the verified designs. The C tests combine others.
 _DESIGNS = (
     ("fifo", "sequential", "table", None),
     ("clock", "random-column", "hint", None),
@@ -38,13 +38,13 @@ _DESIGNS = (
     ("random(7)", "random-column", "table", None),
 )
 
-#: Seconds that tests, and an emulated device, may take.
+#: Most seconds for the tests, and for an emulated device.
 _PATIENCE = 30
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One wrong piece of text."""
+    """An error: a piece of text, and the wrong text that replaces it."""
 
     name: str
     right: str
@@ -338,7 +338,7 @@ _MUTANTS = (
 
 
 def _fails_in_c(copy: Path) -> str:
-    """Return the first test of the pager in C that fails, or nothing."""
+    """Return the first C test of the pager that fails; empty if all pass."""
     binary = copy / "tests-of-pager"
     sources = sorted((copy / "tests").glob("test_pager_*.c"))
     sources.append(copy / "pager/mac/aes_cmac.c")
@@ -358,7 +358,7 @@ def _fails_in_c(copy: Path) -> str:
         try:
             lines = done.communicate(timeout=_PATIENCE)[0].splitlines()
         except subprocess.TimeoutExpired:
-            # Each test is a process.
+            # Each test is a process of the group.
             os.killpg(done.pid, signal.SIGKILL)
             return "a test does not end"
     failed = [line.split()[0] for line in lines if " ok " not in line and line.startswith("pager")]
@@ -366,10 +366,10 @@ def _fails_in_c(copy: Path) -> str:
 
 
 class Verifier:
-    """`flashpager verify`, of several designs."""
+    """`flashpager verify` for several designs."""
 
     def __init__(self) -> None:
-        """Simulate them."""
+        """Simulate the designs."""
         self.trace = Trace.open(_TRACE)
         self.runs = DeviceRuns.of(self.trace)
         self.rows = [
@@ -389,7 +389,7 @@ class Verifier:
         ]
 
     def differs(self, sources: Path) -> str:
-        """Return the first design that differs, or nothing."""
+        """Return the first design whose counts differ; empty if none do."""
         for row, (policy, _, lookup, _) in zip(self.rows, _DESIGNS, strict=True):
             info = self.trace.info
             design = PagerDesign.of(row, info.image_bytes, lookup)
@@ -406,7 +406,7 @@ class Verifier:
 
 
 def main() -> None:
-    """Try all mutants, or those named; one that is not caught is an error."""
+    """Try all mutants, or the named ones. A mutant that is not caught is an error."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     names = parser.parse_args().names
@@ -422,13 +422,13 @@ def main() -> None:
             if mutant:
                 text = (_RUNTIME / mutant.file).read_text(encoding="utf-8")
                 if text.count(mutant.right) != 1:
-                    sys.exit(f"pager_mutants.py: {mutant.name}: its text is not there once")
+                    sys.exit(f"pager_mutants.py: {mutant.name}: its text does not occur once")
                 changed = text.replace(mutant.right, mutant.wrong)
                 (copy / mutant.file).write_text(changed, encoding="utf-8")
             by = _fails_in_c(copy) or verifier.differs(copy / "pager")
         if mutant is None:
             if by:
-                sys.exit(f"pager_mutants.py: the pager as it is fails: {by}")
+                sys.exit(f"pager_mutants.py: the unchanged pager fails: {by}")
             continue
         print(f"{mutant.name:28} {by or 'NOT CAUGHT'}", flush=True)
         if not by:

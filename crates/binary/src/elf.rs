@@ -23,7 +23,7 @@ const MAX_BUILD_ID_BYTES: usize = 64;
 /// hexadecimal.
 const UNNAMED: &str = "sub_";
 
-/// Tells whether `name` was made for a function of a stripped program.
+/// Returns true if `name` was made for a function of a stripped program.
 pub fn is_unnamed(name: &str) -> bool {
     name.strip_prefix(UNNAMED).is_some_and(|address| {
         !address.is_empty()
@@ -175,7 +175,7 @@ impl ElfFile {
         self.segments.iter().filter(|segment| segment.executable).map(|s| s.address).min()
     }
 
-    /// Tells whether the file has at least one of the sections `names`, with bytes in it.
+    /// Returns true if the file has at least one of the sections `names`, with bytes in it.
     pub fn has_sections(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.section(name).is_some())
     }
@@ -332,8 +332,8 @@ impl ElfFile {
         })
     }
 
-    /// Tells whether the file has `sections` at their addresses and with their sizes. It need not hold
-    /// their bytes: files of debug information have none.
+    /// Returns true if the file has `sections` at their addresses and with their sizes. It need not
+    /// hold their bytes: files of debug information have none.
     pub fn agrees_with(&self, sections: &[Section]) -> bool {
         sections.iter().all(|wanted| {
             self.sections.iter().any(|section| {

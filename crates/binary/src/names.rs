@@ -25,8 +25,8 @@ pub fn demangled(name: &str) -> String {
     rust(name).or_else(|| cpp(name)).unwrap_or_else(|| bounded(name))
 }
 
-/// Tells whether `given` can mean the function `name`. It may be the name as the linker has it, or
-/// the demangled name with its parameters or without.
+/// Returns true if `given` can mean the function `name`. It may be the name as the linker has it,
+/// or the demangled name with its parameters or without.
 pub fn is_called(name: &str, given: &str) -> bool {
     let is_written = |written: &str| {
         written.strip_prefix(given).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))

@@ -80,8 +80,8 @@ pub struct ProgramSection {
 }
 
 impl ProgramSection {
-    /// Tells whether the program executes or reads the section where it is stored, and never writes
-    /// it. Firmware has such sections in flash.
+    /// Returns true if the program executes or reads the section where it is stored, and never
+    /// writes it. Firmware has such sections in flash.
     pub fn is_in_place(&self) -> bool {
         let is_constant = matches!(self.content, SectionContent::Code | SectionContent::Constants);
         is_constant && self.address == self.load_address

@@ -57,8 +57,8 @@ impl RecentGranules {
         self.used[place] = now;
     }
 
-    /// Tells whether all granules used since `since` lie in at most `frames` pages in any layout. A
-    /// sequence of k neighbours lies in at most k + 1 pages.
+    /// Returns true if all granules used since `since` lie in at most `frames` pages in any layout.
+    /// A sequence of k neighbours lies in at most k + 1 pages.
     fn fits(&self, since: u32, frames: u32) -> bool {
         let mut granule = self.first;
         let mut pages = 0;

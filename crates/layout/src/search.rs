@@ -397,7 +397,7 @@ impl<'s, 'a> AnnealingChain<'s, 'a> {
         self.score_all()
     }
 
-    /// Tells whether the candidate costs at most `threshold` more than the incumbent.
+    /// Returns true if the candidate costs at most `threshold` more than the incumbent.
     fn race(&mut self, threshold: f64) -> Result<bool> {
         let Annealer { streams, image_bytes, sample, .. } = self.search;
         let all = *sample as f64;

@@ -124,7 +124,7 @@ impl Units {
         self.start
     }
 
-    /// Tells whether the unit with this number is resident.
+    /// Returns true if the unit with this number is resident.
     pub fn is_resident(&self, number: usize) -> bool {
         self.resident[number]
     }
@@ -193,7 +193,7 @@ impl Units {
         next.or(Some((number, run)))
     }
 
-    /// Tells whether a read of this unit ends beyond it.
+    /// Returns true if a read of this unit ends beyond it.
     pub fn is_read_beyond(&self, number: usize, run: Run) -> bool {
         run.end() > self.units[number].end()
     }

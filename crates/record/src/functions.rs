@@ -31,18 +31,18 @@ impl PlacedFunctions {
         self.images.push(Arc::new(image.clone()));
     }
 
-    /// Tells whether a function begins at `offset`.
+    /// Returns true if a function begins at `offset`.
     #[inline]
     pub fn begin_at(&self, offset: u32) -> bool {
         self.begins.contains_key(&offset)
     }
 
-    /// Tells whether a function ends at `offset`.
+    /// Returns true if a function ends at `offset`.
     pub fn end_at(&self, offset: u64) -> bool {
         self.ends.contains(&offset)
     }
 
-    /// Tells whether the jump that ends at `end` to the function at `begin` is a loop of that
+    /// Returns true if the jump that ends at `end` to the function at `begin` is a loop of that
     /// function, and no call. In code that cannot be disassembled such a jump is a call.
     pub fn loops(&mut self, end: u64, begin: u32) -> bool {
         let Some((image, number)) = self.begins.get(&begin) else { return false };

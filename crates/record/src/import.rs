@@ -162,7 +162,7 @@ impl Import {
         self.recording.info.reads_recorded = true;
     }
 
-    /// Tells whether the recorded part has ended, so that nothing more will be recorded.
+    /// Returns true if the recorded part has ended, so that nothing more will be recorded.
     pub fn is_over(&self) -> bool {
         self.recording.is_over()
     }
@@ -208,7 +208,7 @@ impl Import {
         }
     }
 
-    /// Tells whether the disk became full during the import.
+    /// Returns true if the disk became full during the import.
     pub fn disk_full(&self) -> bool {
         self.recording.disk_full()
     }

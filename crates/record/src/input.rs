@@ -279,7 +279,7 @@ impl TextLines {
         Ok(())
     }
 
-    /// Tells whether the input ends within the current line.
+    /// Returns true if the input ends within the current line.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }

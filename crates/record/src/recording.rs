@@ -204,7 +204,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Tells whether nothing more will be recorded of any thread.
+    /// Returns true if nothing more will be recorded of any thread.
     pub fn is_over(&self) -> bool {
         self.sinks.iter().all(|sink| sink.selection().is_some_and(Selection::is_over))
     }
@@ -337,7 +337,7 @@ impl Recording {
         !self.disk_full() && progress(self.progress())
     }
 
-    /// Tells whether the disk became full.
+    /// Returns true if the disk became full.
     pub fn disk_full(&self) -> bool {
         self.all().flat_map(|process| &process.sinks).any(Sink::disk_full)
     }
@@ -379,7 +379,7 @@ impl Recording {
         traces.into_iter().map(name).collect()
     }
 
-    /// Tells whether placed code was executed.
+    /// Returns true if placed code was executed.
     fn has_runs(&mut self) -> Result<bool> {
         let mut has_runs = false;
         for sink in &mut self.sinks {

@@ -28,7 +28,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Tells whether the region is the whole execution.
+    /// Returns true if the region is the whole execution.
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
@@ -303,12 +303,12 @@ impl Selection {
         self.boundaries().try_for_each(|boundary| boundary.check(images))
     }
 
-    /// Tells whether nothing more will be recorded.
+    /// Returns true if nothing more will be recorded.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Tells whether something was recorded.
+    /// Returns true if something was recorded.
     pub fn has_begun(&self) -> bool {
         self.recorded > 0
     }

@@ -14,7 +14,7 @@ const PROGRESS_INTERVAL: u32 = 1 << 16;
 
 /// Reads one format. Each importer's module has one as its `IMPORTER`.
 pub(crate) struct Importer {
-    /// Tells whether a file that starts with these bytes looks like the format.
+    /// Returns true if a file that starts with these bytes looks like the format.
     pub recognises: fn(&[u8]) -> bool,
     /// Reads an input to its end. Returns how the recorded program ended;
     /// [`Error::Interrupted`] if the session stopped it.
@@ -91,7 +91,7 @@ impl<'a> ImportSession<'a> {
         }
     }
 
-    /// Tells whether the program runs at the same time, instead of a saved file being read.
+    /// Returns true if the program runs at the same time, instead of a saved file being read.
     pub fn is_live(&self) -> bool {
         self.process.is_some()
     }

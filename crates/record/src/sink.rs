@@ -276,7 +276,7 @@ impl Sink {
         self.writer.file_bytes()
     }
 
-    /// Tells whether the disk became full.
+    /// Returns true if the disk became full.
     pub fn disk_full(&self) -> bool {
         self.writer.disk_full()
     }

@@ -64,7 +64,7 @@ impl UnplacedCalls {
         }
     }
 
-    /// Tells whether a function that is not placed begins at `address`.
+    /// Returns true if a function that is not placed begins at `address`.
     #[inline]
     pub fn begins_at(&self, address: u64) -> bool {
         self.begins.contains(&address)
@@ -102,7 +102,7 @@ impl UnplacedCalls {
         matches!(place, CodePlace::At(at) if at.wrapping_sub(self.address) < self.bytes)
     }
 
-    /// Tells whether code that ends at `place` lies in the function.
+    /// Returns true if code that ends at `place` lies in the function.
     fn ends_inside(&self, place: CodePlace) -> bool {
         matches!(place, CodePlace::At(at)
             if (1..=self.bytes).contains(&at.wrapping_sub(self.address)))

@@ -93,7 +93,8 @@ impl HottestCode {
         Self { pieces, executed_bytes }
     }
 
-    /// Tells whether an image of `image_bytes`, of which `executed_bytes` were executed, can have it.
+    /// Returns true if an image of `image_bytes`, of which `executed_bytes` were executed, can have
+    /// it.
     pub(crate) fn fits(&self, image_bytes: u64, executed_bytes: u64) -> bool {
         let apart = |two: &[CodePiece]| two[0].end() < u64::from(two[1].offset);
         let bytes: u64 = self.pieces.iter().map(|piece| u64::from(piece.bytes)).sum();

@@ -224,7 +224,7 @@ impl TraceWriter {
         if self.offsets.len() == self.group_runs { self.write_group() } else { Ok(()) }
     }
 
-    /// Tells whether the disk became full. Data written before is safe; further data is not.
+    /// Returns true if the disk became full. Data written before is safe; further data is not.
     pub fn disk_full(&self) -> bool {
         self.space.is_full()
     }

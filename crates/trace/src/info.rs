@@ -156,15 +156,15 @@ impl TraceInfo {
         if self.warm_up.is_none() { 1.0 } else { counted as f64 / self.bytes.max(1) as f64 }
     }
 
-    /// Tells whether the trace begins where its program begins. A part of a run may do so, too: one
-    /// that has a limit of instructions and nothing else.
+    /// Returns true if the trace begins where its program begins. A part of a run may do so, too:
+    /// one that has a limit of instructions and nothing else.
     pub fn has_start(&self) -> bool {
         // Formats without instructions do not count those before the recorded part.
         let is_counted = self.instructions.is_some();
         self.region.is_empty() || (is_counted && self.beside_instructions == 0)
     }
 
-    /// Tells whether the processor of the program can execute code from RAM. An AVR cannot: its
+    /// Returns true if the processor of the program can execute code from RAM. An AVR cannot: its
     /// instructions and its RAM have address spaces of their own.
     pub fn executes_from_ram(&self) -> bool {
         self.architecture != "avr"
@@ -196,8 +196,8 @@ impl TraceInfo {
         Err(Error::data(place, message))
     }
 
-    /// Tells whether a trace with this description can have these counts of blocks. Whether they are
-    /// its own is known only when they are counted again.
+    /// Returns true if a trace with this description can have these counts of blocks. Whether they
+    /// are its own is known only when they are counted again.
     pub(crate) fn can_have(&self, blocks: &BlockCounts) -> bool {
         let BlockCounts { used_blocks, used_bytes, executed_blocks, ref used_pages, .. } = *blocks;
         let sizes = PAGE_BYTES.map(u64::from);

@@ -48,7 +48,7 @@ impl DiskReserve {
         Ok(())
     }
 
-    /// Tells whether the disk became full. Data written before is safe; further data is not.
+    /// Returns true if the disk became full. Data written before is safe; further data is not.
     pub fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }

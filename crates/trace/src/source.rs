@@ -49,7 +49,7 @@ pub trait Trace: Sync {
     /// Is told of runs in memory that a reader has taken. Progress counts them.
     fn was_read(&self, _runs: u64) {}
 
-    /// Tells whether data reads are among the runs. [`RunSource::marks`] then has their kinds.
+    /// Returns true if data reads are among the runs. [`RunSource::marks`] then has their kinds.
     fn has_reads(&self) -> bool {
         false
     }

@@ -12,7 +12,7 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// Tells whether there is no warm-up, so that all runs are counted.
+    /// Returns true if there is no warm-up, so that all runs are counted.
     pub fn is_none(&self) -> bool {
         self.runs == 0
     }

@@ -3,15 +3,15 @@
  *
  * A policy is a header that defines:
  *
- *   INSERTED_BIT                     the reference bit of a page that comes in: REFERENCED or 0
- *   struct victim_search             what a search found, and what its rollback needs; at least
- *                                    `place`, and `walk`, how many frames the hand examined
+ *   INSERTED_BIT                     the reference bit of a new page: REFERENCED or 0
+ *   struct victim_search             the result of a search, and the data of its rollback; at least
+ *                                    `place`, and `walk`, the number of frames examined
  *   frame_at(place)                  the frame at a place
  *   start_place(place), start_policy()  at the start, when no frame holds a page
  *
  *   begin_search(search)             before each search
  *   search_victim(search)            sets the place of a victim; all frames are used
- *   restore_policy(search)           leaves everything as it was before the search
+ *   restore_policy(search)           restores the state before the search
  *   page_installed(search, all_used) a page was installed in the frame of the search; `all_used` is 1 if
  *                                    the frame had held another page before
  *
@@ -19,7 +19,7 @@
  *
  *   scan_frames(page)                finds a page by all frames: frame + 1, or 0; a reference
  *   frame_found(frame)               a reference to a page that the lookup found without a scan
- *   page_hit(frame)                  a hit, one for consecutive references
+ *   page_hit(frame)                  a hit; consecutive references count as one
  *
  * Behind an MMU:
  *

@@ -1,4 +1,4 @@
-/* random-column: the chip changes the column of what it holds. See register.h. */
+/* random-column: the chip can change the column within the page that it holds. See register.h. */
 static inline int turn_register(fp_flash_page page, uint_fast16_t start)
 {
     int must_load;
@@ -18,7 +18,7 @@ static inline void load_register(fp_flash_page page, uint_fast16_t start)
     fp_flash_load(physical_page(page), pager.column);
 }
 
-/* Behind a tag the column is in the spare area, unless the page was loaded since. */
+/* After a tag was read the column is in the spare area, unless a page was loaded since. */
 static inline void seek_column(uint_fast16_t start, int loaded)
 {
     if (start != pager.column || (FP_PAGER_TAG_BYTES && !loaded)) {

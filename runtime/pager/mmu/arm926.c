@@ -49,7 +49,7 @@
 #define FP_ARM926_PAGES_READS 0
 #endif
 #if FP_ARM926_CODE % FP_PAGER_PAGE_BYTES
-#error "FP_ARM926_CODE is where a page begins"
+#error "FP_ARM926_CODE must be the start of a page"
 #endif
 
 /* An attribute of functions with instructions that Thumb does not have. */

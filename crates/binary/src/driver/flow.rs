@@ -29,7 +29,7 @@ pub enum JumpTarget {
 }
 
 impl InstructionFlow {
-    /// Tells whether the instruction at `address` can lead to `next`.
+    /// Returns true if the instruction at `address` can lead to `next`.
     pub fn leads_to(&self, address: u64, next: u64) -> bool {
         let is_next = self.falls_through && next == address.wrapping_add(self.bytes.into());
         is_next

@@ -62,7 +62,7 @@ impl Graph {
         Some(graph)
     }
 
-    /// Tells whether the edge goes back.
+    /// Returns true if the edge goes back.
     pub fn goes_back(from: usize, to: usize) -> bool {
         to <= from
     }

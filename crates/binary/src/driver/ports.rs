@@ -149,7 +149,7 @@ impl<'a> ClassifiedAccesses<'a> {
         }
     }
 
-    /// Tells whether an address that does not move is no memory of the program.
+    /// Returns true if an address that does not move is no memory of the program.
     fn is_device(&self, address: &Address) -> bool {
         address.terms.is_empty() && !self.code.has_memory_at(address.displacement as u64)
     }
@@ -186,7 +186,7 @@ impl<'a> ClassifiedAccesses<'a> {
         self.code.instructions[at].accesses[index].kind
     }
 
-    /// Tells whether `address` is the same in each iteration.
+    /// Returns true if `address` is the same in each iteration.
     fn address_stays(
         &self,
         address: &Address,
@@ -196,7 +196,7 @@ impl<'a> ClassifiedAccesses<'a> {
         address.terms.iter().all(|(base, _)| self.stays(Value::Sum(*base, 0), known, depth))
     }
 
-    /// Tells whether `value` is the same in each iteration.
+    /// Returns true if `value` is the same in each iteration.
     fn stays(&self, value: Value, known: &mut FxHashMap<Value, bool>, depth: u32) -> bool {
         const MAX_DEPTH: u32 = 64;
         let Value::Sum(base, _) = value else { return true };
@@ -218,7 +218,7 @@ impl<'a> ClassifiedAccesses<'a> {
         }
     }
 
-    /// Tells whether the instruction `at` of the loop writes the same value to `location` in each
+    /// Returns true if the instruction `at` of the loop writes the same value to `location` in each
     /// iteration.
     fn made_stays(
         &self,
@@ -252,7 +252,7 @@ impl<'a> ClassifiedAccesses<'a> {
             && (only_loads || facts.inputs.iter().all(|input| self.stays(*input, known, depth)))
     }
 
-    /// Tells whether the loop stores to exactly this address.
+    /// Returns true if the loop stores to exactly this address.
     fn stores_to(&self, address: &Address) -> bool {
         self.natural_loop
             .blocks
@@ -267,7 +267,7 @@ impl<'a> ClassifiedAccesses<'a> {
             })
     }
 
-    /// Tells whether the loop has an access of `kind` to memory whose address moves.
+    /// Returns true if the loop has an access of `kind` to memory whose address moves.
     pub fn moves_memory(&self, kind: AccessKind) -> bool {
         self.moving(kind).next().is_some()
     }
@@ -365,7 +365,7 @@ impl<'a> ClassifiedAccesses<'a> {
         }
     }
 
-    /// Tells whether the value of a store is computed from a load in `sources`.
+    /// Returns true if the value of a store is computed from a load in `sources`.
     fn comes_from(&self, (at, index): AccessId, sources: &FxHashSet<AccessId>) -> bool {
         let mut visited = FxHashSet::default();
         let mut open = Vec::new();

@@ -111,12 +111,12 @@ impl<'a> Values<'a> {
             .collect()
     }
 
-    /// Tells whether an address lies in the stack.
+    /// Returns true if an address lies in the stack.
     pub fn is_stack(&self, address: &Address) -> bool {
         address.terms.iter().any(|(base, _)| self.is_stack_base(*base))
     }
 
-    /// Tells whether an address is a fixed slot of the stack.
+    /// Returns true if an address is a fixed slot of the stack.
     pub fn is_slot(&self, address: &Address) -> bool {
         !address.terms.is_empty() && address.terms.iter().all(|(base, _)| self.is_stack_base(*base))
     }

@@ -429,7 +429,7 @@ impl<'a> MapLookup<'a> {
         })
     }
 
-    /// Tells whether `input` may be one of several functions with the same name.
+    /// Returns true if `input` may be one of several functions with the same name.
     fn is_unclear(&self, input: &InputSection) -> bool {
         self.names_at(input).iter().any(|name| self.unclear_names.contains(name))
     }

@@ -43,7 +43,7 @@ impl ObjectNames {
         Self { plain: sorted(plain), archives: sorted(archives), members }
     }
 
-    /// Tells whether only one of `names` ends with `end`.
+    /// Returns true if only one of `names` ends with `end`.
     fn is_unique(names: &[String], end: &str) -> bool {
         let end = reversed(end);
         let first = names.partition_point(|name| *name < end);
@@ -194,7 +194,7 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
 /// Words at the beginning of a fragment for RAM, which an order for flash does not have.
 const FOR_RAM: &str = "input sections for RAM.";
 
-/// Tells whether the text of a file is a fragment that puts sections into RAM.
+/// Returns true if the text of a file is a fragment that puts sections into RAM.
 pub fn is_for_ram(text: &str) -> bool {
     text.lines().next().is_some_and(|line| line.contains(FOR_RAM))
 }
@@ -282,7 +282,7 @@ pub enum OrderLine {
 }
 
 impl OrderLine {
-    /// Tells whether the line selects `input`.
+    /// Returns true if the line selects `input`.
     pub fn selects(&self, input: &InputSection) -> bool {
         let Self::Section { file, member, name } = self else { return false };
         matches(name, &input.name)
@@ -355,8 +355,8 @@ fn line_of(line: &str) -> OrderLine {
     }
 }
 
-/// Tells whether `text` matches `pattern`, in which `*` stands for any characters, `?` for one, and
-/// `[c]` for `c`.
+/// Returns true if `text` matches `pattern`, in which `*` stands for any characters, `?` for one,
+/// and `[c]` for `c`.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());

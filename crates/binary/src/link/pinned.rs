@@ -36,8 +36,8 @@ named! {
 }
 
 impl PinFormat {
-    /// Tells whether a boot loader copies the listed sections to RAM, before any code of the program
-    /// runs.
+    /// Returns true if a boot loader copies the listed sections to RAM, before any code of the
+    /// program runs.
     pub fn is_loaded(self) -> bool {
         match self {
             // The boot loader of ESP-IDF loads RAM segments.

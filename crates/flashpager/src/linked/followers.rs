@@ -109,7 +109,8 @@ impl LocationCounter<'_> {
         paddings.map(|padding| padding.align).max()
     }
 
-    /// Tells whether a MAX at the end of an earlier order moved the location counter to an offset.
+    /// Returns true if a MAX at the end of an earlier order moved the location counter to an
+    /// offset.
     fn padding_is_at(&self, offset: u64) -> bool {
         let address = self.address(offset);
         self.map.paddings.iter().any(|padding| padding.address == address && padding.align == 1)
@@ -131,8 +132,8 @@ impl LocationCounter<'_> {
         }
     }
 
-    /// Tells whether a section that the trace does not place lies before `next`, if both are placed as
-    /// linked.
+    /// Returns true if a section that the trace does not place lies before `next`, if both are
+    /// placed as linked.
     fn skips_another(&self, next: &Section) -> bool {
         let end = self.section.address + u64::from(self.section.bytes);
         let is_between =

@@ -87,7 +87,7 @@ fn names(method: &str) -> impl Iterator<Item = &str> {
     [method, without_parameters(method), class].into_iter().chain(outer)
 }
 
-/// Tells whether a line of an order selects `method`.
+/// Returns true if a line of an order selects `method`.
 fn selects(line: &str, method: &str) -> bool {
     names(method).any(|name| matches(line, name))
 }
@@ -118,7 +118,7 @@ pub fn unknown<'a>(
     Ok(unknown)
 }
 
-/// Tells whether `name` matches `pattern`, in which `*` stands for any characters.
+/// Returns true if `name` matches `pattern`, in which `*` stands for any characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

@@ -72,7 +72,7 @@ pub struct PlacedCode {
 }
 
 impl PlacedCode {
-    /// Tells whether the code at `address` is Thumb code.
+    /// Returns true if the code at `address` is Thumb code.
     pub fn is_thumb(&self, address: u64) -> bool {
         let after = self.thumb.partition_point(|(start, _)| *start <= address);
         self.thumb[..after].last().is_some_and(|(_, thumb)| *thumb)
@@ -318,7 +318,7 @@ impl Placer {
         Ok(code)
     }
 
-    /// Tells whether code is placed by files, and not by addresses.
+    /// Returns true if code is placed by files, and not by addresses.
     pub fn has_files(&self) -> bool {
         !self.files.is_empty()
     }
@@ -346,7 +346,7 @@ impl Placer {
         self.end
     }
 
-    /// Tells whether images may still be added.
+    /// Returns true if images may still be added.
     pub fn places_libraries(&self) -> bool {
         self.options.with_libraries
     }

@@ -28,7 +28,7 @@ impl Placer {
     }
 }
 
-/// Tells whether a file belongs to Valgrind. Its tool and the libraries that it preloads lie in
+/// Returns true if a file belongs to Valgrind. Its tool and the libraries that it preloads lie in
 /// the memory of the program.
 fn is_valgrinds(path: &Path) -> bool {
     path.parent().is_some_and(|folder| folder.ends_with("valgrind"))

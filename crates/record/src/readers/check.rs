@@ -54,7 +54,7 @@ impl CodeCheck {
         self.count(address, is_same)
     }
 
-    /// Tells whether no code is placed.
+    /// Returns true if no code is placed.
     pub fn is_empty(&self) -> bool {
         self.code.is_empty()
     }
@@ -103,7 +103,7 @@ impl CodeCheck {
     }
 }
 
-/// Tells whether `code` begins with the bytes of `digits`.
+/// Returns true if `code` begins with the bytes of `digits`.
 fn matches(code: &[u8], digits: &[u8]) -> bool {
     let mut at = 0;
     for group in digits.split(|byte| *byte == b' ').filter(|group| !group.is_empty()) {

@@ -100,7 +100,7 @@ struct PendingInstruction {
 }
 
 impl PendingInstruction {
-    /// Tells whether this is the last, empty round of a repeated instruction (`rep movsb`).
+    /// Returns true if this is the last, empty round of a repeated instruction (`rep movsb`).
     /// Valgrind returns to the instruction once more to find that nothing is left to repeat, and
     /// goes on behind it. A processor does not.
     fn is_end_of_repetition(&self, next: &Fetch) -> bool {

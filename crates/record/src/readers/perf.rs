@@ -89,7 +89,7 @@ fn thread(head: &[u8]) -> u32 {
     }
 }
 
-/// Tells whether a line has branches as `0x401136/0x401126/P/-/-/0`.
+/// Returns true if a line has branches as `0x401136/0x401126/P/-/-/0`.
 fn is_branch_stack(line: &[u8]) -> bool {
     memmem::find(line, b"/0x").is_some_and(|at| {
         let rest = &line[at + 3..];

@@ -54,7 +54,7 @@ impl Threads {
         Ok(self.current)
     }
 
-    /// Tells whether the current thread has no trace.
+    /// Returns true if the current thread has no trace.
     pub fn is_left_out(&self) -> bool {
         self.is_left_out
     }

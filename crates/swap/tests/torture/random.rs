@@ -1,5 +1,6 @@
 //! Random numbers from a seed: SplitMix64.
 
+/// The state of the generator.
 pub struct Random(u64);
 
 impl Random {
@@ -32,11 +33,13 @@ impl Random {
         self.below(1_000_000) < ppm
     }
 
+    /// Returns true in one of `cases` cases.
     pub fn one_in(&mut self, cases: u32) -> bool {
         self.below(cases) == 0
     }
 
-    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u32) as usize]
+    /// Returns one of `choices`.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u32) as usize]
     }
 }

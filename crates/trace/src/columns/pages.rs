@@ -191,7 +191,7 @@ impl ColumnReader {
         Ok(())
     }
 
-    /// Tells whether all values of all pages have been read.
+    /// Returns true if all values of all pages have been read.
     pub fn is_at_end(&self) -> bool {
         self.left == 0 && self.pages.at == self.pages.end
     }

@@ -46,12 +46,12 @@ impl FunctionCode {
         self.literals.get(&address).copied()
     }
 
-    /// Tells whether the file has memory of the program at `address`.
+    /// Returns true if the file has memory of the program at `address`.
     pub fn has_memory_at(&self, address: u64) -> bool {
         self.memory.iter().any(|(start, end)| (*start..*end).contains(&address))
     }
 
-    /// Tells whether `symbol` is memory that this file lays out.
+    /// Returns true if `symbol` is memory that this file lays out.
     pub fn is_variable(&self, symbol: u32) -> bool {
         self.variables.contains(&symbol)
     }

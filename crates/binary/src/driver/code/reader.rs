@@ -265,7 +265,7 @@ impl FunctionReader<'_> {
     }
 }
 
-/// Tells whether a section is memory of the program.
+/// Returns true if a section is memory of the program.
 pub fn is_memory(section: &object::Section<'_, '_>) -> bool {
     matches!(section.flags(),
         SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & SHF_ALLOC.0 != 0)

@@ -18,7 +18,7 @@ struct DirectCall {
     reach_bytes: u64,
     /// Bytes of the code that the linker adds for a function beyond.
     veneer_bytes: u32,
-    /// Tells whether an instruction of 4 bytes is a direct call or jump.
+    /// Returns true if an instruction of 4 bytes is a direct call or jump.
     is_direct: fn([u8; 4]) -> bool,
 }
 
@@ -119,7 +119,7 @@ fn program_of(info: &TraceInfo) -> Option<(&Image, Vec<u8>)> {
     elf.agrees_with(&image.sections).then_some((image, bytes))
 }
 
-/// Tells whether calls from the code of `image` do not reach the RAM of the program.
+/// Returns true if calls from the code of `image` do not reach the RAM of the program.
 fn is_out_of_reach(program: &ProgramFile, image: &Image, call: &DirectCall) -> bool {
     let mut ram = program.sections.iter().filter(|section| !section.is_in_place());
     let Some(code) = image.sections.first() else { return false };

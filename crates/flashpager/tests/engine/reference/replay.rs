@@ -270,7 +270,7 @@ pub fn replay(setup: &Setup<'_>) -> Vec<Replayed> {
 /// The counts of `pager`, completed by those that follow from the faults.
 pub fn with_sums(pager: &Counts, faults: &[Fault], cache_page: u32, flash_page: u32) -> Counts {
     let count = |which: &dyn Fn(&Fault) -> bool| faults.iter().filter(|f| which(f)).count() as u64;
-    let total = |what: &dyn Fn(&Fault) -> u32| faults.iter().map(|f| u64::from(what(f))).sum();
+    let total = |value: &dyn Fn(&Fault) -> u32| faults.iter().map(|f| u64::from(value(f))).sum();
     let mut distances: BTreeMap<i32, u64> = BTreeMap::new();
     let mut classes: BTreeMap<FaultClass, u64> = BTreeMap::new();
     let mut loads_by_flash_page: BTreeMap<u32, u64> = BTreeMap::new();

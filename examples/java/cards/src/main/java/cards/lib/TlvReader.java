@@ -6,7 +6,7 @@ import javacard.framework.JCSystem;
 
 /**
  * Walks over BER-TLV data objects in a buffer: tags of one or two bytes, lengths up to 32767.
- * The buffer is handed in at every call, because the APDU buffer must not be kept.
+ * Every call takes the buffer, because the APDU buffer must not be kept.
  */
 public final class TlvReader {
     private static final byte POSITION = 0;
@@ -29,13 +29,13 @@ public final class TlvReader {
         at[END] = (short) (offset + length);
     }
 
-    /** Starts over the value that {@code outer} stands at. */
+    /** Starts over the value of the current object of {@code outer}. */
     public void enter(TlvReader outer) {
         begin(outer.at[VALUE], outer.at[LENGTH]);
     }
 
     /**
-     * Goes to the next data object, and says whether there is one; 6A80 for a malformed one.
+     * Goes to the next data object. Returns false at the end; throws 6A80 for a malformed object.
      */
     public boolean next(byte[] buffer) {
         short position = at[POSITION];
@@ -74,7 +74,7 @@ public final class TlvReader {
         return true;
     }
 
-    /** Goes on to the next object of this tag, and says whether there is one. */
+    /** Goes to the next object of this tag. Returns false if there is none. */
     public boolean find(byte[] buffer, short tag) {
         while (next(buffer)) {
             if (at[TAG] == tag) {
@@ -84,29 +84,29 @@ public final class TlvReader {
         return false;
     }
 
-    /** The next object must have this tag and a length between these; 6A80 otherwise. */
+    /** Goes to the next object. Throws 6A80 unless it has this tag and a length between these. */
     public void expect(byte[] buffer, short tag, short least, short most) {
         if (!next(buffer) || at[TAG] != tag || at[LENGTH] < least || at[LENGTH] > most) {
             ISOException.throwIt(ISO7816.SW_WRONG_DATA);
         }
     }
 
-    /** Whether nothing is left. */
+    /** Returns true at the end of the bytes. */
     public boolean done() {
         return at[POSITION] >= at[END];
     }
 
-    /** The object's tag; one of two bytes is {@code first << 8 | second}. */
+    /** Returns the object's tag. A tag of two bytes is {@code first << 8 | second}. */
     public short tag() {
         return at[TAG];
     }
 
-    /** Where the object's value begins in the buffer. */
+    /** Returns the offset of the object's value in the buffer. */
     public short value() {
         return at[VALUE];
     }
 
-    /** The value's bytes. */
+    /** Returns the length of the value in bytes. */
     public short length() {
         return at[LENGTH];
     }

@@ -1,11 +1,11 @@
 package sensors.net;
 
-/** Remembers the messages that came last: those whose acknowledgement is lost come again. */
+/** Remembers the last messages: those whose acknowledgement is lost are sent again. */
 final class DuplicateFilter {
     private final int[] recent = new int[8];
     private int next;
 
-    /** Whether the message is new; from now on it is not. */
+    /** Returns true if the message is new, and remembers it. */
     boolean isNew(int message) {
         for (int i = 0; i < recent.length; i++) {
             if (recent[i] == message) {
