@@ -13,6 +13,9 @@ use super::region::Selection;
 /// File number of code in no known file.
 pub const NO_FILE: u32 = u32::MAX;
 
+/// Runs that are passed to the writer together.
+const RUNS_AT_ONCE: usize = 512;
+
 /// A data read in flash by a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataRead {
@@ -167,6 +170,34 @@ impl Sink {
         }
         self.instructions += u64::from(instructions);
         self.fetch(piece)
+    }
+
+    /// Adds executed pieces of placed code. They read no data, and everything is recorded.
+    ///
+    /// # Errors
+    /// A row group that cannot be written.
+    #[inline]
+    pub fn placed_all(&mut self, mut pieces: impl Iterator<Item = (Run, u32)>) -> Result<()> {
+        let mut instructions = 0;
+        while self.parted.is_some() || self.continues {
+            let Some((piece, of_piece)) = pieces.next() else { break };
+            instructions += u64::from(of_piece);
+            self.fetch(piece)?;
+        }
+        let mut pieces = pieces.map(|(piece, of_piece)| {
+            instructions += u64::from(of_piece);
+            piece
+        });
+        let mut runs = [Run { offset: 0, length: 0 }; RUNS_AT_ONCE];
+        loop {
+            let complete = self.builder.push_all(&mut pieces, &mut runs);
+            self.writer.push_all(&runs[..complete])?;
+            if complete < runs.len() {
+                break;
+            }
+        }
+        self.instructions += instructions;
+        Ok(())
     }
 
     /// Adds an executed piece of placed code with its data reads.

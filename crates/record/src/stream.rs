@@ -111,6 +111,15 @@ impl StreamBlock {
         }
     }
 
+    /// Returns the block as a piece in flash with its instructions. Its length is 0 if it lies
+    /// elsewhere, or enters or leaves a method.
+    fn piece(&self) -> (Run, u32) {
+        match self.location {
+            BlockLocation::Flash(run) if !self.enters && !self.returns => (run, self.instructions),
+            _ => (Run { offset: 0, length: 0 }, 0),
+        }
+    }
+
     #[inline]
     fn count(&self, sink: &mut Sink) {
         sink.blocks += 1;
@@ -123,6 +132,7 @@ impl StreamBlock {
 #[derive(Default)]
 struct SuspendedProcess {
     blocks: Vec<StreamBlock>,
+    pieces: Vec<(Run, u32)>,
     /// Block numbers to skip when the process continues.
     skip: u64,
 }
@@ -135,6 +145,9 @@ pub struct StreamReader {
     input: Input,
     /// Blocks of the current process.
     blocks: Vec<StreamBlock>,
+    /// The same blocks as pieces in flash, with their instructions. Length 0 stands for a block that
+    /// lies elsewhere, or that enters or leaves a method.
+    pieces: Vec<(Run, u32)>,
     /// State of all processes by number. That of the current one is empty.
     suspended: Vec<SuspendedProcess>,
     /// Number of the current process.
@@ -163,6 +176,7 @@ impl StreamReader {
         Self {
             input,
             blocks: Vec::new(),
+            pieces: Vec::new(),
             suspended: vec![SuspendedProcess::default()],
             process: 0,
             described: 0,
@@ -226,7 +240,7 @@ impl StreamReader {
         // None while the current process is not recorded.
         let mut current = recording.process(self.process);
         while let Some(word) = bytes.get(at..at + 4) {
-            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            let word = number_in(word);
             if word < RECORD_FLAG {
                 let Some(recording) = &mut current else {
                     at += 4;
@@ -284,8 +298,8 @@ impl StreamReader {
             return Ok(0);
         }
         let mut taken = 0;
-        for four in bytes.chunks_exact(4) {
-            let number = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+        while let Some(four) = bytes.get(taken..taken + 4) {
+            let number = number_in(four);
             if number >= RECORD_FLAG {
                 break;
             }
@@ -293,8 +307,19 @@ impl StreamReader {
                 let message = format!("block {number} was never described");
                 return Err(self.error(at + taken, message));
             };
-            block.execute_plain(sink)?;
-            taken += 4;
+            if self.pieces.get(number as usize).is_none_or(|(piece, _)| piece.length == 0) {
+                block.execute_plain(sink)?;
+                taken += 4;
+                continue;
+            }
+            let from = taken;
+            sink.placed_all(std::iter::from_fn(|| {
+                let number = number_in(bytes.get(taken..taken + 4)?);
+                let piece = self.pieces.get(number as usize)?;
+                taken += if piece.0.length > 0 { 4 } else { return None };
+                Some(*piece)
+            }))?;
+            sink.blocks += (taken - from) as u64 / 4;
         }
         Ok(taken)
     }
@@ -334,10 +359,13 @@ impl StreamReader {
         } else if number >= self.suspended.len() {
             return Err(format!("process {number} was never named"));
         }
-        let before = SuspendedProcess { blocks: std::mem::take(&mut self.blocks), skip: self.skip };
-        self.suspended[self.process] = before;
+        self.suspended[self.process] = SuspendedProcess {
+            blocks: std::mem::take(&mut self.blocks),
+            pieces: std::mem::take(&mut self.pieces),
+            skip: self.skip,
+        };
         let next = std::mem::take(&mut self.suspended[number]);
-        (self.blocks, self.skip) = (next.blocks, next.skip);
+        (self.blocks, self.pieces, self.skip) = (next.blocks, next.pieces, next.skip);
         self.process = number;
         Ok(())
     }
@@ -413,6 +441,7 @@ impl StreamReader {
             return Ok(());
         }
         self.described += 1;
+        self.pieces.push(block.piece());
         self.blocks.push(block);
         Ok(())
     }
@@ -453,6 +482,12 @@ impl StreamReader {
         })?;
         Ok(())
     }
+}
+
+/// The word in four bytes.
+#[inline]
+fn number_in(four: &[u8]) -> u32 {
+    four.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
 /// The payload of a record, without its padding.

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::OpenCalls;
+use crate::group::RunGroup;
 use crate::image::Symbol;
 use crate::run::{ExecutedRunMerger, Mark, Run};
 use crate::source::{Trace, for_marked_runs};
@@ -199,6 +200,14 @@ struct RunTally {
     enters: bool,
 }
 
+/// A distinct run of a row group.
+struct DistinctRun {
+    offset: u32,
+    /// A symbol begins where the run begins.
+    enters: bool,
+    end: u64,
+}
+
 /// Counts calls and returns.
 #[derive(Default)]
 struct CallCounter {
@@ -267,6 +276,49 @@ impl BlockCounter {
         if let Some(from) = before.replace(run.end()) {
             calls.jump(from, run.offset, tally.enters);
         }
+    }
+
+    /// Counts the runs of a row group.
+    pub(crate) fn add_group(&mut self, group: &RunGroup) {
+        let (distinct, numbers) = (group.distinct(), group.numbers());
+        let Some((last, others)) = numbers.split_last() else { return };
+        // The run behind the last one may continue it.
+        let (last, mark) = distinct[*last as usize].decoded();
+        if distinct.iter().any(|run| run.decoded().1 != Mark::Executed) {
+            for number in others {
+                let (run, mark) = distinct[*number as usize].decoded();
+                self.add_marked(run, mark);
+            }
+            return self.add_marked(last, mark);
+        }
+        if let Some(before) = self.merger.finish() {
+            self.add(before);
+        }
+        let Self { symbol_starts, tallies, calls, before, .. } = self;
+        let mut facts: Vec<DistinctRun> = Vec::with_capacity(distinct.len());
+        for run in distinct {
+            let offset = run.offset;
+            let known = tallies.get(&run.decoded().0).map(|tally| tally.enters);
+            let enters = known.unwrap_or_else(|| symbol_starts.has(offset));
+            facts.push(DistinctRun { offset, enters, end: run.decoded().0.end() });
+        }
+        for number in others {
+            let DistinctRun { offset, enters, end } = facts[*number as usize];
+            if let Some(from) = before.replace(end) {
+                calls.jump(from, offset, enters);
+            }
+        }
+        for (run, DistinctRun { enters, .. }) in distinct.iter().zip(&facts) {
+            let (run, count) = (run.decoded().0, u64::from(run.count));
+            let executions = count - u64::from(run == last);
+            if executions > 0 {
+                tallies
+                    .entry(run)
+                    .or_insert(RunTally { executions: 0, enters: *enters })
+                    .executions += executions;
+            }
+        }
+        self.add_marked(last, mark);
     }
 
     /// Counts a run with its kind. Data reads are skipped.
@@ -488,5 +540,47 @@ mod tests {
         assert_eq!(pages[..5], [(4, 7), (8, 5), (16, 4), (32, 3), (64, 3)]);
         assert_eq!(measured.pages[4].used_share, 28.0 / (3.0 * 64.0));
         assert_eq!(measured.predicted_page_bytes, 4);
+    }
+
+    #[test]
+    fn a_row_group_counts_as_its_runs_do_one_by_one() {
+        let symbols: Vec<Symbol> =
+            (0..8).map(|i| Symbol { name: format!("f{i}"), offset: 32 * i, bytes: 32 }).collect();
+        let starts = SymbolStarts::default();
+        starts.add(&symbols);
+        let mut state = 1u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        for part_marked in [0, 1] {
+            let mut one_by_one = BlockCounter::new(starts.clone());
+            let mut in_groups = BlockCounter::new(starts.clone());
+            let mut group = RunGroup::default();
+            let mut end = 0;
+            for _ in 0..20_000 {
+                let length = 4 + 4 * random(4);
+                let (offset, mark) = match random(10) {
+                    0 if part_marked == 1 => (end, Mark::Continued),
+                    1 if part_marked == 1 => (random(60) * 4, Mark::Read),
+                    2..6 => (32 * random(7), Mark::Executed),
+                    _ => (random(60) * 4, Mark::Executed),
+                };
+                let run = Run { offset: offset.min(256 - length), length };
+                if mark != Mark::Read {
+                    end = run.end() as u32;
+                }
+                one_by_one.add_marked(run, mark);
+                group.push(run, mark);
+                if random(100) == 0 {
+                    in_groups.add_group(&group);
+                    group.clear();
+                }
+            }
+            in_groups.add_group(&group);
+            let expected = one_by_one.finish(256, &symbols).unwrap();
+            assert!(expected.seen_returns > Some(100), "{expected:?}");
+            assert_eq!(in_groups.finish(256, &symbols), Some(expected));
+        }
     }
 }

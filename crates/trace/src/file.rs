@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 use flashpager_base::{Error, Result};
 use flate2::Crc;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -18,9 +16,11 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 use crate::blocks::{BlockCounter, BlockStatistics, MAX_WRITTEN_RUNS, RULES, SymbolStarts};
+use crate::columns::encode::{ZSTD_LEVEL, stretches, write_column};
 use crate::columns::footer::{Footer, ParquetKind, PhysicalType};
 use crate::columns::pages::ColumnReader;
 use crate::columns::{crc32, parquet_error};
+use crate::group::{GroupRun, RunGroup};
 use crate::image::Symbol;
 use crate::info::TraceInfo;
 use crate::output::{DiskReserve, OutputFile};
@@ -60,10 +60,9 @@ pub struct TraceWriter {
     writer: SerializedFileWriter<OutputFile>,
     /// The path of the file, as the place of errors.
     place: String,
-    /// Offsets of the current row group.
-    offsets: Vec<i32>,
-    /// Lengths of the current row group, with the kinds in their upper bits.
-    lengths: Vec<i32>,
+    zstd: zstd::bulk::Compressor<'static>,
+    /// The runs of the current row group.
+    group: RunGroup,
     /// Runs in the row groups written.
     runs: u64,
     bytes: u64,
@@ -155,14 +154,7 @@ impl TraceWriter {
         let output = OutputFile::create(path, space.clone())?;
         let is_file = output.contents().is_some();
         let place = path.display().to_string();
-        let level = ZstdLevel::try_new(6).map_err(|e| parquet_error(&place, e))?;
         let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_dictionary_enabled(true)
-            .set_dictionary_page_size_limit(16 << 20)
-            .set_data_page_size_limit(64 << 20)
-            .set_data_page_row_count_limit(GROUP_RUNS)
-            .set_write_batch_size(GROUP_RUNS)
             .set_created_by(format!("flashpager {}", flashpager_base::VERSION))
             .build();
         let schema = parse_message_type(SCHEMA).map_err(|e| parquet_error(&place, e))?;
@@ -170,9 +162,9 @@ impl TraceWriter {
             .map_err(|e| parquet_error(&place, e))?;
         Ok(Self {
             writer,
+            zstd: zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(|e| Error::io(&place, e))?,
             place,
-            offsets: Vec::new(),
-            lengths: Vec::new(),
+            group: RunGroup::default(),
             runs: 0,
             bytes: 0,
             reads: 0,
@@ -203,25 +195,31 @@ impl TraceWriter {
         self.push_marked(run, Mark::Executed)
     }
 
+    /// Adds executed runs.
+    ///
+    /// # Errors
+    /// A row group that cannot be written.
+    #[inline]
+    pub fn push_all(&mut self, mut runs: &[Run]) -> Result<()> {
+        while !runs.is_empty() {
+            let (now, rest) = runs.split_at(runs.len().min(self.group_runs - self.group.len()));
+            self.group.push_executed(now);
+            if self.group.len() == self.group_runs {
+                self.write_group()?;
+            }
+            runs = rest;
+        }
+        Ok(())
+    }
+
     /// Adds a run with its kind.
     ///
     /// # Errors
     /// A row group that cannot be written.
     #[inline]
     pub fn push_marked(&mut self, run: Run, mark: Mark) -> Result<()> {
-        match mark {
-            Mark::Executed => {}
-            Mark::Continued => self.continued += 1,
-            Mark::Read => {
-                self.reads += 1;
-                self.read_bytes += u64::from(run.length);
-            }
-        }
-        self.offsets.push(run.offset as i32);
-        self.lengths.push(mark.encode(run.length) as i32);
-        self.bytes += u64::from(run.length);
-        self.end = self.end.max(run.end());
-        if self.offsets.len() == self.group_runs { self.write_group() } else { Ok(()) }
+        self.group.push(run, mark);
+        if self.group.len() == self.group_runs { self.write_group() } else { Ok(()) }
     }
 
     /// Returns true if the disk became full. Data written before is safe; further data is not.
@@ -231,7 +229,7 @@ impl TraceWriter {
 
     /// Returns the number of runs so far.
     pub fn runs(&self) -> u64 {
-        self.runs + self.offsets.len() as u64
+        self.runs + self.group.len() as u64
     }
 
     /// Returns the size of the file so far, in bytes.
@@ -240,36 +238,48 @@ impl TraceWriter {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        self.runs += self.offsets.len() as u64;
-        let place = self.place.clone();
-        let mut write = || -> std::result::Result<(), ParquetError> {
-            let mut group = self.writer.next_row_group()?;
-            for values in [&self.offsets, &self.lengths] {
-                if let Some(mut column) = group.next_column()? {
-                    column.typed::<Int32Type>().write_batch(values, None, None)?;
-                    column.close()?;
+        self.write_columns().map_err(|e| parquet_error(&self.place, e))?;
+        let distinct = self.group.distinct();
+        for run in distinct {
+            let count = u64::from(run.count);
+            let (Run { length, .. }, mark) = run.decoded();
+            self.runs += count;
+            self.bytes += count * u64::from(length);
+            self.end = self.end.max(run.decoded().0.end());
+            match mark {
+                Mark::Executed => {}
+                Mark::Continued => self.continued += count,
+                Mark::Read => {
+                    self.reads += count;
+                    self.read_bytes += count * u64::from(length);
                 }
             }
-            group.close()?;
-            Ok(())
-        };
-        write().map_err(|e| parquet_error(&place, e))?;
-        for (offsets, lengths) in
-            self.offsets.chunks(CHUNK_RUNS).zip(self.lengths.chunks(CHUNK_RUNS))
-        {
-            let runs = offsets.iter().zip(lengths);
-            let runs = runs.map(|(offset, length)| (*offset as u32, *length as u32));
-            self.checksum.add(runs.clone());
-            if let Some(blocks) = &mut self.blocks {
-                runs.for_each(|(offset, marked)| {
-                    let (mark, length) = Mark::decode(marked);
-                    blocks.add_marked(Run { offset, length }, mark);
-                });
-                self.blocks.take_if(|blocks| blocks.distinct_runs() > MAX_WRITTEN_RUNS);
-            }
         }
-        self.offsets.clear();
-        self.lengths.clear();
+        for numbers in self.group.numbers().chunks(CHUNK_RUNS) {
+            let runs = numbers.iter().map(|number| distinct[*number as usize]);
+            self.checksum.add(runs.map(|run| (run.offset, run.stored_length)));
+        }
+        if let Some(blocks) = &mut self.blocks {
+            blocks.add_group(&self.group);
+            self.blocks.take_if(|blocks| blocks.distinct_runs() > MAX_WRITTEN_RUNS);
+        }
+        self.group.clear();
+        Ok(())
+    }
+
+    /// Writes the columns of the current row group.
+    fn write_columns(&mut self) -> std::result::Result<(), ParquetError> {
+        let schema = self.writer.schema_descr();
+        let columns = [schema.column(0), schema.column(1)];
+        let (numbers, distinct) = (self.group.numbers(), self.group.distinct());
+        let stretches = stretches(numbers);
+        let mut group = self.writer.next_row_group()?;
+        let parts: [fn(&GroupRun) -> u32; 2] = [|run| run.offset, |run| run.stored_length];
+        for (column, part) in columns.into_iter().zip(parts) {
+            let values = distinct.iter().map(part);
+            write_column(&mut group, column, &mut self.zstd, values, numbers, &stretches)?;
+        }
+        group.close()?;
         Ok(())
     }
 
@@ -288,7 +298,7 @@ impl TraceWriter {
     /// A file that cannot be written.
     pub fn close(mut self, mut info: TraceInfo) -> Result<PendingTraceFile> {
         self.add_symbols(info.symbols());
-        if !self.offsets.is_empty() {
+        if !self.group.is_empty() {
             self.write_group()?;
         }
         let has_marks = self.reads > 0 || self.continued > 0;
@@ -563,17 +573,18 @@ fn checksums(footer: &Footer) -> Option<(u32, u32)> {
 #[derive(Default)]
 struct RunChecksum {
     crc: Crc,
-    bytes: Vec<u8>,
+    words: Vec<[u8; 8]>,
 }
 
 impl RunChecksum {
     /// Adds runs, given as offset and length.
     fn add(&mut self, runs: impl Iterator<Item = (u32, u32)>) {
-        self.bytes.clear();
-        for (offset, length) in runs {
-            self.bytes
-                .extend_from_slice(&(u64::from(offset) | u64::from(length) << 32).to_le_bytes());
-        }
-        self.crc.update(&self.bytes);
+        self.words.clear();
+        self.words.extend(
+            runs.map(|(offset, length)| {
+                (u64::from(offset) | u64::from(length) << 32).to_le_bytes()
+            }),
+        );
+        self.crc.update(self.words.as_flattened());
     }
 }

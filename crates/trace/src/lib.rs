@@ -13,6 +13,7 @@ mod executed;
 pub mod export;
 pub mod file;
 mod first_runs;
+mod group;
 mod image;
 mod info;
 mod marks;

@@ -125,6 +125,27 @@ impl RunBuilder {
         }
     }
 
+    /// Adds pieces until there are no more or `runs` is full. Returns the number of runs that are
+    /// complete, which begin `runs`.
+    #[inline]
+    pub fn push_all(&mut self, pieces: &mut impl Iterator<Item = Run>, runs: &mut [Run]) -> usize {
+        let Some(mut run) = self.current.or_else(|| pieces.next()) else { return 0 };
+        let mut complete = 0;
+        // Without a branch: where runs end cannot be predicted.
+        while complete < runs.len()
+            && let Some(piece) = pieces.next()
+        {
+            let length = run.length + piece.length;
+            let joins = run.end() == u64::from(piece.offset) && length <= MAX_RUN_BYTES;
+            runs[complete] = run;
+            complete += usize::from(!joins);
+            run.offset = if joins { run.offset } else { piece.offset };
+            run.length = if joins { length } else { piece.length };
+        }
+        self.current = Some(run);
+        complete
+    }
+
     /// Ends the current run and returns it.
     #[inline]
     pub fn cut(&mut self) -> Option<Run> {
@@ -155,5 +176,41 @@ impl ExecutedRunMerger {
     /// Returns the last executed run.
     pub fn finish(&mut self) -> Option<Run> {
         self.current.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_join_one_by_one_and_together() {
+        let piece = |i: u32| match i % 7 {
+            0 => Run { offset: 4 * (i % 5), length: 4 },
+            6 => Run { offset: MAX_RUN_BYTES, length: MAX_RUN_BYTES },
+            _ => Run { offset: 4 * (i % 11), length: 4 * (1 + i % 3) },
+        };
+        let pieces: Vec<Run> = (0..5000)
+            .flat_map(|i| {
+                let first = piece(i);
+                let next = first.end() as u32;
+                [first, Run { offset: next, length: 2 }]
+            })
+            .collect();
+        let mut alone = RunBuilder::default();
+        let mut expected: Vec<Run> = pieces.iter().filter_map(|piece| alone.push(*piece)).collect();
+        expected.extend(alone.cut());
+        for size in [1, 3, 64] {
+            let mut together = RunBuilder::default();
+            let mut runs = vec![Run { offset: 0, length: 0 }; size];
+            let mut all = Vec::new();
+            let mut rest = pieces.iter().copied().peekable();
+            while rest.peek().is_some() {
+                let complete = together.push_all(&mut rest, &mut runs);
+                all.extend_from_slice(&runs[..complete]);
+            }
+            all.extend(together.cut());
+            assert_eq!(all, expected, "{size}");
+        }
     }
 }

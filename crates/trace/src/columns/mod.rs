@@ -1,6 +1,7 @@
 //! Parquet with the few features that our files use: a reader that is safe for files from
 //! strangers, and functions that all writers share.
 
+pub(crate) mod encode;
 pub mod footer;
 pub mod pages;
 mod thrift;
