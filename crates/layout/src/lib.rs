@@ -7,6 +7,7 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod baseline;
+mod builds;
 mod edit;
 mod order;
 mod place;
@@ -18,6 +19,7 @@ mod stream;
 mod units;
 
 pub use baseline::Baseline;
+pub use builds::{Build, JointUnits, MatchNames, MatchedBuilds};
 pub use edit::{AddedCode, LinkEdit};
 pub use order::Order;
 pub use place::{UnitPlacement, place};

@@ -146,7 +146,7 @@ pub fn luck(
     let time_ns = times_ns(&rows, designs.len(), &weights);
 
     let mut random = SplitMix64::new(request.seed);
-    let draws = LinkDraws::new(&units, &executed, request.kind);
+    let draws = LinkDraws::new(&units, executed_lengths(&units, &executed), request.kind);
     let mut drawn_ns = vec![Vec::new(); designs.len()];
     let mut left = request.draws as usize;
     while left > 0 {
@@ -194,7 +194,7 @@ impl LuckRequest {
 }
 
 /// Draws links of a program.
-struct LinkDraws<'a> {
+pub(super) struct LinkDraws<'a> {
     units: &'a Units,
     /// The recorded order.
     recorded: Order,
@@ -203,20 +203,20 @@ struct LinkDraws<'a> {
     kind: DrawKind,
 }
 
+/// Returns the bytes of each unit up to its last executed one, by its number.
+pub(super) fn executed_lengths(units: &Units, executed: &ExecutedBytes) -> Vec<u32> {
+    let ranges = executed.ranges();
+    units.all().iter().map(|unit| length_executed(&ranges, unit)).collect()
+}
+
 impl<'a> LinkDraws<'a> {
-    fn new(units: &'a Units, executed: &ExecutedBytes, kind: DrawKind) -> Self {
-        let ranges = executed.ranges();
-        let executed_bytes = units.all().iter().map(|unit| length_executed(&ranges, unit));
-        Self {
-            units,
-            recorded: Order::original(units),
-            executed_bytes: executed_bytes.collect(),
-            kind,
-        }
+    /// Makes draws of a program of which [`executed_lengths`] are executed.
+    pub(super) fn new(units: &'a Units, executed_bytes: Vec<u32>, kind: DrawKind) -> Self {
+        Self { units, recorded: Order::original(units), executed_bytes, kind }
     }
 
     /// Draws a link.
-    fn draw(&self, random: &mut SplitMix64) -> Result<UnitPlacement> {
+    pub(super) fn draw(&self, random: &mut SplitMix64) -> Result<UnitPlacement> {
         match self.kind {
             DrawKind::Edits => self.edit(random).place(self.units, &self.recorded),
             DrawKind::Orders => {
@@ -426,7 +426,11 @@ mod tests {
 
             let traces = TraceSet::load(&request.traces, &[], 0.0).unwrap();
             let (units, _) = recorded_units(&traces, None, false, &|| true).unwrap();
-            let draws = LinkDraws::new(&units, &traces.executed(&|| true).unwrap(), kind);
+            let draws = LinkDraws::new(
+                &units,
+                executed_lengths(&units, &traces.executed(&|| true).unwrap()),
+                kind,
+            );
             let mut random = SplitMix64::new(request.seed);
             let mut pairs = vec![(
                 misses(&executed.iter().map(|it| (it * FUNCTION_BYTES, 32)).collect::<Vec<_>>()),
@@ -472,7 +476,7 @@ mod tests {
             let mut executed = ExecutedBytes::default();
             executed.add(&trace, &|| true).unwrap();
             for kind in [DrawKind::Edits, DrawKind::Orders, DrawKind::Shifts] {
-                let draws = LinkDraws::new(&units, &executed, kind);
+                let draws = LinkDraws::new(&units, executed_lengths(&units, &executed), kind);
                 let mut random = SplitMix64::new(seed);
                 for _ in 0..10 {
                     let link = draws.draw(&mut random).unwrap();
@@ -503,7 +507,7 @@ mod tests {
         let mut executed = ExecutedBytes::default();
         let runs = (0..400).map(|number| Run { offset: number * 256, length: 40 }).collect();
         executed.add(&MemoryTrace::with_image(runs, 400 * 256), &|| true).unwrap();
-        let draws = LinkDraws::new(&units, &executed, DrawKind::Edits);
+        let draws = LinkDraws::new(&units, executed_lengths(&units, &executed), DrawKind::Edits);
         let mut random = SplitMix64::new(3);
         let (mut grown, mut shrunk) = (0, 0);
         for _ in 0..100 {
