@@ -2149,6 +2149,49 @@ def swap_live(spec: SwapSpec, progress: Callable[[int, int], None] | None = None
     """
 
 @final
+class BuildComparison:
+    """The comparison of two builds."""
+
+    @property
+    def code(self) -> RatioInterval:
+        """Ratio of the times at the same places."""
+    @property
+    def drawn_ns(self) -> list[tuple[float, float]]:
+        """Times of A and B in ns in each drawn link."""
+    @property
+    def functions(self) -> list[FunctionChange]:
+        """Functions that differ in length, executed bytes or misses, the largest share first."""
+    @property
+    def link_ratio(self) -> float:
+        """Ratio of the times of the two links: code and luck."""
+    @property
+    def luck_ratio(self) -> float:
+        """Ratio that the links add to that of the code."""
+    @property
+    def matched(self) -> int:
+        """Number of units that both builds have."""
+    @property
+    def matched_shares(self) -> tuple[float, float]:
+        """Share of the bytes that A and B execute in units that both have."""
+    @property
+    def notes(self) -> list[str]:
+        """Assumptions on the units."""
+    @property
+    def only_a(self) -> int:
+        """Number of units of A alone."""
+    @property
+    def only_b(self) -> int:
+        """Number of units of B alone."""
+    @property
+    def time_a_ns(self) -> float:
+        """Time of A as it was linked in ns."""
+    @property
+    def time_b_ns(self) -> float:
+        """Time of B as it was linked in ns."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class DesignLuck:
     """The times of drawn links with a design."""
 
@@ -2183,6 +2226,37 @@ class DesignLuck:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
+class FunctionChange:
+    """A function of two builds."""
+
+    @property
+    def bytes_a(self) -> int | None:
+        """Its length in A in bytes; None if A does not have it."""
+    @property
+    def bytes_b(self) -> int | None:
+        """Its length in B in bytes; None if B does not have it."""
+    @property
+    def executed_a(self) -> int:
+        """Bytes that A executes of it, once for each time."""
+    @property
+    def executed_b(self) -> int:
+        """Bytes that B executes of it, once for each time."""
+    @property
+    def misses_a(self) -> float:
+        """Its misses in A, the mean of all draws."""
+    @property
+    def misses_b(self) -> float:
+        """Its misses in B, the mean of all draws."""
+    @property
+    def name(self) -> str:
+        """Its name in B, or in A if B does not have it."""
+    @property
+    def share(self) -> float:
+        """The change of its time, as a share of A's time."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class Luck:
     """The times of a recorded link among those of drawn links."""
 
@@ -2207,6 +2281,46 @@ class Quantile:
         """The time in ns."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class RatioInterval:
+    """A ratio of times, B's to A's, with its interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+    @property
+    def low(self) -> float:
+        """The lower end of its 95 % interval."""
+    @property
+    def ratio(self) -> float:
+        """The geometric mean."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def compare_builds(
+    traces: tuple[str | os.PathLike[str], str | os.PathLike[str]],
+    design: Design,
+    progress: Callable[[int], object],
+    *,
+    draws: int,
+    maps: tuple[str | os.PathLike[str] | None, str | os.PathLike[str] | None] = ...,
+    seed: int = 1,
+) -> BuildComparison:
+    """Compare two builds of a program at the same places in drawn links.
+
+    Args:
+        traces: the traces of A and B.
+        design: the design that runs them.
+        progress: is called with the number of links replayed.
+        draws: the number of links.
+        maps: the maps of the links of A and B; without them the units are functions.
+        seed: of the random numbers.
+
+    Raises:
+        FlashpagerError: if a trace or map cannot be read, the builds share no function, or the design
+            cannot execute them.
+    """
 
 def draw_kinds() -> list[str]:
     """Return the names of the kinds of draw."""

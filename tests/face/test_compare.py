@@ -310,7 +310,7 @@ def test_refused(tables: Path, tmp_path: Path) -> None:
         ("noise.jsonl", b"\xff\xfe{", ["noise.jsonl", "no table"]),
         ("other.csv", b"a,b\n1,2\n", ["other.csv", "column trace and", "missing"]),
         ("other.jsonl", b'{"a": 1}\n', ["other.jsonl", "column trace and", "missing"]),
-        ("trace.parquet", None, ["trace.parquet", "column trace and", "missing"]),
+        ("trace.parquet", None, ["trace.parquet is a trace and", "lru.parquet is none"]),
     ):
         file = tmp_path / name
         if name == "trace.parquet":

@@ -68,7 +68,10 @@ mod _engine {
         PagesProcess, PagesRatio, SwapLive, capture_pages, pages_info, pages_ratios, swap_live,
     };
     #[pymodule_export]
-    use super::luck::{DesignLuck, Luck, Quantile, draw_kinds, link_luck};
+    use super::luck::{
+        BuildComparison, DesignLuck, FunctionChange, Luck, Quantile, RatioInterval, compare_builds,
+        draw_kinds, link_luck,
+    };
     #[pymodule_export]
     use super::parts::{
         Complaint, Ecc, Fact, Part, PartCheck, RawBandwidth, SourcedFloat, SourcedInt, catalog,

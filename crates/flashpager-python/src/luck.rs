@@ -1,7 +1,8 @@
-//! The luck of a link: times of other links of the same program.
+//! The luck of a link: times of other links of the same program, and of two builds in the same ones.
 
 use std::path::PathBuf;
 
+use flashpager::layout::builds::{self, BuildsRequest, RecordedBuild};
 use flashpager::layout::luck::{self, DrawKind, LuckRequest};
 use pyo3::prelude::*;
 
@@ -104,4 +105,113 @@ pub fn link_luck(
 #[pyfunction]
 pub fn draw_kinds() -> Vec<&'static str> {
     DrawKind::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+view! {
+    /// A ratio of times, B's to A's, with its interval.
+    RatioInterval = builds::RatioInterval {
+        /// The geometric mean.
+        ratio: f64,
+        /// The lower end of its 95 % interval.
+        low: f64,
+        /// The upper end.
+        high: f64,
+    }
+}
+
+view! {
+    /// A function of two builds.
+    FunctionChange = builds::FunctionChange {
+        /// Its name in B, or in A if B does not have it.
+        name: String,
+        /// Its length in A in bytes; None if A does not have it.
+        bytes_a: Option<u32>,
+        /// Its length in B in bytes; None if B does not have it.
+        bytes_b: Option<u32>,
+        /// Bytes that A executes of it, once for each time.
+        executed_a: u64,
+        /// Bytes that B executes of it, once for each time.
+        executed_b: u64,
+        /// Its misses in A, the mean of all draws.
+        misses_a: f64,
+        /// Its misses in B, the mean of all draws.
+        misses_b: f64,
+        /// The change of its time, as a share of A's time.
+        share: f64,
+    }
+}
+
+view! {
+    /// The comparison of two builds.
+    BuildComparison = builds::BuildComparison {
+        /// Time of A as it was linked in ns.
+        time_a_ns: f64,
+        /// Time of B as it was linked in ns.
+        time_b_ns: f64,
+        /// Ratio of the times of the two links: code and luck.
+        link_ratio: f64,
+        /// Ratio of the times at the same places.
+        code: RatioInterval,
+        /// Ratio that the links add to that of the code.
+        luck_ratio: f64,
+        /// Times of A and B in ns in each drawn link.
+        drawn_ns: Vec<(f64, f64)>,
+        /// Functions that differ in length, executed bytes or misses, the largest share first.
+        functions: Vec<FunctionChange>,
+        /// Number of units that both builds have.
+        matched: usize,
+        /// Number of units of A alone.
+        only_a: usize,
+        /// Number of units of B alone.
+        only_b: usize,
+        /// Share of the bytes that A and B execute in units that both have.
+        matched_shares: (f64, f64),
+        /// Assumptions on the units.
+        notes: Vec<String>,
+    }
+}
+
+/// Compare two builds of a program at the same places in drawn links.
+///
+/// Args:
+///     traces: the traces of A and B.
+///     design: the design that runs them.
+///     progress: is called with the number of links replayed.
+///     draws: the number of links.
+///     maps: the maps of the links of A and B; without them the units are functions.
+///     seed: of the random numbers.
+///
+/// Raises:
+///     FlashpagerError: if a trace or map cannot be read, the builds share no function, or the design
+///         cannot execute them.
+#[pyfunction]
+#[pyo3(signature = (
+    traces, design, progress: "Callable[[int], object]", *, draws, maps=(None, None), seed=1
+))]
+pub fn compare_builds(
+    py: Python<'_>,
+    traces: (PathBuf, PathBuf),
+    design: Py<Design>,
+    progress: Py<PyAny>,
+    draws: u32,
+    maps: (Option<PathBuf>, Option<PathBuf>),
+    seed: u64,
+) -> PyResult<BuildComparison> {
+    let compared = run(
+        py,
+        |py, replayed: u32| progress.call1(py, (replayed,)).map(|_| ()),
+        |should_continue, progress| {
+            let request = BuildsRequest {
+                builds: [
+                    RecordedBuild { trace: traces.0, map: maps.0 },
+                    RecordedBuild { trace: traces.1, map: maps.1 },
+                ],
+                design: design.get().checked()?.as_ref().clone(),
+                draws,
+                seed,
+            };
+            builds::compare_builds(&request, should_continue, progress)
+        },
+    )?;
+    Ok(BuildComparison(compared))
 }

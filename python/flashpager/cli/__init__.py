@@ -65,7 +65,7 @@ _COMMANDS = {
     "deploy": _CommandEntry("Write what a firmware needs to run a design."),
     "verify": _CommandEntry("Compare an emulated device's counts with a simulation's."),
     "page": _CommandEntry("Run a Linux program with its code paged by faults.", interspersed=False),
-    "compare": _CommandEntry("Compare two tables that explore -o wrote."),
+    "compare": _CommandEntry("Compare two builds, code apart from luck, or two tables of explore."),
     "report": _CommandEntry("Write one interactive HTML page about a design."),
     "reproduce": _CommandEntry(
         "Hold a paper's claims against our figures.", package="flashpager_papers", extra="papers"

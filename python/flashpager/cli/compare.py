@@ -1,4 +1,4 @@
-"""``flashpager compare``: the differences between two explorations."""
+"""``flashpager compare``: the differences between two explorations, or between two builds."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,10 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
+from flashpager._engine import FlashpagerError
 from flashpager.base.axes import AXES, SHOWN
 from flashpager.base.files import refuse_overwriting
 from flashpager.base.quantities import counted, duration, format_size, parse_share, si, significant
-from flashpager.cli import options
+from flashpager.cli import compare_builds, options
+from flashpager.cli.compare_builds import BuildFlags
 from flashpager.cli.console import err, held_to, note, out, print_json, print_whole
 
 if TYPE_CHECKING:
@@ -35,21 +37,39 @@ _TITLES = {"trace": "trace", **{name: AXES[name].title for name in SHOWN}}
 _SIZES = ("cache_bytes", "cache_page_bytes", "flash_page_bytes", "codeword_bytes")
 
 
+#: Changes that are printed by default.
+_LIMIT = 20
+
+
+@options.takes(BuildFlags)
+@options.takes_designs(axes=options.SUMMED_AXES)
 def compare(
     a: Annotated[
-        Path, typer.Argument(metavar="A", help="A table of explore -o.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="A", help="The trace of a build, or a table of explore -o.", show_default=False
+        ),
     ],
     b: Annotated[
-        Path, typer.Argument(metavar="B", help="A table to compare to A.", show_default=False)
+        Path, typer.Argument(metavar="B", help="The same to compare to A.", show_default=False)
     ],
     *,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Changes to print; 0 for all.")
-    ] = 20,
+        int | None,
+        typer.Option(
+            "--limit",
+            min=0,
+            metavar="N",
+            help=f"Changes of tables to print; 0 for all, {_LIMIT} by default.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Joined table as .parquet, .csv or .jsonl."
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Joined table as .parquet, .csv or .jsonl.",
         ),
     ] = None,
     fail_above: Annotated[
@@ -57,17 +77,51 @@ def compare(
         typer.Option(
             "--fail-above",
             metavar="SHARE",
-            help="Exit with 1 if B takes longer, or has less bandwidth, by more than this, as 2%.",
+            help="Exit with 1 if a row of table B takes longer, or has less bandwidth, by more "
+            "than this, as 2%.",
         ),
     ] = None,
+    design_flags: options.DesignFlags,
+    flags: BuildFlags,
     json: options.Json = False,
 ) -> None:
-    """Compare two tables that explore -o wrote: what became faster, slower, or changed its counts.
+    """Compare two builds of a program, or two tables that explore -o wrote.
 
-    Rows are matched by trace and design. Tables that differ in one thing, such as the part, are
-    matched on the rest. The exit code is 0 if they could be compared, whatever is found; with
-    --fail-above it is 1 if any row got worse by more than that, or is missing in B.
+    Two builds: behind a cache in hardware, each change of the code also moves the code behind it.
+    So both builds are put at the same places, those of links around A's and B's, and the mean
+    change of time there is that of the code. The rest of the change between the two links is luck.
+    Functions are matched by name. With --fail-slower the exit code is 1 if the code takes longer
+    by more than that.
+
+    Two tables: rows are matched by trace and design. Tables that differ in one thing, such as the
+    part, are matched on the rest. The exit code is 0 if they could be compared, whatever is found;
+    with --fail-above it is 1 if any row got worse by more than that, or is missing in B.
     """
+    for_tables = {"--limit": limit, "-o": output, "--fail-above": fail_above}
+    if compare_builds.are_traces(a, b):
+        _refuse("traces", [name for name, value in for_tables.items() if value is not None])
+        compare_builds.compare_builds(a, b, design_flags, flags, json=json)
+        return
+    _refuse("tables", [*flags.given(), *design_flags.words()])
+    _compare_tables(a, b, _LIMIT if limit is None else limit, output, fail_above, json=json)
+
+
+def _refuse(kind: str, given: "Sequence[str]") -> None:
+    """Refuse options that are not for what is compared.
+
+    Raises:
+        FlashpagerError: if there are any.
+
+    """
+    if given:
+        message = f"{given[0]}: of no use here: A and B are {kind}"
+        raise FlashpagerError(message)
+
+
+def _compare_tables(
+    a: Path, b: Path, limit: int, output: Path | None, fail_above: str | None, *, json: bool
+) -> None:
+    """Print the differences between two tables."""
     allowed = (
         None if fail_above is None else options.parsed("--fail-above", fail_above, parse_share)
     )

@@ -11,6 +11,7 @@
 mod alignment;
 mod answer;
 mod budget;
+pub mod builds;
 mod folded;
 mod heat;
 mod judge;

@@ -26,6 +26,13 @@ pub(super) struct RelocatedTrace<'t> {
     resident_bytes: u64,
 }
 
+impl RelocatedTrace<'_> {
+    /// The trace.
+    pub(super) fn trace(&self) -> &MemoryTrace {
+        &self.trace
+    }
+}
+
 /// Lays `units` out in `order`, and gives the traces that the same executions have then.
 ///
 /// # Errors

@@ -1,0 +1,136 @@
+"""The part of ``flashpager compare`` that is about two builds of a program."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError
+from flashpager.base.quantities import parse_share
+from flashpager.cli import options
+from flashpager.cli.console import counting, held_to, note, out, print_json, say_uncounted
+from flashpager.judge import builds
+from flashpager.judge.uncounted import uncounted
+from flashpager.record.naming import is_elf
+from flashpager.record.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildFlags:
+    """Options for two builds, as typed, except those of designs."""
+
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            "--draws",
+            metavar="N",
+            min=5,
+            max=100_000,
+            help=f"Links at whose places both builds are put; {builds.DRAWS} by default.",
+        ),
+    ] = None
+    map_a: Annotated[
+        Path | None, typer.Option("--map-a", metavar="FILE", help="Map of the link of build A.")
+    ] = None
+    map_b: Annotated[
+        Path | None, typer.Option("--map-b", metavar="FILE", help="Map of the link of build B.")
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", min=0, max=2**64 - 1, help="Seed of the draws."),
+    ] = None
+    fail_slower: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-slower",
+            metavar="SHARE",
+            help="Exit with 1 if the code of build B takes longer by more than this, as 1%.",
+        ),
+    ] = None
+
+    def given(self) -> list[str]:
+        """Return the options that were typed."""
+        named = [each.name for each in fields(self) if getattr(self, each.name) is not None]
+        return [f"--{name.replace('_', '-')}" for name in named]
+
+
+def are_traces(a: Path, b: Path) -> bool:
+    """Return True if two files are traces by their contents, False if neither is.
+
+    Raises:
+        FlashpagerError: if one of them is, and the other is not, or if one is a program.
+
+    """
+    for path in (a, b):
+        if is_elf(path):
+            message = f"{path} is a program: record it first, with 'flashpager record -o'"
+            raise FlashpagerError(message)
+    kinds = {path: _is_trace(path) for path in (a, b)}
+    if len(set(kinds.values())) > 1:
+        trace, other = (a, b) if kinds[a] else (b, a)
+        message = (
+            f"{trace} is a trace and {other} is none: compare the traces of two builds, or two "
+            "tables that explore -o wrote"
+        )
+        raise FlashpagerError(message)
+    return kinds[a]
+
+
+def _is_trace(path: Path) -> bool:
+    try:
+        _engine.trace_info(path)
+    except FlashpagerError:
+        return False
+    return True
+
+
+def compare_builds(
+    a: Path, b: Path, design_flags: options.DesignFlags, flags: BuildFlags, *, json: bool
+) -> None:
+    """Print what of the difference of two builds is code, and what is luck."""
+    allowed = options.parsed("--fail-slower", flags.fail_slower, parse_share)
+    opened = [Trace.open(path, "none") for path in (a, b)]
+    infos = [trace.info for trace in opened]
+    design_flags = design_flags.executing(infos[0])
+    design = design_flags.one_design("two builds are compared with one design, not with several")
+    draws = builds.DRAWS if flags.draws is None else flags.draws
+    seed = 1 if flags.seed is None else flags.seed
+    with counting("links") as progress:
+        compared = builds.compare_builds(
+            opened[0],
+            opened[1],
+            design,
+            draws=draws,
+            maps=(flags.map_a, flags.map_b),
+            seed=seed,
+            progress=progress,
+        )
+    unmet = [] if allowed is None else builds.slower(compared, allowed)
+    with held_to(unmet):
+        if json:
+            print_json(
+                {
+                    "version": _engine.version(),
+                    "a": opened[0].described(),
+                    "b": opened[1].described(),
+                    "design": design.as_dict(),
+                    "draws": draws,
+                    "seed": seed,
+                    "assumed": design_flags.assumed(design),
+                    "not_counted": uncounted(infos, design),
+                    **compared.as_dict(),
+                    "fail_slower": allowed,
+                    "unmet": unmet,
+                }
+            )
+            return
+        for sentence in builds.sentences(compared):
+            out.print(escape(sentence), soft_wrap=True)
+        say_uncounted(uncounted(infos, design))
+        note(f"A: {a}; B: {b}; {draws:,} links drawn around both")
+        note(design_flags.origins(design))
+        for text in builds.notes(compared):
+            note(f"note: {text}")

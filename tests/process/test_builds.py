@@ -1,0 +1,54 @@
+"""Tests of two real builds: what a shift and a change of code do to a firmware."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.conftest import ROOT, flashpager, need
+
+_MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+_BOARD = ("--board", "rp2040", "--cache", "2K")
+
+#: Code that is linked and never executed, before nearly all other.
+_SHIFT = {"startup.c": ('("fault\\n");', '("fault\\n"); __asm__ volatile (".space 52");')}
+#: Two instructions more for each byte of a key.
+_SLOWER = {"crypto.c": ("s[i] ^= key[i];", '{ s[i] ^= key[i]; __asm__ volatile ("nop\\n nop"); }')}
+
+
+def _built(folder: Path, edits: dict[str, tuple[str, str]]) -> Path:
+    """Build the example firmware with texts of its sources replaced, and record it."""
+    sources = folder / "firmware"
+    shutil.copytree(ROOT / "examples/firmware", sources)
+    for name, (old, new) in edits.items():
+        text = (sources / name).read_text(encoding="utf-8")
+        assert text.count(old) == 1, (name, old)
+        (sources / name).write_text(text.replace(old, new), encoding="utf-8")
+    subprocess.run(["make", "-s", "-C", sources, f"BUILD={folder}"], check=True)
+    trace = folder / "build.trace"
+    elf = folder / "card-firmware.elf"
+    flashpager("record", "--no-reads", "-o", trace, "--system", _MACHINE, elf)
+    return trace
+
+
+def test_a_shift_and_a_change(tmp_path: Path) -> None:
+    """A shift is luck alone, and a change is the same with a shift and without one."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    before = _built(tmp_path / "before", {})
+    shifted = _built(tmp_path / "shifted", _SHIFT)
+    slower = _built(tmp_path / "slower", _SLOWER)
+    both = _built(tmp_path / "both", _SHIFT | _SLOWER)
+
+    shift = flashpager("compare", before, shifted, *_BOARD, "--json").json
+    assert shift["code"] == {"ratio": 1, "low": 1, "high": 1}
+    assert shift["link_ratio"] != 1
+    assert [each["name"] for each in shift["functions"]] == ["fault"]
+
+    alone = flashpager("compare", before, slower, *_BOARD, "--json").json
+    moved = flashpager("compare", before, both, *_BOARD, "--json").json
+    assert alone["code"]["low"] > 1.001
+    assert abs(moved["code"]["ratio"] / alone["code"]["ratio"] - 1) < 0.001
+    assert alone["functions"][0]["name"] == moved["functions"][0]["name"]
+    assert alone["functions"][0]["executed_b"] > alone["functions"][0]["executed_a"]
+    done = flashpager("compare", before, both, *_BOARD, "--fail-slower", "0.1%", code=1)
+    assert len(done.out.splitlines()) >= 3
+    assert "the code of B takes more time" in done.err
