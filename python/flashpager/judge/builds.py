@@ -1,6 +1,6 @@
 """Two builds of a program: what of their difference in time is code, and what luck of the links."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from flashpager import _engine
@@ -17,6 +17,8 @@ _NAMED = 3
 _TWO_DECIMALS = 1e-4
 #: A change of time below this is rounding.
 _ROUNDING = 1e-9
+#: A part of the change from here on that no function explains is stated.
+_NOTABLE_REST = 0.05
 #: Builds that share less of what they execute are named as such.
 _FEW_SHARED = 0.9
 
@@ -60,7 +62,7 @@ def compare_builds(
 
 def sentences(comparison: BuildComparison) -> list[str]:
     """Describe a comparison in three lines: code, luck, and which functions."""
-    return [_code(comparison), _luck(comparison), _functions(comparison.functions)]
+    return [_code(comparison), _luck(comparison), _functions(comparison)]
 
 
 def notes(comparison: BuildComparison) -> list[str]:
@@ -107,16 +109,23 @@ def _luck(comparison: BuildComparison) -> str:
     return f"luck: the two links add {_change(luck)}: as linked, B takes {linked} ({times})"
 
 
-def _functions(changes: Sequence[FunctionChange]) -> str:
+def _functions(comparison: BuildComparison) -> str:
+    changes = comparison.functions
     timed = [each for each in changes if abs(each.share) >= _ROUNDING]
-    if not timed:
-        differ = f"{counted(len(changes), 'unit')} differ, none of them in time"
-        return f"functions: {differ if changes else 'none differs'}"
     texts = [f"{each.name} {_change(each.share)}{_kind(each)}" for each in timed[:_NAMED]]
     if others := timed[_NAMED:]:
         together = sum(each.share for each in others)
         texts.append(f"{counted(len(others), 'other')} {_change(together)} together")
-    return f"functions: {', '.join(texts)}"
+    change = comparison.code.ratio - 1
+    rest = change - sum(each.share for each in timed)
+    if abs(rest) > _NOTABLE_REST * abs(change) + _ROUNDING:
+        texts.append(f"attributed to none {_change(rest)}")
+    if texts:
+        return f"functions: {', '.join(texts)}"
+    if changes:
+        verb = "differs" if len(changes) == 1 else "differ"
+        return f"functions: {counted(len(changes), 'unit')} {verb}, but not in time"
+    return "functions: none differs"
 
 
 def _kind(change: FunctionChange) -> str:

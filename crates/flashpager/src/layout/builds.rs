@@ -86,7 +86,8 @@ pub struct FunctionChange {
     pub misses_a: f64,
     /// Its misses in B, the mean of all draws.
     pub misses_b: f64,
-    /// The change of its time, as a share of A's time. All shares add up to the mean change.
+    /// The change of its time, as a share of A's time. Time beside that of misses is shared by executed
+    /// bytes, so the shares add up to the mean change only if instructions are as long in both builds.
     pub share: f64,
 }
 
