@@ -1,5 +1,5 @@
-//! Rates of decoding, of single replays, and of page caches behind an instruction cache
-//! and a TLB, in instructions per second on one core.
+//! Rates of decoding, of single replays, of page caches behind an instruction cache and a TLB, and of
+//! folded traces, in instructions per second on one core.
 //!
 //! ```text
 //! cargo bench -p flashpager --bench replay
@@ -8,16 +8,18 @@
 //! The trace is examples/traces/bzip2.trace; `FLASHPAGER_BENCH_TRACE` names another. Instruction caches
 //! are measured on examples/traces/swl/, too.
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flashpager::replay::register::{RegisterDesign, RegisterModel};
 use flashpager::replay::{
-    CacheDesign, Cell, HierarchyDesign, ICacheShape, TlbShape, replay, sweep,
+    CacheDesign, Cell, FoldedSequence, HierarchyDesign, ICacheShape, RunTable, TlbShape, replay,
+    replay_folded, sweep,
 };
 use flashpager::trace::BlockCounts;
-use flashpager::trace::{Trace, TraceFile};
+use flashpager::trace::{MemoryTrace, Trace, TraceFile};
 
 fn trace_path() -> PathBuf {
     std::env::var_os("FLASHPAGER_BENCH_TRACE").map_or_else(
@@ -141,5 +143,46 @@ fn in_sets(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, rates, hierarchy, in_sets);
+/// Measures the replay of one more placement of a trace in memory whose loops are folded, as `luck`
+/// and `pin` make thousands of, beside the replay of the unfolded runs.
+fn placements(criterion: &mut Criterion) {
+    let trace = TraceFile::open(&trace_path()).expect("the trace opens");
+    let instructions = trace.info().instructions.expect("the trace counts instructions");
+    let trace = MemoryTrace::load(&trace).expect("the trace reads");
+    let (mut numbers, mut table, mut executed) = (HashMap::new(), RunTable::default(), Vec::new());
+    for run in trace.in_memory().expect("the runs are in memory") {
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(*run).or_insert_with_key(|run| {
+            table.push([*run]);
+            next
+        });
+        executed.push(number);
+    }
+    let folded = FoldedSequence::new(&executed, numbers.len() as u32);
+    let cache = CacheDesign {
+        cache_bytes: 2048,
+        cache_page_bytes: 8,
+        policy: "lru".parse().expect("a known policy"),
+        ways: Some(2),
+        hierarchy: None,
+    };
+    let register = RegisterDesign {
+        model: RegisterModel::StartColumn,
+        flash_page_bytes: 8,
+        codeword_bytes: None,
+        prefetch_lines: 0,
+    };
+    let mut group = criterion.benchmark_group("a placement, 2 KB in sets of two");
+    group.throughput(Throughput::Elements(instructions)).sample_size(10);
+    group.bench_function("unfolded", |b| {
+        b.iter(|| replay(&trace, &cache, &[register], &|| true, None).expect("replays"));
+    });
+    let placed = (&table, trace.image_bytes());
+    group.bench_function("folded", |b| {
+        b.iter(|| replay_folded(&folded, placed, &cache, &[register], &|| true).expect("replays"));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, rates, hierarchy, in_sets, placements);
 criterion_main!(benches);
