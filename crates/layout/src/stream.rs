@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use flashpager_base::Result;
 use flashpager_replay::pager::{
-    NEVER, Page, Policy, PolicyParameter, PolicySpec, ReferenceOutcome, SizesVisitor,
+    NEVER, Page, Policy, PolicyParameter, PolicySpec, ReferenceOutcome, SizesVisitor, VictimSearch,
 };
 use flashpager_replay::register::{Register, RegisterDesign};
-use flashpager_replay::{CacheDesign, Counts, FaultClass, replay};
+use flashpager_replay::{CacheDesign, Counts, FaultClass, FoldedSequence, RoundReplay, replay};
 use flashpager_trace::{MemoryTrace, Run};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::reduce::reduced;
 use crate::sequence::{Piece, PieceSequence};
 
-/// Number of pieces in a window.
+/// Number of pieces executed in a window: of a loop, those of two rounds.
 const WINDOW_PIECES: usize = 1024;
 
 /// Number of pieces replayed before a window if the policy is not LRU.
@@ -22,6 +22,10 @@ const PREFIX_PIECES: usize = 1024;
 
 /// Largest number of pieces searched backwards for a prefix. Small programs never fill a cache.
 const MAX_LOOKED_BACK: usize = 1 << 16;
+
+/// Bytes of a prefix over those of a cache in sets. Code of as many bytes as the cache leaves sets
+/// half empty.
+const SETS_PREFIX: u64 = 4;
 
 /// A cost function of layouts: a sequence under a design, and the cost of its counts.
 pub struct LayoutTask<'a> {
@@ -43,8 +47,10 @@ pub struct LayoutTask<'a> {
 struct Window {
     /// Pieces that fill the cache before the window.
     prefix: Vec<u32>,
-    /// Positions of the window's pieces in the stream.
-    pieces: Range<usize>,
+    /// Positions of the window's symbols in the folded stream.
+    symbols: Range<usize>,
+    /// Number of pieces executed: of a loop, those of two rounds.
+    pieces: usize,
     /// Bytes fetched, including those of dropped pieces.
     bytes: u64,
     /// Number of dropped pieces.
@@ -61,7 +67,7 @@ pub(crate) struct WindowedStream<'a> {
     pieces: Vec<Piece>,
     /// Range of the pieces of each unit.
     by_unit: Vec<Range<usize>>,
-    executed: Vec<u32>,
+    executed: FoldedSequence,
     windows: Vec<Window>,
     shift: u32,
 }
@@ -71,7 +77,8 @@ impl<'a> WindowedStream<'a> {
         let LayoutTask { sequence, cache, .. } = task;
         let is_lru = cache.policy == lru() && cache.hierarchy.is_none();
         let page_bytes = cache.cache_page_bytes;
-        let (executed, dropped) = if is_lru {
+        // Two pages that are in one set evict each other in a cache that is not full.
+        let (executed, dropped) = if is_lru && cache.ways.is_none() {
             let reduced = reduced(sequence, page_bytes, cache.frames());
             (reduced.executed, reduced.dropped)
         } else {
@@ -97,7 +104,15 @@ impl<'a> WindowedStream<'a> {
         let by_unit = by_unit.collect();
         let executed: Vec<u32> =
             executed.into_iter().map(|number| renamed[number as usize]).collect();
-        let windows = windows(&pieces, &executed, &dropped, sequence.bytes, is_lru, cache);
+        let numbers = pieces.len() as u32;
+        let folded = if is_lru {
+            FoldedSequence::new(&executed, numbers)
+        } else {
+            FoldedSequence::unfolded(executed.clone(), numbers)
+        };
+        let windows =
+            windows(&pieces, (&executed, &folded), &dropped, sequence.bytes, is_lru, cache);
+        let executed = folded;
         Self { task, pieces, by_unit, executed, windows, shift: page_bytes.trailing_zeros() }
     }
 
@@ -107,7 +122,7 @@ impl<'a> WindowedStream<'a> {
 
     /// Returns the approximate effort of replaying a window, in pieces.
     pub(crate) fn effort(&self, window: usize) -> usize {
-        self.windows[window].pieces.len() + self.windows[window].prefix.len()
+        self.windows[window].pieces + self.windows[window].prefix.len()
     }
 
     /// Returns the pages of all pieces for units at `offsets`.
@@ -169,7 +184,8 @@ impl<'a> WindowedStream<'a> {
                 let offset = offsets[piece.unit as usize] + piece.start;
                 Run { offset, length: piece.bytes }
             };
-            let runs = self.executed[window.pieces.clone()].iter().map(run).collect();
+            // A policy that is replayed here is not folded.
+            let runs = self.executed.symbols()[window.symbols.clone()].iter().map(run).collect();
             let trace = MemoryTrace::with_image(runs, image_bytes);
             let registers = [self.task.register];
             let (counts, _) = replay(&trace, &self.task.cache, &registers, &|| true, None)?;
@@ -189,10 +205,11 @@ fn lru() -> PolicySpec {
 }
 
 /// Cuts a stream into windows, each with the pieces that fill the cache before it. For LRU they are
-/// exact: the last executed pieces, each once, until they have as many bytes as the cache.
+/// the last executed pieces, each once, until they have as many bytes as the cache: then they are
+/// exact where a page may be in every frame. `executed` is there unfolded and folded.
 fn windows(
     pieces: &[Piece],
-    executed: &[u32],
+    (executed, folded): (&[u32], &FoldedSequence),
     dropped: &[u32],
     all_bytes: u64,
     is_lru: bool,
@@ -203,9 +220,14 @@ fn windows(
     };
     let left = bytes_of(executed).max(1) as f64;
     let mut windows = Vec::new();
-    let mut start = 0;
-    while start < executed.len() {
-        let end = (start + WINDOW_PIECES).min(executed.len());
+    let symbols = folded.symbols();
+    let (mut first, mut start) = (0, 0);
+    while first < symbols.len() {
+        let (mut last, mut end, mut count) = (first, start, 0);
+        while last < symbols.len() && count < WINDOW_PIECES {
+            let (unfolded, twice) = folded.lengths(symbols[last]);
+            (last, end, count) = (last + 1, end + unfolded, count + twice);
+        }
         let prefix = if is_lru {
             recent(pieces, &executed[..start], cache)
         } else {
@@ -215,17 +237,20 @@ fn windows(
         let dropped = dropped
             .get(start..end)
             .map_or(0, |dropped| dropped.iter().map(|count| u64::from(*count)).sum());
-        windows.push(Window { prefix, pieces: start..end, bytes: bytes as u64, dropped });
-        start = end;
+        let (symbols, bytes) = (first..last, bytes as u64);
+        windows.push(Window { prefix, symbols, pieces: count, bytes, dropped });
+        (first, start) = (last, end);
     }
     windows
 }
 
 /// Returns the last executed pieces, each once, with the last one at the end. Together they have as
-/// many bytes as the cache, so that they lie in at least as many pages as it has frames.
+/// many bytes as the cache, so that they lie in at least as many pages as it has frames; before a
+/// cache in sets, [`SETS_PREFIX`] times as many.
 fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
     let page = cache.cache_page_bytes;
-    let wanted = cache.frames().saturating_mul(u64::from(page));
+    let times = if cache.ways.is_some() { SETS_PREFIX } else { 1 };
+    let wanted = cache.frames().saturating_mul(u64::from(page)).saturating_mul(times);
     let mut seen = FxHashSet::default();
     // Pieces may overlap: bytes are counted by parts of a unit that are as long as a page.
     let mut parts: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -269,69 +294,152 @@ impl<W: Iterator<Item = usize>, F: FnMut(f64) -> bool> SizesVisitor for WindowRe
 
     fn visit<P: Policy>(self, parameters: &[PolicyParameter]) -> Result<Result<()>> {
         let Self { stream, table, windows, image_bytes, mut misses, mut take } = self;
-        let LayoutTask { cache, register, weight, cost, needs_classes, .. } = stream.task;
+        let LayoutTask { cache, register, weight, cost, .. } = stream.task;
         let page_bytes = cache.cache_page_bytes;
         let pages = image_bytes.div_ceil(page_bytes.into()) as u32;
         let shape = cache.shape(pages);
-        let mut classes: FxHashMap<FaultClass, u64> = FxHashMap::default();
         for window in windows {
             let window = &stream.windows[window];
-            let mut policy = P::new(shape, parameters)?;
-            let mut register = Register::new(*register, page_bytes, pages);
-            let mut previous = Page::MAX;
-            for &piece in &window.prefix {
-                let (first, last) = table[piece as usize];
-                let from = if first == previous { first + 1 } else { first };
-                for page in from..=last {
-                    if let ReferenceOutcome::Miss { .. } = policy.reference(page, NEVER) {
-                        register.request(page << stream.shift);
-                    }
-                }
-                previous = last;
-            }
-            let mut counts = Counts { references: window.dropped, ..Counts::default() };
-            for &piece in &stream.executed[window.pieces.clone()] {
-                let (first, last) = table[piece as usize];
-                let from = if first == previous { first + 1 } else { first };
-                for page in from..=last {
-                    counts.references += 1;
-                    match policy.reference(page, NEVER) {
-                        ReferenceOutcome::Hit => {}
-                        ReferenceOutcome::BitSet => counts.reference_bits_set += 1,
-                        ReferenceOutcome::FalseFault { downgrades } => {
-                            counts.false_faults += 1;
-                            counts.downgrades += u64::from(downgrades);
-                            counts.false_fault_downgrades += u64::from(downgrades);
-                        }
-                        ReferenceOutcome::Miss { search, .. } => {
-                            let access = register.request(page << stream.shift);
-                            counts.misses += 1;
-                            counts.walk += u64::from(search.walk);
-                            counts.downgrades += u64::from(search.downgrades);
-                            counts.add_access(&access);
-                            if *needs_classes {
-                                let class = FaultClass::of(&access, search);
-                                *classes.entry(class).or_default() += 1;
-                            }
-                            if let Some(misses) = &mut misses {
-                                misses[stream.pieces[piece as usize].unit as usize] += weight;
-                            }
-                        }
-                    }
-                }
-                previous = last;
-            }
-            counts.hits = counts.references - counts.misses - counts.false_faults;
-            counts.bytes_read = window.bytes;
-            counts.bytes_written = counts.misses * u64::from(page_bytes);
-            if *needs_classes {
-                counts.fault_classes = classes.drain().collect();
-                counts.fault_classes.sort_unstable();
-            }
-            if !take(weight * cost(&counts)) {
+            let mut counts = WindowCounts {
+                stream,
+                table,
+                policy: P::new(shape, parameters)?,
+                register: Register::new(*register, page_bytes, pages),
+                previous: Page::MAX,
+                counts: Counts::default(),
+                classes: FxHashMap::default(),
+                misses: misses.as_deref_mut(),
+                logged: Vec::new(),
+                open_loops: 0,
+            };
+            counts.fill(&window.prefix);
+            stream
+                .executed
+                .execute(&stream.executed.symbols()[window.symbols.clone()], &mut counts);
+            if !take(weight * cost(&counts.finish(window))) {
                 break;
             }
         }
         Ok(Ok(()))
+    }
+}
+
+/// A miss: the page, the piece that needed it, and the search for a victim.
+type WindowMiss = (Page, u32, VictimSearch);
+
+/// The counts of a window, as far as it was executed.
+struct WindowCounts<'s, 'a, P> {
+    stream: &'s WindowedStream<'a>,
+    table: &'s PiecePages,
+    policy: P,
+    register: Register,
+    /// The last page of the piece before.
+    previous: Page,
+    counts: Counts,
+    classes: FxHashMap<FaultClass, u64>,
+    /// Weighted misses by unit.
+    misses: Option<&'s mut [f64]>,
+    /// The misses of the second rounds that are being executed, in order.
+    logged: Vec<WindowMiss>,
+    /// Number of loops whose second round is being executed.
+    open_loops: u32,
+}
+
+impl<P: Policy> WindowCounts<'_, '_, P> {
+    /// Executes the pieces before the window, which are not counted.
+    fn fill(&mut self, prefix: &[u32]) {
+        for &piece in prefix {
+            let (first, last) = self.table[piece as usize];
+            let from = if first == self.previous { first + 1 } else { first };
+            for page in from..=last {
+                if let ReferenceOutcome::Miss { .. } = self.policy.reference(page, NEVER) {
+                    self.register.request(page << self.stream.shift);
+                }
+            }
+            self.previous = last;
+        }
+    }
+
+    #[inline]
+    fn miss(&mut self, (page, piece, search): WindowMiss) {
+        let Self { stream, counts, classes, .. } = self;
+        let access = self.register.request(page << stream.shift);
+        counts.misses += 1;
+        counts.walk += u64::from(search.walk);
+        counts.downgrades += u64::from(search.downgrades);
+        counts.add_access(&access);
+        if stream.task.needs_classes {
+            *classes.entry(FaultClass::of(&access, search)).or_default() += 1;
+        }
+        if let Some(misses) = &mut self.misses {
+            misses[stream.pieces[piece as usize].unit as usize] += stream.task.weight;
+        }
+    }
+
+    /// The counts of the whole `window`.
+    fn finish(self, window: &Window) -> Counts {
+        let Self { stream, mut counts, mut classes, .. } = self;
+        counts.references += window.dropped;
+        counts.hits = counts.references - counts.misses - counts.false_faults;
+        counts.bytes_read = window.bytes;
+        counts.bytes_written = counts.misses * u64::from(stream.task.cache.cache_page_bytes);
+        if stream.task.needs_classes {
+            counts.fault_classes = classes.drain().collect();
+            counts.fault_classes.sort_unstable();
+        }
+        counts
+    }
+}
+
+impl<P: Policy> RoundReplay for WindowCounts<'_, '_, P> {
+    /// References and logged misses before the round.
+    type Begun = (u64, usize);
+
+    #[inline]
+    fn execute(&mut self, piece: u32) {
+        let (first, last) = self.table[piece as usize];
+        let from = if first == self.previous { first + 1 } else { first };
+        for page in from..=last {
+            self.counts.references += 1;
+            match self.policy.reference(page, NEVER) {
+                ReferenceOutcome::Hit => {}
+                ReferenceOutcome::BitSet => self.counts.reference_bits_set += 1,
+                ReferenceOutcome::FalseFault { downgrades } => {
+                    self.counts.false_faults += 1;
+                    self.counts.downgrades += u64::from(downgrades);
+                    self.counts.false_fault_downgrades += u64::from(downgrades);
+                }
+                ReferenceOutcome::Miss { search, .. } => {
+                    let miss = (page, piece, search);
+                    self.miss(miss);
+                    if self.open_loops > 0 {
+                        self.logged.push(miss);
+                    }
+                }
+            }
+        }
+        self.previous = last;
+    }
+
+    fn begin_round(&mut self) -> Self::Begun {
+        self.open_loops += 1;
+        (self.counts.references, self.logged.len())
+    }
+
+    fn repeat_round(&mut self, (references, start): Self::Begun, times: u64) {
+        self.open_loops -= 1;
+        self.counts.references += (self.counts.references - references) * times;
+        let end = self.logged.len();
+        if end > start {
+            for _ in 0..times {
+                (start..end).for_each(|place| self.miss(self.logged[place]));
+                if self.open_loops > 0 {
+                    self.logged.extend_from_within(start..end);
+                }
+            }
+        }
+        if self.open_loops == 0 {
+            self.logged.clear();
+        }
     }
 }

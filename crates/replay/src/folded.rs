@@ -59,6 +59,47 @@ impl FoldedSequence {
         Self { numbers, loops: folding.loops, symbols }
     }
 
+    /// The sequence without any loop, for policies whose rounds are not alike.
+    pub fn unfolded(sequence: Vec<u32>, numbers: u32) -> Self {
+        Self { numbers, loops: Vec::new(), symbols: sequence }
+    }
+
+    /// The symbols: numbers, and loops of other symbols.
+    pub fn symbols(&self) -> &[u32] {
+        &self.symbols
+    }
+
+    /// Returns how many numbers `symbol` unfolds to, and how many of them are executed if only two
+    /// rounds of each loop are.
+    pub fn lengths(&self, symbol: u32) -> (usize, usize) {
+        let Some(Loop { body, rounds }) = self.loop_of(symbol) else { return (1, 1) };
+        let sum = |(all, executed): (usize, usize), symbol: &u32| {
+            let (more, more_executed) = self.lengths(*symbol);
+            (all + more, executed + more_executed)
+        };
+        let (all, executed) = body.iter().fold((0, 0), sum);
+        (all * *rounds as usize, executed * 2)
+    }
+
+    /// Executes `symbols`, which are some of [`FoldedSequence::symbols`], with two rounds of each
+    /// loop.
+    #[inline]
+    pub fn execute<R: RoundReplay>(&self, symbols: &[u32], replay: &mut R) {
+        for &symbol in symbols {
+            match self.loop_of(symbol) {
+                None => replay.execute(symbol),
+                Some(one) => self.execute_loop(one, replay),
+            }
+        }
+    }
+
+    fn execute_loop<R: RoundReplay>(&self, Loop { body, rounds }: &Loop, replay: &mut R) {
+        self.execute(body, replay);
+        let begun = replay.begin_round();
+        self.execute(body, replay);
+        replay.repeat_round(begun, u64::from(*rounds) - 2);
+    }
+
     /// Passes each number of the unfolded sequence to `take`, in order.
     pub fn for_each(&self, take: &mut impl FnMut(u32)) {
         self.for_each_of(&self.symbols, take);
@@ -183,6 +224,21 @@ fn repeated(symbols: &[u32], next: &[u32], at: usize) -> Option<(usize, usize)> 
     None
 }
 
+/// What executes a [`FoldedSequence`]: the rounds of each loop are alike from the second one on.
+pub trait RoundReplay {
+    /// What is noted at the begin of a second round.
+    type Begun;
+
+    /// Executes what a number stands for.
+    fn execute(&mut self, number: u32);
+
+    /// Begins the second round of a loop.
+    fn begin_round(&mut self) -> Self::Begun;
+
+    /// Counts the round that began at `begun`, and ends now, so many `times` more.
+    fn repeat_round(&mut self, begun: Self::Begun, times: u64);
+}
+
 /// The runs that each number of a [`FoldedSequence`] stands for.
 #[derive(Clone, Debug, Default)]
 pub struct RunTable {
@@ -268,8 +324,7 @@ impl PolicyVisitor for FoldedReplay<'_> {
     fn visit<P: Policy>(self, policy: P) -> Self::Output {
         let Self { folded, table, cache, registers, requests, should_continue } = self;
         let collapser = Collapser::new(cache.cache_page_bytes.trailing_zeros());
-        let mut rounds = RoundReplay {
-            folded,
+        let mut counts = FoldedCounts {
             table,
             policy,
             collapser,
@@ -283,17 +338,16 @@ impl PolicyVisitor for FoldedReplay<'_> {
             if !should_continue() {
                 return Err(Error::Interrupted);
             }
-            rounds.execute(symbols);
-            rounds.requests.check_memory()?;
+            folded.execute(symbols, &mut counts);
+            counts.requests.check_memory()?;
         }
-        let RoundReplay { requests, references, bytes, .. } = rounds;
+        let FoldedCounts { requests, references, bytes, .. } = counts;
         Ok(requests.finish(&[references], bytes, registers).swap_remove(0))
     }
 }
 
-/// A replay of a folded sequence, as far as it has come.
-struct RoundReplay<'a, P> {
-    folded: &'a FoldedSequence,
+/// The counts of a folded sequence, as far as it was executed.
+struct FoldedCounts<'a, P> {
     table: &'a RunTable,
     policy: P,
     collapser: Collapser,
@@ -306,19 +360,12 @@ struct RoundReplay<'a, P> {
     open_loops: u32,
 }
 
-impl<P: Policy> RoundReplay<'_, P> {
-    fn execute(&mut self, symbols: &[u32]) {
-        let folded = self.folded;
-        for &symbol in symbols {
-            match folded.loop_of(symbol) {
-                None => self.execute_runs(symbol),
-                Some(one) => self.execute_loop(one),
-            }
-        }
-    }
+impl<P: Policy> RoundReplay for FoldedCounts<'_, P> {
+    /// References, bytes and logged misses before the round.
+    type Begun = (u64, u64, usize);
 
     #[inline]
-    fn execute_runs(&mut self, number: u32) {
+    fn execute(&mut self, number: u32) {
         let Self { table, policy, collapser, requests, references, misses, open_loops, .. } = self;
         for &run in table.runs_of(number) {
             collapser.references(run, |page| {
@@ -337,19 +384,18 @@ impl<P: Policy> RoundReplay<'_, P> {
         }
     }
 
-    /// Executes two rounds, and counts the second one for each that follows.
-    fn execute_loop(&mut self, Loop { body, rounds }: &Loop) {
-        self.execute(body);
-        let (references, bytes, start) = (self.references, self.bytes, self.misses.len());
+    fn begin_round(&mut self) -> Self::Begun {
         self.open_loops += 1;
-        self.execute(body);
+        (self.references, self.bytes, self.misses.len())
+    }
+
+    fn repeat_round(&mut self, (references, bytes, start): Self::Begun, times: u64) {
         self.open_loops -= 1;
-        let further = u64::from(*rounds) - 2;
-        self.references += (self.references - references) * further;
-        self.bytes += (self.bytes - bytes) * further;
+        self.references += (self.references - references) * times;
+        self.bytes += (self.bytes - bytes) * times;
         let end = self.misses.len();
         if end > start {
-            for _ in 0..further {
+            for _ in 0..times {
                 for place in start..end {
                     let (page, outcome) = self.misses[place];
                     self.requests.add(0..1, page, outcome);
@@ -437,6 +483,8 @@ mod tests {
             let mut unfolded = Vec::new();
             folded.for_each(&mut |number| unfolded.push(number));
             prop_assert_eq!(&unfolded, &sequence);
+            let lengths = folded.symbols().iter().map(|symbol| folded.lengths(*symbol).0);
+            prop_assert_eq!(lengths.sum::<usize>(), sequence.len());
             let times = |number| sequence.iter().filter(|other| **other == number).count() as u64;
             prop_assert_eq!(folded.times(), (0..6).map(times).collect::<Vec<_>>());
         }

@@ -20,7 +20,7 @@ mod sweep;
 
 pub use cell::Cell;
 pub use counts::{COUNTS, Count, CountingDevice, Counts, Executed, FaultClass, Tags};
-pub use folded::{FoldedSequence, RunTable, replay_folded};
+pub use folded::{FoldedSequence, RoundReplay, RunTable, replay_folded};
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
 pub use many::{PassWork, passes, passes_weight, replay_cells};
 pub use single::{Events, RunSink, WordSink, replay};
