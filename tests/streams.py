@@ -1,7 +1,7 @@
 """The recorder stream of docs/formats.md, written in Python for tests.
 
-``tests/process/test_stream_format.py`` holds it against ``recorders/stream/vectors.json``, as all
-writers.
+``tests/process/test_stream_format.py`` compares it, like all writers, with
+``recorders/stream/vectors.json``.
 """
 
 import struct

@@ -3,12 +3,12 @@
 
     specialize.py PROGRAM.jar RECORDED.trace -o FOLDER
 
-As the converters of Java Card and JITS do it: operands are rewritten in place to what they stand
-for, so that nothing is looked up by name on board. Methods lie where the recorder placed them, and
-no instruction changes its length: the trace that was recorded is one of this image, too.
+Like the converters of Java Card and JITS, it resolves names: each operand is replaced in place by
+a number, so that the interpreter looks nothing up. Methods lie where the recorder placed them, and
+no instruction changes its length, so that the recorded trace fits this image, too.
 
-FOLDER/image.bin is the bytecode for flash, FOLDER/program.h what the interpreter holds beside it:
-classes with their tables of methods, methods, constants.
+FOLDER/image.bin is the bytecode for flash. FOLDER/program.h has the tables of the interpreter:
+classes with their methods, all methods, and constants.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from class_file import (
 
 from flashpager import FlashpagerError, Trace
 
-#: What the interpreter calls itself, by number. It is not in the image, and was not recorded.
+#: Native methods by number. They are not in the image, and were not recorded.
 NATIVES = (
     Member("java/lang/Object", "<init>", "()V"),
     Member("platform/Machine", "now", "()I"),
@@ -46,7 +46,7 @@ NATIVES = (
     Member("platform/Machine", "transmit", "([BI)Z"),
     Member("platform/Machine", "receive", "([B)I"),
 )
-#: Places of methods that are native, and of those that are not in the image.
+#: Offsets that stand for native methods, and for methods that are not in the image.
 _NATIVE, _NOWHERE = 0xFF00, 0xFFFF
 
 #: Kinds of fields, as interpreter.h has them, and their bytes.
@@ -56,10 +56,10 @@ _BYTES = (1, 2, 2, 4, 2)
 _LDC, _GETSTATIC, _GETFIELD, _PUTFIELD = 18, 178, 180, 181
 _INVOKEVIRTUAL, _INVOKESPECIAL, _INVOKESTATIC, _INVOKEINTERFACE = 182, 183, 184, 185
 _NEW, _NEWARRAY, _ANEWARRAY, _CHECKCAST = 187, 188, 189, 192
-#: An opcode of the specializer's own: NEW of a class that has an initialiser. As in the trace, that
-#: runs when the instruction's bytes have been taken.
+#: An opcode of the specializer's own: NEW of a class that has an initialiser. As in the trace, the
+#: initialiser runs after the instruction's bytes have been read.
 _NEW_INITIALISED = 203
-#: Bytes of the instructions that the interpreter has.
+#: Bytes of each instruction that the interpreter knows.
 _LENGTHS = {
     **dict.fromkeys((*range(1, 9), *range(26, 30), *range(42, 47), *range(50, 54)), 1),
     **dict.fromkeys((*range(59, 63), *range(75, 80), *range(83, 88), *range(89, 93)), 1),
@@ -79,16 +79,16 @@ class Class:
     file: ClassFile
     number: int
     superclass: "Class | None" = None
-    #: Of an object, with its header.
+    #: Bytes of an object, with its header.
     object_bytes: int = 2
-    #: Place and descriptor of the fields of its own, by name and descriptor.
+    #: Offsets of the class's own fields, by name and descriptor.
     places: dict[tuple[str, str], int] = field(default_factory=dict)
-    #: Methods that are called by their place in this table.
+    #: Virtual methods, which are called by their index in this table.
     table: list["Placed"] = field(default_factory=list)
 
     @property
     def above(self) -> Iterator["Class"]:
-        """Return the class and those above it."""
+        """The class, followed by its superclasses."""
         at: Class | None = self
         while at is not None:
             yield at
@@ -106,17 +106,17 @@ class Placed:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What overrides it has the same."""
+        """Name and descriptor, which an overriding method shares."""
         return self.method.name, self.method.descriptor
 
     @property
     def arguments(self) -> int:
-        """Slots that its caller pushes."""
+        """Number of slots that a caller pushes."""
         return slots(self.method.descriptor) + (0 if self.method.flags & ACC_STATIC else 1)
 
     @property
     def title(self) -> str:
-        """Return it as a trace names it."""
+        """The method's name in a trace."""
         return written(self.owner, self.method.name, self.method.descriptor)
 
 
@@ -133,11 +133,11 @@ class Program:
     """All classes of a program whose bytecode was recorded."""
 
     def __init__(self, files: Sequence[ClassFile], offsets: dict[str, tuple[int, int]]) -> None:
-        """Arrange them.
+        """Number classes and methods, and lay out objects.
 
         Args:
             files: the classes, in the order of their names.
-            offsets: where each method lies, and how long it is, by its name in the trace.
+            offsets: offset and length of each method, by its name in the trace.
 
         """
         self.classes: dict[str, Class] = {}
@@ -231,7 +231,7 @@ class Program:
         return _KINDS[descriptor[0]]
 
     def field_operand(self, member: Member) -> int:
-        """Return kind and place of a field."""
+        """Return a field's kind and offset, as an operand."""
         static = self.statics.get(member)
         if static is not None:
             return _KINDS[member.descriptor[0]] << 8 | static
@@ -248,14 +248,14 @@ class Program:
             return len(self.by_number) + NATIVES.index(member)
         if member.owner in self.classes:
             for one in self.classes[member.owner].above:
-                found = self.methods.get(Member(one.file.name, member.name, member.descriptor))
-                if found:
-                    return found.number
+                method = self.methods.get(Member(one.file.name, member.name, member.descriptor))
+                if method:
+                    return method.number
         what = written(member.owner, member.name, member.descriptor)
         refuse(f"there is no method {what}, and the interpreter has none of its own")
 
     def virtual_operand(self, member: Member) -> tuple[int, int]:
-        """Return opcode and operand of a call by class: direct, where one method can be meant."""
+        """Return opcode and operand of a virtual call; direct if only one method is possible."""
         one = self.classes.get(member.owner)
         if one is None:
             return _INVOKESPECIAL, self.method_of(member)
@@ -279,17 +279,17 @@ class Program:
         """Return the number of a method of interfaces."""
         return self.selectors.setdefault((name, descriptor), len(self.selectors))
 
-    def constant(self, value: int | None, where: str) -> int:
-        """Return the place of a constant in the table of all."""
+    def constant(self, value: int | None, location: str) -> int:
+        """Return the index of a constant in the table of constants."""
         if value is None:
-            refuse(f"{where}: the interpreter's constants are ints")
+            refuse(f"{location}: the interpreter's constants are ints")
         place = self.constants.setdefault(value, len(self.constants))
         if place > 255:
-            refuse(f"{where}: the interpreter has at most 256 constants")
+            refuse(f"{location}: the interpreter has at most 256 constants")
         return place
 
     def initialiser(self, name: str) -> Placed | None:
-        """Return what initialises a class, if something does."""
+        """Return the initialiser of a class, if it has one."""
         return self.methods.get(Member(name, "<clinit>", "()V"))
 
     def specialize(self, placed: Placed, file: ClassFile) -> bytes:
@@ -311,27 +311,27 @@ class Program:
     ) -> None:
         """Rewrite an instruction."""
         opcode, index = code[at], int.from_bytes(code[at + 1 : at + 3], "big")
-        where = f"{placed.title}, offset {at}"
+        location = f"{placed.title}, offset {at}"
         operand = None
         if opcode == _LDC:
-            code[at + 1] = self.constant(file.integer(code[at + 1]), where)
+            code[at + 1] = self.constant(file.integer(code[at + 1]), location)
         elif _GETSTATIC <= opcode <= _PUTFIELD:
             member = file.member(index)
             operand = self.field_operand(member)
             if opcode < _GETFIELD:
-                self._refuse_first_use(member.owner, placed, where)
+                self._refuse_first_use(member.owner, placed, location)
         elif opcode == _INVOKEVIRTUAL:
             code[at], operand = self.virtual_operand(file.member(index))
         elif opcode in (_INVOKESPECIAL, _INVOKESTATIC):
             member = file.member(index)
             operand = self.method_of(member)
             if opcode == _INVOKESTATIC:
-                self._refuse_first_use(member.owner, placed, where)
+                self._refuse_first_use(member.owner, placed, location)
         elif opcode == _INVOKEINTERFACE:
             member = file.member(index)
             operand = self.selector(member.name, member.descriptor)
         elif opcode in (_NEW, _CHECKCAST):
-            one = self._class_of(file.class_name(index), where)
+            one = self._class_of(file.class_name(index), location)
             operand = one.number
             if opcode == _NEW and one.file.name != placed.owner and self.initialiser(one.file.name):
                 code[at] = _NEW_INITIALISED
@@ -340,18 +340,18 @@ class Program:
         if operand is not None:
             code[at + 1 : at + 3] = operand.to_bytes(2, "big")
 
-    def _class_of(self, name: str, where: str) -> Class:
+    def _class_of(self, name: str, location: str) -> Class:
         one = self.classes.get(name)
         if one is None or one.file.flags & ACC_INTERFACE:
-            refuse(f"{where}: {name} is no class that was given")
+            refuse(f"{location}: {name} is no class that was given")
         return one
 
-    def _refuse_first_use(self, owner: str, placed: Placed, where: str) -> None:
+    def _refuse_first_use(self, owner: str, placed: Placed, location: str) -> None:
         """Refuse what may initialise a class without making an object of it."""
         if owner != placed.owner and self.initialiser(owner):
             refuse(
-                f"{where}: {owner} has an initialiser, which the interpreter runs where an object "
-                "of the class is made"
+                f"{location}: {owner} has an initialiser, which the interpreter runs where an "
+                "object of the class is made"
             )
 
     def image(self, size: int) -> bytes:
@@ -363,7 +363,7 @@ class Program:
                 data[each.offset : each.offset + len(code)] = code
         return bytes(data)
 
-    def found(self, one: Class, key: tuple[str, str]) -> Placed | None:
+    def method(self, one: Class, key: tuple[str, str]) -> Placed | None:
         """Return the method that a class's objects have under a name."""
         return next((each for each in one.table if each.key == key), None)
 
@@ -374,9 +374,9 @@ class Program:
         classes = []
         for one in self.classes.values():
             selected = [
-                (number, found.number)
+                (number, method.number)
                 for key, number in self.selectors.items()
-                if (found := self.found(one, key))
+                if (method := self.found(one, key))
                 and not one.file.flags & (ACC_ABSTRACT | ACC_INTERFACE)
             ]
             above = one.superclass.number if one.superclass else 255

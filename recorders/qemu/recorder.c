@@ -15,7 +15,7 @@
  *   linked=ADDRESS   where the program's executable segments were linked for,
  *             in user mode; by default it runs where it was linked for
  *   one-stream  records all threads together, in the order executed; by default
- *             THREAD and SWITCH records tell them apart, once there are several
+ *             THREAD and SWITCH records distinguish them, once there are several
  *
  * docs/formats.md, "Recorder stream", describes the stream.
  *
@@ -37,7 +37,7 @@
 #include <sys/mman.h>
 
 /* QEMU reads this after dlopen(). 9.0 refuses version 1, 8.2 refuses version 2,
- * so pick_version() sets it to what the host understands. */
+ * so pick_version() sets it to the host's. */
 EXPORT int qemu_plugin_version = 1;
 
 struct stream stream;
@@ -159,7 +159,7 @@ static int take_fd(const char *text)
     return fd;
 }
 
-/* The targets that are recorded, by the beginning of QEMU's name. Each has a test of known lengths. */
+/* The targets that are recorded, by the start of QEMU's name. Tests know each one's lengths. */
 static const struct {
     const char *begins;
     enum target target;

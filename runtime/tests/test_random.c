@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs random calls; `map` has the version of each slot, 0 for none. Returns how many writes
- * were refused. */
+/* Runs random calls; `map` has the version of each slot, 0 for none. Returns the number of
+ * refused writes. */
 static uint32_t run(struct rig *rig, uint32_t *map, uint64_t *random, uint32_t calls,
                     uint32_t check_every)
 {
@@ -15,10 +15,10 @@ static uint32_t run(struct rig *rig, uint32_t *map, uint64_t *random, uint32_t c
         pages += map[slot] != 0;
     for (uint32_t call = 1; call <= calls; call++) {
         uint64_t draw = random_next(random);
-        uint32_t what = (uint32_t)draw % 128;
+        uint32_t choice = (uint32_t)draw % 128;
         uint32_t slot = (uint32_t)((draw >> 32) * rig->shape.slot_count >> 32);
         int error;
-        if (what < 50) {
+        if (choice < 50) {
             uint32_t version = (uint32_t)(draw >> 16) | 1u;
             page_fill(page, page_bytes, slot, version);
             error = fp_swap_write(&rig->store, slot, page);
@@ -30,13 +30,13 @@ static uint32_t run(struct rig *rig, uint32_t *map, uint64_t *random, uint32_t c
                 pages += map[slot] == 0;
                 map[slot] = version;
             }
-        } else if (what < 64) {
+        } else if (choice < 64) {
             error = fp_swap_free(&rig->store, slot);
             if (error)
                 FAIL("call %u: free gives %d", (unsigned)call, error);
             pages -= map[slot] != 0;
             map[slot] = 0;
-        } else if (what < 127) {
+        } else if (choice < 127) {
             error = fp_swap_read(&rig->store, slot, page);
             if (error != (map[slot] ? FP_SWAP_OK : FP_SWAP_EMPTY))
                 FAIL("call %u: read of slot %u gives %d", (unsigned)call, (unsigned)slot, error);
@@ -70,7 +70,7 @@ static uint32_t run_shape(const struct rig_shape *shape, uint32_t calls, uint32_
     uint32_t refused = run(&rig, map, &random, test_rounds(calls), check_every);
     if (shape->layout == RIG_LOG) {
         rig_check_wear(&rig);
-        /* The medium has the same. */
+        /* A mount finds the same pages on the medium. */
         EXPECT_EQ(fp_swap_sync(&rig.store), FP_SWAP_OK);
         EXPECT_EQ(rig_mount(&rig), FP_SWAP_OK);
         refused += run(&rig, map, &random, 1000, 1000);
@@ -99,7 +99,7 @@ static void log_many_calls(void)
     EXPECT_EQ(run_shape(&shape, 10000000, 200000), 0);
 }
 
-/* So full that writes are refused now and then. */
+/* The store is so full that some writes are refused. */
 static void log_full(void)
 {
     static const struct rig_shape shape = {
@@ -158,7 +158,7 @@ static void fragments_full(void)
     EXPECT(run_shape(&shape, 300000, 5000) > 100);
 }
 
-/* The fewest chunks. */
+/* The store has the fewest chunks. */
 static void fragments_few_chunks(void)
 {
     static const struct rig_shape shape = {
@@ -227,22 +227,22 @@ static void log_wears_out(void)
             failed += error != 0;
             EXPECT(calls < 1000000);
             slot = random_below(&random, shape.slot_count);
-            int got = fp_swap_read(&rig.store, slot, page);
+            int result = fp_swap_read(&rig.store, slot, page);
             /* An I/O error leaves open what the slot holds. */
-            if (got == FP_SWAP_OK)
+            if (result == FP_SWAP_OK)
                 EXPECT(map[slot] && page_is(page, shape.page_bytes, slot, map[slot]));
             else if (error != FP_SWAP_IO)
-                EXPECT_EQ(got, map[slot] ? FP_SWAP_OK : FP_SWAP_EMPTY);
+                EXPECT_EQ(result, map[slot] ? FP_SWAP_OK : FP_SWAP_EMPTY);
         }
         /* 24 blocks of 30 cycles of 8 flash pages of 256 bytes are 11 500 records. */
         EXPECT(calls > 5000);
         rig_check(&rig);
         for (uint32_t slot = 0; slot < shape.slot_count; slot++) {
-            int got = fp_swap_read(&rig.store, slot, page);
+            int result = fp_swap_read(&rig.store, slot, page);
             if (map[slot])
-                EXPECT(got == FP_SWAP_OK && page_is(page, shape.page_bytes, slot, map[slot]));
+                EXPECT(result == FP_SWAP_OK && page_is(page, shape.page_bytes, slot, map[slot]));
             else
-                EXPECT_EQ(got, FP_SWAP_EMPTY);
+                EXPECT_EQ(result, FP_SWAP_EMPTY);
         }
         rig_close(&rig);
     }

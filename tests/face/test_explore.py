@@ -520,7 +520,7 @@ class TestSpaceFile:
             ("[needs]\nmax_fault = 5", ["'5' is no time"]),
             ('[needs]\nmin_bandwidth = "x"', ["'x' is no bandwidth"]),
             ("[needs]\nchecked_ecc = 1", ["checked_ecc = 1"]),
-            ("policy = ", ["no valid TOML"]),
+            ("policy = ", ["not valid TOML"]),
         ],
     )
     def test_refused(self, trace: Path, tmp_path: Path, text: str, words: list[str]) -> None:

@@ -383,5 +383,5 @@ def test_no_miss_no_words(tmp_path: Path) -> None:
     trace = import_csv(tmp_path, "0,4\n" * 9)
     flags = ("--part", "W25Q128JV", "--bus", "104MHz-x4", "--ways", "2", "--warm-up", "50%")
     message = flashpager("explore", trace, *flags).out
-    assert "nothing bites" in message
+    assert "nothing limits it" in message
     assert "an interrupt waits" not in message

@@ -683,8 +683,8 @@ BAD_DESIGNS: list[tuple[tuple[str, ...], list[str]]] = [
 ]
 
 BAD_BOARDS: list[tuple[bytes, list[str]]] = [
-    (b"part = ", ["no valid TOML in line 1"]),
-    (b"\xff\xfe", ["no valid TOML"]),
+    (b"part = ", ["not valid TOML in line 1"]),
+    (b"\xff\xfe", ["not valid TOML"]),
     (b'prt = "K9F1208Q0B"', ["unknown field 'prt'", "part"]),
     (b"part = 5", ["part = 5"]),
     (b'cache_bytes = "2Q"', ["2Q"]),

@@ -440,7 +440,7 @@ def replay(traces: Path, progress: Callable[[int, int], None]) -> CardPrograms:
         *sorted((traces / JAVA).glob("*.trace")),
     ]
     if not files:
-        message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); say --traces DIR"
+        message = f"{traces}: no traces here (*.trace, {JAVA}/*.trace); give --traces DIR"
         raise FlashpagerError(message)
     by_language: dict[bool, list[CardProgram]] = {True: [], False: []}
     for number, file in enumerate(files):

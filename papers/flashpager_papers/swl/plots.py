@@ -191,7 +191,7 @@ def _walks(
     top = 1.12 * max(us for _, us, _ in rows)
     x = alt.X(
         "walk:Q",
-        title="page list walk (frames looked at)",
+        title="page list walk (frames examined)",
         scale=alt.Scale(domain=[0, swl.MOST_WALK + 2], nice=False),
         axis=alt.Axis(values=[1, *range(10, swl.MOST_WALK + 1, 10)], grid=False),
     )

@@ -61,7 +61,7 @@ class UnpublishedCase:
 
 @dataclass(frozen=True)
 class ReplayedProgram:
-    """A trace, replayed."""
+    """The results of a replayed trace."""
 
     name: str
     stands_for: str
@@ -177,7 +177,7 @@ def replay(
     files = {name: traces / f"{name}.trace" for name in STANDS_FOR}
     missing = [file.name for file in files.values() if not file.is_file()]
     if missing:
-        message = f"{traces}: no {', '.join(missing)} here; say --traces DIR"
+        message = f"{traces}: no {', '.join(missing)} here; give --traces DIR"
         raise FlashpagerError(message)
     designs = _designs(board)
     programs = []

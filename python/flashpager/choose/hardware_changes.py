@@ -1,7 +1,6 @@
 """Search for the limits of a hardware cache that cost most.
 
-Nothing is reckoned by a rule: each thing that could be changed is replayed and priced as a design
-of its own.
+There is no rule of thumb: each change is replayed and priced as a design.
 """
 
 import math
@@ -22,7 +21,7 @@ from flashpager.replay.table import flatten
 NOTABLE = 1.005
 #: The sentence if no change helps.
 NO_CHANGE_HELPS = "no single step of clock, lines, read mode, cache, ways and line makes it faster"
-NO_MISS = "nothing bites: it does not miss"
+NO_MISS = "nothing limits it: it does not miss"
 _BUS = re.compile(r"(?P<clock>[0-9.]+)MHz(?:/(?P<divider>\d+))?-x(?P<lines>\d+)(?P<rest>.*)")
 _LINES = (2, 4, 8, 16)
 

@@ -40,7 +40,7 @@ class EstimateFlags:
     ] = None
     mode: Annotated[
         str | None,
-        typer.Option("--mode", metavar="MODE", help="How data comes: 1-1-4, burst, async …"),
+        typer.Option("--mode", metavar="MODE", help="Mode of the transfer: 1-1-4, burst, async …"),
     ] = None
     size: Annotated[
         str | None,
@@ -64,19 +64,20 @@ class EstimateFlags:
         typer.Option(
             "--controller",
             metavar="NAME",
-            help="What divides it: " + ", ".join(name for name, _ in _engine.controllers()),
+            help="The port's controller: " + ", ".join(name for name, _ in _engine.controllers()),
         ),
     ] = None
     asked_clock: Annotated[
         str | None,
-        typer.Option("--asked", metavar="CLOCK", help="The clock that the driver asks for."),
+        typer.Option("--asked", metavar="CLOCK", help="The clock that the driver requests."),
     ] = None
     memory: Annotated[
         str | None,
         typer.Option("--memory", metavar="BUS", help="RAM that holds the data: 100MHz/5-x32."),
     ] = None
     processor: Annotated[
-        str | None, typer.Option("--processor", metavar="CLOCK", help="Its clock, as 200MHz.")
+        str | None,
+        typer.Option("--processor", metavar="CLOCK", help="The processor's clock, as 200MHz."),
     ] = None
     driver: Annotated[
         Path | None,
@@ -88,11 +89,15 @@ class EstimateFlags:
     ] = None
     port: Annotated[
         str | None,
-        typer.Option("--port", metavar="ADDRESS", help="Data port, if the code does not tell."),
+        typer.Option(
+            "--port", metavar="ADDRESS", help="Data port, if it does not follow from the code."
+        ),
     ] = None
     instructions: Annotated[
         float | None,
-        typer.Option("--instructions", metavar="N", help="By hand: instructions of an access."),
+        typer.Option(
+            "--instructions", metavar="N", help="Instructions of an access, counted by hand."
+        ),
     ] = None
     dma: Annotated[bool, typer.Option("--dma", help="DMA moves the data: half the software.")] = (
         False
@@ -115,7 +120,7 @@ class EstimateFlags:
         typer.Option(
             "--operation-time",
             metavar="TIME",
-            help="What the driver takes for an operation besides, as 60us.",
+            help="Time of the driver for an operation, without its loop, as 60us.",
         ),
     ] = None
     array_share: Annotated[
@@ -123,7 +128,7 @@ class EstimateFlags:
         typer.Option(
             "--array-share",
             metavar="X",
-            help="What the chip takes of its datasheet's t_R, t_PROG or t_BERS.",
+            help="The chip's measured share of its datasheet's t_R, t_PROG or t_BERS.",
         ),
     ] = None
     waits: Annotated[
@@ -147,7 +152,7 @@ class EstimateFlags:
     ] = None
 
     def host(self) -> tuple[Host, str]:
-        """Lay the options over the board.
+        """Combine the options with the board; options have priority.
 
         Returns:
             The host, and the name of the part.
@@ -180,7 +185,7 @@ class EstimateFlags:
         name = self.part or of_board
         if name is None:
             message = (
-                "of which part? Give --part NAME ('flashpager parts list' has them) or --board FILE"
+                "no part is named: give --part NAME (see 'flashpager parts list') or --board FILE"
             )
             raise FlashpagerError(message)
         return host, name
@@ -213,10 +218,10 @@ class EstimateFlags:
         picture.check_output(self.plot)
 
     def _bus(self, board: Host) -> tuple[str | None, Peripheral | None]:
-        """Lay options over a board's bus, and over the port that makes its clock."""
+        """Combine options with a board's bus, and with the port that makes its clock."""
         self._check_bus(board)
         if self.bus is not None:
-            # A bus of one's own is not divided from the board's clock.
+            # A named bus is not divided from the board's clock.
             return self.bus, None
         own = board.peripheral
         if self.peripheral is None and (own is None or self._port_flag() is None):
@@ -252,12 +257,10 @@ class EstimateFlags:
             raise FlashpagerError(message)
         flag = self._port_flag()
         if self.bus is not None and flag is not None:
-            message = (
-                f"--bus or {flag}, not both: a bus of one's own is not divided; give --peripheral"
-            )
+            message = f"--bus or {flag}, not both: a named bus is not divided; give --peripheral"
             raise FlashpagerError(message)
         if flag is not None and self.peripheral is None and board.peripheral is None:
-            message = f"{flag} of which clock? Give --peripheral CLOCK, or [peripheral] of a board"
+            message = f"{flag} needs a clock: give --peripheral CLOCK, or a board with [peripheral]"
             raise FlashpagerError(message)
         if self.divider is not None and self.divider not in _engine.dividers():
             message = f"--divider {self.divider}: known are {', '.join(_engine.dividers())}"
@@ -286,7 +289,7 @@ class EstimateFlags:
         return None if self.no_dma else board.dma
 
     def _loop(self, board: Host) -> tuple[Software | None, Driver | None]:
-        """Lay options over a board's loop, or over the code in which to count it."""
+        """Combine options with a board's loop, or with the code in which to count it."""
         if (self.driver is None) != (self.function is None):
             message = "--driver and --function go together: an object file and a function in it"
             raise FlashpagerError(message)

@@ -62,32 +62,32 @@ def chart(fault: FaultTimes, names: Sequence[str], setting: str) -> alt.LayerCha
         alt.Tooltip("end:Q", title="end (µs)", format=",.2f"),
     ]
     bars = (
-        _of(rows.bars, ("job", "start", "end", "top", "bottom", "colour"))
+        _chart_of(rows.bars, ("job", "start", "end", "top", "bottom", "colour"))
         .mark_rect(stroke="white", strokeWidth=0.6)
         .encode(x=x, x2="end:Q", y=y, y2="bottom:Q", tooltip=tips)
         .encode(color=alt.Color("colour:N", scale=None))
     )
     saved = (
-        _of(rows.saved, ("start", "end", "top", "bottom"))
+        _chart_of(rows.saved, ("start", "end", "top", "bottom"))
         .mark_rect(fill="#f3f3f3", stroke=style.GREY, strokeDash=[4, 3], strokeWidth=1.2)
         .encode(x=x, x2="end:Q", y=y, y2="bottom:Q")
     )
     leaders = (
-        _of(rows.leaders, ("start", "top", "bottom"))
+        _chart_of(rows.leaders, ("start", "top", "bottom"))
         .mark_rule(color="#888888", strokeWidth=1)
         .encode(x=x, y=y, y2="bottom:Q")
     )
     layers = [saved, leaders, bars]
     for align in ("left", "center", "right"):
         of_align = [label for label in rows.labels if label["align"] == align]
-        words = _of(of_align, ("start", "top", "text", "ink")).mark_text(
+        words = _chart_of(of_align, ("start", "top", "text", "ink")).mark_text(
             align=align, baseline="middle", fontSize=_LABEL_SIZE
         )
         layers.append(words.encode(x=x, y=y, text="text:N", color=alt.Color("ink:N", scale=None)))
-    lanes = _of(rows.lanes, ("top", "text")).mark_text(
+    lanes = _chart_of(rows.lanes, ("top", "text")).mark_text(
         align="right", dx=-10, baseline="middle", fontSize=style.FONT_SIZE, color=_INK
     )
-    headings = _of(rows.headings, ("top", "text")).mark_text(
+    headings = _chart_of(rows.headings, ("top", "text")).mark_text(
         align="left", baseline="middle", fontSize=style.FONT_SIZE, fontWeight="bold"
     )
     layers += [words.encode(x=alt.value(0), y=y, text="text:N") for words in (lanes, headings)]
@@ -95,7 +95,7 @@ def chart(fault: FaultTimes, names: Sequence[str], setting: str) -> alt.LayerCha
     return style.finish(layers, _capital(title), _below(fault, names, setting), height)
 
 
-def _of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> alt.Chart:
+def _chart_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> alt.Chart:
     return alt.Chart(pl.DataFrame([{name: row[name] for name in columns} for row in rows]))
 
 
@@ -207,7 +207,7 @@ class _BarLabel:
 
     @classmethod
     def both(cls, text: str, start: float, end: float) -> "list[_BarLabel]":
-        """Return the ways in which it fits the picture, the better one first."""
+        """Return the sides on which the label fits the picture, the better one first."""
         inset = min(_MARGIN, (end - start) / 2)
         ways = [
             cls(text, start, start + inset, starts_with_bar=True),
@@ -226,7 +226,7 @@ class _BarLabel:
 
 
 def _levels(labels: Sequence[Sequence[_BarLabel]]) -> dict[_BarLabel, int]:
-    """Choose the way of each label, and its level above the bars: as low together as can be."""
+    """Choose the side of each label, and its level above the bars, so that all are low."""
     tried = [_stacked(ways) for ways in itertools.product(*labels)]
     best = min(
         tried, key=lambda one: (one[0], max(one[1].values(), default=0), sum(one[1].values()))
@@ -283,7 +283,7 @@ _COLOURS = (style.ORANGE, style.VERMILLION, style.BLUE, style.GREEN)
 _SCHEDULES = dict(zip(_engine.schedules(), itertools.cycle(_COLOURS), strict=False))
 #: Title of the search that ``pa-clock`` limits to the time that the load hides.
 _BOUNDED = "with pa-clock"
-#: Lines that lie on others.
+#: Dashes of lines that may lie on others.
 _DASHES = {"parallel-mmu": [7, 5], _BOUNDED: [3, 3]}
 
 
@@ -305,7 +305,7 @@ def walks_chart(
     top = 1.12 * max(lines["latency"]) or 1.0
     x = alt.X(
         "walk:Q",
-        title="walk (frames looked at)",
+        title="walk (frames examined)",
         scale=alt.Scale(domain=[first, last], nice=False),
         axis=alt.Axis(grid=False, tickMinStep=1, format=","),
     )

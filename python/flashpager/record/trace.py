@@ -1,4 +1,4 @@
-"""A recorded trace, as Python sees it."""
+"""A recorded trace."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class Trace:
         return f"Trace.open({str(self.path)!r})"
 
     def __reduce__(self) -> tuple[Callable[[Path, WarmUp], "Trace"], tuple[Path, WarmUp]]:
-        """Travel to another process as a path: the file is opened there."""
+        """Pickle as a path: the process that receives it opens the file."""
         return Trace.open, (self.path, self.info.warm_up)
 
     @property

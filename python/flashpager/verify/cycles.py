@@ -1,4 +1,4 @@
-"""Cycles of a device by job, and the prices that make them."""
+"""Cycles of a device by job, and prices fitted to them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -31,7 +31,7 @@ class JobCycles:
         return sum(getattr(self, each.name) for each in fields(self))
 
     def __add__(self, other: "JobCycles") -> "JobCycles":
-        """Add both up, job by job."""
+        """Return the sums, job by job."""
         return JobCycles(
             *(getattr(self, each.name) + getattr(other, each.name) for each in fields(self))
         )
@@ -109,7 +109,7 @@ def parts_of(lines: Iterable[str]) -> list[MeasuredPart]:
         hits, read, program = (numbers[f"{name}_{at}"] for name in ("hits", "read", "program"))
         parts.append(MeasuredPart(hits, read, program, of_jobs, faults.get(at, [])))
     if not parts:
-        message = "the emulated device did not say its cycles"
+        message = "the emulated device did not print its cycles"
         raise FlashpagerError(message)
     return parts
 

@@ -25,10 +25,13 @@ pub fn read_table(path: &Path) -> Result<toml::Table> {
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| Error::file(path, error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(wrong(format!("over {} MiB is no board and no space", MAX_FILE_BYTES >> 20)));
+        return Err(wrong(format!(
+            "is larger than {} MiB: neither a board nor a space",
+            MAX_FILE_BYTES >> 20
+        )));
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| wrong("no valid TOML: it is not UTF-8 text".into()))?;
+        .map_err(|_| wrong("is not valid TOML: it is not UTF-8 text".into()))?;
     parse_table(&text, path)
 }
 
@@ -42,7 +45,7 @@ pub(super) fn parse_table(text: &str, path: &Path) -> Result<toml::Table> {
         let at = line.map_or(String::new(), |line| format!(" in line {line}"));
         let is_too_deep = error.message().contains("recurse");
         let reason = if is_too_deep { "nested too deeply" } else { error.message() };
-        Error::data(path.display().to_string(), format!("no valid TOML{at}: {reason}"))
+        Error::data(path.display().to_string(), format!("is not valid TOML{at}: {reason}"))
     })
 }
 

@@ -9,7 +9,7 @@ use super::prices::Prices;
 /// The time of a whole replay, step by step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Time {
-    /// The sum of all steps, less the hidden time.
+    /// The sum of all steps, minus the hidden time.
     pub time_ns: f64,
     /// Loads: array to register.
     pub load_ns: f64,
@@ -56,7 +56,7 @@ impl Time {
         Self::with_hidden(counts, prices, |_| time_ns)
     }
 
-    /// The steps of `counts`; `together` gives the time of all by their sum.
+    /// The time of each step of `counts`. `together` computes the time of the replay from their sum.
     fn with_hidden(counts: &Counts, prices: &Prices, together: impl Fn(f64) -> f64) -> Self {
         let times = |count: u64, price: f64| if count == 0 { 0.0 } else { count as f64 * price };
         let fault_ns = prices.handler.fixed_fault_ns();

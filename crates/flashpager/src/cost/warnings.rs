@@ -1,8 +1,8 @@
-//! Warnings: reasons why a design would disappoint in practice.
+//! Warnings: reasons why a design may disappoint in practice.
 
 use flashpager_media::part::{EccPlace, Part};
 
-/// The least size of a tag that a forger does not pass by trying.
+/// The least bytes of a tag that cannot be guessed by trying.
 const SAFE_TAG_BYTES: u32 = 8;
 
 /// Returns true if less is fetched than the codeword that the host must check.
@@ -16,7 +16,7 @@ pub fn fetches_below_codeword(
     ecc.is_some_and(|ecc| fetched < ecc.codeword_bytes)
 }
 
-/// A warning of tags that are so short that a forger passes by trying; `tag_bytes` is 0 without tags.
+/// A warning of tags so short that one can be guessed by trying; `tag_bytes` is 0 without tags.
 pub fn short_tag(tag_bytes: u32) -> Option<String> {
     let is_short = tag_bytes > 0 && tag_bytes < SAFE_TAG_BYTES;
     is_short.then(|| {
@@ -28,7 +28,7 @@ pub fn short_tag(tag_bytes: u32) -> Option<String> {
     })
 }
 
-/// The reasons why a design would disappoint in practice; empty if none is known.
+/// The reasons why a design may disappoint in practice; empty if none is known.
 pub fn warnings(
     part: &Part,
     cache_page_bytes: u32,
@@ -57,7 +57,7 @@ pub fn warnings(
             }
         }
         Some(_) => {}
-        None => warnings.push(format!("{}: who corrects its errors is not known", part.name)),
+        None => warnings.push(format!("{}: it is not known who corrects its errors", part.name)),
     }
     if flash_page_bytes != part.flash_page_bytes() {
         warnings.push(format!(

@@ -44,7 +44,7 @@ pub struct Evaluation {
     pub read_disturb: ReadDisturb,
     /// True if less than an ECC codeword is fetched, which cannot be checked.
     pub ecc_unchecked: bool,
-    /// Reasons why the design would disappoint.
+    /// Reasons why the design may disappoint.
     pub warnings: Vec<String>,
 }
 

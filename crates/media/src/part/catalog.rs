@@ -35,8 +35,8 @@ fn parse_catalog() -> Result<Vec<Part>> {
         .files()
         .filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"))
         .map(|file| {
-            let place = format!("parts/{}", file.path().display());
-            Part::parse(file.contents_utf8().unwrap_or_default(), &place)
+            let file_name = format!("parts/{}", file.path().display());
+            Part::parse(file.contents_utf8().unwrap_or_default(), &file_name)
         })
         .collect::<Result<Vec<Part>>>()?;
     parts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -48,20 +48,20 @@ fn parse_catalog() -> Result<Vec<Part>> {
 /// # Errors
 /// If the file cannot be read, is larger than 1 MiB, or is no UTF-8 text.
 pub fn read(path: &Path) -> Result<String> {
-    let place = || path.display().to_string();
+    let file_name = || path.display().to_string();
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|e| Error::file(path, e))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        let reason = format!("is larger than {MAX_FILE_BYTES} bytes: no file of a part");
-        return Err(Error::data(place(), reason));
+        let reason = format!("is larger than {MAX_FILE_BYTES} bytes: not a part's file");
+        return Err(Error::data(file_name(), reason));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let line = e.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
         let reason = "is no UTF-8 text; save it as UTF-8";
-        Error::data(format!("{}, line {line}", place()), reason)
+        Error::data(format!("{}, line {line}", file_name()), reason)
     })
 }
 

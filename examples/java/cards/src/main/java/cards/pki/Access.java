@@ -5,8 +5,8 @@ import javacard.framework.ISOException;
 import javacard.framework.OwnerPIN;
 
 /**
- * The PINs: 1 the holder's, 2 the issuer's, 3 the one that unblocks the holder's (PUK). They have
- * eight bytes, digits in ASCII and then FF.
+ * The PINs: 1 is the holder's, 2 the issuer's, 3 the one that unblocks the holder's (PUK). Each has
+ * eight bytes: digits in ASCII, then FF.
  */
 final class Access {
     static final byte HOLDER = 1;
@@ -29,7 +29,7 @@ final class Access {
         set = (byte) (1 << ISSUER);
     }
 
-    /** A PIN that was set, by the reference byte of a command: 81, 82 or 83. */
+    /** Returns the PIN that the reference byte of a command names: 81, 82 or 83. */
     byte number(byte reference) {
         byte number = (byte) (reference & 0x0F);
         if ((byte) (reference & 0xF0) != (byte) 0x80 || number < HOLDER || number > PUK) {
@@ -46,7 +46,7 @@ final class Access {
         return pins[number].getTriesRemaining() == 0;
     }
 
-    /** 63Cx or 6983 for a wrong PIN, 6A88 for one that was never set. */
+    /** Throws 63Cx or 6983 for a wrong PIN, and 6A88 for one that was never set. */
     void verify(byte number, byte[] data, short offset) {
         if ((byte) ((set >> number) & 1) == 0) {
             ISOException.throwIt(PkiApplet.SW_NOT_THERE);
@@ -60,13 +60,13 @@ final class Access {
         }
     }
 
-    /** Throws how many tries are left. */
+    /** Throws the number of tries that are left. */
     void refuse(byte number) {
         byte tries = pins[number].getTriesRemaining();
         ISOException.throwIt(tries == 0 ? PkiApplet.SW_BLOCKED : (short) (PkiApplet.SW_TRIES_LEFT | tries));
     }
 
-    /** Sets a PIN, and its tries anew. */
+    /** Sets a PIN, and restores its tries. */
     void set(byte number, byte[] data, short offset) {
         checkForm(data, offset);
         pins[number].update(data, offset, PIN_BYTES);
@@ -87,7 +87,7 @@ final class Access {
         forget(PUK);
     }
 
-    /** Whether a condition of a file is fulfilled. */
+    /** Returns true if a condition of a file is fulfilled. */
     boolean allows(byte condition) {
         if (condition == FileNode.ALWAYS) {
             return true;
