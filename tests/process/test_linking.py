@@ -670,7 +670,7 @@ def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
     trace = record(program)
     few = ("--pages", "64", "--evaluations", "2")
     result = flashpager("layout", trace, *few)
-    assert "functions have no symbol: their names are made of where they lay" in result.err
+    assert "functions have no symbol: their names are made from their offsets" in result.err
     order = tmp_path / "any.order"
     result = flashpager("layout", trace, *few, "--map", tmp_path / "old.map", "-o", order)
     assert "no symbol" not in result.err

@@ -1,4 +1,4 @@
-//! From millimetres to steps: lines cut from arcs, each with its speeds.
+//! Conversion of moves in millimetres to motor steps. Arcs are cut into lines.
 
 use heapless::Deque;
 use libm::{atan2f, ceilf, cosf, fabsf, roundf, sinf, sqrtf};
@@ -7,20 +7,20 @@ pub const AXES: usize = 3;
 const STEPS_A_MM: [f32; AXES] = [80.0, 80.0, 400.0];
 const LARGEST_MM_A_SECOND: [f32; AXES] = [150.0, 150.0, 10.0];
 const ACCELERATION: f32 = 1200.0;
-/// How far a line may be from the circle that it is cut from, in mm.
+/// The greatest distance between a line and the arc that it is cut from, in mm.
 const CHORD_ERROR: f32 = 0.02;
-/// How far a corner may be cut, by which its speed is chosen.
+/// The distance by which a corner may be cut, in mm. It limits the speed there.
 const JUNCTION: f32 = 0.02;
 pub const SEGMENTS: usize = 16;
 
-/// A straight piece, for the interrupt that makes its steps.
+/// A straight move, whose steps the interrupt makes.
 #[derive(Clone, Copy, Default)]
 pub struct Segment {
     pub steps: [u32; AXES],
     pub forward: [bool; AXES],
-    /// Of the axis that makes most.
+    /// Steps of the axis that makes most.
     pub total: u32,
-    /// Steps a second, and by how much that changes a step at most.
+    /// Rates at the start, in the middle and at the end, in steps a second.
     pub entry_rate: u32,
     pub cruise_rate: u32,
     pub exit_rate: u32,
@@ -28,7 +28,7 @@ pub struct Segment {
     pub twice_acceleration: u32,
 }
 
-/// Where it goes next, and how fast it was.
+/// The position, direction and speed at the end of the last move.
 #[derive(Default)]
 pub struct Planner {
     pub position: [f32; AXES],
@@ -39,7 +39,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// Go straight there, and give how; `None` if it is too near for a step.
+    /// Plans a straight move to `to`. `None` if it is too short for a step.
     pub fn line(&mut self, to: [f32; AXES]) -> Option<Segment> {
         let mut way = [0.0; AXES];
         let mut segment = Segment::default();
@@ -65,7 +65,7 @@ impl Planner {
                 cruise = LARGEST_MM_A_SECOND[axis] / part;
             }
         }
-        // A circle that touches both lines and is JUNCTION away from the corner.
+        // The speed on a circle that touches both lines, JUNCTION away from the corner.
         let cosine: f32 = -(0..AXES).map(|a| direction[a] * self.direction[a]).sum::<f32>();
         let corner = if cosine < -0.999 {
             cruise
@@ -86,7 +86,7 @@ impl Planner {
         Some(segment)
     }
 
-    /// Cut an arc into lines, each for `segment`.
+    /// Cuts an arc into lines, and passes each to `segment`.
     pub fn arc(
         &mut self,
         to: [f32; AXES],
@@ -124,13 +124,13 @@ impl Planner {
         }
     }
 
-    /// Stand still: what comes next starts from there.
+    /// Stops: the next move starts with speed 0.
     pub fn halt(&mut self) {
         self.speed = 0.0;
     }
 }
 
-/// Makes the steps, one an interrupt.
+/// Makes the steps of the queued moves, one in each interrupt.
 #[derive(Default)]
 pub struct Stepper {
     queue: Deque<Segment, SEGMENTS>,
@@ -151,11 +151,11 @@ impl Stepper {
     }
 
     pub fn push(&mut self, segment: Segment) {
-        // Whoever pushes has asked for room.
+        // The caller has checked that the queue is not full.
         let _ = self.queue.push_back(segment);
     }
 
-    /// Give the axes that step now, by bit, and after how many µs the next ones do.
+    /// Returns the axes that step now, by bit, and the µs until the next step.
     pub fn step(&mut self) -> (u32, u32) {
         if self.left == 0 {
             let Some(next) = self.queue.pop_front() else {
@@ -176,7 +176,7 @@ impl Stepper {
             }
         }
         self.left -= 1;
-        // v² changes by 2a a step.
+        // v² changes by 2a in each step.
         let change = self.now.twice_acceleration / (2 * self.rate).max(1);
         self.rate = if self.rate < self.now.cruise_rate {
             (self.rate + change).min(self.now.cruise_rate)

@@ -195,7 +195,7 @@ def _notices(report: HardwareCacheReport) -> list[tuple[str, str]]:
     notices = [("Design", text) for text in report.own.warnings]
     notices += [("Not published", text) for text in report.unknown]
     if report.own.run is None:
-        text = "without one nobody knows what the program takes: --processor, as cortex-m4@64MHz"
+        text = "the run time is unknown without one: give --processor, as cortex-m4@64MHz"
         notices.append(("Processor", text))
     if report.one_function:
         notices.append(("Functions", report.one_function))

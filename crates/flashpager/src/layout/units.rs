@@ -21,7 +21,7 @@ pub struct Coverage {
     pub movable: usize,
     /// Bytes executed in them, as a share of all bytes executed.
     pub executed_share: f64,
-    /// Assumptions, and what could not be found out.
+    /// Notes on assumptions, and on code that remained unknown.
     pub notes: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn check_named(info: &TraceInfo) -> Result<()> {
 }
 
 /// The units of the image that `info` describes: its symbols, and fixed ones for executed bytes that
-/// belong to none. Notes say what was assumed of them.
+/// belong to none. The notes list assumptions.
 ///
 /// # Errors
 /// Methods of CAP files alone, which cannot move, and the errors of [`Units::new`].
@@ -127,19 +127,20 @@ pub fn units(info: &TraceInfo, executed: &ExecutedBytes) -> Result<(Units, Vec<S
     let nameless = units.iter().filter(|unit| is_unnamed(&unit.name)).count();
     if nameless > 0 {
         notes.push(format!(
-            "{nameless} of {} functions have no symbol: their names are made of where they lay, and \
+            "{nameless} of {} functions have no symbol: their names are made from their offsets, and \
              no order for a linker can name them",
             units.len()
         ));
     }
     if !is_bytecode {
         let data = literals(&info.images);
-        let from = if data.is_some() { " and what the program's file marks as data" } else { "" };
-        let mut note = format!("alignments are taken from where functions lie{from}");
+        let from =
+            if data.is_some() { " and from the data that the program's file marks" } else { "" };
+        let mut note = format!("alignments are taken from the offsets of functions{from}");
         let uncertain = infer(&mut units, data.as_deref());
         if uncertain > 0 {
             note += &format!(
-                "; {uncertain} of {} may be others, and then a link differs: its map has them (--map)",
+                "; {uncertain} of {} may be wrong, and then a link differs: its map has them (--map)",
                 units.len()
             );
         }

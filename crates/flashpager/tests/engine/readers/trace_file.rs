@@ -99,7 +99,7 @@ fn what_is_no_trace_is_refused() {
     let path = folder.path().join("a.trace");
     assert_says(read_trace(&path), &["a.trace", "No such file"]);
     assert_says(read_trace(folder.path()), &["is a folder"]);
-    for (data, what) in [
+    for (data, expected) in [
         (&b""[..], "is no flashpager trace"),
         (b"offset,length\n0,4\n", "trace import"),
         (b"PAR1", "truncated"),
@@ -108,12 +108,12 @@ fn what_is_no_trace_is_refused() {
         (b"PAR1\xff\xff\xff\xffPAR1", "footer"),
     ] {
         std::fs::write(&path, data).unwrap();
-        assert_says(read_trace(&path), &["a.trace: ", what]);
+        assert_says(read_trace(&path), &["a.trace: ", expected]);
     }
 }
 
 /// Files found by fuzzing or made by hand, each of which once made a reader
-/// panic or ask for gigabytes. The folder says which reader.
+/// panic or ask for gigabytes. The folder is named after the reader.
 #[test]
 fn broken_files_are_refused() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/broken");

@@ -20,12 +20,12 @@ final class Expression {
         this.variables = variables;
     }
 
-    /** All of it; IllegalArgumentException if something is wrong with it. */
+    /** Returns the bytes. Throws IllegalArgumentException if the text is wrong. */
     byte[] bytes() {
         return all(false);
     }
 
-    /** All of it as a command: the length behind its four bytes is a single byte. */
+    /** Returns the bytes of a command: the length after its first four bytes is a single byte. */
     byte[] command() {
         return all(true);
     }
@@ -33,7 +33,7 @@ final class Expression {
     private byte[] all(boolean command) {
         byte[] all = sequence(command);
         if (at < text.length()) {
-            throw new IllegalArgumentException("'" + text.charAt(at) + "' is too much in " + text.strip());
+            throw new IllegalArgumentException("'" + text.charAt(at) + "' is unexpected in " + text.strip());
         }
         return all;
     }

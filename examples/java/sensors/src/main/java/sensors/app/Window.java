@@ -3,7 +3,7 @@ package sensors.app;
 import sensors.util.FixedPoint;
 import sensors.util.Statistics;
 
-/** The samples of one burst, and what they tell: how strong, how sudden, how often. */
+/** The samples of one burst, with their peak, their effective value and their zero crossings. */
 final class Window {
     static final int SIZE = 64;
 
@@ -17,14 +17,14 @@ final class Window {
     int effective;
     int zeroCrossings;
 
-    /** Takes a sample; whether it was the last. */
+    /** Adds a sample. Returns true if it was the last. */
     boolean add(int sample) {
         samples[count++] = (short) sample;
         statistics.add(sample);
         return count == SIZE;
     }
 
-    /** Takes the mean, which is gravity, out of the samples and measures what is left. */
+    /** Subtracts the mean, which is gravity, from the samples, and measures the rest. */
     void analyse() {
         int mean = statistics.sum / SIZE;
         int above = statistics.greatest - mean;
