@@ -1,11 +1,11 @@
 /*
  * An emulated medium: NAND, or bytes that rewrite in place, in memory or in a file.
  *
- * It counts what a real one would be asked to do, wears out, has bad blocks and bit
- * errors, and loses power in the middle of a program or an erase. What no chip
- * allows aborts the process with a line on stderr: a flash page programmed twice or
- * out of order, an access outside, a program or an erase of a bad block, a program
- * of a block after a failure and before its next erasure. A flash page whose program
+ * It counts its operations, wears out, has bad blocks and bit errors, and loses power
+ * in the middle of a program or an erase. Operations that no chip allows abort the
+ * process with a line on stderr: a flash page programmed twice or out of order, an
+ * access outside, a program or an erase of a bad block, a program of a block after a
+ * failure and before its next erasure. A flash page whose program
  * lost power has been programmed, and a block whose erasure did is not erased,
  * however they look. For hosts: it allocates and prints.
  */
@@ -30,7 +30,7 @@ struct fp_emulated_config {
     uint32_t block_bytes;
     uint32_t block_count;
     const char *path;          /* file that holds the bytes; NULL for memory */
-    uint64_t seed;             /* seed of everything random; a file goes on from its own */
+    uint64_t seed;             /* seed of the random numbers; a file continues with its own */
     uint32_t factory_bad;      /* blocks that are bad from the start */
     /* wear of a block after which its erasures (programs, if bytes rewrite in place) fail more and
      * more; 0 for never */

@@ -126,7 +126,7 @@ def in_doubt_text(blocks: int) -> str:
 
 def note_left_out(*infos: TraceInfo) -> None:
     """Note the executed code that was not recorded."""
-    # Threads have it from their process.
+    # The traces of threads repeat the reasons of their process.
     left_out = list(dict.fromkeys(reason for info in infos for reason in info.left_out))
     for reason in left_out[:_SHOWN]:
         note(f"note: not recorded: {reason}")

@@ -108,7 +108,7 @@ def diff_parts(
     *,
     json: options.Json = False,
 ) -> None:
-    """Show in what two parts differ."""
+    """Show the numbers in which two parts differ."""
     parts = [_engine.find_part(name) for name in (a, b)]
     sides = [_fields(part) for part in parts]
     pairs = {

@@ -2,7 +2,7 @@ package flashpager.recorder;
 
 /**
  * A list of a few threads, compared by identity, as a program may define their equals. Its lock is
- * held only for that, so that it can be taken anywhere.
+ * held only during a method of the list, so that it can be taken anywhere.
  */
 final class ThreadList {
     private Thread[] threads = new Thread[16];
