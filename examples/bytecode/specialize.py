@@ -347,7 +347,7 @@ class Program:
         return one
 
     def _refuse_first_use(self, owner: str, placed: Placed, location: str) -> None:
-        """Refuse what may initialise a class without making an object of it."""
+        """Refuse an access that may initialise a class without making an object of it."""
         if owner != placed.owner and self.initialiser(owner):
             refuse(
                 f"{location}: {owner} has an initialiser, which the interpreter runs where an "
@@ -368,7 +368,7 @@ class Program:
         return next((each for each in one.table if each.key == key), None)
 
     def header(self, image_bytes: int) -> str:
-        """Write program.h, after the image: that numbers selectors and constants."""
+        """Write program.h. The image must be made before, as it numbers selectors and constants."""
         vtables: list[int] = []
         itable: list[tuple[int, int]] = []
         classes = []
@@ -421,7 +421,7 @@ class Program:
         return "\n".join(lines) + "\n"
 
     def _names(self) -> Iterator[str]:
-        """Return names for what C starts the program with."""
+        """Yield macros for the classes, fields and methods that the C program names."""
         for one in self.classes.values():
             yield f"#define CLASS_{_identifier(one.file.name)} {one.number}"
             for (name, _), place in one.places.items():
@@ -436,7 +436,7 @@ def _identifier(name: str) -> str:
 
 
 def _table(kind: str, name: str, rows: Sequence[str]) -> list[str]:
-    """Write an array in C; an empty one has a row of zeros, which nobody reaches."""
+    """Write an array in C; an empty one has a row of zeros, which is never read."""
     body = rows or ["{0},"] if kind.startswith("struct") else rows or ["0,"]
     return [f"static const {kind} {name}[] PROGRAM_MEMORY = {{", *(f"    {r}" for r in body), "};"]
 

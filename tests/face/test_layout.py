@@ -216,7 +216,8 @@ class TestFace:
         assert "cache page 64 and" not in finished.out
         assert "what takes the time now: the fault handler" in finished.out
         assert "in this link (a commit moves it)" in " ".join(finished.out.split())
-        assert "alignments are taken from the offsets of functions" in " ".join(finished.err.split())
+        notes = " ".join(finished.err.split())
+        assert "alignments are taken from the offsets of functions" in notes
         assert "units that execute" in picture.read_text(encoding="utf-8")
 
     @pytest.mark.parametrize(

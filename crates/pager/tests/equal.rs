@@ -66,7 +66,7 @@ fn expected(
 ) -> PagerCounts {
     let (mut all, _) = replay(trace, cache, &[register], &|| true, None).unwrap();
     let modulo = |count: u64| count as u32;
-    let of = |counts: flashpager_replay::Counts| PagerCounts {
+    let pager_counts = |counts: flashpager_replay::Counts| PagerCounts {
         references: modulo(counts.references),
         misses: modulo(counts.misses),
         reference_bits_set: modulo(counts.reference_bits_set),
@@ -87,7 +87,7 @@ fn expected(
         mac_bytes: modulo(counts.mac_bytes),
     };
     let counts = all.remove(0);
-    of(match tags {
+    pager_counts(match tags {
         Some(tags) => counts.with_tags(&tags),
         None => counts,
     })

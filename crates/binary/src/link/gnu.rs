@@ -193,11 +193,12 @@ OUTPUT(card.elf elf32-littlearm)
 
     #[test]
     fn statements_that_pad() {
-        let of = |text: &str| padding(&format!("                0x00000588                {text}"));
-        assert_eq!(of(". = ALIGN (., 0x10)"), Some(Padding { address: 0x588, align: 16 }));
-        assert_eq!(of(". = MAX (., 0x588)"), Some(Padding { address: 0x588, align: 1 }));
-        assert_eq!(of(". = (. + 0x10)"), None);
-        assert_eq!(of("data_start = ."), None);
+        let padding_of =
+            |text: &str| padding(&format!("                0x00000588                {text}"));
+        assert_eq!(padding_of(". = ALIGN (., 0x10)"), Some(Padding { address: 0x588, align: 16 }));
+        assert_eq!(padding_of(". = MAX (., 0x588)"), Some(Padding { address: 0x588, align: 1 }));
+        assert_eq!(padding_of(". = (. + 0x10)"), None);
+        assert_eq!(padding_of("data_start = ."), None);
     }
 
     /// A map of `ld.gold -Map` from binutils 2.40.

@@ -97,28 +97,28 @@ impl LineExecution {
         let now = self.after(&fault.executed);
         let class = FaultClass::of(&fault.access, fault.search);
         let jobs = self.prices.jobs(&class, u64::from(self.line_bytes));
-        let asked_ns = now + jobs.pre_process_ns + jobs.get_freeframe_ns;
+        let requested_ns = now + jobs.pre_process_ns + jobs.get_freeframe_ns;
         let line_ns = f64::from(self.line_bytes) * self.prices.t_byte_ns;
         if fault.access.load {
             self.ahead.clear();
-            self.data_ns = asked_ns.max(self.done_ns) + jobs.load_stopover_ns;
+            self.data_ns = requested_ns.max(self.done_ns) + jobs.load_stopover_ns;
             self.done_ns = self.data_ns + line_ns;
         } else {
             let passed = (fault.page - self.first_ahead) as usize;
             let mut there = self.ahead.drain(..=passed);
-            self.done_ns = there.next_back().unwrap_or(asked_ns);
+            self.done_ns = there.next_back().unwrap_or(requested_ns);
             self.data_ns = self.done_ns - line_ns;
         }
         self.first_word = (fault.offset & (self.line_bytes - 1)) / WORD_BYTES;
         // From this time on the buffer has room for the following lines.
-        let taken_ns = self.done_ns.max(asked_ns);
+        let taken_ns = self.done_ns.max(requested_ns);
         self.first_ahead = fault.page + 1;
         for _ in 0..fault.access.prefetches {
             let last = self.ahead.back().copied().unwrap_or(self.done_ns);
             self.ahead.push_back(last.max(taken_ns) + line_ns);
         }
         let written_ns = f64::from(self.line_bytes) * self.prices.ram.t_write_ns;
-        self.resumed_ns = asked_ns.max(self.arrival_ns(self.first_word))
+        self.resumed_ns = requested_ns.max(self.arrival_ns(self.first_word))
             + written_ns
             + jobs.update_mmu_ns
             + jobs.post_process_ns;

@@ -72,12 +72,12 @@ impl Heat {
                 at = next;
             }
         }
-        let of = |(page, (executed_bytes, units)): (u32, (f64, BTreeSet<u32>))| PageHeat {
+        let page_heat = |(page, (executed_bytes, units)): (u32, (f64, BTreeSet<u32>))| PageHeat {
             page,
             executed_bytes,
             units: units.into_iter().collect(),
         };
-        let mut pages: Vec<PageHeat> = pages.into_iter().map(of).collect();
+        let mut pages: Vec<PageHeat> = pages.into_iter().map(page_heat).collect();
         pages.sort_by_key(|page| page.page);
         pages
     }

@@ -166,7 +166,7 @@ pub fn luck(
         progress(request.draws - left as u32);
     }
     let by_design = rows.chunks(weights.len()).zip(time_ns).zip(drawn_ns);
-    let of = |((rows, time_ns), drawn_ns): ((&[ResultRow], f64), Vec<f64>)| {
+    let design_luck = |((rows, time_ns), drawn_ns): ((&[ResultRow], f64), Vec<f64>)| {
         DesignLuck::new(rows.to_vec(), time_ns, drawn_ns, request.seed)
     };
     let sequences =
@@ -177,7 +177,7 @@ pub fn luck(
         executed_share: executed_share(&units, &sequences),
         notes,
     };
-    Ok(Luck { kind: request.kind, designs: by_design.map(of).collect(), coverage })
+    Ok(Luck { kind: request.kind, designs: by_design.map(design_luck).collect(), coverage })
 }
 
 impl LuckRequest {

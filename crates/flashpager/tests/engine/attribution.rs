@@ -182,12 +182,12 @@ fn check(runs: Vec<Run>, register: &str, policy: &str) {
         let is_its = |byte: u32| {
             slow_owner(&info, byte) == (owner.info.name.clone(), owner.info.image.clone())
         };
-        let of = |test: fn(&Fault) -> bool| {
+        let count_of = |test: fn(&Fault) -> bool| {
             faults.iter().filter(|f| is_its(f.offset) && test(f)).count() as u64
         };
-        assert_eq!(owner.misses, of(|_| true), "{}", owner.info.name);
-        assert_eq!(owner.loads, of(|f| f.access.load), "{}", owner.info.name);
-        assert_eq!(owner.backward, of(|f| f.access.case == RegisterCase::Backward));
+        assert_eq!(owner.misses, count_of(|_| true), "{}", owner.info.name);
+        assert_eq!(owner.loads, count_of(|f| f.access.load), "{}", owner.info.name);
+        assert_eq!(owner.backward, count_of(|f| f.access.case == RegisterCase::Backward));
         let executed = runs.iter().flat_map(|run| run.offset..=run.last()).filter(|b| is_its(*b));
         assert_eq!(owner.bytes_executed, executed.count() as u64, "{}", owner.info.name);
         let code = (0..trace.image_bytes() as u32).filter(|byte| is_its(*byte));

@@ -245,17 +245,17 @@ fn calls_that_are_left_at_once_are_said_to_be() {
 fn what_cannot_be_told_is_refused_in_a_line() {
     let runs = [run(0, 16)];
     let trace = MemoryTrace::with_image(runs.to_vec(), 1280);
-    let of = |info: &TraceInfo, name: &str| {
+    let refusal_of = |info: &TraceInfo, name: &str| {
         let names = [name.to_owned()];
         call_times(&trace, info, &design("lru", 8), &names, &[], &|| true, &|_| ())
             .unwrap_err()
             .to_string()
     };
-    let error = of(&info(&runs), "f9");
+    let error = refusal_of(&info(&runs), "f9");
     assert!(error.starts_with("made: names no function 'f9'"), "{error}");
     let mut stripped = info(&runs);
     stripped.images[0].symbols.clear();
-    assert!(of(&stripped, "f1").contains("names no functions"));
+    assert!(refusal_of(&stripped, "f1").contains("names no functions"));
 }
 
 /// A random program: its runs, and (function, first run, run after the last) of each call.

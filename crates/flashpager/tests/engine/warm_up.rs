@@ -229,13 +229,13 @@ fn what_looks_ahead_or_is_executed_has_no_warm_up() {
     for (spec, what) in [(design("min", 4), "min looks ahead"), (ahead, "a load ahead")] {
         let design = Design::new(spec).unwrap();
         let warm_up = first(&runs, 1);
-        let of = |warm_up: WarmUp| {
+        let counts_of = |warm_up: WarmUp| {
             let designs = [design.clone()];
             simulation::simulate(file.path(), warm_up, &designs, &|| true, &|_| ())
         };
-        let error = of(warm_up).unwrap_err().to_string();
+        let error = counts_of(warm_up).unwrap_err().to_string();
         assert!(error.contains(what) && error.contains("no warm-up"), "{error}");
-        assert!(of(WarmUp::default()).is_ok());
+        assert!(counts_of(WarmUp::default()).is_ok());
     }
 }
 

@@ -84,12 +84,12 @@ fn improve(
         }
     }
     let gains = |documents: &[Document], is_left: bool| {
-        let of = |document: &Document| -> f64 {
+        let weight_of = |document: &Document| -> f64 {
             let counts = document.queries.iter().map(|query| counts[*query as usize]);
             counts.map(|(l, r)| gain(if is_left { (l, r) } else { (r, l) })).sum()
         };
         let mut gains: Vec<(f64, usize)> =
-            documents.iter().enumerate().map(|(place, one)| (of(one), place)).collect();
+            documents.iter().enumerate().map(|(place, one)| (weight_of(one), place)).collect();
         gains.sort_by(|a, b| b.0.total_cmp(&a.0));
         gains
     };

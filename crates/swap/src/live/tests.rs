@@ -124,9 +124,9 @@ fn the_first_write_to_a_page_that_was_read_is_a_fault_and_no_other() {
     let (_, (), most) = paged(&live, &mut store, &region, |shared| {
         let mut page = vec![0; size];
         let counts = || shared.counts();
-        let of = |n: u32| vec![n as u8 + 1; size];
+        let filled_with = |n: u32| vec![n as u8 + 1; size];
         for n in 0..RAM {
-            region.write(n, &of(n));
+            region.write(n, &filled_with(n));
             assert!(region.resident() <= RAM as usize);
         }
         assert_eq!((counts().faults, counts().write_faults), (RAM.into(), 0));
@@ -139,24 +139,24 @@ fn the_first_write_to_a_page_that_was_read_is_a_fault_and_no_other() {
         assert_eq!((counts().swap_outs, counts().write_faults), (RAM.into(), 0));
         for n in 0..RAM {
             region.read(n, &mut page);
-            assert!(page == of(n));
+            assert!(page == filled_with(n));
         }
         assert_eq!((counts().dropped, counts().swap_ins), (RAM.into(), RAM.into()));
         for n in 0..RAM / 2 {
-            region.write(n, &of(n + 100));
-            region.write(n, &of(n + 101));
+            region.write(n, &filled_with(n + 100));
+            region.write(n, &filled_with(n + 101));
             assert_eq!(counts().write_faults, u64::from(n) + 1);
         }
         // Half of the pages are dirty now; the others are dropped without a write.
         for n in 3 * RAM..4 * RAM {
-            region.write(n, &of(0));
+            region.write(n, &filled_with(0));
             assert!(region.resident() <= RAM as usize);
         }
         assert_eq!(counts().swap_outs, u64::from(RAM) * 3 / 2);
         assert_eq!(counts().dropped, u64::from(RAM) * 3 / 2);
         for n in 0..RAM {
             region.read(n, &mut page);
-            assert!(page == of(if n < RAM / 2 { n + 101 } else { n }));
+            assert!(page == filled_with(if n < RAM / 2 { n + 101 } else { n }));
         }
         assert_eq!(counts().write_faults, u64::from(RAM) / 2);
         assert_eq!(region.resident(), RAM as usize);
@@ -286,7 +286,7 @@ fn the_medium_takes_its_time() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn impossible_runs_are_refused() {
     let (workload, policy) = (workload(AccessPattern::Last), "lru".parse().unwrap());
     let mut store = store(StoreLayout::Fragments, 64);
     let mut error = |workload: &Workload| {

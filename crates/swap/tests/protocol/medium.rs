@@ -226,7 +226,10 @@ impl<'a> ModelMedium<'a> {
         }
     }
 
-    fn decide_fate(&mut self, what: impl FnOnce() -> String) -> Result<OperationFate, PowerCut> {
+    fn decide_fate(
+        &mut self,
+        operation: impl FnOnce() -> String,
+    ) -> Result<OperationFate, PowerCut> {
         let fail = self.powers.fail && self.failures == 0;
         let cuts = if self.powers.cut { 2 } else { 0 };
         let answer = self.oracle.choose(1 + cuts + u8::from(fail));
@@ -243,7 +246,7 @@ impl<'a> ModelMedium<'a> {
                 OperationFate::CutWithin => ": CUT within it",
                 OperationFate::Failed => ": FAILS",
             };
-            format!("    {}{end}", what())
+            format!("    {}{end}", operation())
         });
         if matches!(fate, OperationFate::Failed) {
             self.failures += 1;

@@ -174,10 +174,15 @@ fn describe(options: &TortureOptions, class: &ViolationClass) -> String {
 }
 
 fn worst(name: &str, worst: &CostliestCall) -> String {
-    let of = worst.operations;
+    let operations = worst.operations;
     format!(
         "{name}: {} operations ({} pages read, {} programs, {} erases, {} marks; seed {})\n",
-        worst.all, of.reads, of.programs, of.erases, of.marks, worst.seed
+        worst.all,
+        operations.reads,
+        operations.programs,
+        operations.erases,
+        operations.marks,
+        worst.seed
     )
 }
 

@@ -179,9 +179,9 @@ fn any_lines() -> impl Strategy<Value = Case> {
 
 /// All ways to fetch a line, with a prefetch buffer if it is possible.
 fn all_ways() -> impl Iterator<Item = How> {
-    let of = |(_, fetch)| [0, 1, 2, 5].map(|lines| (fetch, lines));
+    let with_lines = |(_, fetch)| [0, 1, 2, 5].map(|lines| (fetch, lines));
     let can_be = |how: &How| how.0 != LineFetch::CriticalWordFirst || how.1 == 0;
-    LineFetch::ALL.into_iter().flat_map(of).filter(can_be)
+    LineFetch::ALL.into_iter().flat_map(with_lines).filter(can_be)
 }
 
 proptest! {

@@ -149,9 +149,9 @@ fn a_load_costs_its_command_and_hides_nothing_of_it() {
         ..Counts::default()
     };
     for schedule in [Schedule::Sequential, Schedule::Parallel] {
-        let of = |prices: &Prices| Time::of(&counts, &Prices { schedule, ..*prices });
-        assert_eq!(of(&commanded).time_ns - of(&prices()).time_ns, 3.0 * 11.0);
-        assert_eq!(of(&commanded).handler_ns - of(&prices()).handler_ns, 3.0 * 11.0);
+        let time_of = |prices: &Prices| Time::of(&counts, &Prices { schedule, ..*prices });
+        assert_eq!(time_of(&commanded).time_ns - time_of(&prices()).time_ns, 3.0 * 11.0);
+        assert_eq!(time_of(&commanded).handler_ns - time_of(&prices()).handler_ns, 3.0 * 11.0);
         let later = |load| {
             let fault = |prices: Prices| prices.fault_ns(&class(load, false, 8, 1), 8);
             fault(Prices { schedule, ..commanded }) - fault(Prices { schedule, ..prices() })

@@ -73,15 +73,15 @@ fn a_program_of_three_runs_takes_what_was_reckoned_by_hand() {
 #[test]
 fn what_a_board_says_of_its_software_comes_first() {
     let zero = DesignSpec { handler: Some(Handler::default()), ..on("cortex-m3@64MHz") };
-    let of = |spec: DesignSpec| Design::new(spec).unwrap().prices();
-    assert_eq!(of(zero).handler, Handler::default());
-    let m3 = of(on("cortex-m3@64MHz"));
+    let evaluated = |spec: DesignSpec| Design::new(spec).unwrap().prices();
+    assert_eq!(evaluated(zero).handler, Handler::default());
+    let m3 = evaluated(on("cortex-m3@64MHz"));
     let cycle_ns = 1e3 / 64.0;
     assert!((m3.handler.lookup_ns - 19.0 * 1.4 * cycle_ns).abs() < 1e-9);
     let ram = Ram { t_read_ns: 1.0, t_write_ns: 2.0 };
-    assert_eq!(of(DesignSpec { ram: Some(ram), ..on("cortex-m3@64MHz") }).ram, ram);
+    assert_eq!(evaluated(DesignSpec { ram: Some(ram), ..on("cortex-m3@64MHz") }).ram, ram);
     // Without a processor the flash alone is priced.
-    let bare = of(DesignSpec::default());
+    let bare = evaluated(DesignSpec::default());
     assert_eq!((bare.handler, bare.ram), (Handler::default(), Ram::default()));
 }
 
@@ -108,7 +108,7 @@ fn what_a_board_says_in_part_is_0_in_the_rest_and_that_is_said() {
 
 #[test]
 fn bytecodes_are_no_instructions_of_a_core() {
-    let of = |processor: &str, architecture: &str| {
+    let evaluated = |processor: &str, architecture: &str| {
         let info = TraceInfo {
             program: "made".into(),
             architecture: architecture.into(),
@@ -120,14 +120,14 @@ fn bytecodes_are_no_instructions_of_a_core() {
         let executing = design.executing(&info).map(std::borrow::Cow::into_owned);
         executing.map(|design| design.evaluate(&Counts::default()).warnings)
     };
-    let error = of("atmega128@8MHz", "jvm").unwrap_err().to_string();
+    let error = evaluated("atmega128@8MHz", "jvm").unwrap_err().to_string();
     assert!(error.contains("made: the trace counts bytecodes"), "{error}");
     assert!(error.contains("atmega128(120)@8MHz"), "{error}");
-    let usual = of("atmega128@8MHz", "avr").unwrap();
-    assert_eq!(of("atmega128(120)@8MHz", "jvm").unwrap(), usual);
-    assert_eq!(of("atmega128@8MHz", "").unwrap(), usual);
+    let usual = evaluated("atmega128@8MHz", "avr").unwrap();
+    assert_eq!(evaluated("atmega128(120)@8MHz", "jvm").unwrap(), usual);
+    assert_eq!(evaluated("atmega128@8MHz", "").unwrap(), usual);
     // Instructions of another machine are counted as they are, and a warning says so.
-    let other = of("atmega128@8MHz", "x86_64").unwrap();
+    let other = evaluated("atmega128@8MHz", "x86_64").unwrap();
     assert_eq!(other.len(), usual.len() + 1);
     assert!(other.iter().any(|warning| warning.contains("x86_64")), "{other:?}");
 }
@@ -151,13 +151,13 @@ fn the_arm_of_the_swl_paper_has_the_papers_handler() {
 #[test]
 fn a_trace_without_instructions_has_no_run_time() {
     let file = written(&[Run { offset: 0, length: 40 }], None, 0);
-    let of = |spec: DesignSpec| {
+    let evaluated = |spec: DesignSpec| {
         let designs = [Design::new(spec).unwrap()];
         simulation::simulate(file.path(), WarmUp::default(), &designs, &|| true, &|_| ())
     };
-    let error = of(on("cortex-m3@64MHz")).unwrap_err().to_string();
+    let error = evaluated(on("cortex-m3@64MHz")).unwrap_err().to_string();
     assert!(error.contains("does not say how many instructions"), "{error}");
-    assert!(of(DesignSpec::default()).unwrap()[0].evaluation.run.is_none());
+    assert!(evaluated(DesignSpec::default()).unwrap()[0].evaluation.run.is_none());
 }
 
 proptest! {

@@ -474,7 +474,7 @@ proptest! {
     ) {
         let trace = MemoryTrace::new(case.runs.clone());
         for policy in case.policies() {
-            let of = |more: &usize| match case.ways {
+            let larger = |more: &usize| match case.ways {
                 // The number of sets is a power of two.
                 Some(_) => case.frames << (more % 4),
                 None => case.frames + more,
@@ -482,7 +482,7 @@ proptest! {
             let can_be = |frames: &usize| {
                 policy.parse::<PolicySpec>().unwrap().check(case.ways.unwrap_or(*frames as u32)).is_ok()
             };
-            let frames = more.iter().map(of).filter(can_be).chain([case.frames]);
+            let frames = more.iter().map(larger).filter(can_be).chain([case.frames]);
             let cell = Cell {
                 cache_page_bytes: case.cache_page,
                 policy: policy.parse().unwrap(),
