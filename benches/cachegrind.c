@@ -32,12 +32,12 @@ typedef struct {
 } cache_t;
 
 static int vg_log2(UInt value) { return value ? 31 - __builtin_clz(value) : -1; }
-static void *vg_malloc(const char *what, size_t bytes) {
-  (void)what;
+static void *vg_malloc(const char *message, size_t bytes) {
+  (void)message;
   return malloc(bytes);
 }
-static void vg_tool_panic(const char *what) {
-  fprintf(stderr, "cachegrind: %s\n", what);
+static void vg_tool_panic(const char *message) {
+  fprintf(stderr, "cachegrind: %s\n", message);
   exit(2);
 }
 #define vg_sprintf sprintf

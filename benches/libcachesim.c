@@ -32,8 +32,8 @@ static double now(void) {
   return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-static void fail(const char *what) {
-  fprintf(stderr, "libcachesim: %s\n", what);
+static void fail(const char *message) {
+  fprintf(stderr, "libcachesim: %s\n", message);
   exit(2);
 }
 

@@ -28,8 +28,8 @@
 #define READS 20000u
 #define CUTS 10u
 
-_Noreturn static void fail(const char *what, long detail) {
-  fprintf(stderr, "log: %s (%ld)\n", what, detail);
+_Noreturn static void fail(const char *message, long detail) {
+  fprintf(stderr, "log: %s (%ld)\n", message, detail);
   exit(2);
 }
 

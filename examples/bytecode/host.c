@@ -20,13 +20,13 @@ static uint8_t flash[CHIP_PAGES * FP_PAGER_FLASH_PAGE_BYTES];
 static FILE *link_in, *link_out;
 static uint32_t crc = 0xffffffffu;
 
-__attribute__((noreturn)) static void fail(const char *what)
+__attribute__((noreturn)) static void fail(const char *message)
 {
-    printf("error %s\n", what);
+    printf("error %s\n", message);
     exit(1);
 }
 
-#define CHIP_ILLEGAL(what) fail(what)
+#define CHIP_ILLEGAL(message) fail(message)
 #define CHIP_BYTE(page, column) (flash[(page)*FP_PAGER_FLASH_PAGE_BYTES + (column)])
 #include "emulated/chip.h"
 

@@ -32,9 +32,9 @@ static uint8_t gathered[256];
 static unsigned count;
 static uint32_t crc = 0xffffffffu;
 
-static void stop(const char *what)
+static void stop(const char *message)
 {
-    printf("error %s\n", what);
+    printf("error %s\n", message);
     fflush(stdout);
     exit(1);
 }
@@ -73,7 +73,7 @@ static void gather(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *contex
     gathered[count++] = byte;
 }
 
-static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
+static void act(avr_t *avr, avr_io_addr_t address, uint8_t message, void *context)
 {
     const char *text = (const char *)gathered + 4;
     uint32_t value;
@@ -83,10 +83,10 @@ static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
     gathered[count] = 0;
     value = gathered[0] | (uint32_t)gathered[1] << 8 | (uint32_t)gathered[2] << 16 |
             (uint32_t)gathered[3] << 24;
-    if (what == 4) {
+    if (message == 4) {
         for (unsigned i = 0; i < count; i++)
             putc(gathered[i], link_out);
-    } else if (what == 2) {
+    } else if (message == 2) {
         printf("%s %u\n", text, (unsigned)value);
     } else {
         printf("error %s, before offset %u\n", text, (unsigned)value);

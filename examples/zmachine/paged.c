@@ -18,9 +18,9 @@ static uint8_t held[1][FP_PAGER_FLASH_PAGE_BYTES];
 #endif
 static int flash;
 
-_Noreturn static void stop(const char *what)
+_Noreturn static void stop(const char *message)
 {
-    fprintf(stderr, "%s\n", what);
+    fprintf(stderr, "%s\n", message);
     exit(EXIT_FAILURE);
 }
 
@@ -31,7 +31,7 @@ static void fill(uint8_t buffer, uint32_t page)
         stop("flash.bin has no such page");
 }
 
-#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_ILLEGAL(message) stop(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) (held[chip.buffer][column])
 #define CHIP_LOADED(buffer, page) fill(buffer, page)

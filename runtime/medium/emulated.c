@@ -83,9 +83,9 @@ static bool draw_ppm(struct fp_emulated *medium, uint32_t ppm)
     return ppm && draw_below(medium, 1000000) < ppm;
 }
 
-_Noreturn static void illegal(const char *what, uint32_t block, uint32_t offset, uint32_t size)
+_Noreturn static void illegal(const char *message, uint32_t block, uint32_t offset, uint32_t size)
 {
-    fprintf(stderr, "emulated medium: %s: block %lu, offset %lu, %lu bytes\n", what,
+    fprintf(stderr, "emulated medium: %s: block %lu, offset %lu, %lu bytes\n", message,
             (unsigned long)block, (unsigned long)offset, (unsigned long)size);
     abort();
 }
@@ -189,19 +189,19 @@ static void erase_torn(struct fp_emulated *medium, uint32_t block)
     }
 }
 
-static void check_block(const struct fp_emulated *medium, uint32_t block, const char *what)
+static void check_block(const struct fp_emulated *medium, uint32_t block, const char *message)
 {
     if (block >= medium->config.block_count)
-        illegal(what, block, 0, 0);
+        illegal(message, block, 0, 0);
 }
 
 static void check_range(const struct fp_emulated *medium, uint32_t block, uint32_t offset,
-                        uint32_t size, const char *what)
+                        uint32_t size, const char *message)
 {
     uint32_t block_bytes = medium->config.block_bytes;
     if (block >= medium->config.block_count || offset > block_bytes ||
         size > block_bytes - offset)
-        illegal(what, block, offset, size);
+        illegal(message, block, offset, size);
 }
 
 static void load(struct fp_emulated *medium, uint32_t block, uint32_t offset, uint32_t size)

@@ -40,9 +40,9 @@ static struct job jobs[JOBS_MAX];
 static unsigned job_count = 1;
 static unsigned running, passed, failed;
 
-static void fail_to(const char *what)
+static void fail_to(const char *message)
 {
-    perror(what);
+    perror(message);
     exit(1);
 }
 

@@ -38,9 +38,9 @@ static bool fails(void)
     return random_below(&trouble.random, 256) < trouble.often;
 }
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    FAIL("illegal use of the chip: %s", what);
+    FAIL("illegal use of the chip: %s", message);
 }
 
 /* Returns a byte of a flash page, or of the tags behind it. */
@@ -51,7 +51,7 @@ static uint8_t image_byte(uint32_t offset)
 
 static uint8_t chip_byte(uint32_t page, uint32_t column);
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) chip_byte(page, column)
 #define CHIP_FAILS() fails()

@@ -33,9 +33,9 @@ static bool fails(void)
     return random_below(&trouble.random, 256) < trouble.often;
 }
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    FAIL("illegal use: %s", what);
+    FAIL("illegal use: %s", message);
 }
 
 /* Events while the flash loads. */
@@ -52,7 +52,7 @@ static uint8_t image_byte(uint32_t offset)
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
 }
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) image_byte((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
 #define CHIP_FAILS() fails()

@@ -21,9 +21,9 @@
 
 static uint32_t bad_set;
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    FAIL("illegal use of the chip: %s", what);
+    FAIL("illegal use of the chip: %s", message);
 }
 
 static uint8_t image_byte(uint32_t offset)
@@ -41,7 +41,7 @@ static uint32_t page_in(uint32_t place)
     return good * FP_PAGER_BLOCK_PAGES + place % FP_PAGER_BLOCK_PAGES;
 }
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES (BLOCKS * FP_PAGER_BLOCK_PAGES)
 #define CHIP_BYTE(page, column) image_byte(page_in(page) * FP_PAGER_FLASH_PAGE_BYTES + (column))
 #define CHIP_LOADED(buffer, page) EXPECT(buffer < 2 && page_in(page) < FLASH_PAGES)

@@ -35,9 +35,9 @@ static int bad_blocks[BLOCKS];
 static uint32_t oldest;
 static unsigned failures;
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    FAIL("illegal use of the chip: %s", what);
+    FAIL("illegal use of the chip: %s", message);
 }
 
 static uint8_t chip_byte(uint32_t page, uint32_t column)
@@ -46,7 +46,7 @@ static uint8_t chip_byte(uint32_t page, uint32_t column)
     return medium[page][column];
 }
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES (BLOCKS * FP_PAGER_BLOCK_PAGES)
 #define CHIP_BYTE(page, column) chip_byte(page, column)
 #include "../pager/emulated/chip.h"

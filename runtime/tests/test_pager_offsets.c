@@ -24,12 +24,12 @@ static uint8_t image_byte(uint32_t offset)
     return (uint8_t)((offset * UINT32_C(2654435761)) >> 24);
 }
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    FAIL("illegal use of the chip: %s", what);
+    FAIL("illegal use of the chip: %s", message);
 }
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES 5
 #define CHIP_BYTE(page, column) image_byte((uint32_t)(page) * FP_PAGER_FLASH_PAGE_BYTES + (column))
 #include "../pager/emulated/chip.h"

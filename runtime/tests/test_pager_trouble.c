@@ -46,9 +46,9 @@ static unsigned bad_set;
 static int asked;
 static struct fp_aes_cmac mac;
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    FAIL("illegal use of the chip: %s", what);
+    FAIL("illegal use of the chip: %s", message);
 }
 
 static uint8_t image_byte(uint32_t offset)
@@ -108,7 +108,7 @@ static bool fails(void)
            (doing == AT_TAG && now == TAG_FAILS);
 }
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES BLOCKS
 #define CHIP_BYTE(page, column) chip_byte(page, column)
 #define CHIP_LOADED(buffer, page) begin_try()

@@ -364,9 +364,9 @@ static void failed_for_good(void)
     rig_close(&rig);
 }
 
-static void expect_invalid(struct rig *rig, const char *what)
+static void expect_invalid(struct rig *rig, const char *message)
 {
-    test_at("%s", what);
+    test_at("%s", message);
     EXPECT_EQ(fp_swap_format(&rig->store, &rig->config), FP_SWAP_INVALID);
     EXPECT_EQ(fp_swap_mount(&rig->store, &rig->config), FP_SWAP_INVALID);
     EXPECT_EQ(fp_swap_sync(&rig->store), FP_SWAP_INVALID);

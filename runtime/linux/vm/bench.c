@@ -124,13 +124,13 @@ struct chip {
     uint64_t erasures;
 };
 
-static uint64_t asked(const char *what)
+static uint64_t asked(const char *message)
 {
     char name[64];
     unsigned long long value = 0;
     FILE *file;
 
-    snprintf(name, sizeof(name), "/sys/module/slowchip/parameters/%s", what);
+    snprintf(name, sizeof(name), "/sys/module/slowchip/parameters/%s", message);
     file = fopen(name, "r");
     if (!file)
         return 0;

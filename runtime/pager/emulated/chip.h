@@ -73,10 +73,10 @@ static void chip_reset(void)
 #endif
 }
 
-static void chip_demand(int holds, const char *what)
+static void chip_demand(int holds, const char *message)
 {
     if (!holds)
-        CHIP_ILLEGAL(what);
+        CHIP_ILLEGAL(message);
 }
 
 static void chip_load(uint8_t buffer, uint32_t page)

@@ -48,13 +48,13 @@ static struct variant_sizes sizes;
 
 #include "../pager.c"
 
-_Noreturn static void illegal(const char *what)
+_Noreturn static void illegal(const char *message)
 {
-    fprintf(stderr, "illegal use of the chip: %s\n", what);
+    fprintf(stderr, "illegal use of the chip: %s\n", message);
     abort();
 }
 
-#define CHIP_ILLEGAL(what) illegal(what)
+#define CHIP_ILLEGAL(message) illegal(message)
 #define CHIP_PAGES ((sizes.image_bytes - 1) / sizes.flash_page_bytes + 1)
 #if FP_PAGER_TAG_BYTES
 /* A MAC for tests: each of its bytes depends on all bytes that it covers, and on their order. */

@@ -49,9 +49,9 @@ __attribute__((noreturn)) static void leave(void)
         sleep_mode();
 }
 
-__attribute__((noreturn)) static void stop(const char *what)
+__attribute__((noreturn)) static void stop(const char *message)
 {
-    send_text(what);
+    send_text(message);
     GPIOR2 = STOP;
     leave();
 }
@@ -81,7 +81,7 @@ static int next_run(uint32_t *offset, uint32_t *length)
 }
 
 #ifdef CHIP_ON_PINS
-#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_ILLEGAL(message) stop(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
 #define CHIP_START() nand_start()
 #else
@@ -105,7 +105,7 @@ static void fill(uint8_t buffer, uint32_t page)
     __asm__ volatile("" ::: "memory");
 }
 
-#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_ILLEGAL(message) stop(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1ul) / FP_PAGER_FLASH_PAGE_BYTES + 1ul)
 #define CHIP_BYTE(page, column) (held[chip.buffer][column])
 #define CHIP_LOADED(buffer, page) fill(buffer, page)

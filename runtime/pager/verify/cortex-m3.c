@@ -37,10 +37,10 @@ _Noreturn static void leave(uint32_t why)
         semihost(SYS_EXIT, (const void *)(uintptr_t)why);
 }
 
-_Noreturn static void stop(const char *what)
+_Noreturn static void stop(const char *message)
 {
     semihost(SYS_WRITE0, "error ");
-    semihost(SYS_WRITE0, what);
+    semihost(SYS_WRITE0, message);
     semihost(SYS_WRITE0, "\n");
     leave(ADP_STOPPED_RUN_TIME_ERROR);
 }
@@ -94,7 +94,7 @@ static void fill(uint8_t buffer, uint32_t page)
         stop("image.bin has no such page");
 }
 
-#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_ILLEGAL(message) stop(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) (held[chip.buffer][column])
 #define CHIP_LOADED(buffer, page) fill(buffer, page)

@@ -64,10 +64,10 @@ static struct {
     avr_cycle_count_t usable; /* when the column changed for good */
 } nand;
 
-static void nand_demand(int holds, const char *what)
+static void nand_demand(int holds, const char *message)
 {
     if (!holds)
-        stop(what);
+        stop(message);
 }
 
 static void nand_drive(uint8_t byte)

@@ -33,9 +33,9 @@ static uint32_t number(unsigned at, unsigned bytes)
     return value;
 }
 
-static void stop(const char *what)
+static void stop(const char *message)
 {
-    printf("error %s\n", what);
+    printf("error %s\n", message);
     fflush(stdout);
     exit(1);
 }
@@ -87,19 +87,19 @@ static void gather(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *contex
     gathered[count++] = byte;
 }
 
-static void act(avr_t *avr, avr_io_addr_t address, uint8_t what, void *context)
+static void act(avr_t *avr, avr_io_addr_t address, uint8_t message, void *context)
 {
     (void)address;
     (void)context;
     gathered[count] = 0;
     count = 0;
-    if (what == 1) {
+    if (message == 1) {
         const uint32_t to = number(4, 2), size = number(6, 2);
         if (to + size > avr->ramend + 1u ||
             fseek(image, (long)(number(0, 4) * size), SEEK_SET) ||
             fread(avr->data + to, 1, size, image) != size)
             stop("image.bin has no such page");
-    } else if (what == 2) {
+    } else if (message == 2) {
         printf("%s %u\n", (const char *)gathered + 4, (unsigned)number(0, 4));
     } else {
         stop((const char *)gathered);

@@ -105,19 +105,19 @@ static void take_the_word(void)
     write_text("|\n--- pager\n");
 }
 
-_Noreturn static void end_with(const char *what)
+_Noreturn static void end_with(const char *message)
 {
     write_text("error ");
-    write_text(what);
+    write_text(message);
     write_text("\n");
     for (;;)
         semihost(SYS_EXIT, ADP_STOPPED_RUN_TIME_ERROR);
 }
 
-_Noreturn static void stop(const char *what)
+_Noreturn static void stop(const char *message)
 {
     take_the_word();
-    end_with(what);
+    end_with(message);
 }
 
 static uint32_t literals;
@@ -159,7 +159,7 @@ static void dma(uint8_t *to, uint32_t offset, uint32_t size)
 #define CHIP_MOVE(to, page, column, size)                                                        \
     dma(to, (page)*FP_PAGER_FLASH_PAGE_BYTES + (column), size)
 #endif
-#define CHIP_ILLEGAL(what) stop(what)
+#define CHIP_ILLEGAL(message) stop(message)
 #define CHIP_PAGES ((FP_PAGER_IMAGE_BYTES - 1u) / FP_PAGER_FLASH_PAGE_BYTES + 1u)
 #define CHIP_BYTE(page, column) CODE_BYTE((page)*FP_PAGER_FLASH_PAGE_BYTES + (column))
 #include "../emulated/chip.h"

@@ -18,7 +18,7 @@ static uint32_t interrupts, had_to_wait;
 
 #define FP_PAGER_JOB_DONE(job) (had_to_wait += INTERRUPTS(0x08) & OF_TIMER)
 
-_Noreturn static void stop(const char *what);
+_Noreturn static void stop(const char *message);
 
 static void interrupts_start(void)
 {
