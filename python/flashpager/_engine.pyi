@@ -1693,6 +1693,9 @@ class CheckedPins:
     def in_ram(self) -> int:
         """Units in RAM."""
     @property
+    def stored_ahead(self) -> list[str]:
+        """Sections with units in RAM that are stored right before the code, which they move."""
+    @property
     def unpinned(self) -> list[UnpinnedUnit]:
         """Units that do not lie in RAM."""
     @property

@@ -34,6 +34,19 @@ def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
     assert "in this link (a commit moves it)" in " ".join(message.split())
 
 
+def test_the_slowdown_has_the_code_outside_of_flash() -> None:
+    """Code outside of flash takes its time before and after, and the line has it."""
+    trace = ROOT / "examples/traces/bzip2.trace"
+    assert Trace.open(trace).info.outside_instructions
+    design = (trace, "--board", "pico")
+    message = " ".join(flashpager("pin", *design, "--ram", "2K", "--seconds", "1").out.split())
+    result = flashpager("pin", *design, "--ram", "2K", "--seconds", "1", "--json").json
+    run = result["before"][0]["run"]
+    outside_ns = run["outside_instructions"] * run["instruction_ns"]
+    assert f"on cortex-m0plus@125MHz: {run['slowdown']:.2f} →" in message
+    assert f"with {duration(outside_ns)} of code outside of flash" in message
+
+
 @pytest.mark.parametrize(
     "design",
     [

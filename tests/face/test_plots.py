@@ -1,4 +1,4 @@
-"""Pictures of `layout` and `estimate`: their titles are true, and their words can be read."""
+"""Pictures of `layout`, `pin`, `estimate`: their titles are true, and their words can be read."""
 
 import math
 import re
@@ -12,9 +12,11 @@ from typing import Any, cast
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from flashpager._engine import Host, PageLayout, estimate
+from flashpager._engine import Host, PageLayout, Pinning, estimate
 from flashpager.plots import layout as layout_picture
-from flashpager.plots import waterfall
+from flashpager.plots import picture as picture_file
+from flashpager.plots import pin as pin_picture
+from flashpager.plots import style, waterfall
 from tests.conftest import ROOT, flashpager, need
 from tests.pictures import UNREADABLE
 
@@ -131,6 +133,68 @@ class TestLayout:
             assert "before" in text
             assert "after" in text
             assert unreadable(browser, picture) == []
+
+
+class TestPin:
+    """The picture of pinned functions."""
+
+    @staticmethod
+    def drawn_search(random: Random) -> SimpleNamespace:
+        """Draw a search by hand, with steps that also cost time."""
+        ram, time = 0, 1.0
+        curve = []
+        for number in range(random.choice((0, 1, 3, 20, 80))):
+            ram += random.choice((2, 20, 200, 2000))
+            time = max(0.03, time + random.uniform(-0.09, 0.04))
+            name = f"lib{number}.a:part{number}.o(.text.{'f' * random.randint(1, 30)})"
+            name = random.choice((name, f"f{number}"))
+            curve.append(SimpleNamespace(ram_bytes=ram, time_ratio=time, name=name, misses=number))
+        last = curve[-1] if curve else None
+        return SimpleNamespace(
+            curve=curve,
+            before=[],
+            knee=random.randrange(len(curve)) if curve else None,
+            pinned=[step.name for step in curve],
+            ram_bytes=last.ram_bytes if last else 0,
+            time_ratio=last.time_ratio if last else 1.0,
+            together=None,
+        )
+
+    def test_names_stand_below_the_line(self) -> None:
+        """The line passes through no name, and each name is the beginning of a step's own."""
+        random = Random(SEED)  # noqa: S311
+        several = 0
+        for _ in range(30):
+            search = self.drawn_search(random)
+            drawn = pin_picture.chart(cast("Pinning", search)).to_dict()
+            rows = next(
+                drawn["datasets"][layer["data"]["name"]]
+                for layer in drawn["layer"]
+                if layer["mark"]["type"] == "text"
+            )
+            step_of = {step.ram_bytes: step for step in search.curve}
+            several += len(rows) > 1
+            pixel = style.WIDTH / max([1, *step_of])
+            for row in rows:
+                step = step_of[int(row["ram"])]
+                assert step.name.startswith(row["unit"].removesuffix("…"))
+                assert row["line"] <= step.time_ratio
+                near = [
+                    each.time_ratio
+                    for each in search.curve
+                    if abs(each.ram_bytes - step.ram_bytes) * pixel <= 6
+                ]
+                assert row["line"] <= min(near)
+        assert several > 10
+
+    def test_names_can_be_read(self, browser: Browser, tmp_path: Path) -> None:
+        """No word overlaps another or leaves the picture, of few steps or of many."""
+        random = Random(SEED)  # noqa: S311
+        for number in range(4):
+            drawn = pin_picture.chart(cast("Pinning", self.drawn_search(random)))
+            path = tmp_path / f"{number}.svg"
+            picture_file.write(drawn, path)
+            assert unreadable(browser, path) == []
 
 
 class TestEstimate:

@@ -142,7 +142,11 @@ def test_an_avr_pins_nothing(tmp_path: Path) -> None:
     assert "simavr:atmega328p" in done.out
     assert "nothing can run from RAM" in done.out
     assert "flashpager pin" not in done.out
-    assert flashpager("fw.trace", "--json", cwd=tmp_path).json["functions"] is None
+    answer = flashpager("fw.trace", "--json", cwd=tmp_path).json
+    assert answer["functions"] is None
+    # Each proposed command works.
+    for command in answer["next"]:
+        flashpager(*command.split()[1:], cwd=tmp_path)
     pin = ("pin", "fw.trace", "--ram", "1K", "--board", "atmega1284p")
     fails(*pin, cwd=tmp_path, words=["an AVR", "nothing can run from RAM"])
     given = flashpager("fw.trace", "--board", "atmega1284p", cwd=tmp_path)

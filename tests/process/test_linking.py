@@ -679,6 +679,47 @@ def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
     assert "part_1.o: is an object that was not linked: name the program" in refused
 
 
+#: Assembly whose sections have other names than the functions in them, as in the Pico SDK.
+_BY_HAND = """
+    .section .text.arithmetic, "ax"
+    .globl add, subtract
+    .type add, @function
+add:
+    nop
+    .size add, . - add
+    .type subtract, @function
+subtract:
+    ret
+    .size subtract, . - subtract
+    .section .text.subtract, "ax"
+    .globl shim
+    .type shim, @function
+shim:
+    jmp subtract
+    .size shim, . - shim
+    .section .note.GNU-stack, ""
+"""
+
+
+def test_sections_named_by_hand(tmp_path: Path) -> None:
+    """A section may be called like a function that lies in another: the map is of this link."""
+    need("gcc", "qemu-x86_64")
+    (tmp_path / "hand.s").write_text(_BY_HAND, encoding="ascii")
+    main = "void add(void); void shim(void); int main(void) { add(); shim(); return 0; }"
+    (tmp_path / "main.c").write_text(main, encoding="ascii")
+    subprocess.run(
+        ["gcc", "-O2", "-ffunction-sections", "-c", "main.c", "hand.s"], cwd=tmp_path, check=True
+    )
+    trace = record(link(tmp_path, "hand"))
+    order, order_file = tmp_path / "order.txt", ("-o", tmp_path / "order.ld")
+    order.write_text("shim\nadd\n", encoding="ascii")
+    export = ("layout", "export", trace, order, "--map", tmp_path / "hand.map")
+    flashpager(*export, "--format", "gnu-ld", *order_file)
+    lines = (tmp_path / "order.ld").read_text("utf-8").splitlines()
+    named = [line for line in lines if "hand.o" in line]
+    assert [line.partition("(")[2] for line in named] == [".text.subtract)", ".text.arithmetic)"]
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     """Errors: maps of another link, changed or missing objects, orders of another program."""
     need("gcc", "qemu-x86_64")

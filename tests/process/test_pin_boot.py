@@ -234,6 +234,15 @@ def apply(folder: Path, format_: str, pinned: Path) -> None:
             renamed(folder, [one.removeprefix(".text.") for one in functions], name)
 
 
+def _check_stored_ahead(folder: Path, pinned: Path, linker: str) -> None:
+    """Check the note on pinned code that is stored before the code, which it moves."""
+    script = folder / "fw.ld"
+    script.write_text(script.read_text("ascii").replace("AT > COPIED", "AT > FLASH"), "ascii")
+    elf = linked(folder, "ahead.elf", linker)
+    done = flashpager("layout", "check", elf, pinned, "--map", f"{elf}.map")
+    assert ".data is stored right before the code" in done.err
+
+
 @pytest.mark.parametrize(
     ("format_", "linker"),
     [
@@ -244,7 +253,9 @@ def apply(folder: Path, format_: str, pinned: Path) -> None:
         ("esp-idf", "gnu-ld"),
     ],
 )
-def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None:
+def test_what_is_pinned_boots(  # noqa: PLR0915  (one firmware, from pin to boot)
+    tmp_path: Path, format_: str, linker: str
+) -> None:
     """The firmware linked with its pinned functions in RAM prints what it printed before."""
     need("ld.lld")
     compiled(tmp_path)
@@ -262,11 +273,16 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     names = {unit["name"]: unit["reason"] for unit in result["held"]}
     held = {name.rpartition(".text.")[2].rstrip(")"): why for name, why in names.items()}
     needed = {"Reset_Handler": "reset-handler", "copy_words": "before-copy"}
-    assert needed.items() <= held.items()
-    assert held["clock_init"] == "before-copy"
+    if format_ == "esp-idf":
+        # Its format cannot express the object that is in no archive, which comes first.
+        assert needed.keys() <= held.keys()
+    else:
+        assert needed.items() <= held.items()
+        assert held["clock_init"] == "before-copy"
     assert not set(result["pinned"]) & set(names)
     assert result["copied_before"] == "__libc_init_array"
-    assert "before __libc_init_array, when pinned code is not in RAM yet" in done.err
+    if format_ != "esp-idf":
+        assert "before __libc_init_array, when pinned code is not in RAM yet" in done.err
     assert len(result["pinned"]) >= 3
 
     is_list = format_ == "gnu-ld"
@@ -281,6 +297,7 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     if is_list:
         done = flashpager("layout", "check", new, pinned, "--map", f"{new}.map")
         assert f"{new}: {len(result['pinned'])} units of {pinned} lie in RAM\n" == done.out
+        assert "stored right before the code" not in done.err
         listed = tmp_path / "names.txt"
         listed.write_text("main\nmix\nfold_gone\n", encoding="ascii")
         checked = flashpager("layout", "check", elf, listed, "--pinned", "--json", code=1).json
@@ -292,6 +309,12 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     assert len(in_ram) >= 2
     assert not in_ram & {"Reset_Handler", "copy_words", "clock_init"}
     assert booted(new) == before
+
+    if is_list:
+        _check_stored_ahead(tmp_path, pinned, linker)
+    elif format_ == "pico-sdk":
+        done = flashpager("layout", "check", new, pinned)
+        assert f"{len(result['pinned'])} units of {pinned} lie in RAM" in done.out
 
 
 def test_tables_of_constructors_do_not_hide_constants(tmp_path: Path) -> None:

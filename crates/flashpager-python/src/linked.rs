@@ -107,6 +107,8 @@ view! {
         unseen: usize,
         /// Units that do not lie in RAM.
         unpinned: Vec<UnpinnedUnit>,
+        /// Sections with units in RAM that are stored right before the code, which they move.
+        stored_ahead: Vec<String>,
     }
 }
 

@@ -524,16 +524,27 @@ fn another_link(map: &LinkMap, how: &str) -> Error {
 }
 
 /// The name of an input section `.text.NAME` that does not contain the symbol NAME, although the trace
-/// has such a symbol: then the map is of another link.
+/// has such a symbol: then the map is of another link. Sections that an assembler's source names
+/// differently from its functions do not count: they begin with a function that no section is named
+/// after.
 fn stranger<'a>(
     info: &'a TraceInfo,
     section: &Section,
     inputs: &'a [InputSection],
 ) -> Option<&'a str> {
     let mut known: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
+    let mut at: FxHashMap<u64, Vec<&str>> = FxHashMap::default();
     for symbol in info.images.iter().flat_map(|image| &image.symbols) {
         known.entry(&symbol.name).or_default().push(symbol.offset);
+        if let Some(ahead) = symbol.offset.checked_sub(section.offset) {
+            at.entry(section.address + u64::from(ahead)).or_default().push(&symbol.name);
+        }
     }
+    let named: FxHashSet<&str> =
+        inputs.iter().filter_map(|input| input.name.strip_prefix(".text.")).collect();
+    let is_named_by_hand = |input: &InputSection| {
+        at.get(&input.address).is_some_and(|names| names.iter().all(|name| !named.contains(name)))
+    };
     let mut held: FxHashMap<&str, bool> = FxHashMap::default();
     for input in inputs {
         let Some(name) = input.name.strip_prefix(".text.") else { continue };
@@ -542,7 +553,8 @@ fn stranger<'a>(
             offset.checked_sub(section.offset).map(|ahead| section.address + u64::from(ahead))
         };
         let is_in = |address: u64| address >= input.address && address < input.end();
-        *held.entry(name).or_default() |= offsets.iter().filter_map(address).any(is_in);
+        *held.entry(name).or_default() |=
+            offsets.iter().filter_map(address).any(is_in) || is_named_by_hand(input);
     }
     held.into_iter().filter(|(_, held)| !held).map(|(name, _)| name).min()
 }

@@ -23,8 +23,12 @@ _LINKED_SPAN = 64 << 20
 _LINKED_BASE = 4096
 
 
-def trace_of_program(program: Path) -> Path:
+def trace_of_program(program: Path, *, is_answered: bool = False) -> Path:
     """Return a trace of an ELF file: one that is there already, or a new one.
+
+    Args:
+        program: the ELF file.
+        is_answered: True if an answer follows that notes the trace's hottest loop.
 
     Raises:
         FlashpagerError: if it cannot be recorded here; the message has the command that would.
@@ -63,7 +67,8 @@ def trace_of_program(program: Path) -> Path:
             result = recording.record(request, progress, note)
     except FlashpagerError as error:
         raise _with_command(error, command) from None
-    note_recording(request, result, time.monotonic() - start, output.stat().st_size)
+    size = output.stat().st_size
+    note_recording(request, result, time.monotonic() - start, size, is_answered=is_answered)
     return output
 
 

@@ -39,6 +39,11 @@ DEFAULT_FORMAT = _engine.order_formats()[0]
 _NAMED = 3
 _SHOWN = 40
 
+#: The beginning of the lines that rename input sections for the Pico SDK.
+_RENAMING = "--rename-section .text."
+#: Names of GCC's groups of functions, between ``.text.`` and a function's name.
+_GROUPS = ("startup", "hot", "unlikely", "exit")
+
 #: Where a unit lies that is to lie in RAM.
 _PIN_FAULTS = {
     "missing": "missing",
@@ -203,6 +208,10 @@ def check(
     Of a list that 'pin' wrote, return whether all of it lies in RAM.
     """
     text = read_text(order)
+    renamed = [name.split("=", 1)[0].removeprefix(_RENAMING) for name in text.splitlines()]
+    if text.startswith(_RENAMING):
+        # The options of objcopy that 'pin --format pico-sdk' writes.
+        pinned, text = True, "\n".join(_function_of(name) for name in renamed)
     if pinned or _engine.is_for_ram(text):
         _check_pinned(elf, order, _engine.check_pinned(elf, text, map_), json=json)
         return
@@ -228,6 +237,12 @@ def check(
             out.print(f"{elf} obeys {order}: {units} in its order{_unseen(checked)}", markup=False)
 
 
+def _function_of(name: str) -> str:
+    """Return the function in the input section ``.text.NAME``, where compilers have a group."""
+    group, _, function = name.partition(".")
+    return function if function and group in _GROUPS else name
+
+
 def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool) -> None:
     """Print where pinned units lie.
 
@@ -251,6 +266,12 @@ def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool
         if checked.unseen:
             text += f" ({checked.unseen:,} more are not found: see them with --map)"
         out.print(text, markup=False)
+        for section in checked.stored_ahead:
+            note(
+                f"note: {section} is stored right before the code, and what is pinned there moves "
+                "it: counts differ from the prediction, for which the code keeps its place; store "
+                "it behind the code (AT > a memory region of its own)"
+            )
 
 
 def _unseen(checked: "CheckedLink") -> str:

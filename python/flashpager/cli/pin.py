@@ -1,5 +1,6 @@
 """``flashpager pin``: which functions to move from flash to RAM."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -176,9 +177,17 @@ class PinFlags:
         return [path for path in (self.output, self.order, self.plot) if path]
 
     def search(
-        self, traces: Sequence[Trace], design: Design, seconds: float
+        self, traces: Sequence[Trace], design: Design, seconds: float, unwritable: Sequence[str]
     ) -> tuple[Pinning, bool]:
-        """Search the best choice. Return it, and True if Ctrl-C ended the search."""
+        """Search the best choice. Return it, and True if Ctrl-C ended the search.
+
+        ``unwritable`` are the units that ``--format`` cannot express: they stay in flash.
+        """
+        always = names_or_file("--always", self.always, "units that are pinned")
+        never = names_or_file("--never", self.never, "units that stay in flash")
+        if required := sorted({*always} & {*unwritable}):
+            message = f"--always {required[0]}: --format {self.format_} cannot express it"
+            raise FlashpagerError(message)
         with stoppable() as should_continue, search_bar() as show:
             pinning = pins.pin(
                 traces,
@@ -186,8 +195,8 @@ class PinFlags:
                 options.parsed("--ram", self.ram, parse_size),
                 map_=self.map_,
                 weights=numbers("--weights", self.weights),
-                always=names_or_file("--always", self.always, "units that are pinned"),
-                never=names_or_file("--never", self.never, "units that stay in flash"),
+                always=always,
+                never=[*never, *unwritable],
                 copied_before=self.copied_before or _engine.pin_copied_before(self.format_),
                 calls=[_limited(text) for text in self.max_call or []],
                 order=self.order is not None,
@@ -245,10 +254,12 @@ def pin(
     seconds = seconds_to_search(flags.seconds, flags.evaluations, pins.SECONDS)
     linked = _linked(traces[0], flags.output, flags.map_, flags.format_)
     check_files(flags.files, [*traces, *([flags.map_] if flags.map_ else [])], flags.plot)
-    pinning, is_interrupted = flags.search(opened, design, seconds)
-    left_out = _write(flags.output, pinning, linked, flags.format_) if flags.output else []
+    unwritable = _unwritable(linked, flags.format_)
+    pinning, is_interrupted = flags.search(opened, design, seconds, unwritable)
+    if flags.output:
+        _write(flags.output, pinning, linked, flags.format_)
     if flags.order is not None:
-        _write_order(flags.order, pinning, left_out, linked, order_format)
+        _write_order(flags.order, pinning, linked, order_format)
     if flags.plot is not None:
         from flashpager.plots import picture  # noqa: PLC0415  (Altair starts slowly)
         from flashpager.plots import pin as pictures  # noqa: PLC0415
@@ -324,6 +335,20 @@ def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -
     return linked
 
 
+def _unwritable(linked: Linked | None, format_: str) -> list[str]:
+    """Note and return the units that a format cannot express."""
+    if linked is None:
+        return []
+    units = linked.pin_text(linked.movable, format_).left_out
+    if units:
+        verb = "stays" if len(units) == 1 else "stay"
+        note(
+            f"note: {counted(len(units), 'unit')} {verb} in flash, as {format_} cannot express "
+            f"objects and archives without a section for each function ({_some(units)})"
+        )
+    return units
+
+
 def _limited(text: str) -> tuple[str, float]:
     function, equals, time = text.rpartition("=")
     if not equals or not function:
@@ -332,9 +357,8 @@ def _limited(text: str) -> tuple[str, float]:
     return function, options.parsed("--max-call", time, parse_duration)
 
 
-def _write(output: Path, pinning: Pinning, linked: Linked | None, format_: str) -> list[str]:
-    """Write the pinned units. Return those that the format cannot name, which stay in flash."""
-    left_out: list[str] = []
+def _write(output: Path, pinning: Pinning, linked: Linked | None, format_: str) -> None:
+    """Write the pinned units."""
     if linked is None:
         with appearing_whole(output) as path:
             path.write_text("".join(f"{name}\n" for name in pinning.pinned), encoding="utf-8")
@@ -342,14 +366,6 @@ def _write(output: Path, pinning: Pinning, linked: Linked | None, format_: str) 
         written = linked.pin_text(pinning.pinned, format_)
         with appearing_whole(output) as path:
             path.write_text(written.text, encoding="utf-8")
-        left_out = written.left_out
-        if left_out:
-            count = counted(len(left_out), "unit")
-            note(
-                f"note: {format_} has no words for {count} ({_some(left_out)}), which "
-                f"{'is' if len(left_out) == 1 else 'are'} not in {output}: their objects "
-                "or archives have no functions by themselves"
-            )
         if written.ambiguous:
             count = counted(len(written.ambiguous), "section")
             note(
@@ -359,23 +375,18 @@ def _write(output: Path, pinning: Pinning, linked: Linked | None, format_: str) 
                 f"({_some(written.ambiguous)}): rename one, or use --format gnu-ld"
             )
     note(f"{output}: {counted(len(pinning.pinned), 'unit')}, {pinning.ram_bytes:,} bytes of RAM")
-    return left_out
 
 
-def _write_order(
-    path: Path, pinning: Pinning, left_out: Sequence[str], linked: Linked | None, format_: str
-) -> None:
+def _write_order(path: Path, pinning: Pinning, linked: Linked | None, format_: str) -> None:
     """Write the order of all units that are not in the file of pinned units."""
     if pinning.together is None:
         return
-    names = [*pinning.together.order, *left_out]
+    names = pinning.together.order
     if linked is None:
         layouts.write_order(path, names)
     else:
-        pinned = [name for name in pinning.pinned if name not in left_out]
-        linking.write_order(path, linked.text_beside(pinned, names, format_))
-    suffix = f", {counted(len(left_out), 'unit')} of them for want of words" if left_out else ""
-    note(f"{path}: {counted(len(names), 'unit')} that {_stay(names)} in flash{suffix}")
+        linking.write_order(path, linked.text_beside(pinning.pinned, names, format_))
+    note(f"{path}: {counted(len(names), 'unit')} that {_stay(names)} in flash")
 
 
 def _stay(names: Sequence[str]) -> str:
@@ -433,9 +444,16 @@ def _show_times(pinning: Pinning, info: TraceInfo, design: Design) -> None:
             f"{1 / together.order_alone_ratio:.2f} times"
         )
     if design.processor:
+        outside_ns = _outside_ns(pinning.before)
+        suffix = (
+            f", with {duration(outside_ns)} of code outside of flash, which the times above lack"
+            if outside_ns
+            else ""
+        )
         out.print(
-            f"times slower than from RAM on {design.processor}: {_slowdown(pinning.before):.2f} → "
-            f"{_slowdown(pinning.after):.2f}"
+            f"times slower than from RAM on {design.processor}: "
+            f"{_slowdown(pinning.before, outside_ns):.2f} → "
+            f"{_slowdown(pinning.after, outside_ns):.2f}{suffix}"
         )
     for calls in pinning.calls:
         out.print(
@@ -472,8 +490,18 @@ def _show_steps(pinning: Pinning, limit: int) -> None:
     out.print(f"{counted(pinning.evaluations, 'choice')}{orders} replayed{sampled}")
 
 
-def _slowdown(rows: Sequence[Row]) -> float:
-    return _time(rows) / sum(row.time.read_ns for row in rows)
+def _slowdown(rows: Sequence[Row], outside_ns: float) -> float:
+    alone = sum(row.time.read_ns for row in rows)
+    return (_time(rows) + outside_ns) / (alone + outside_ns)
+
+
+def _outside_ns(rows: Sequence[Row]) -> float:
+    """Return the time of the code outside of flash, which ``time`` of a row does not have."""
+    return math.fsum(
+        row.run.paged_ns - row.time.time_ns
+        for row in rows
+        if row.run is not None and row.run.outside_instructions
+    )
 
 
 def _curve(pinning: Pinning, limit: int) -> Table:

@@ -32,12 +32,14 @@ from flashpager.cli.searching import stoppable
 from flashpager.judge.uncounted import uncounted
 from flashpager.record import machines
 from flashpager.record.naming import is_elf
-from flashpager.record.trace import Trace
+from flashpager.record.trace import Trace, how_it_ended
 
 #: Most boards or emulators that a line lists.
 _LISTED = 4
 #: Least bytes of RAM for functions in a proposed command.
 _LEAST_RAM = 1024
+#: The board of an AVR with a NAND.
+_AVR_WITH_NAND = "atmega1284p"
 #: The refusal of options that describe several designs.
 _ONE_DESIGN = "a program is replayed for one design; 'flashpager explore' takes lists"
 
@@ -71,7 +73,7 @@ def program(
     choice.flags.one_design(_ONE_DESIGN)
     if not json:
         _show_program(file, described, boards)
-    trace = Trace.open(trace_of_program(file))
+    trace = Trace.open(trace_of_program(file, is_answered=True))
     _answer(trace, choice, json=json, described=described)
 
 
@@ -93,6 +95,8 @@ class _Choice:
     why: str
     #: True if the user named the board or the part.
     is_given: bool = False
+    #: True if the program is not linked for the board's flash.
+    is_example: bool = False
 
     @classmethod
     def of(cls, given: options.DesignFlags, boards: list[SuitingBoard]) -> "_Choice":
@@ -102,10 +106,14 @@ class _Choice:
         if not boards:
             return cls(given, "no board given, none suits")
         first = boards[0]
-        why = "its code lies in this board's flash"
-        if not first.has_its_flash:
-            why = "no board here has flash where its code lies; this one has such a processor"
-        return cls(replace(given, board=first.name), why)
+        flags = replace(given, board=first.name)
+        if first.has_its_flash:
+            return cls(flags, "its code lies in this board's flash")
+        why = (
+            "an example with such a processor, as no board here has flash where its code lies; "
+            "--board takes another"
+        )
+        return cls(flags, why, is_example=True)
 
     @property
     def words(self) -> str:
@@ -149,7 +157,13 @@ def _answer_flash_alone(
 ) -> None:
     """Answer for a program whose processor executes its own flash alone."""
     path = shlex.quote(str(trace.path))
-    commands = [(f"flashpager trace info {path}", "what it executes")]
+    commands = [
+        (f"flashpager trace info {path}", "what it executes"),
+        (
+            f"flashpager estimate --board {_AVR_WITH_NAND}",
+            "if it outgrows its flash: a NAND that an AVR reads bytecode from",
+        ),
+    ]
     if json:
         keys = ("slowdown", "functions", "ram_bytes", "time_ratio", "brought_back", "board")
         answer = {**dict.fromkeys(keys), "lost_share": 0.0, "board_because": reason}
@@ -232,11 +246,16 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     board = choice.flags.board
     basis = f"on {board} ({choice.why})" if board else f"({choice.why})"
     note_loop(trace.path, trace.info)
+    if not trace.info.ending.is_complete:
+        ran = counted(trace.info.runs, "run")
+        ending = escape(how_it_ended(trace.info.ending))
+        out.print(f"[bold]{ending}[/bold]: the answers are of the {ran} of code until then")
     if run is None or lost is None:
         out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(basis)}")
     else:
+        verb = "would be" if choice.is_example else "is"
         out.print(
-            f"[bold]{percent(lost, 1)}[/bold] of the time is lost to flash: "
+            f"[bold]{percent(lost, 1)}[/bold] of the time {verb} lost to flash: "
             f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as from RAM, "
             f"{escape(basis)}"
         )

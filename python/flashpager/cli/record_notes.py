@@ -23,6 +23,8 @@ def note_recording(
     result: RecordingResult,
     seconds: float,
     size: int,
+    *,
+    is_answered: bool = False,
 ) -> None:
     """Print the content of a recording, its place, and its gaps.
 
@@ -31,6 +33,7 @@ def note_recording(
         result: the recording.
         seconds: the duration of the recording.
         size: the size of the trace, in bytes.
+        is_answered: True if an answer about the trace follows, which notes its hottest loop.
 
     """
     infos = [trace.info for trace in (result.trace, *result.further)]
@@ -51,7 +54,7 @@ def note_recording(
     methods.note_unknown(request.output, asked_order(request))
     if result.failure and not result.interrupted:
         note(f"note: the program ended with {result.failure}; the trace says so")
-    if request.is_file:
+    if request.is_file and not is_answered:
         note_loop(result.trace.path, infos[0])
     if result.limit:
         note(f"note: the recording was {result.limit}, and the trace says so")

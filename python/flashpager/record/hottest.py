@@ -40,7 +40,10 @@ def loop_line(info: TraceInfo, blocks: BlockStatistics | None) -> str | None:
     text = f"{share:g} % of what it executed is a loop of {size} bytes{location}"
     if len(hottest.pieces) == 1 and size <= _ONE_INSTRUCTION:
         return f"{text}: a jump to itself, in which the program hangs"
-    return f"{text}: if the program waits there, the trace has little of its work"
+    return (
+        f"{text}: if the program waits there, the trace has little of its work; record it with the "
+        "input that it waits for (< FILE), or one function of it (--call FUNCTION)"
+    )
 
 
 def _functions(hottest: HottestCode, symbols: Sequence[Symbol]) -> str:

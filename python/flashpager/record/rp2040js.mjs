@@ -408,7 +408,11 @@ function executeOne() {
   if (!(pc >= FLASH && pc < FLASH_END) && !(pc >= RAM && pc < RAM_END)) {
     if (pc >= ROM_END) fail(`runs to 0x${pc.toString(16)}, where no code is`, 1);
     if (options.bootRom === null) {
-      fail('calls the boot ROM, which rp2040js has not: --boot-rom FILE', 1);
+      fail(
+        'calls the boot ROM, as C programs of the Pico SDK do, and rp2040js has none: --system ' +
+          "'rp2040js --boot-rom FILE' with the chip's first 16 KB",
+        1,
+      );
     }
   }
   if (pc !== blockEnd || blockEnd - blockStart >= MAX_HALFWORDS) {

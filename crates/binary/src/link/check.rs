@@ -139,7 +139,7 @@ pub struct UnpinnedUnit {
 }
 
 /// The result of checking where the pinned units of a program lie.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckedPins {
     /// Number of units in RAM.
     pub in_ram: usize,
@@ -147,6 +147,18 @@ pub struct CheckedPins {
     pub unseen: usize,
     /// Units that do not lie in RAM, in the sequence of the list.
     pub unpinned: Vec<UnpinnedUnit>,
+    /// Sections with units in RAM that are stored right before the code. Their bytes move the code to
+    /// other addresses.
+    pub stored_ahead: Vec<String>,
+}
+
+/// Longest gap between a section and the code that it moves, in bytes.
+const PADDING_BYTES: u64 = 4096;
+
+/// Tells whether `section` is stored right before `code`.
+fn is_stored_ahead(section: &ProgramSection, code: &ProgramSection) -> bool {
+    let end = section.load_address.saturating_add(section.bytes);
+    code.load_address.checked_sub(end).is_some_and(|gap| gap < PADDING_BYTES)
 }
 
 /// Checks that the units of the lines of a list lie in RAM: in a section that start-up code copies, or
@@ -163,9 +175,9 @@ pub fn check_pinned(
     let observed = observed(elf, file_name, pinned, map)?;
     let program = ProgramFile::parse(elf).map_err(|message| Error::data(file_name, message))?;
     let is_copying = program.sections.iter().any(|one| one.address != one.load_address);
-    let code = |one: &&ProgramSection| one.content == SectionContent::Code;
+    let code = |one: &&ProgramSection| one.content == SectionContent::Code && one.is_in_place();
     let largest = program.sections.iter().filter(code).max_by_key(|one| one.bytes);
-    let mut checked = CheckedPins { in_ram: 0, unseen: 0, unpinned: Vec::new() };
+    let mut checked = CheckedPins::default();
     for (number, (line, places)) in pinned.iter().zip(&observed.placed).enumerate() {
         if places.is_empty() {
             if observed.unseen.contains(&number) || observed.unclear.contains(&number) {
@@ -183,6 +195,10 @@ pub fn check_pinned(
             let fault = match section {
                 Some(section) if !section.is_in_place() => {
                     checked.in_ram += 1;
+                    let moves_code = largest.is_some_and(|code| is_stored_ahead(section, code));
+                    if moves_code && !checked.stored_ahead.contains(&section.name) {
+                        checked.stored_ahead.push(section.name.clone());
+                    }
                     continue;
                 }
                 Some(section) if !is_copying && Some(section) != largest => PinFault::PerhapsLoaded,

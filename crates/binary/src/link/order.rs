@@ -203,8 +203,10 @@ pub fn is_for_ram(text: &str) -> bool {
 /// section in RAM.
 pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String {
     format!(
-        "/* {} {FOR_RAM} To be included in the linker script, in an output section in\n   \
-         RAM that stands before what takes them otherwise, *(.text .text.*). */\n{}",
+        "/* {} {FOR_RAM} To be included in the linker script, at the head of an output\n   \
+         section that start-up code copies to RAM, such as .data, and that stands before\n   \
+         *(.text .text.*). Store it behind the code, with AT > and a region of its own: stored\n   \
+         before it, the code lies at other addresses than predicted. */\n{}",
         pinned.len(),
         patterns(map, pinned)
     )

@@ -163,7 +163,8 @@ impl Startup {
                 Err(why) => {
                     self.notes.push(format!(
                         "the entry and the vector table are in the program's file, and that could \
-                         not be read ({why}): what the recording begins with stays in flash"
+                         not be read ({why}; its path is as recorded: run this command in the same \
+                         folder): what the recording begins with stays in flash"
                     ));
                     continue;
                 }
