@@ -644,6 +644,38 @@ mod tests {
         assert_eq!(cost(&[0, 2, 1]), 2.0);
     }
 
+    /// Code that was executed before a long loop is still in the cache behind it.
+    #[test]
+    fn a_long_loop_leaves_the_cache_as_it_was() {
+        let function = |number: u32| {
+            let (name, offset) = (format!("f{number}"), 32 * number);
+            Unit { name, offset, bytes: 32, align: 1, fixed: false }
+        };
+        let units = Units::new((0..16).map(function).collect(), 512).expect("units that can be");
+        let run = |number: u32| Run { offset: 32 * number, length: 32 };
+        let mut runs = Vec::new();
+        for round in 0..40 {
+            runs.extend((0..15).map(run));
+            // Its number of rounds varies, so that the outer loop is not folded.
+            runs.extend([run(15), run(15)].repeat(70_000 + round));
+        }
+        let trace = MemoryTrace::with_image(runs, 512);
+        let sequence = PieceSequence::of(&units, &trace, &|| true).expect("runs in units");
+        let profile = Profile::of(&units, [(&sequence, 1.0)]);
+        let cost = |counts: &Counts| counts.misses as f64;
+        let task = LayoutTask {
+            sequence: &sequence,
+            cache: CacheDesign { ways: Some(2), ..cache("lru") },
+            register: REGISTER,
+            weight: 1.0,
+            cost: &cost,
+            needs_classes: false,
+        };
+        let tasks = [task];
+        let search = Annealer::new(&units, &profile, &tasks).expect("something to search");
+        assert_eq!(search.cost(&Order::original(&units)).expect("a cost"), 16.0);
+    }
+
     /// For every policy, the found order costs less in a replay of the whole trace, and a second search
     /// finds the same order.
     #[test]

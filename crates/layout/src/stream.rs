@@ -20,7 +20,8 @@ const WINDOW_PIECES: usize = 1024;
 /// Number of pieces replayed before a window if the policy is not LRU.
 const PREFIX_PIECES: usize = 1024;
 
-/// Largest number of pieces searched backwards for a prefix. Small programs never fill a cache.
+/// Largest number of pieces searched backwards for a prefix, each loop as one round. Small programs
+/// never fill a cache.
 const MAX_LOOKED_BACK: usize = 1 << 16;
 
 /// Bytes of a prefix over those of a cache in sets. Code of as many bytes as the cache leaves sets
@@ -229,7 +230,7 @@ fn windows(
             (last, end, count) = (last + 1, end + unfolded, count + twice);
         }
         let prefix = if is_lru {
-            recent(pieces, &executed[..start], cache)
+            recent(pieces, folded, first, cache)
         } else {
             executed[start.saturating_sub(PREFIX_PIECES)..start].to_vec()
         };
@@ -244,10 +245,10 @@ fn windows(
     windows
 }
 
-/// Returns the last executed pieces, each once, with the last one at the end. Together they have as
+/// Returns the last pieces executed before the symbol at `end`, each once, with the last one at the end. Together they have as
 /// many bytes as the cache, so that they lie in at least as many pages as it has frames; before a
 /// cache in sets, [`SETS_PREFIX`] times as many.
-fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
+fn recent(pieces: &[Piece], folded: &FoldedSequence, end: usize, cache: &CacheDesign) -> Vec<u32> {
     let page = cache.cache_page_bytes;
     let times = if cache.ways.is_some() { SETS_PREFIX } else { 1 };
     let wanted = cache.frames().saturating_mul(u64::from(page)).saturating_mul(times);
@@ -256,15 +257,17 @@ fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
     let mut parts: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut bytes = 0;
     let mut recent = Vec::new();
-    for number in executed.iter().rev().take(MAX_LOOKED_BACK) {
-        if bytes >= wanted {
-            break;
+    let mut looked_back = 0;
+    folded.backwards(&folded.symbols()[..end], &mut |number| {
+        looked_back += 1;
+        if bytes >= wanted || looked_back > MAX_LOOKED_BACK {
+            return false;
         }
-        if !seen.insert(*number) {
-            continue;
+        if !seen.insert(number) {
+            return true;
         }
-        recent.push(*number);
-        let piece = &pieces[*number as usize];
+        recent.push(number);
+        let piece = &pieces[number as usize];
         let mut at = piece.start;
         let end = piece.start + piece.bytes;
         while at < end {
@@ -275,7 +278,8 @@ fn recent(pieces: &[Piece], executed: &[u32], cache: &CacheDesign) -> Vec<u32> {
             bytes += u64::from(more);
             at = part_end;
         }
-    }
+        true
+    });
     recent.reverse();
     recent
 }

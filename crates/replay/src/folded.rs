@@ -33,6 +33,9 @@ const MAX_PASSES: usize = 8;
 /// Numbers of a folded sequence that are replayed before a caller may end the replay.
 const CHECKED: usize = 1 << 14;
 
+/// No later place.
+const NEVER_AGAIN: u32 = u32::MAX;
+
 /// A loop of a folded sequence.
 #[derive(Clone, Debug)]
 struct Loop {
@@ -54,7 +57,8 @@ pub struct FoldedSequence {
 impl FoldedSequence {
     /// Folds `sequence`, in which all numbers are below `numbers`.
     pub fn new(sequence: &[u32], numbers: u32) -> Self {
-        let mut folding = Folding { numbers, loops: Vec::new(), known: FxHashMap::default() };
+        let known = FxHashMap::default();
+        let mut folding = Folding { numbers, loops: Vec::new(), known, later: Vec::new() };
         let symbols = folding.folded(sequence.to_vec());
         Self { numbers, loops: folding.loops, symbols }
     }
@@ -98,6 +102,16 @@ impl FoldedSequence {
         let begun = replay.begin_round();
         self.execute(body, replay);
         replay.repeat_round(begun, u64::from(*rounds) - 2);
+    }
+
+    /// Passes the numbers of `symbols` to `take`, the last one first and each round of a loop once,
+    /// until it returns false. So each number comes first where it was executed last. Returns the
+    /// last result of `take`.
+    pub fn backwards(&self, symbols: &[u32], take: &mut impl FnMut(u32) -> bool) -> bool {
+        symbols.iter().rev().all(|&symbol| match self.loop_of(symbol) {
+            None => take(symbol),
+            Some(one) => self.backwards(&one.body, take),
+        })
     }
 
     /// Passes each number of the unfolded sequence to `take`, in order.
@@ -146,11 +160,16 @@ struct Folding {
     loops: Vec<Loop>,
     /// Symbols of the loops, by their unfolded bodies and their rounds.
     known: FxHashMap<(Box<[u32]>, u32), u32>,
+    /// For each symbol [`NEVER_AGAIN`]; [`Self::next_equal`] notes places here, and removes them.
+    later: Vec<u32>,
 }
 
 impl Folding {
     fn folded(&mut self, mut symbols: Vec<u32>) -> Vec<u32> {
         for _ in 0..MAX_PASSES {
+            if symbols.len() < MIN_ROUNDS {
+                break;
+            }
             let before = symbols.len();
             symbols = self.pass(&symbols);
             if symbols.len() == before {
@@ -162,7 +181,7 @@ impl Folding {
 
     /// Folds what repeats in `symbols`: at each place the shortest body that has enough rounds.
     fn pass(&mut self, symbols: &[u32]) -> Vec<u32> {
-        let next = next_equal(symbols, self.numbers as usize + self.loops.len());
+        let next = self.next_equal(symbols);
         let mut folded = Vec::with_capacity(symbols.len());
         let mut at = 0;
         while at < symbols.len() {
@@ -180,6 +199,20 @@ impl Folding {
         folded
     }
 
+    /// For each place the next one that holds an equal symbol, or [`NEVER_AGAIN`]. A short body takes
+    /// a time that does not depend on the number of symbols.
+    fn next_equal(&mut self, symbols: &[u32]) -> Vec<u32> {
+        self.later.resize(self.numbers as usize + self.loops.len(), NEVER_AGAIN);
+        let mut next = vec![NEVER_AGAIN; symbols.len()];
+        for (place, symbol) in symbols.iter().enumerate().rev() {
+            next[place] = std::mem::replace(&mut self.later[*symbol as usize], place as u32);
+        }
+        for symbol in symbols {
+            self.later[*symbol as usize] = NEVER_AGAIN;
+        }
+        next
+    }
+
     /// The symbol of a loop. Its body may hold loops.
     fn symbol(&mut self, body: &[u32], rounds: u32) -> u32 {
         let key = (body.into(), rounds);
@@ -192,18 +225,6 @@ impl Folding {
         self.known.insert(key, symbol);
         symbol
     }
-}
-
-/// For each place the next one that holds an equal symbol, or the end. All symbols are below
-/// `symbols_end`.
-fn next_equal(symbols: &[u32], symbols_end: usize) -> Vec<u32> {
-    let end = symbols.len() as u32;
-    let mut later = vec![end; symbols_end];
-    let mut next = vec![end; symbols.len()];
-    for (place, symbol) in symbols.iter().enumerate().rev() {
-        next[place] = std::mem::replace(&mut later[*symbol as usize], place as u32);
-    }
-    next
 }
 
 /// The shortest body that begins at `at` and has enough rounds: its length and their number.
@@ -485,6 +506,16 @@ mod tests {
             prop_assert_eq!(&unfolded, &sequence);
             let lengths = folded.symbols().iter().map(|symbol| folded.lengths(*symbol).0);
             prop_assert_eq!(lengths.sum::<usize>(), sequence.len());
+            let mut last = Vec::new();
+            folded.backwards(folded.symbols(), &mut |number| {
+                if !last.contains(&number) {
+                    last.push(number);
+                }
+                true
+            });
+            let mut by_last: Vec<u32> = (0..6).filter(|number| sequence.contains(number)).collect();
+            by_last.sort_by_key(|number| sequence.iter().rev().position(|other| other == number));
+            prop_assert_eq!(last, by_last);
             let times = |number| sequence.iter().filter(|other| **other == number).count() as u64;
             prop_assert_eq!(folded.times(), (0..6).map(times).collect::<Vec<_>>());
         }
