@@ -110,5 +110,6 @@ def test_a_trace_that_has_copied_code_in_flash_is_refused(tmp_path: Path) -> Non
     objcopy = str(shutil.which("arm-none-eabi-objcopy"))
     subprocess.run([objcopy, "--change-section-lma", ".fastcode=0x8000", program], check=True)
     words = [".fastcode runs at 0x20000000 and is stored at 0x8000", "record it anew"]
-    fails("attribute", trace, *_DESIGN, words=words)
+    for command in ("simulate", "explore", "attribute", "layout"):
+        fails(command, trace, *_DESIGN, words=words)
     fails("pin", trace, *_DESIGN, "--ram", "64", words=words)

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::design::{self, Design, Evaluation, WatchedWork};
 pub use crate::result::ResultRow;
 use flashpager_base::{Error, ProgressFn, Result};
+use flashpager_binary::boot::refuse_copies;
 use flashpager_trace::{MemoryTrace, Trace, TraceFile, WarmUp};
 
 /// Maximum number of runs of a trace kept decoded in memory, 8 bytes each. Longer traces are
@@ -19,9 +20,11 @@ const MAX_RUNS_IN_MEMORY: u64 = 1 << 25;
 /// Opens a trace to replay. Its first runs, the warm-up, are replayed but not counted.
 ///
 /// # Errors
-/// A file that cannot be read, a trace without runs, and a warm-up of all runs.
+/// A file that cannot be read, a trace without runs, a warm-up of all runs, and those of
+/// [`refuse_copies`].
 pub fn open(path: &Path, warm_up: WarmUp) -> Result<TraceFile> {
     let file = TraceFile::open(path)?;
+    refuse_copies(&file.info().images)?;
     if file.info().runs > 0 {
         return file.with_warm_up(warm_up);
     }

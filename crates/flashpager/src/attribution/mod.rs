@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use flashpager_base::{Error, Result, shown};
-use flashpager_binary::boot::refuse_copies;
 use flashpager_replay::{Counts, Events, Fault, FaultClass, replay};
 use flashpager_trace::{FirstRuns, Mark, MarkReader, Trace, TraceInfo, for_marked_runs};
 use rustc_hash::FxHashMap;
@@ -138,7 +137,6 @@ pub fn attribute(
     if !trace.warm_up().is_none() {
         design.check_warm_up()?;
     }
-    refuse_copies(&info.images)?;
     let design = &*design.executing(info)?;
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;

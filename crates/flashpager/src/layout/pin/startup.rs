@@ -7,7 +7,7 @@
 //! which are needed even where a trace begins later.
 
 use flashpager_base::{Error, Result, did_you_mean, named, shown};
-use flashpager_binary::boot::{BootKind, boot_points, refuse_copies};
+use flashpager_binary::boot::{BootKind, boot_points};
 use flashpager_binary::names::is_called;
 use flashpager_layout::Units;
 use flashpager_trace::{Image, Mark, Run, Trace, TraceInfo, for_marked_runs};
@@ -104,7 +104,6 @@ impl Startup {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let info = traces.info();
-        refuse_copies(&info.images)?;
         if info.architecture == "jvm" || copied_before == Some(LOADED) {
             return Ok(Self::default());
         }
