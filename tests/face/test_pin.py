@@ -38,9 +38,10 @@ def test_the_slowdown_has_the_code_outside_of_flash() -> None:
     """Code outside of flash takes its time before and after, and the line has it."""
     trace = ROOT / "examples/traces/bzip2.trace"
     assert Trace.open(trace).info.outside_instructions
-    design = (trace, "--board", "pico")
-    message = " ".join(flashpager("pin", *design, "--ram", "2K", "--seconds", "1").out.split())
-    result = flashpager("pin", *design, "--ram", "2K", "--seconds", "1", "--json").json
+    # Only this fits, so that no search chooses.
+    request = ("pin", trace, "--board", "pico", "--ram", "6", "--always", "fopen64")
+    message = " ".join(flashpager(*request).out.split())
+    result = flashpager(*request, "--json").json
     run = result["before"][0]["run"]
     outside_ns = run["outside_instructions"] * run["instruction_ns"]
     assert f"on cortex-m0plus@125MHz: {run['slowdown']:.2f} →" in message
@@ -105,7 +106,7 @@ def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...])
     pinned = names.read_text(encoding="utf-8").split()
     assert pinned == result["pinned"]
     assert sorted(step["name"] for step in curve) == sorted(pinned)
-    if not pinned:
+    if not pinned and "--seconds" in arguments:
         # A search of a second on a busy machine may end before it has chosen anything.
         assert not result["is_finished"]
         assert result["time_ratio"] == 1

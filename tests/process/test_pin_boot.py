@@ -273,16 +273,11 @@ def test_what_is_pinned_boots(  # noqa: PLR0915  (one firmware, from pin to boot
     names = {unit["name"]: unit["reason"] for unit in result["held"]}
     held = {name.rpartition(".text.")[2].rstrip(")"): why for name, why in names.items()}
     needed = {"Reset_Handler": "reset-handler", "copy_words": "before-copy"}
-    if format_ == "esp-idf":
-        # Its format cannot express the object that is in no archive, which comes first.
-        assert needed.keys() <= held.keys()
-    else:
-        assert needed.items() <= held.items()
-        assert held["clock_init"] == "before-copy"
+    assert needed.items() <= held.items()
+    assert held["clock_init"] == "before-copy"
     assert not set(result["pinned"]) & set(names)
     assert result["copied_before"] == "__libc_init_array"
-    if format_ != "esp-idf":
-        assert "before __libc_init_array, when pinned code is not in RAM yet" in done.err
+    assert "before __libc_init_array, when pinned code is not in RAM yet" in done.err
     assert len(result["pinned"]) >= 3
 
     is_list = format_ == "gnu-ld"

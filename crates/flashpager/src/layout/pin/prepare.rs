@@ -123,7 +123,9 @@ fn named_and_held(
             ));
         }
     }
-    startup.held.extend(never.numbers.into_iter().map(|number| (number, HoldReason::Asked)));
+    for number in never.numbers {
+        startup.held.entry(number).or_insert(HoldReason::Asked);
+    }
     Ok((always.numbers, startup))
 }
 
