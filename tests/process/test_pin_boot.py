@@ -253,9 +253,7 @@ def _check_stored_ahead(folder: Path, pinned: Path, linker: str) -> None:
         ("esp-idf", "gnu-ld"),
     ],
 )
-def test_what_is_pinned_boots(
-    tmp_path: Path, format_: str, linker: str
-) -> None:
+def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None:
     """The firmware linked with its pinned functions in RAM prints what it printed before."""
     need("ld.lld")
     compiled(tmp_path)
