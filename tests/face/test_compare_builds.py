@@ -179,6 +179,10 @@ def test_refused(tmp_path: Path) -> None:
     flashpager("explore", _CARD, "--cache", "1K", "-o", table)
     trace.write_bytes(_CARD.read_bytes())
     fails("compare", trace, table, words=["is a trace and", "is none"])
+    fails("compare", trace, tmp_path / "gone.trace", words=["gone.trace: No such file"])
+    cut = tmp_path / "cut.trace"
+    cut.write_bytes(_CARD.read_bytes()[:9000])
+    fails("compare", cut, trace, words=["cut.trace: is truncated or damaged"])
     fails("compare", table, table, "--draws", "9", words=["--draws", "A and B are tables"])
     fails("compare", table, table, "--board", "rp2040", words=["--board", "A and B are tables"])
     fails("compare", trace, trace, "--limit", "9", words=["--limit", "A and B are traces"])

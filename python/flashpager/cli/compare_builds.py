@@ -57,34 +57,43 @@ class BuildFlags:
         return [f"--{name.replace('_', '-')}" for name in named]
 
 
+#: Words of the messages on a file that is whole, but no trace.
+_OTHER_KINDS = ("is no flashpager trace", "is Parquet without the columns of a trace")
+
+
 def are_traces(a: Path, b: Path) -> bool:
     """Return True if two files are traces by their contents, False if neither is.
 
     Raises:
-        FlashpagerError: if one of them is, and the other is not, or if one is a program.
+        FlashpagerError: if one of them is, and the other is not, if one is a program,
+            and if only one can be read.
 
     """
     for path in (a, b):
         if is_elf(path):
             message = f"{path} is a program: record it first, with 'flashpager record -o'"
             raise FlashpagerError(message)
-    kinds = {path: _is_trace(path) for path in (a, b)}
-    if len(set(kinds.values())) > 1:
-        trace, other = (a, b) if kinds[a] else (b, a)
-        message = (
-            f"{trace} is a trace and {other} is none: compare the traces of two builds, or two "
-            "tables that explore -o wrote"
-        )
-        raise FlashpagerError(message)
-    return kinds[a]
+    errors = {path: _trace_error(path) for path in (a, b)}
+    if (errors[a] is None) == (errors[b] is None):
+        return errors[a] is None
+    trace, other = (a, b) if errors[a] is None else (b, a)
+    reason = errors[other] or ""
+    if not any(words in reason for words in _OTHER_KINDS):
+        raise FlashpagerError(reason)
+    message = (
+        f"{trace} is a trace and {other} is none: compare the traces of two builds, or two tables "
+        "that explore -o wrote"
+    )
+    raise FlashpagerError(message)
 
 
-def _is_trace(path: Path) -> bool:
+def _trace_error(path: Path) -> str | None:
+    """Return why a file cannot be read as a trace; None if it can."""
     try:
         _engine.trace_info(path)
-    except FlashpagerError:
-        return False
-    return True
+    except FlashpagerError as error:
+        return str(error)
+    return None
 
 
 def compare_builds(
