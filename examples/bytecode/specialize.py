@@ -376,7 +376,7 @@ class Program:
             selected = [
                 (number, method.number)
                 for key, number in self.selectors.items()
-                if (method := self.found(one, key))
+                if (method := self.method(one, key))
                 and not one.file.flags & (ACC_ABSTRACT | ACC_INTERFACE)
             ]
             above = one.superclass.number if one.superclass else 255

@@ -286,9 +286,9 @@ _BAD_ENDS = {
         "a list of the pager that is damaged",
     ),
     "a fault inside the handler": (
-        ("verify/versatilepb.c", "#define CHIP_ILLEGAL(what) stop(what)"),
+        ("verify/versatilepb.c", "#define CHIP_ILLEGAL(message) stop(message)"),
         (
-            "#define CHIP_ILLEGAL(what) stop(what)\n#define CHIP_WAITS() faults()\n"
+            "#define CHIP_ILLEGAL(message) stop(message)\n#define CHIP_WAITS() faults()\n"
             "static void faults(void) { int error = fp_pager_fault(1);"
             " if (error) fp_arm926_failed(0x400000, 0x400400, error); }"
         ),
