@@ -112,17 +112,19 @@ fn hierarchy(criterion: &mut Criterion) {
     }
 }
 
+/// Serial NOR, read in place in lines of 8 bytes.
+const NOR: RegisterDesign = RegisterDesign {
+    model: RegisterModel::StartColumn,
+    flash_page_bytes: 8,
+    codeword_bytes: None,
+    prefetch_lines: 0,
+};
+
 /// Measures a cache in hardware before serial NOR, as in the RP2040, and eight sizes of it together,
 /// including decoding.
 fn in_sets(criterion: &mut Criterion) {
     let trace = TraceFile::open(&trace_path()).expect("the trace opens");
     let instructions = trace.info().instructions.expect("the trace counts instructions");
-    let register = RegisterDesign {
-        model: RegisterModel::StartColumn,
-        flash_page_bytes: 8,
-        codeword_bytes: None,
-        prefetch_lines: 0,
-    };
     let mut group = criterion.benchmark_group("in sets of two");
     group.throughput(Throughput::Elements(instructions)).sample_size(10);
     for policy in ["lru", "fifo", "plru", "random(1)"] {
@@ -133,7 +135,7 @@ fn in_sets(criterion: &mut Criterion) {
                 ways: Some(2),
                 hierarchy: None,
                 cache_bytes: kib.iter().map(|kib| kib << 10).collect(),
-                registers: vec![register],
+                registers: vec![NOR],
             };
             group.bench_function(format!("{policy}, {} sizes", kib.len()), |b| {
                 b.iter(|| sweep(&trace, &cell, &|| true).expect("replays"));
@@ -166,20 +168,14 @@ fn placements(criterion: &mut Criterion) {
         ways: Some(2),
         hierarchy: None,
     };
-    let register = RegisterDesign {
-        model: RegisterModel::StartColumn,
-        flash_page_bytes: 8,
-        codeword_bytes: None,
-        prefetch_lines: 0,
-    };
     let mut group = criterion.benchmark_group("a placement, 2 KB in sets of two");
     group.throughput(Throughput::Elements(instructions)).sample_size(10);
     group.bench_function("unfolded", |b| {
-        b.iter(|| replay(&trace, &cache, &[register], &|| true, None).expect("replays"));
+        b.iter(|| replay(&trace, &cache, &[NOR], &|| true, None).expect("replays"));
     });
     let placed = (&table, trace.image_bytes());
     group.bench_function("folded", |b| {
-        b.iter(|| replay_folded(&folded, placed, &cache, &[register], &|| true).expect("replays"));
+        b.iter(|| replay_folded(&folded, placed, &cache, &[NOR], &|| true).expect("replays"));
     });
     group.finish();
 }

@@ -119,6 +119,15 @@ pub(crate) fn lay_out_parts(
 }
 
 impl UnitPlacement {
+    /// The layout of the recorded image.
+    pub fn recorded(units: &Units) -> Self {
+        Self {
+            offsets: units.all().iter().map(|unit| unit.offset).collect(),
+            image_bytes: units.image_bytes(),
+            gap_bytes: 0,
+        }
+    }
+
     /// Returns the relocations of the bytes of the recorded image. Those of resident units are not
     /// placed.
     pub fn relocations(&self, units: &Units) -> Relocations {

@@ -579,6 +579,31 @@ mod tests {
         counts.remove(0)
     }
 
+    /// The misses that a search counts for each of `orders`, in a cache of so many `ways`.
+    fn misses_in_ways<const ORDERS: usize>(
+        units: &Units,
+        trace: &MemoryTrace,
+        ways: u32,
+        orders: [Vec<u32>; ORDERS],
+    ) -> [f64; ORDERS] {
+        let sequence = PieceSequence::of(units, trace, &|| true).expect("runs in units");
+        let profile = Profile::of(units, [(&sequence, 1.0)]);
+        let task = LayoutTask {
+            sequence: &sequence,
+            cache: CacheDesign { ways: Some(ways), ..cache("lru") },
+            register: REGISTER,
+            weight: 1.0,
+            cost: &|counts| counts.misses as f64,
+            needs_classes: false,
+        };
+        let tasks = [task];
+        let search = Annealer::new(units, &profile, &tasks).expect("something to search");
+        orders.map(|numbers| {
+            let order = Order::new(units, numbers).expect("an order");
+            search.cost(&order).expect("a cost")
+        })
+    }
+
     /// Windows, prefixes and reduced sequences have the same misses as a replay of the whole trace, in
     /// any frame and in sets.
     #[test]
@@ -623,25 +648,8 @@ mod tests {
         let units = Units::new(units, 1056).expect("units that can be");
         let a_then_b = [0u32, 1024].map(|offset| Run { offset, length: 32 });
         let trace = MemoryTrace::with_image(a_then_b.repeat(500), 1056);
-        let sequence = PieceSequence::of(&units, &trace, &|| true).expect("runs in units");
-        let profile = Profile::of(&units, [(&sequence, 1.0)]);
-        let cost = |counts: &Counts| counts.misses as f64;
-        let task = LayoutTask {
-            sequence: &sequence,
-            cache: CacheDesign { ways: Some(1), ..cache("lru") },
-            register: REGISTER,
-            weight: 1.0,
-            cost: &cost,
-            needs_classes: false,
-        };
-        let tasks = [task];
-        let search = Annealer::new(&units, &profile, &tasks).expect("something to search");
-        let cost = |numbers: &[u32]| {
-            let order = Order::new(&units, numbers.to_vec()).expect("an order");
-            search.cost(&order).expect("a cost")
-        };
-        assert_eq!(cost(&[0, 1, 2]), 1000.0);
-        assert_eq!(cost(&[0, 2, 1]), 2.0);
+        let orders = [vec![0, 1, 2], vec![0, 2, 1]];
+        assert_eq!(misses_in_ways(&units, &trace, 1, orders), [1000.0, 2.0]);
     }
 
     /// Code that was executed before a long loop is still in the cache behind it.
@@ -660,20 +668,7 @@ mod tests {
             runs.extend([run(15), run(15)].repeat(70_000 + round));
         }
         let trace = MemoryTrace::with_image(runs, 512);
-        let sequence = PieceSequence::of(&units, &trace, &|| true).expect("runs in units");
-        let profile = Profile::of(&units, [(&sequence, 1.0)]);
-        let cost = |counts: &Counts| counts.misses as f64;
-        let task = LayoutTask {
-            sequence: &sequence,
-            cache: CacheDesign { ways: Some(2), ..cache("lru") },
-            register: REGISTER,
-            weight: 1.0,
-            cost: &cost,
-            needs_classes: false,
-        };
-        let tasks = [task];
-        let search = Annealer::new(&units, &profile, &tasks).expect("something to search");
-        assert_eq!(search.cost(&Order::original(&units)).expect("a cost"), 16.0);
+        assert_eq!(misses_in_ways(&units, &trace, 2, [(0..16).collect()]), [16.0]);
     }
 
     /// For every policy, the found order costs less in a replay of the whole trace, and a second search

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use flashpager_base::Result;
 use flashpager_replay::pager::{
-    NEVER, Page, Policy, PolicyParameter, PolicySpec, ReferenceOutcome, SizesVisitor, VictimSearch,
+    NEVER, Page, Policy, PolicyParameter, ReferenceOutcome, SizesVisitor, VictimSearch,
 };
 use flashpager_replay::register::{Register, RegisterDesign};
 use flashpager_replay::{CacheDesign, Counts, FaultClass, FoldedSequence, RoundReplay, replay};
@@ -76,7 +76,7 @@ pub(crate) struct WindowedStream<'a> {
 impl<'a> WindowedStream<'a> {
     pub(crate) fn new(task: &'a LayoutTask<'a>, units: usize) -> Self {
         let LayoutTask { sequence, cache, .. } = task;
-        let is_lru = cache.policy == lru() && cache.hierarchy.is_none();
+        let is_lru = cache.repeats_rounds();
         let page_bytes = cache.cache_page_bytes;
         // Two pages that are in one set evict each other in a cache that is not full.
         let (executed, dropped) = if is_lru && cache.ways.is_none() {
@@ -195,13 +195,6 @@ impl<'a> WindowedStream<'a> {
             }
         }
         Ok(())
-    }
-}
-
-fn lru() -> PolicySpec {
-    match "lru".parse() {
-        Ok(policy) => policy,
-        Err(_) => unreachable!("LRU is a policy"),
     }
 }
 

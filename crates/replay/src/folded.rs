@@ -245,12 +245,12 @@ fn repeated(symbols: &[u32], next: &[u32], at: usize) -> Option<(usize, usize)> 
     None
 }
 
-/// What executes a [`FoldedSequence`]: the rounds of each loop are alike from the second one on.
+/// A replay of a [`FoldedSequence`]. The rounds of each loop are alike from the second one on.
 pub trait RoundReplay {
-    /// What is noted at the begin of a second round.
+    /// The counts at the begin of a second round.
     type Begun;
 
-    /// Executes what a number stands for.
+    /// Executes the runs of a number.
     fn execute(&mut self, number: u32);
 
     /// Begins the second round of a loop.
@@ -303,8 +303,7 @@ pub fn replay_folded(
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<Counts>> {
     cache.check()?;
-    let has_sets = cache.ways.is_some();
-    if cache.hierarchy.is_some() || !cache.policy.visit_sizes(has_sets, RepeatsRounds)? {
+    if !cache.repeats_rounds() {
         let mut runs = Vec::new();
         folded.for_each(&mut |number| runs.extend_from_slice(table.runs_of(number)));
         let trace = MemoryTrace::with_image(runs, image_bytes);
@@ -317,6 +316,15 @@ pub fn replay_folded(
     let requests = Requests::new(cache.cache_page_bytes, pages, 1, false, registers)?;
     let replay = FoldedReplay { folded, table, cache, registers, requests, should_continue };
     cache.policy.visit(cache.shape(pages), replay)?
+}
+
+impl CacheDesign {
+    /// Returns true if all rounds of a loop are alike from the second one on, as
+    /// [`Policy::REPEATS_ROUNDS`] promises for LRU. An instruction cache in front would remember more.
+    pub fn repeats_rounds(&self) -> bool {
+        self.hierarchy.is_none()
+            && matches!(self.policy.visit_sizes(self.ways.is_some(), RepeatsRounds), Ok(true))
+    }
 }
 
 /// Asks a policy whether its rounds are alike, without building it.

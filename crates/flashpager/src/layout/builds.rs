@@ -21,7 +21,6 @@ use serde::Serialize;
 
 use super::luck::{DrawKind, LinkDraws, executed_lengths};
 use super::program::recorded_units;
-use super::replays::relocated_to;
 use super::request::check_is_sum;
 use super::traces::{TraceSet, check_reads_pass};
 use crate::design::Design;
@@ -270,11 +269,7 @@ impl RunBuild {
 
     /// Replays the build as it was linked.
     fn linked(&self) -> Result<DrawnTime> {
-        self.at(&UnitPlacement {
-            offsets: self.units.all().iter().map(|unit| unit.offset).collect(),
-            image_bytes: self.units.image_bytes(),
-            gap_bytes: 0,
-        })
+        self.at(&UnitPlacement::recorded(&self.units))
     }
 
     /// Replays the build with its units at the places of `placement`.
@@ -293,13 +288,10 @@ impl RunBuild {
         };
         let events =
             Events { critical_block_bytes: None, sink: &mut sink, begun: None, words: None };
-        let relocated = relocated_to(placement, &self.units, self.traces.training())?;
-        let [relocated] = &relocated[..] else {
-            return Err(Error::design("a build has one trace"));
-        };
-        let (design, trace) = (&self.design, relocated.trace());
-        let registers = [design.register()];
-        let (counts, _) = replay(trace, design.cache(), &registers, &|| true, Some(events))?;
+        let recorded = &self.traces.training[0].training;
+        let trace = placement.remap(&self.units, recorded, &|| true)?;
+        let (design, registers) = (&self.design, [self.design.register()]);
+        let (counts, _) = replay(&trace, design.cache(), &registers, &|| true, Some(events))?;
         let time_ns = design.evaluate(&counts[0]).time.time_ns;
         let (prices, written) = (design.prices(), u64::from(design.cache().cache_page_bytes));
         let of_unit = |classes: &FxHashMap<FaultClass, u64>| {
@@ -529,15 +521,12 @@ fn student(freedom: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use flashpager_trace::{Image, Run, Symbol, TraceInfo, TraceWriter};
+    use flashpager_trace::{Run, Symbol};
     use proptest::prelude::*;
     use tempfile::TempDir;
 
+    use super::super::made::{design, write_trace};
     use super::*;
-    use crate::spec::DesignSpec;
-
-    const PAGE_BYTES: u32 = 32;
-    const FRAMES: usize = 3;
 
     /// A function as it was linked: its offset, its length, and the bytes that a call executes.
     type Linked = (u32, u32, u32);
@@ -556,42 +545,16 @@ mod tests {
             bytes: *bytes,
         };
         let symbols: Vec<Symbol> = functions.iter().map(symbol).collect();
-        let bytes = symbols.iter().map(|symbol| symbol.offset + symbol.bytes).max().unwrap();
-        let mut writer = TraceWriter::create(&path, false).unwrap();
-        writer.add_symbols(&symbols);
-        for call in calls {
+        let run = |call: &usize| {
             let (_, (offset, _, length)) = functions[*call];
-            writer.push(Run { offset, length }).unwrap();
-        }
-        let image = Image {
-            path: "made".into(),
-            build_id: name.into(),
-            offset: 0,
-            bytes,
-            sections: Vec::new(),
-            symbols,
+            Run { offset, length }
         };
-        let info = TraceInfo {
-            program: "made".into(),
-            architecture: "arm".into(),
-            images: vec![image],
-            image_bytes: bytes.into(),
-            ..Default::default()
-        };
-        writer.close(info).unwrap().publish().unwrap();
+        write_trace(&path, name, symbols, calls.iter().map(run));
         RecordedBuild { trace: path, map: None }
     }
 
     fn compared(a: RecordedBuild, b: RecordedBuild, draws: u32) -> Result<BuildComparison> {
-        let design = Design::new(DesignSpec {
-            cache_bytes: (FRAMES as u32 * PAGE_BYTES).into(),
-            cache_page_bytes: PAGE_BYTES,
-            flash_page_bytes: Some(PAGE_BYTES),
-            policy: "lru".into(),
-            nor: Some("none".into()),
-            ..DesignSpec::default()
-        })?;
-        let request = BuildsRequest { builds: [a, b], design, draws, seed: 5 };
+        let request = BuildsRequest { builds: [a, b], design: design(), draws, seed: 5 };
         compare_builds(&request, &|| true, &|_| {})
     }
 

@@ -5,7 +5,7 @@ use flashpager_layout::{Baseline, Order, Units, place};
 
 use super::answer::{LayoutOutcome, PageLayout, PlacedUnit};
 use super::program::Program;
-use super::replays::{relocated, replayed, time_ratio, times_ns};
+use super::replays::{FoldedTrace, replayed_at, time_ratio, times_ns};
 use super::search::{PageDesigns, PageSearch};
 use super::traces::TraceSet;
 use crate::design::Design;
@@ -14,8 +14,12 @@ use crate::design::Design;
 /// design's own cache page, the recorded order, and the same units in RAM.
 pub(super) struct Judge<'a> {
     program: &'a Program,
-    traces: &'a TraceSet,
+    /// The executions that the search sees.
+    training: Vec<FoldedTrace<'a>>,
     weights: Vec<f64>,
+    /// The executions that are held out.
+    held_out: Vec<FoldedTrace<'a>>,
+    held_out_weights: &'a [f64],
     /// Time of each design before, in nanoseconds.
     pub(super) before_ns: Vec<f64>,
     /// Time of each design before on the executions held out; empty if none are held out.
@@ -32,17 +36,27 @@ impl<'a> Judge<'a> {
         traces: &'a TraceSet,
         designs: &[(Design, f64)],
     ) -> Result<Self> {
-        let weights = traces.weights();
-        let recorded = Order::original(&program.units);
-        let before = relocated(&program.units, &recorded, traces.training())?;
-        let before_ns = times_ns(&replayed(designs, &before)?, designs.len(), &weights);
+        let (weights, held_out_weights) = (traces.weights(), traces.held_out_weights());
+        let training = FoldedTrace::of_all(traces.training())?;
+        let held_out = FoldedTrace::of_all(traces.held_out())?;
+        let units = &program.units;
+        let recorded = place(units, &Order::original(units))?;
+        let rows = replayed_at(&recorded, units, designs, &training)?;
+        let before_ns = times_ns(&rows, designs.len(), &weights);
         let mut held_out_before_ns = Vec::new();
-        if !traces.held_out_weights().is_empty() {
-            let before = relocated(&program.units, &recorded, traces.held_out())?;
-            let rows = replayed(designs, &before)?;
-            held_out_before_ns = times_ns(&rows, designs.len(), traces.held_out_weights());
+        if !held_out.is_empty() {
+            let rows = replayed_at(&recorded, units, designs, &held_out)?;
+            held_out_before_ns = times_ns(&rows, designs.len(), held_out_weights);
         }
-        Ok(Self { program, traces, weights, before_ns, held_out_before_ns })
+        Ok(Self {
+            program,
+            training,
+            weights,
+            held_out,
+            held_out_weights,
+            before_ns,
+            held_out_before_ns,
+        })
     }
 
     /// The result of `order`. `what` is its name in tables.
@@ -54,12 +68,13 @@ impl<'a> Judge<'a> {
         order: &Order,
     ) -> Result<LayoutOutcome> {
         let designs = &page.designs;
-        let rows = replayed(designs, &relocated(units, order, self.traces.training())?)?;
+        let placement = place(units, order)?;
+        let rows = replayed_at(&placement, units, designs, &self.training)?;
         let now_ns = times_ns(&rows, designs.len(), &self.weights);
         let (mut held_out_ratio, mut held_out) = (None, Vec::new());
         if !self.held_out_before_ns.is_empty() {
-            held_out = replayed(designs, &relocated(units, order, self.traces.held_out())?)?;
-            let now_ns = times_ns(&held_out, designs.len(), self.traces.held_out_weights());
+            held_out = replayed_at(&placement, units, designs, &self.held_out)?;
+            let now_ns = times_ns(&held_out, designs.len(), self.held_out_weights);
             held_out_ratio = Some(time_ratio(&now_ns, &self.held_out_before_ns, designs));
         }
         Ok(LayoutOutcome {

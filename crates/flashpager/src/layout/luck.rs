@@ -13,9 +13,8 @@ use flashpager_layout::{AddedCode, LinkEdit, Order, PieceSequence, UnitPlacement
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::folded::{FoldedTrace, replayed_at};
 use super::program::recorded_units;
-use super::replays::times_ns;
+use super::replays::{FoldedTrace, replayed_at, times_ns};
 use super::request::check_weights;
 use super::traces::{TraceSet, check_reads_pass};
 use super::units::{Coverage, ExecutedBytes, executed_share, length_executed};
@@ -136,12 +135,8 @@ pub fn luck(
     let designs: Vec<(Design, f64)> =
         request.designs.iter().map(|design| (design.clone(), 1.0)).collect();
     let weights = traces.weights();
-    let recorded = UnitPlacement {
-        offsets: units.all().iter().map(|unit| unit.offset).collect(),
-        image_bytes: units.image_bytes(),
-        gap_bytes: 0,
-    };
-    let folded = FoldedTrace::of_all(&traces)?;
+    let recorded = UnitPlacement::recorded(&units);
+    let folded = FoldedTrace::of_all(traces.training())?;
     let rows = replayed_at(&recorded, &units, &designs, &folded)?;
     let time_ns = times_ns(&rows, designs.len(), &weights);
 
@@ -318,17 +313,15 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use flashpager_layout::Unit;
-    use flashpager_trace::{Image, MemoryTrace, Run, Symbol, TraceWriter};
+    use flashpager_trace::{MemoryTrace, Run, Symbol};
     use proptest::prelude::*;
     use tempfile::TempDir;
 
+    use super::super::made::{FRAMES, PAGE_BYTES, design, write_trace};
     use super::*;
-    use crate::spec::DesignSpec;
 
-    /// Bytes of a function, of a cache page, and of a flash page: so each miss costs the same.
+    /// Bytes of a function.
     const FUNCTION_BYTES: u32 = 48;
-    const PAGE_BYTES: u32 = 32;
-    const FRAMES: usize = 3;
     const FUNCTIONS: u32 = 12;
 
     /// A trace of functions of one length; the last 16 bytes of each are never executed.
@@ -339,42 +332,9 @@ mod tests {
             offset: function * FUNCTION_BYTES,
             bytes: FUNCTION_BYTES,
         });
-        let symbols: Vec<Symbol> = symbols.collect();
-        let mut writer = TraceWriter::create(&path, false).unwrap();
-        writer.add_symbols(&symbols);
-        for function in executed {
-            writer.push(Run { offset: function * FUNCTION_BYTES, length: 32 }).unwrap();
-        }
-        let bytes = FUNCTIONS * FUNCTION_BYTES;
-        let image = Image {
-            path: "made".into(),
-            build_id: String::new(),
-            offset: 0,
-            bytes,
-            sections: Vec::new(),
-            symbols,
-        };
-        let info = flashpager_trace::TraceInfo {
-            program: "made".into(),
-            architecture: "arm".into(),
-            images: vec![image],
-            image_bytes: bytes.into(),
-            ..Default::default()
-        };
-        writer.close(info).unwrap().publish().unwrap();
+        let runs = executed.iter().map(|it| Run { offset: it * FUNCTION_BYTES, length: 32 });
+        write_trace(&path, "", symbols.collect(), runs);
         path
-    }
-
-    fn design() -> Design {
-        Design::new(DesignSpec {
-            cache_bytes: (FRAMES as u32 * PAGE_BYTES).into(),
-            cache_page_bytes: PAGE_BYTES,
-            flash_page_bytes: Some(PAGE_BYTES),
-            policy: "lru".into(),
-            nor: Some("none".into()),
-            ..DesignSpec::default()
-        })
-        .unwrap()
     }
 
     fn request(path: PathBuf, kind: DrawKind, draws: u32) -> LuckRequest {

@@ -12,10 +12,11 @@ mod alignment;
 mod answer;
 mod budget;
 pub mod builds;
-mod folded;
 mod heat;
 mod judge;
 pub mod luck;
+#[cfg(test)]
+mod made;
 mod names;
 pub mod pin;
 mod program;

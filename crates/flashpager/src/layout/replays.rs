@@ -1,10 +1,12 @@
-//! Exact replays of traces in another order of the units, and their times.
+//! Exact replays of recorded executions with the units at other places, and their times. The loops
+//! of an execution are folded once, for many placements.
 
 use flashpager_base::Result;
-use flashpager_layout::{Order, UnitPlacement, Units, place};
-use flashpager_replay::{Counts, replay};
-use flashpager_trace::{MemoryTrace, Trace, TraceInfo};
+use flashpager_layout::{UnitPlacement, Units};
+use flashpager_replay::{Counts, FoldedSequence, RunTable, replay_folded};
+use flashpager_trace::{Mark, MemoryTrace, Run, TraceInfo, for_marked_runs};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::design::Design;
 use crate::result::ResultRow;
@@ -18,74 +20,85 @@ pub(super) fn cost_of(design: &Design) -> CostFn {
     Box::new(move |counts| design.time_of(counts).time_ns)
 }
 
-/// A trace whose runs lie as in another image.
-pub(super) struct RelocatedTrace<'t> {
+/// A recorded execution with its loops folded.
+pub(super) struct FoldedTrace<'t> {
     info: &'t TraceInfo,
-    trace: MemoryTrace,
-    /// Bytes that it fetches from RAM, where some units are resident.
-    resident_bytes: u64,
+    /// The different runs, in the recorded image.
+    runs: Vec<(Run, Mark)>,
+    /// Their numbers, in the order of execution.
+    folded: FoldedSequence,
+    /// Bytes of all runs.
+    bytes: u64,
 }
 
-impl RelocatedTrace<'_> {
-    /// The trace.
-    pub(super) fn trace(&self) -> &MemoryTrace {
-        &self.trace
+impl<'t> FoldedTrace<'t> {
+    /// Folds each of `traces`.
+    ///
+    /// # Errors
+    /// Errors of reading.
+    pub(super) fn of_all(
+        traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
+    ) -> Result<Vec<Self>> {
+        traces.map(|(info, trace)| Self::of(info, trace)).collect()
+    }
+
+    fn of(info: &'t TraceInfo, trace: &MemoryTrace) -> Result<Self> {
+        let mut numbers: FxHashMap<(Run, bool), u32> = FxHashMap::default();
+        let (mut runs, mut executed, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for_marked_runs(trace, &|| true, |run, mark| {
+            let number = *numbers.entry((run, mark == Mark::Read)).or_insert_with(|| {
+                runs.push((run, mark));
+                runs.len() as u32 - 1
+            });
+            executed.push(number);
+            bytes += u64::from(run.length);
+            Ok(())
+        })?;
+        let folded = FoldedSequence::new(&executed, runs.len() as u32);
+        Ok(Self { info, runs, folded, bytes })
+    }
+
+    /// The counts of `design` with the units at the places of `placement`. Bytes of resident units
+    /// are read out of RAM, and count like those out of a frame.
+    ///
+    /// # Errors
+    /// Code that belongs to no unit, and the errors of the replay.
+    fn counts(&self, units: &Units, placement: &UnitPlacement, design: &Design) -> Result<Counts> {
+        let (mut table, mut moved) = (RunTable::default(), Vec::new());
+        for (run, mark) in &self.runs {
+            placement.remap_run(units, *run, *mark, &mut moved)?;
+            table.push(moved.drain(..));
+        }
+        let image_bytes = placement.image_bytes_with(table.runs());
+        let registers = [design.register()];
+        let placed = (&table, image_bytes);
+        let mut counts = replay_folded(&self.folded, placed, design.cache(), &registers, &|| true)?
+            .swap_remove(0);
+        counts.bytes_read = self.bytes;
+        Ok(counts)
     }
 }
 
-/// Lays `units` out in `order`, and gives the traces that the same executions have then.
-///
-/// # Errors
-/// An image that is too large.
-pub(super) fn relocated<'t>(
-    units: &Units,
-    order: &Order,
-    traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
-) -> Result<Vec<RelocatedTrace<'t>>> {
-    relocated_to(&place(units, order)?, units, traces)
-}
-
-/// Gives the traces that the same executions have with the units at the places of `placement`.
-///
-/// # Errors
-/// Code that belongs to no unit.
-pub(super) fn relocated_to<'t>(
-    placement: &UnitPlacement,
-    units: &Units,
-    traces: impl Iterator<Item = (&'t TraceInfo, &'t MemoryTrace)>,
-) -> Result<Vec<RelocatedTrace<'t>>> {
-    let bytes = |trace: &MemoryTrace| -> u64 {
-        let runs = trace.in_memory().unwrap_or_default();
-        runs.iter().map(|run| u64::from(run.length)).sum()
-    };
-    let relocated = |(info, recorded): (&'t TraceInfo, &'t MemoryTrace)| {
-        let trace = placement.remap(units, recorded, &|| true)?;
-        let resident_bytes = bytes(recorded) - bytes(&trace);
-        Ok(RelocatedTrace { info, trace, resident_bytes })
-    };
-    traces.map(relocated).collect()
-}
-
-/// Replays all traces through all designs: by design, then by trace. Bytes fetched from RAM are
-/// priced like those out of a frame.
+/// Replays all traces through all designs with the units at the places of `placement`: by design,
+/// then by trace.
 ///
 /// # Errors
 /// Designs that cannot execute a trace ([`Design::executing`]), and the errors of the replay.
-pub(super) fn replayed(
+pub(super) fn replayed_at(
+    placement: &UnitPlacement,
+    units: &Units,
     designs: &[(Design, f64)],
-    traces: &[RelocatedTrace<'_>],
+    traces: &[FoldedTrace<'_>],
 ) -> Result<Vec<ResultRow>> {
-    let pairs: Vec<(&Design, &RelocatedTrace<'_>)> = designs
+    let pairs: Vec<(&Design, &FoldedTrace<'_>)> = designs
         .iter()
         .flat_map(|(design, _)| traces.iter().map(move |trace| (design, trace)))
         .collect();
-    let row = |(design, relocated): &(&Design, &RelocatedTrace<'_>)| {
-        let design = design.executing(relocated.info)?;
-        let registers = [design.register()];
-        let (mut counts, _) = replay(&relocated.trace, design.cache(), &registers, &|| true, None)?;
-        counts[0].bytes_read += relocated.resident_bytes;
-        let distances = counts[0].distance_histogram.clone();
-        let mut row = ResultRow::slim(&design, design.evaluate(&counts[0]));
+    let row = |(design, trace): &(&Design, &FoldedTrace<'_>)| {
+        let design = design.executing(trace.info)?;
+        let counts = trace.counts(units, placement, &design)?;
+        let distances = counts.distance_histogram.clone();
+        let mut row = ResultRow::slim(&design, design.evaluate(&counts));
         row.evaluation.counts.distance_histogram = distances;
         Ok(row)
     };
@@ -93,7 +106,7 @@ pub(super) fn replayed(
 }
 
 /// Time in nanoseconds of each of so many `designs`, summed over traces by their `weights`. `rows`
-/// are those of [`replayed`].
+/// are those of [`replayed_at`].
 pub(super) fn times_ns(rows: &[ResultRow], designs: usize, weights: &[f64]) -> Vec<f64> {
     let traces = weights.len();
     let time_ns = |design: usize| {

@@ -3,8 +3,7 @@
 use flashpager_base::Result;
 use flashpager_layout::{Order, Units, place};
 
-use super::super::folded::{FoldedTrace, replayed_at};
-use super::super::replays::times_ns;
+use super::super::replays::{FoldedTrace, replayed_at, times_ns};
 use super::super::traces::TraceSet;
 use super::copy::copy_ns;
 use super::order::in_flash;
@@ -39,7 +38,7 @@ impl<'a> WholeReplay<'a> {
     pub(super) fn new(units: &'a Units, traces: &'a TraceSet, design: &Design) -> Result<Self> {
         let designs = [(design.clone(), 1.0)];
         let recorded = Order::original(units).numbers().to_vec();
-        let folded = FoldedTrace::of_all(traces)?;
+        let folded = FoldedTrace::of_all(traces.training())?;
         Ok(Self { units, traces, folded, designs, weights: traces.weights(), recorded })
     }
 
