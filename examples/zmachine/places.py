@@ -64,7 +64,7 @@ USES = (
 
 
 def sentence(draw: Draw, pattern: str) -> str:
-    """Fill a pattern; each placeholder is drawn by itself."""
+    """Fill a pattern; each name in braces is drawn anew."""
     while "{" in pattern:
         pattern = pattern.replace("{subject}", draw.of(SUBJECTS), 1)
         pattern = pattern.replace("{quality}", draw.of(QUALITIES), 1)

@@ -253,7 +253,7 @@ class Design:
         """A cache page in bytes, a power of two."""
     @property
     def clip_bus(self) -> bool:
-        """Whether a bus may be faster or wider than the part, which is then read at its own
+        """True if a bus may be faster or wider than the part, which is then read at its own
         pace, as in the tables of CARDIS 2010.
         """
     @property
@@ -261,7 +261,7 @@ class Design:
         """With host ECC: bytes that are fetched and checked together, a power of two."""
     @property
     def count_commands(self) -> bool:
-        """Whether a load costs its command, address and status cycles, too; the papers leave
+        """True if a load costs its command, address and status cycles, too; the papers leave
         them out.
         """
     @property
@@ -285,19 +285,19 @@ class Design:
         """The instruction cache in front of the page cache; None without one."""
     @property
     def is_executed(self) -> bool:
-        """Whether flash or bus work while the program runs. A fault's time then depends on the faults
+        """True if flash or bus work while the program runs. A fault's time then depends on the faults
         before it, and the design is replayed fault by fault.
         """
     @property
     def is_in_hardware(self) -> bool:
-        """Whether a cache in hardware stands before a part that is read in place.
+        """True if a cache in hardware stands before a part that is read in place.
 
         Raises:
             FlashpagerError: for an unknown part.
         """
     @property
     def is_in_place(self) -> bool:
-        """Whether the part is read in place, without loading a page.
+        """True if the part is read in place, without loading a page.
 
         Raises:
             FlashpagerError: for an unknown part.
@@ -795,7 +795,7 @@ class EstimateSpec:
         """A part of the catalog, or a TOML file."""
     @property
     def waits(self) -> bool:
-        """Whether the waits t_WB and t_ADL are counted."""
+        """True if the waits t_WB and t_ADL are counted."""
     @property
     def width_bits(self) -> int | None:
         """Data lines of part and bus, if other than the part's."""
@@ -876,7 +876,7 @@ class PricedHost:
         """The bus to the medium."""
     @property
     def copied(self) -> bool:
-        """Whether the processor moves the data by a loop whose code is unknown."""
+        """True if the processor moves the data by a loop whose code is unknown."""
     @property
     def dma(self) -> Dma | None:
         """The DMA that moves the data; None if the processor moves it."""
@@ -985,7 +985,7 @@ class Stage:
         """Kind of the stage: `part`, `bus`, `memory`, `software` or `layer`."""
     @property
     def measured(self) -> bool:
-        """Whether the time was measured; else it is composed."""
+        """True if the time was measured; else it is composed."""
     @property
     def name(self) -> str:
         """Name of the layer; for other stages, the name of their kind."""
@@ -1160,7 +1160,7 @@ class ScheduledFault:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 def overlaps(schedule: str) -> bool:
-    """Whether a schedule lets the host work while the flash loads."""
+    """True if a schedule lets the host work while the flash loads."""
 
 def schedules() -> list[str]:
     """The schedules by name, in the order of the paper."""
@@ -1252,7 +1252,7 @@ class Host:
         """Clock, cycles of an access and data lines, as `120MHz/8-x8`; None for those of the part."""
     @property
     def copied(self) -> bool:
-        """Whether the processor moves the data by a loop whose code is unknown."""
+        """True if the processor moves the data by a loop whose code is unknown."""
     @property
     def dma(self) -> Dma | None:
         """The DMA that moves the data; None if the processor moves it."""
@@ -1355,13 +1355,13 @@ class MeasuredHost:
         """
     @property
     def pages(self) -> bool:
-        """Whether pages are read through a data register. False if memory is read in place."""
+        """True if pages are read through a data register. False if memory is read in place."""
     @property
     def processor_mhz(self) -> float | None:
         """The processor's clock, if the mover's time is stated in clocks."""
     @property
     def serial(self) -> bool:
-        """Whether the measured medium is serial."""
+        """True if the measured medium is serial."""
     @property
     def source(self) -> str:
         """Source of the measurement."""
@@ -1629,7 +1629,7 @@ class PlacedUnit:
         """Bytes executed, counted at each execution."""
     @property
     def fixed(self) -> bool:
-        """Whether it stays where it is."""
+        """True if it stays where it is."""
     @property
     def name(self) -> str:
         """The unit's name."""
@@ -1729,7 +1729,7 @@ class Linked:
         """Input sections that stay, by name, as they lie."""
     @property
     def is_relaxed(self) -> bool:
-        """Whether the linker made code shorter, so that lengths depend on the order."""
+        """True if the linker made code shorter, so that lengths depend on the order."""
     @property
     def movable(self) -> list[str]:
         """Input sections that move, by name, as they lie."""
@@ -2018,10 +2018,10 @@ class PagesInfo:
         """Version of the file's layout."""
     @property
     def stopped(self) -> bool:
-        """Whether the processes were stopped during the capture."""
+        """True if the processes were stopped during the capture."""
     @property
     def with_zero_pages(self) -> bool:
-        """Whether pages full of zeros are in the file."""
+        """True if pages full of zeros are in the file."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2398,7 +2398,7 @@ class Fact:
         """Source of the number."""
     @property
     def unverified(self) -> bool:
-        """Whether the number is unchecked."""
+        """True if the number is unchecked."""
     @property
     def value(self) -> object:
         """The value as written: a number, or a table of numbers."""
@@ -2435,10 +2435,10 @@ class Part:
         """Bytes of a page without spare; 0 for parts without pages."""
     @property
     def is_nonvolatile(self) -> bool:
-        """Whether the part keeps its data without power."""
+        """True if the part keeps its data without power."""
     @property
     def is_read_in_place(self) -> bool:
-        """Whether bytes are read in place, without loading a page."""
+        """True if bytes are read in place, without loading a page."""
     @property
     def kind(self) -> str:
         """Kind of memory, as `nand`."""
@@ -2537,7 +2537,7 @@ class SourcedFloat:
         """The datasheet, paper or table that states the number."""
     @property
     def unverified(self) -> bool:
-        """Whether the number is unchecked."""
+        """True if the number is unchecked."""
     @property
     def value(self) -> float:
         """The number, in the unit that ends the field's name."""
@@ -2553,7 +2553,7 @@ class SourcedInt:
         """The datasheet, paper or table that states the number."""
     @property
     def unverified(self) -> bool:
-        """Whether the number is unchecked."""
+        """True if the number is unchecked."""
     @property
     def value(self) -> int:
         """The number, in the unit that ends the field's name."""
@@ -2700,10 +2700,10 @@ class Pinning:
         """Bytes of the image that stays in flash."""
     @property
     def is_exchanged(self) -> bool:
-        """Whether exchanging units improved on the greedy choice in the recorded order."""
+        """True if exchanging units improved on the greedy choice in the recorded order."""
     @property
     def is_finished(self) -> bool:
-        """Whether the search was complete. If it was ended early, there may be a better choice."""
+        """True if the search was complete. If it was ended early, there may be a better choice."""
     @property
     def knee(self) -> int | None:
         """The step of the curve after which further RAM saves less. None if no step saves time, if
@@ -2983,7 +2983,7 @@ class RecordedTrace:
 
     @property
     def arranged(self) -> bool:
-        """Whether its methods lie in the requested arrangement. If the disk was full or the run
+        """True if its methods lie in the requested arrangement. If the disk was full or the run
         was stopped, they lie as the recorder reported them.
         """
     @property
@@ -3013,13 +3013,13 @@ class Recording:
     def abandon(self) -> None:
         """Give the recording up, and leave no file behind."""
     def disk_full(self) -> bool:
-        """Whether the disk ran full."""
+        """True if the disk ran full."""
     def finish(self, ending: Ending) -> list[RecordedTrace]:
         """Write the rest of a recording with this ending. Returns the trace, followed by those of further
         threads.
         """
     def is_over(self) -> bool:
-        """Whether the part to record has ended, so that the rest of the input is not needed."""
+        """True if the part to record has ended, so that the rest of the input is not needed."""
     def read_file(
         self,
         path: str | os.PathLike[str],
@@ -3076,7 +3076,7 @@ class Region:
         """
     @property
     def is_all(self) -> bool:
-        """Whether it is the whole execution."""
+        """True if it is the whole execution."""
 
 def arrange_methods(
     trace: str | os.PathLike[str],
@@ -3111,10 +3111,10 @@ class Count:
         """
     @property
     def is_number(self) -> bool:
-        """Whether the count is one number, and so a column of a table. If not, it is a distribution."""
+        """True if the count is one number, and so a column of a table. If not, it is a distribution."""
     @property
     def is_optional(self) -> bool:
-        """Whether JSON leaves it out if it is 0 or empty."""
+        """True if JSON leaves it out if it is 0 or empty."""
     @property
     def name(self) -> str:
         """The property of `Counts`, which is also the key in JSON and the column of a table."""
@@ -3340,7 +3340,7 @@ class Prices:
 
     @property
     def emulates_bit(self) -> bool:
-        """Whether setting a reference bit again is a false fault."""
+        """True if setting a reference bit again is a false fault."""
     @property
     def fetch(self) -> FetchPrices | None:
         """Prices of instruction cache and TLB; None without an instruction cache."""
@@ -3412,7 +3412,7 @@ class Row:
         """The design, with flash page and the policy's parameters filled in."""
     @property
     def ecc_unchecked(self) -> bool:
-        """Whether less than an ECC codeword is fetched, so that errors cannot be corrected."""
+        """True if less than an ECC codeword is fetched, so that errors cannot be corrected."""
     @property
     def energy(self) -> FlashEnergy | None:
         """Energy of the flash; None if the part's file has no currents."""
@@ -3433,7 +3433,7 @@ class Row:
         """Frames in the cache."""
     @property
     def is_executed(self) -> bool:
-        """Whether the design was replayed fault by fault."""
+        """True if the design was replayed fault by fault."""
     @property
     def latency(self) -> Latency:
         """The latency of faults."""
@@ -3643,13 +3643,13 @@ class Axis:
         """One line of help."""
     @property
     def is_count(self) -> bool:
-        """Whether its values are counts."""
+        """True if its values are counts."""
     @property
     def is_size(self) -> bool:
-        """Whether its values are numbers, either of bytes or counts."""
+        """True if its values are numbers, either of bytes or counts."""
     @property
     def may_be_none(self) -> bool:
-        """Whether a value may be None."""
+        """True if a value may be None."""
     @property
     def metavar(self) -> str:
         """The placeholder of a value in a usage line."""
@@ -4173,7 +4173,7 @@ class SwapSpec:
         """Number of times that `swap_churn` then overwrites the store's room."""
     @property
     def verify(self) -> bool:
-        """Whether each compressed page is decompressed and compared with its original."""
+        """True if each compressed page is decompressed and compared with its original."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
     def replace(
@@ -4395,7 +4395,7 @@ class Ending:
         """The program's exit status or signal; None if it did not fail."""
     @property
     def is_complete(self) -> bool:
-        """Whether the program ended by itself with exit status 0, or the file was imported whole."""
+        """True if the program ended by itself with exit status 0, or the file was imported whole."""
     @property
     def name(self) -> str:
         """The kind of the end, as the trace file has it."""

@@ -472,7 +472,7 @@ macro_rules! design_methods {
                 self.checked().err().map(|error| error.to_string())
             }
 
-            /// Whether flash or bus work while the program runs. A fault's time then depends on the faults
+            /// True if flash or bus work while the program runs. A fault's time then depends on the faults
             /// before it, and the design is replayed fault by fault.
             #[getter]
             fn is_executed(&self) -> PyResult<bool> {
@@ -571,7 +571,7 @@ macro_rules! design_methods {
                 Ok((rebuild, (to_python(py, &self.spec)?,)))
             }
 
-            /// Whether the part is read in place, without loading a page.
+            /// True if the part is read in place, without loading a page.
             ///
             /// Raises:
             ///     FlashpagerError: for an unknown part.
@@ -580,7 +580,7 @@ macro_rules! design_methods {
                 self.spec.is_in_place().map_err(raise)
             }
 
-            /// Whether a cache in hardware stands before a part that is read in place.
+            /// True if a cache in hardware stands before a part that is read in place.
             ///
             /// Raises:
             ///     FlashpagerError: for an unknown part.

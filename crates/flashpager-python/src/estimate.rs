@@ -40,7 +40,7 @@ view! {
         operation_ns: Option<f64>,
         /// The DMA that moves the data; None if the processor moves it.
         dma: Option<Dma>,
-        /// Whether the processor moves the data by a loop whose code is unknown.
+        /// True if the processor moves the data by a loop whose code is unknown.
         copied: bool,
         /// The system that drives the medium.
         system: Option<&'static str>,
@@ -64,7 +64,7 @@ view! {
         bytes: Option<u64>,
         /// The mode in which data comes over the bus; None for the part's usual one.
         mode: Option<String>,
-        /// Whether the waits t_WB and t_ADL are counted.
+        /// True if the waits t_WB and t_ADL are counted.
         waits: bool,
         /// Bytes of a cache page, for the energy of a page fault.
         cache_page_bytes: Option<u32>,
@@ -149,7 +149,7 @@ view! {
         ns: f64,
         /// Bytes a second at this stage.
         bytes_per_s: f64,
-        /// Whether the time was measured; else it is composed.
+        /// True if the time was measured; else it is composed.
         measured: bool,
     }
 }

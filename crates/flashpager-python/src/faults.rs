@@ -96,7 +96,7 @@ pub fn schedules() -> Vec<&'static str> {
     Schedule::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// Whether a schedule lets the host work while the flash loads.
+/// True if a schedule lets the host work while the flash loads.
 #[pyfunction]
 pub fn overlaps(schedule: &str) -> PyResult<bool> {
     schedule.parse().map(Schedule::overlaps).map_err(raise)

@@ -247,7 +247,7 @@ view! {
         operation_ns: Option<f64>,
         /// The DMA that moves the data; None if the processor moves it.
         dma: Option<Dma>,
-        /// Whether the processor moves the data by a loop whose code is unknown.
+        /// True if the processor moves the data by a loop whose code is unknown.
         copied: bool,
         /// The system that drives the medium: `linux`, `firmware` or `in-place`.
         system: Option<&'static str>,
@@ -357,13 +357,13 @@ view! {
         source: &'static str,
         /// The system that drives the medium.
         system: &'static str,
-        /// Whether pages are read through a data register. False if memory is read in place.
+        /// True if pages are read through a data register. False if memory is read in place.
         pages: bool,
         /// The processor's clock, if the mover's time is stated in clocks.
         processor_mhz: Option<f64>,
         /// The bus's clock as a share of the fastest that the part allows.
         clock_share: Option<f64>,
-        /// Whether the measured medium is serial.
+        /// True if the measured medium is serial.
         serial: bool,
         /// Nanoseconds per byte at the host's own pace, if an operation's time was measured with
         /// it. 0 if that time contains the transfer.

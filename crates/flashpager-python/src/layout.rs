@@ -40,7 +40,7 @@ view! {
         before: u32,
         /// The unit's offset in the image that is laid out anew.
         after: u32,
-        /// Whether it stays where it is.
+        /// True if it stays where it is.
         fixed: bool,
         /// Bytes executed, counted at each execution.
         executed_bytes: f64,

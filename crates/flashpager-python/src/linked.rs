@@ -284,7 +284,7 @@ impl Linked {
         units.map(|unit| unit.name.clone()).collect()
     }
 
-    /// Whether the linker made code shorter, so that lengths depend on the order.
+    /// True if the linker made code shorter, so that lengths depend on the order.
     #[getter]
     fn is_relaxed(&self) -> bool {
         self.linked.is_relaxed()

@@ -39,9 +39,9 @@ view! {
         pages: u64,
         /// The most pages that the capture allowed; None for no limit.
         limit: Option<u64>,
-        /// Whether pages full of zeros are in the file.
+        /// True if pages full of zeros are in the file.
         with_zero_pages: bool,
-        /// Whether the processes were stopped during the capture.
+        /// True if the processes were stopped during the capture.
         stopped: bool,
         /// The processes that the pages come from.
         processes: Vec<PagesProcess>,

@@ -33,7 +33,7 @@ view! {
         source: String,
     }
     methods {
-        /// Whether the number is unchecked.
+        /// True if the number is unchecked.
         #[getter]
         fn unverified(&self) -> bool {
             self.0.is_unverified()
@@ -50,7 +50,7 @@ view! {
         source: String,
     }
     methods {
-        /// Whether the number is unchecked.
+        /// True if the number is unchecked.
         #[getter]
         fn unverified(&self) -> bool {
             self.0.is_unverified()
@@ -79,7 +79,7 @@ view! {
         field: String,
         /// Source of the number.
         source: String,
-        /// Whether the number is unchecked.
+        /// True if the number is unchecked.
         unverified: bool,
     }
     methods {
@@ -136,13 +136,13 @@ view! {
             self.0.flash_page_bytes()
         }
 
-        /// Whether bytes are read in place, without loading a page.
+        /// True if bytes are read in place, without loading a page.
         #[getter]
         fn is_read_in_place(&self) -> bool {
             self.0.kind.is_read_in_place()
         }
 
-        /// Whether the part keeps its data without power.
+        /// True if the part keeps its data without power.
         #[getter]
         fn is_nonvolatile(&self) -> bool {
             self.0.kind.is_nonvolatile()

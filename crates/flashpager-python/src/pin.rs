@@ -102,9 +102,9 @@ view! {
         held: Vec<HeldUnit>,
         /// The function at whose first byte pinned code is in RAM; empty if none is known.
         copied_before: String,
-        /// Whether exchanging units improved on the greedy choice in the recorded order.
+        /// True if exchanging units improved on the greedy choice in the recorded order.
         is_exchanged: bool,
-        /// Whether the search was complete. If it was ended early, there may be a better choice.
+        /// True if the search was complete. If it was ended early, there may be a better choice.
         is_finished: bool,
         /// Times of the calls of limited functions.
         calls: Vec<ColdCall>,

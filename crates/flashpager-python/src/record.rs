@@ -213,7 +213,7 @@ view! {
         path: PathBuf,
         /// The description of the trace.
         info: TraceInfo,
-        /// Whether its methods lie in the requested arrangement. If the disk was full or the run
+        /// True if its methods lie in the requested arrangement. If the disk was full or the run
         /// was stopped, they lie as the recorder reported them.
         arranged: bool,
     }
@@ -249,7 +249,7 @@ impl Region {
         Self(region::Region { from, to, call, skip_instructions, max_instructions })
     }
 
-    /// Whether it is the whole execution.
+    /// True if it is the whole execution.
     #[getter]
     fn is_all(&self) -> bool {
         self.0.is_all()
@@ -327,7 +327,7 @@ impl Recording {
         self.import.as_mut().ok_or_else(finished).map(Import::take_reads)
     }
 
-    /// Whether the part to record has ended, so that the rest of the input is not needed.
+    /// True if the part to record has ended, so that the rest of the input is not needed.
     fn is_over(&self) -> bool {
         self.import.as_ref().is_some_and(Import::is_over)
     }
@@ -382,7 +382,7 @@ impl Recording {
         read.map(|(ending, _)| ending)
     }
 
-    /// Whether the disk ran full.
+    /// True if the disk ran full.
     fn disk_full(&self) -> bool {
         self.import.as_ref().is_some_and(Import::disk_full)
     }

@@ -65,13 +65,13 @@ impl Count {
         self.0.description
     }
 
-    /// Whether the count is one number, and so a column of a table. If not, it is a distribution.
+    /// True if the count is one number, and so a column of a table. If not, it is a distribution.
     #[getter]
     fn is_number(&self) -> bool {
         self.0.is_number
     }
 
-    /// Whether JSON leaves it out if it is 0 or empty.
+    /// True if JSON leaves it out if it is 0 or empty.
     #[getter]
     fn is_optional(&self) -> bool {
         self.0.is_optional
@@ -258,7 +258,7 @@ view! {
         handler: Handler,
         /// The schedule of a fault's jobs.
         schedule: &'static str,
-        /// Whether setting a reference bit again is a false fault.
+        /// True if setting a reference bit again is a false fault.
         emulates_bit: bool,
         /// Prices of instruction cache and TLB; None without an instruction cache.
         fetch: Option<FetchPrices>,
@@ -301,7 +301,7 @@ view! {
         prices: Prices,
         /// Parameters that the user left open, with the value taken and the rule that chose it.
         assumed: Vec<Assumption>,
-        /// Whether the design was replayed fault by fault.
+        /// True if the design was replayed fault by fault.
         is_executed: bool,
         /// The counts of the replay.
         counts in evaluation: Counts,
@@ -323,7 +323,7 @@ view! {
         energy in evaluation: Option<FlashEnergy>,
         /// Read disturb of the most-read erase block.
         read_disturb in evaluation: ReadDisturb,
-        /// Whether less than an ECC codeword is fetched, so that errors cannot be corrected.
+        /// True if less than an ECC codeword is fetched, so that errors cannot be corrected.
         ecc_unchecked in evaluation: bool,
         /// Reasons why the design may disappoint.
         warnings in evaluation: Vec<String>,

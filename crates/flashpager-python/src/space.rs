@@ -44,19 +44,19 @@ impl Axis {
         self.0.description()
     }
 
-    /// Whether its values are numbers, either of bytes or counts.
+    /// True if its values are numbers, either of bytes or counts.
     #[getter]
     fn is_size(&self) -> bool {
         self.0.kind.is_size()
     }
 
-    /// Whether its values are counts.
+    /// True if its values are counts.
     #[getter]
     fn is_count(&self) -> bool {
         self.0.kind.is_count()
     }
 
-    /// Whether a value may be None.
+    /// True if a value may be None.
     #[getter]
     fn may_be_none(&self) -> bool {
         self.0.may_be_none()

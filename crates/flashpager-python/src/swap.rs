@@ -90,7 +90,7 @@ keyword_view! {
         layout: String => Option<String>,
         /// The compressor.
         compressor: String => String,
-        /// Whether each compressed page is decompressed and compared with its original.
+        /// True if each compressed page is decompressed and compared with its original.
         verify: bool => bool,
         /// The replacement policy.
         policy: String => String,

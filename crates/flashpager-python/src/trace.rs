@@ -140,7 +140,7 @@ impl Ending {
         self.0.name()
     }
 
-    /// Whether the program ended by itself with exit status 0, or the file was imported whole.
+    /// True if the program ended by itself with exit status 0, or the file was imported whole.
     #[getter]
     fn is_complete(&self) -> bool {
         self.0 == trace::Ending::Complete

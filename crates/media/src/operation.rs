@@ -70,7 +70,7 @@ pub struct OperationRequest<'a> {
     pub mode: Option<&'a str>,
     /// The host's bus. If absent one as fast and wide as the part's.
     pub bus: Option<Bus>,
-    /// Whether to count the waits t_WB and t_ADL, which the flash-media article leaves out.
+    /// True if the waits t_WB and t_ADL count, which the flash-media article leaves out.
     pub waits: bool,
 }
 

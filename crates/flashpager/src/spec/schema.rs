@@ -46,7 +46,7 @@ macro_rules! design_schema {
                 all: None,
                 checked: |mode| Ok(mode.to_owned()),
             };
-            /// Whether a bus may be faster or wider than the part, which is then read at its own
+            /// True if a bus may be faster or wider than the part, which is then read at its own
             /// pace, as in the tables of CARDIS 2010.
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             clip_bus: bool = false;
@@ -157,7 +157,7 @@ macro_rules! design_schema {
             /// The NOR part to compare with; `none` for no comparison.
             #[serde(skip_serializing_if = "Option::is_none", with = "or_none")]
             nor: Option<String> = None;
-            /// Whether a load costs its command, address and status cycles, too; the papers leave
+            /// True if a load costs its command, address and status cycles, too; the papers leave
             /// them out.
             count_commands: bool = false;
             /// The schedule of a fault's jobs: `sequential`, `parallel` and others.

@@ -15,7 +15,7 @@ pub struct Fact {
     pub value: serde_json::Value,
     /// The place it was read.
     pub source: String,
-    /// Whether the source marks it as unchecked.
+    /// True if the source marks it as unchecked.
     pub unverified: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct ReadMode {
     pub dummy_clocks: Sourced<u32>,
     /// Fastest clock in this mode; the part's if absent.
     pub clock_mhz: Option<Sourced<f64>>,
-    /// Whether address and data move on both edges of the clock.
+    /// True if address and data move on both edges of the clock.
     #[serde(default)]
     pub double_rate: bool,
 }
@@ -85,7 +85,7 @@ pub struct Spi {
     pub modes: Vec<ReadMode>,
     /// Data lines when programming; 1 if absent.
     pub program_lines: Option<Sourced<u32>>,
-    /// Whether an SPI NAND delivers page after page without a command, loading the next one
+    /// True if an SPI NAND delivers page after page without a command, loading the next one
     /// meanwhile.
     #[serde(default)]
     pub continuous_read: bool,

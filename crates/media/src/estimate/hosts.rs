@@ -63,7 +63,7 @@ pub struct MeasuredHost {
     pub source: &'static str,
     /// The system that drives the medium.
     pub system: System,
-    /// Whether pages are read through a data register; else memory is read in place.
+    /// True if pages are read through a data register; else memory is read in place.
     pub pages: bool,
     /// The time of an operation beside part, bus and transfer engine, in µs, one value per
     /// measurement.
@@ -75,7 +75,7 @@ pub struct MeasuredHost {
     pub processor_mhz: Option<f64>,
     /// The bus's clock over the fastest that the part allows, as the mean of the measurements.
     pub clock_share: Option<f64>,
-    /// Whether the medium is serial.
+    /// True if the medium is serial.
     pub serial: bool,
     /// Time per byte at the host's own pace in ns, if it was measured as a part of the operation:
     /// the slower of it and the bus counts. 0 if the operation's time contains the transfer. It
@@ -338,7 +338,7 @@ pub fn check_source(source: &str) -> Result<()> {
 pub enum FittedQuantity {
     /// The time of an operation in µs, on pages or in place.
     Operation {
-        /// Whether pages are read through a data register.
+        /// True if pages are read through a data register.
         pages: bool,
     },
     /// The processor's clocks per byte.

@@ -79,7 +79,7 @@ pub struct Stage {
     pub ns: f64,
     /// Bytes per second up to this stage.
     pub bytes_per_s: f64,
-    /// Whether the rate was measured; else it is composed.
+    /// True if the rate was measured; else it is composed.
     pub measured: bool,
 }
 

@@ -26,7 +26,7 @@ pub struct EstimateSpec {
     pub bytes: Option<u64>,
     /// The read mode, such as `1-1-4`; the fastest if absent.
     pub mode: Option<String>,
-    /// Whether to count the waits t_WB and t_ADL, which the article leaves out.
+    /// True if the waits t_WB and t_ADL count, which the article leaves out.
     #[serde(default)]
     pub waits: bool,
     /// Bytes of a cache page, for the energy of a page fault.
