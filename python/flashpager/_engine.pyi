@@ -1477,6 +1477,31 @@ def systems() -> list[str]:
     """All systems that drive a medium, by name."""
 
 @final
+class CommitTimes:
+    """Times of links after commits, each over the time before."""
+
+    @property
+    def commits(self) -> int:
+        """Number of commits."""
+    @property
+    def draws(self) -> int:
+        """Number of links drawn."""
+    @property
+    def p10(self) -> float:
+        """The time below which a tenth of them lies."""
+    @property
+    def p50(self) -> float:
+        """The median."""
+    @property
+    def p90(self) -> float:
+        """The time below which nine of ten lie."""
+    @property
+    def worst(self) -> float:
+        """The longest."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class Layout:
     """A program laid out."""
 
@@ -1503,6 +1528,9 @@ class Layout:
     @property
     def resident_bytes(self) -> int:
         """Bytes of the units that lie in RAM, beside the cache."""
+    @property
+    def slots(self) -> SlotLayout | None:
+        """The best order after commits; None without slots."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -1636,6 +1664,28 @@ class PlacedUnit:
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
+@final
+class SlotLayout:
+    """An order in slots, and what commits make of it."""
+
+    @property
+    def after(self) -> list[CommitTimes]:
+        """The program in slots after one commit and more."""
+    @property
+    def names(self) -> list[str]:
+        """The units in slots, in their order."""
+    @property
+    def recorded(self) -> CommitTimes:
+        """The recorded program after one commit, in the order of its link."""
+    @property
+    def reserve_bytes(self) -> int:
+        """Free bytes before the data behind the code."""
+    @property
+    def slack_bytes(self) -> int:
+        """Free bytes behind each unit in a slot."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
 def lay_out(
     traces: Sequence[tuple[str | os.PathLike[str], float]],
     designs: Sequence[tuple[Design, float]],
@@ -1646,6 +1696,7 @@ def lay_out(
     held_out_share: float = 0.0,
     pages: Sequence[int] = ...,
     resident: Sequence[str] = ...,
+    slots_bytes: int = 0,
     seed: int = 1,
     evaluations: int | None = None,
 ) -> Layout:
@@ -1712,6 +1763,9 @@ class LinkOrder:
     def repeated(self) -> list[str]:
         """Lines that name only what a line before them does, which counts."""
     @property
+    def slots(self) -> int:
+        """The number of units that have a slot."""
+    @property
     def units(self) -> int:
         """Units that the order names; the others follow in the recorded order."""
     @property
@@ -1737,12 +1791,27 @@ class Linked:
         """Write the trace of the same execution with the program laid out in ``order``. Returns its
         description.
         """
+    def executed(self) -> list[str]:
+        """The names of the movable units of which the trace executes something."""
+    def in_slots(self, names: Sequence[str], hot: Sequence[str], slack_bytes: int) -> LinkOrder:
+        """The order of the units named, in which each unit of ``hot`` has a slot with ``slack_bytes``
+        free behind it.
+        """
     def order(self, text: str) -> LinkOrder:
         """The order of the lines of a file: names of units, a fragment of a linker script, or
         symbols.
         """
     def pin_text(self, names: Sequence[str], format: str) -> PinText:
         """The units of these names, which are to lie in RAM, in a format of ``pin_formats()``."""
+    def refreshed(
+        self,
+        order: LinkOrder,
+        hot: Sequence[str],
+        slack_bytes: int,
+    ) -> tuple[LinkOrder, int, list[str]]:
+        """The order with the slots that still fit, the number of these, and the names of the units that
+        got others. Units of ``hot`` without a slot get one.
+        """
     def text(self, order: LinkOrder, format: str) -> OrderText:
         """``order`` in a format of ``order_formats()``."""
     def text_beside(
@@ -1826,6 +1895,27 @@ class SampleProfile:
         """The value as plain dictionaries and lists, as JSON has it."""
 
 @final
+class SlippedUnit:
+    """A unit that does not lie in its slot."""
+
+    @property
+    def address(self) -> int:
+        """The unit's linked address."""
+    @property
+    def behind(self) -> str:
+        """The unit in the slot before, which has outgrown it if ``address`` is above ``slot``;
+        empty if there is none.
+        """
+    @property
+    def name(self) -> str:
+        """Name of the unit in the order or the map."""
+    @property
+    def slot(self) -> int:
+        """The address of its slot."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
 class UnpinnedUnit:
     """A unit that should lie in RAM, and does not or may not."""
 
@@ -1860,6 +1950,15 @@ def check_pinned(
 ) -> CheckedPins:
     """Check that the units of a text, as ``pin`` writes it, lie in RAM in the ELF file of a program. The
     map of the link is optional; it names units that have no symbol.
+    """
+
+def check_slots(
+    elf: str | os.PathLike[str],
+    order: str,
+    map: str | os.PathLike[str] | None = None,
+) -> list[SlippedUnit]:
+    """The units of a program that do not lie in the slots of an order, as ``layout --slots`` writes it;
+    none if the order has no slots. The map of the link is optional; it names units that have no symbol.
     """
 
 def is_for_ram(text: str) -> bool:

@@ -104,6 +104,40 @@ view! {
 }
 
 view! {
+    /// Times of links after commits, each over the time before.
+    CommitTimes = layout::CommitTimes {
+        /// Number of commits.
+        commits: u32,
+        /// Number of links drawn.
+        draws: usize,
+        /// The time below which a tenth of them lies.
+        p10: f64,
+        /// The median.
+        p50: f64,
+        /// The time below which nine of ten lie.
+        p90: f64,
+        /// The longest.
+        worst: f64,
+    }
+}
+
+view! {
+    /// An order in slots, and what commits make of it.
+    SlotLayout = layout::SlotLayout {
+        /// Free bytes behind each unit in a slot.
+        slack_bytes: u32,
+        /// The units in slots, in their order.
+        names: Vec<String>,
+        /// Free bytes before the data behind the code.
+        reserve_bytes: u32,
+        /// The recorded program after one commit, in the order of its link.
+        recorded: CommitTimes,
+        /// The program in slots after one commit and more.
+        after: Vec<CommitTimes>,
+    }
+}
+
+view! {
     /// A program laid out.
     Layout = layout::Layout {
         /// The layouts, one for each cache page of the request.
@@ -119,6 +153,8 @@ view! {
         replayed_pieces: Vec<u64>,
         /// Pieces of code that the traces execute.
         executed_pieces: u64,
+        /// The best order after commits; None without slots.
+        slots: Option<SlotLayout>,
     }
     methods {
         /// The layout of the best cache page.
@@ -137,7 +173,7 @@ view! {
 #[pyfunction]
 #[pyo3(signature = (
     traces, designs, progress: "Callable[[int, float], float]", *, map=None, held_out=vec![], held_out_share=0.0, pages=vec![],
-    resident=vec![], seed=1,
+    resident=vec![], slots_bytes=0, seed=1,
     evaluations=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by keyword")]
@@ -151,6 +187,7 @@ pub fn lay_out(
     held_out_share: f64,
     pages: Vec<u32>,
     resident: Vec<String>,
+    slots_bytes: u32,
     seed: u64,
     evaluations: Option<u64>,
 ) -> PyResult<Layout> {
@@ -175,6 +212,7 @@ pub fn lay_out(
                 designs,
                 pages,
                 resident,
+                slots_bytes,
                 seed,
             };
             let share = || {

@@ -54,13 +54,14 @@ mod _engine {
     };
     #[pymodule_export]
     use super::layout::{
-        Layout, LayoutCoverage, LayoutOutcome, PageHeat, PageLayout, PlacedUnit, lay_out,
+        CommitTimes, Layout, LayoutCoverage, LayoutOutcome, PageHeat, PageLayout, PlacedUnit,
+        SlotLayout, lay_out,
     };
     #[pymodule_export]
     use super::linked::{
         CheckedLink, CheckedPins, LinkOrder, Linked, OrderText, OrderViolation, PinText,
-        SampleProfile, UnpinnedUnit, check_link, check_pinned, is_for_ram, method_profile,
-        order_formats, pin_copied_before, pin_formats, sample_profile,
+        SampleProfile, SlippedUnit, UnpinnedUnit, check_link, check_pinned, check_slots,
+        is_for_ram, method_profile, order_formats, pin_copied_before, pin_formats, sample_profile,
     };
     #[pymodule_export]
     use super::live::{

@@ -85,6 +85,37 @@ fn of_program<T: Send>(
 }
 
 view! {
+    /// A unit that does not lie in its slot.
+    SlippedUnit = link::SlippedUnit {
+        /// Name of the unit in the order or the map.
+        name: String,
+        /// The unit's linked address.
+        address: u64,
+        /// The address of its slot.
+        slot: u64,
+        /// The unit in the slot before, which has outgrown it if ``address`` is above ``slot``;
+        /// empty if there is none.
+        behind: String,
+    }
+}
+
+/// The units of a program that do not lie in the slots of an order, as ``layout --slots`` writes it;
+/// none if the order has no slots. The map of the link is optional; it names units that have no symbol.
+#[pyfunction]
+#[pyo3(signature = (elf, order, map=None))]
+pub fn check_slots(
+    py: Python<'_>,
+    elf: PathBuf,
+    order: &str,
+    map: Option<PathBuf>,
+) -> PyResult<Vec<SlippedUnit>> {
+    let Some(slots) = link::slot_lines(order) else { return Ok(Vec::new()) };
+    let slipped =
+        of_program(py, &elf, map, |bytes, name, map| link::check_slots(bytes, name, &slots, map))?;
+    Ok(slipped.into_iter().map(SlippedUnit).collect())
+}
+
+view! {
     /// A unit that should lie in RAM, and does not or may not.
     UnpinnedUnit = link::UnpinnedUnit {
         /// Name of the unit in the list or the map.
@@ -239,6 +270,12 @@ impl LinkOrder {
         self.0.units
     }
 
+    /// The number of units that have a slot.
+    #[getter]
+    fn slots(&self) -> usize {
+        self.0.slots.as_ref().map_or(0, |slots| slots.offsets.len())
+    }
+
     /// Lines that name no unit.
     #[getter]
     fn unknown(&self) -> Vec<String> {
@@ -293,13 +330,47 @@ impl Linked {
     /// The order of the lines of a file: names of units, a fragment of a linker script, or
     /// symbols.
     fn order(&self, text: &str) -> PyResult<LinkOrder> {
-        self.linked.order(&lines(text)).map(LinkOrder).map_err(raise)
+        self.linked.order_of_text(text).map(LinkOrder).map_err(raise)
+    }
+
+    /// The names of the movable units of which the trace executes something.
+    fn executed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        run(
+            py,
+            |_, ()| Ok(()),
+            |should_continue, _| {
+                self.linked.executed(&TraceFile::open(&self.trace)?, &should_continue)
+            },
+        )
+    }
+
+    /// The order of the units named, in which each unit of ``hot`` has a slot with ``slack_bytes``
+    /// free behind it.
+    fn in_slots(
+        &self,
+        names: Vec<String>,
+        hot: Vec<String>,
+        slack_bytes: u32,
+    ) -> PyResult<LinkOrder> {
+        self.linked.in_slots(&names, &hot, slack_bytes).map(LinkOrder).map_err(raise)
+    }
+
+    /// The order with the slots that still fit, the number of these, and the names of the units that
+    /// got others. Units of ``hot`` without a slot get one.
+    fn refreshed(
+        &self,
+        order: &LinkOrder,
+        hot: Vec<String>,
+        slack_bytes: u32,
+    ) -> PyResult<(LinkOrder, usize, Vec<String>)> {
+        let fresh = self.linked.refreshed(&order.0, &hot, slack_bytes).map_err(raise)?;
+        Ok((LinkOrder(fresh.order), fresh.kept, fresh.moved))
     }
 
     /// ``order`` in a format of ``order_formats()``.
     fn text(&self, order: &LinkOrder, format: &str) -> PyResult<OrderText> {
         let format = format.parse().map_err(raise)?;
-        self.linked.text(&order.0.order, format).map(OrderText).map_err(raise)
+        self.linked.text(&order.0, format).map(OrderText).map_err(raise)
     }
 
     /// The units of these names, which are to lie in RAM, in a format of ``pin_formats()``.
@@ -328,7 +399,7 @@ impl Linked {
             |_, ()| Ok(()),
             |should_continue, _| {
                 let trace = TraceFile::open(&self.trace)?;
-                self.linked.arrange_file(&trace, &output, &order.0.order, &should_continue)
+                self.linked.arrange_file(&trace, &output, &order.0, &should_continue)
             },
         )?;
         Ok(TraceInfo(info))

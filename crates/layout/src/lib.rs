@@ -27,4 +27,4 @@ pub use profile::Profile;
 pub use search::{Annealer, Budget, Cooling, Evaluations, SearchResult};
 pub use sequence::{Piece, PieceSequence};
 pub use stream::LayoutTask;
-pub use units::{Unit, Units};
+pub use units::{Room, Unit, Units};

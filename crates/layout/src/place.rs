@@ -8,7 +8,7 @@ use flashpager_trace::{
 
 use crate::order::Order;
 use crate::sequence::for_parts;
-use crate::units::{Unit, Units};
+use crate::units::{Room, Unit, Units};
 
 /// The layout of an image: the place of each unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub(crate) struct PlacedPart {
     pub bytes: u32,
     /// Alignment in bytes.
     pub align: u32,
+    /// The free bytes around it.
+    pub room: Room,
 }
 
 /// Places the units with these numbers one behind another, and the followers behind them. Returns the
@@ -75,7 +77,7 @@ pub(crate) fn lay_out<'a>(
 fn unit_part(units: &Units) -> impl Fn(&u32) -> PlacedPart {
     move |number: &u32| {
         let Unit { bytes, align, .. } = units.all()[*number as usize];
-        PlacedPart { unit: Some(*number), bytes, align }
+        PlacedPart { unit: Some(*number), bytes, align, room: units.room(*number) }
     }
 }
 
@@ -90,26 +92,30 @@ pub(crate) fn lay_out_parts(
     let all = units.all();
     let mut fixed = units.fixed().iter().map(|number| &all[*number as usize]).peekable();
     let (mut at, mut gaps) = (u64::from(units.start()), 0);
-    let followers = units.followers().iter().map(unit_part(units)).map(|part| (true, part));
-    for (follows, part) in parts.map(|part| (false, part)).chain(followers) {
-        if follows && at < u64::from(units.followers_from()) {
-            gaps += u64::from(units.followers_from()) - at;
-            at = units.followers_from().into();
+    // The offset from which on the next part may lie.
+    let mut least = at;
+    let followers = units.followers().iter().map(unit_part(units));
+    let followers = followers.enumerate().map(|(place, part)| (place == 0, part));
+    for (is_first_follower, part) in parts.map(|part| (false, part)).chain(followers) {
+        if is_first_follower {
+            let reserved = at + u64::from(units.reserve_bytes());
+            least = least.max(reserved).max(units.followers_from().into());
         }
         let (bytes, align) = (u64::from(part.bytes), u64::from(part.align));
         let mut free = at;
-        let mut offset = at.next_multiple_of(align);
+        let mut offset = at.max(least).max(part.room.from.into()).next_multiple_of(align);
         while let Some(next) = fixed.peek().filter(|next| u64::from(next.offset) < offset + bytes) {
             let end = next.end();
             if end > free {
                 gaps += u64::from(next.offset).saturating_sub(free);
                 free = end;
-                offset = end.next_multiple_of(align);
+                offset = offset.max(end.next_multiple_of(align));
             }
             fixed.next();
         }
         gaps += offset - free;
         at = offset + bytes;
+        least = at + u64::from(part.room.slack_bytes);
         if let Some(number) = part.unit {
             offsets[number as usize] = offset.min(MAX_IMAGE_BYTES - bytes) as u32;
         }

@@ -27,6 +27,15 @@ impl Unit {
     }
 }
 
+/// The free bytes around a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// The unit is not placed before this offset.
+    pub from: u32,
+    /// Bytes behind the unit that stay free, so that it can grow without moving the next one.
+    pub slack_bytes: u32,
+}
+
 /// The units of an image, sorted by offset, without overlaps. Bytes between them are padding, which
 /// another layout does not have. All executed code belongs to a unit.
 ///
@@ -39,6 +48,9 @@ pub struct Units {
     followers: Vec<u32>,
     /// No follower is placed before this offset.
     followers_from: u32,
+    /// Free bytes between the movable units and the followers.
+    reserve_bytes: u32,
+    rooms: Vec<Room>,
     resident: Vec<bool>,
     /// Offset of the first unit that is not fixed, resident or not.
     start: u32,
@@ -85,8 +97,19 @@ impl Units {
         }
         let resident = vec![false; units.len()];
         let start = units[movable[0] as usize].offset;
-        let (followers, followers_from) = (Vec::new(), 0);
-        Ok(Self { units, movable, fixed, followers, followers_from, resident, start, image_bytes })
+        let rooms = vec![Room::default(); units.len()];
+        Ok(Self {
+            units,
+            movable,
+            fixed,
+            followers: Vec::new(),
+            followers_from: 0,
+            reserve_bytes: 0,
+            rooms,
+            resident,
+            start,
+            image_bytes,
+        })
     }
 
     /// Returns the units with those of these numbers as followers, in this order. They lie behind all
@@ -103,6 +126,41 @@ impl Units {
         let first = self.followers.first().map(|number| &self.units[*number as usize]);
         self.followers_from = first.map_or(0, |unit| unit.offset);
         self
+    }
+
+    /// Returns the units with `slack_bytes` behind each of these numbers, and `reserve_bytes` before
+    /// the followers.
+    pub fn with_slack(mut self, numbers: &[u32], slack_bytes: u32, reserve_bytes: u32) -> Self {
+        for number in numbers {
+            self.rooms[*number as usize].slack_bytes = slack_bytes;
+        }
+        self.reserve_bytes = reserve_bytes;
+        self
+    }
+
+    /// Returns the units without slack, none of which is placed before its offset in `slots`. The
+    /// followers are not placed before `followers_from`.
+    pub fn in_slots(
+        mut self,
+        slots: impl IntoIterator<Item = (u32, u32)>,
+        followers_from: u32,
+    ) -> Self {
+        self.rooms.fill(Room::default());
+        for (number, from) in slots {
+            self.rooms[number as usize].from = from;
+        }
+        (self.reserve_bytes, self.followers_from) = (0, followers_from);
+        self
+    }
+
+    /// Returns the free bytes around the unit with this number.
+    pub fn room(&self, number: u32) -> Room {
+        self.rooms[number as usize]
+    }
+
+    /// Returns the free bytes between the movable units and the followers.
+    pub fn reserve_bytes(&self) -> u32 {
+        self.reserve_bytes
     }
 
     /// Returns the units without followers, for orders whose followers are of no interest.

@@ -29,6 +29,7 @@ def layout(
     resident: Sequence[str] = (),
     held_out: Trace | Sequence[Trace] = (),
     held_out_share: float = 0.0,
+    slots: int = 0,
     seconds: float = SECONDS,
     evaluations: int | None = None,
     seed: int = 1,
@@ -49,6 +50,8 @@ def layout(
         resident: names of units that lie in RAM, outside of the cache, and leave the flash image.
         held_out: traces that the search does not use, and that test the result.
         held_out_share: the share at the end of each trace that the search does not use either.
+        slots: free bytes behind each executed function, which then keeps its address when another
+            one grows; 0 for an order without slots.
         seconds: the time to search.
         evaluations: approximate number of orders to try instead, 32 at a time; the result is then
             the same each time.
@@ -96,6 +99,7 @@ def layout(
         held_out_share=held_out_share,
         pages=list(pages),
         resident=list(resident),
+        slots_bytes=slots,
         seed=seed,
         evaluations=evaluations,
     )

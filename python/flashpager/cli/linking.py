@@ -14,7 +14,7 @@ from flashpager.cli import options
 from flashpager.cli.console import held_to, note, out, print_json, print_whole
 
 if TYPE_CHECKING:
-    from flashpager._engine import CheckedLink, CheckedPins, OrderText
+    from flashpager._engine import CheckedLink, CheckedPins, OrderText, SlippedUnit
 
 Map = Annotated[
     Path | None,
@@ -34,6 +34,9 @@ Format = Annotated[
 
 #: The format used by default.
 DEFAULT_FORMAT = _engine.order_formats()[0]
+
+#: The format that holds addresses.
+LINKER_SCRIPT = "gnu-ld"
 
 #: Most names in a note, and most lines of a table.
 _NAMED = 3
@@ -128,6 +131,21 @@ def linked_for(
     return linked
 
 
+def check_slots_format(format_: str) -> None:
+    """Check that a format can hold slots.
+
+    Raises:
+        FlashpagerError: if it cannot.
+
+    """
+    if format_ != LINKER_SCRIPT:
+        message = (
+            "--slots writes addresses, which only a linker script can hold: "
+            f"--format {LINKER_SCRIPT}, with --map"
+        )
+        raise FlashpagerError(message)
+
+
 def write_link_order(linked: Linked, output: Path, names: Sequence[str], format_: str) -> None:
     """Write the order that a search found."""
     write_order(output, linked.text(linked.order("\n".join(names)), format_))
@@ -216,6 +234,7 @@ def check(
         _check_pinned(elf, order, _engine.check_pinned(elf, text, map_), json=json)
         return
     checked = _engine.check_link(elf, text, map_)
+    slipped = _engine.check_slots(elf, text, map_)
     if checked.repeated:
         again = counted(checked.repeated, "line")
         note(
@@ -226,15 +245,28 @@ def check(
     disobeys = f"{counted(wrong, 'unit')} of {elf} do not lie as {order} says"
     if wrong == 1:
         disobeys = disobeys.replace(" do not lie ", " does not lie ")
-    with held_to([disobeys] if wrong else []):
+    lie = "lies" if len(slipped) == 1 else "lie"
+    moved = f"{counted(len(slipped), 'unit')} of {elf} {lie} beside the slot in {order}"
+    faults = ([disobeys] if wrong else []) + ([moved] if slipped else [])
+    with held_to(faults):
         if json:
-            print_json({"obeys": not wrong, **checked.as_dict()})
+            found = [unit.as_dict() for unit in slipped]
+            print_json({"obeys": not faults, **checked.as_dict(), "slipped": found})
         elif wrong:
             _show(checked)
-        else:
+        elif not slipped:
             seen = checked.lines - checked.unseen - checked.unclear - checked.repeated
             units = counted(seen, "unit")
             out.print(f"{elf} obeys {order}: {units} in its order{_unseen(checked)}", markup=False)
+        for unit in slipped if not json else ():
+            out.print(_slipped_text(unit), markup=False)
+
+
+def _slipped_text(unit: "SlippedUnit") -> str:
+    text = f"{unit.name} lies at {unit.address:#x}, its slot at {unit.slot:#x}"
+    if unit.address > unit.slot and unit.behind:
+        text += f": {unit.behind} has outgrown its slot"
+    return text
 
 
 def _function_of(name: str) -> str:

@@ -12,15 +12,18 @@ from rich.table import Table
 
 from flashpager import _engine
 from flashpager._engine import (
+    CommitTimes,
     Design,
     FlashpagerError,
     Layout,
     Linked,
     PageLayout,
     Row,
+    SlotLayout,
     TraceInfo,
 )
 from flashpager.base.axes import AXES
+from flashpager.base.files import read_text
 from flashpager.base.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.choose import layout as layouts
 from flashpager.cli import linking, options
@@ -45,6 +48,10 @@ from flashpager.space.space import CheckedDesigns, Space
 _WELL_COVERED = 0.99
 #: The engine's random numbers begin with 64 bits.
 _MAX_SEED = 2**64 - 1
+#: The most free bytes of a slot.
+_MAX_SLOTS = 4096
+#: Free bytes of the slots that --refresh makes, if none are named.
+_REFRESHED_SLOTS = 32
 
 
 def _other_traces(context: typer.Context, paths: list[Path] | None) -> list[Path] | None:
@@ -82,6 +89,27 @@ class LayoutFlags:
             "--resident",
             metavar="NAMES|FILE",
             help="Units that lie in RAM beside the cache: names, or a file of one a line.",
+        ),
+    ] = None
+    slots: Annotated[
+        int,
+        typer.Option(
+            "--slots",
+            metavar="BYTES",
+            min=0,
+            max=_MAX_SLOTS,
+            help="Free bytes behind each executed function, which keeps its address when others "
+            "grow: 32, or 64 where many commits come. With -o, --map and --format gnu-ld.",
+            show_default="0",
+        ),
+    ] = 0
+    refresh: Annotated[
+        Path | None,
+        typer.Option(
+            "--refresh",
+            metavar="FILE",
+            help="Search nothing: keep the slots of this file that fit, and give functions that "
+            "outgrew theirs another. With -o and --map.",
         ),
     ] = None
     held_out: Annotated[
@@ -166,6 +194,7 @@ class LayoutFlags:
                 resident=resident,
                 held_out=held_out,
                 held_out_share=self.share_held_out,
+                slots=self.slots,
                 seconds=seconds_to_search(self.seconds, self.evaluations, layouts.SECONDS),
                 evaluations=self.evaluations,
                 seed=self.seed,
@@ -200,6 +229,11 @@ def layout(
     tells whether a program was linked so, 'flashpager layout profile' writes what a compiler needs
     to split functions, and 'flashpager layout outline' splits the methods of Java programs.
     """
+    if flags.refresh is not None:
+        _refresh(traces, flags.refresh, flags)
+        return
+    if flags.slots and flags.output is not None:
+        linking.check_slots_format(flags.format_)
     linked = linking.linked_for(traces, flags.output, flags.map_, flags.format_)
     opened = [Trace.open(path) for path in traces]
     held_out = flags.held_out or []
@@ -228,6 +262,8 @@ def layout(
         print_json({**head, **_with_cases(result, cases)})
         return
     _show(opened[0].info, result, designs, design_flags, cases)
+    if result.slots is not None:
+        _show_slots(opened[0].info, result, result.slots)
     say_uncounted(uncounted([trace.info for trace in opened], designs[0]))
     _note_namesakes(resident, best)
     if is_interrupted:
@@ -239,9 +275,33 @@ def layout(
         note("note: -o ORDER keeps the order")
 
 
+def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags) -> None:
+    """Write the order of a file with slots for the functions of a new link.
+
+    Raises:
+        FlashpagerError: if the map or the output is not named, or the file has no slots.
+
+    """
+    if flags.map_ is None or flags.output is None:
+        message = "--refresh takes the slots of a file to a new link: name its --map, and -o"
+        raise FlashpagerError(message)
+    check_files([flags.output], [*traces, flags.map_], None)
+    linked = Linked(traces[0], flags.map_)
+    order = linked.order(read_text(slots))
+    fresh, kept, moved = linked.refreshed(order, linked.executed(), flags.slots or _REFRESHED_SLOTS)
+    linking.write_order(flags.output, linked.text(fresh, linking.LINKER_SCRIPT))
+    linking.note_named(linked, order, slots)
+    linking.note_relaxed(linked)
+    named = f": {', '.join(moved)}" if moved else ""
+    note(f"{flags.output}: {counted(kept, 'slot')} kept, {len(moved)} made{named}")
+
+
 def _write(result: Layout, flags: LayoutFlags, linked: Linked | None) -> None:
     """Write the order and its picture, if requested."""
-    if flags.output is not None and linked is not None:
+    if flags.output is not None and linked is not None and result.slots is not None:
+        order = linked.in_slots(result.best.order, result.slots.names, result.slots.slack_bytes)
+        linking.write_order(flags.output, linked.text(order, flags.format_))
+    elif flags.output is not None and linked is not None:
         linking.write_link_order(linked, flags.output, result.best.order, flags.format_)
     elif flags.output is not None:
         layouts.write_order(flags.output, result.best.order)
@@ -500,6 +560,38 @@ def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
             _change([before], [after], "loads"),
         )
     return shown
+
+
+def _show_slots(info: TraceInfo, result: Layout, slots: SlotLayout) -> None:
+    """Show what commits make of the order, beside what one commit makes of the recorded program."""
+    median = slots.recorded.p50
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("", "time", "p10", "p50", "p90", "worst"):
+        shown.add_column(title, justify="right" if title else "left", no_wrap=True)
+
+    def add(name: str, time: float | None, times: CommitTimes | None) -> None:
+        drawn = (times.p10, times.p50, times.p90, times.worst) if times else ()
+        cells = [f"{ratio / median:.3f}" for ratio in drawn] or [""] * 4
+        shown.add_row(name, "" if time is None else f"{time / median:.3f}", *cells)
+
+    add("as recorded", result.best.before.time_ratio, None)
+    add("as recorded, a commit later", None, slots.recorded)
+    add("in slots", result.best.found.time_ratio, None)
+    for times in slots.after:
+        later = "a commit later" if times.commits == 1 else f"{times.commits} commits later"
+        add(f"in slots, {later}", None, times)
+    out.print()
+    out.print(
+        f"times over the median of {slots.recorded.draws} links of the recorded program, each a "
+        "commit later:",
+        markup=False,
+    )
+    print_whole(shown)
+    grows = result.best.image_bytes - info.image_bytes
+    note(
+        f"{counted(len(slots.names), 'function')} in slots with {slots.slack_bytes} free bytes "
+        f"each, {slots.reserve_bytes} before the data: the image has {counted(grows, 'byte')} more"
+    )
 
 
 def _value(name: str, value: object) -> str:

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::map::{InputSection, LinkMap};
 use super::order::{OrderLine, recorded_at};
+use super::slots::SlotLines;
 use crate::program::{ProgramFile, ProgramSection, SectionContent};
 
 /// The way in which a unit violates an order.
@@ -103,6 +104,49 @@ fn observed(
         Some(map) => by_map(&file, file_name, order, map),
         None => by_symbols(&file, file_name, order),
     }
+}
+
+/// A unit that does not lie in its slot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlippedUnit {
+    /// Name of the unit in the order or in the map.
+    pub name: String,
+    /// Linked address.
+    pub address: u64,
+    /// Address of its slot.
+    pub slot: u64,
+    /// The unit with a slot before it, which has outgrown its own if this one lies behind its slot;
+    /// empty if there is none.
+    pub behind: String,
+}
+
+/// Returns the units that do not lie in their slots, by address. `elf` and `map` are as for [`check`].
+///
+/// # Errors
+/// Those of [`check`].
+pub fn check_slots(
+    elf: &[u8],
+    file_name: &str,
+    slots: &SlotLines,
+    map: Option<&LinkMap>,
+) -> Result<Vec<SlippedUnit>> {
+    let lines: Vec<OrderLine> = slots.slots.iter().map(|(line, _)| line.clone()).collect();
+    let observed = observed(elf, file_name, &lines, map)?;
+    let mut slipped = Vec::new();
+    let mut behind = String::new();
+    for ((_, slot), places) in slots.slots.iter().zip(&observed.placed) {
+        let Some(unit) = places.first() else { continue };
+        if unit.address != *slot {
+            slipped.push(SlippedUnit {
+                name: unit.name.clone(),
+                address: unit.address,
+                slot: *slot,
+                behind: behind.clone(),
+            });
+        }
+        behind.clone_from(&unit.name);
+    }
+    Ok(slipped)
 }
 
 /// The way in which a unit is not in RAM.

@@ -9,13 +9,15 @@ mod objects;
 mod order;
 mod pinned;
 mod read;
+mod slots;
 
 pub use check::{
-    CheckedLink, CheckedPins, OrderViolation, PinFault, UnpinnedUnit, ViolationKind, check,
-    check_pinned,
+    CheckedLink, CheckedPins, OrderViolation, PinFault, SlippedUnit, UnpinnedUnit, ViolationKind,
+    check, check_pinned, check_slots,
 };
 pub use map::{InputSection, LinkMap, Linker, OutputSection, Padding};
 pub use order::{
     OrderLine, OrderText, fragment, is_for_ram, lines, names, recorded_at, symbol_order,
 };
 pub use pinned::{PinFormat, PinText, pinned};
+pub use slots::{SlotLines, SlottedSection, slot_fragment, slot_lines};

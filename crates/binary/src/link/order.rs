@@ -213,7 +213,7 @@ pub(super) fn fragment_in_ram(map: &LinkMap, pinned: &[&InputSection]) -> String
 }
 
 /// Writes a line for each of `sections` that matches only this section.
-fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
+pub(super) fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
     let origins = ObjectNames::of(map);
     let mut known: FxHashMap<ObjectOrigin, String> = FxHashMap::default();
     let mut text = String::new();
@@ -226,7 +226,7 @@ fn patterns(map: &LinkMap, sections: &[&InputSection]) -> String {
 }
 
 /// Makes text safe for a comment of a linker script.
-fn comment(text: &str) -> String {
+pub(super) fn comment(text: &str) -> String {
     shown(text).replace("*/", "* /").replace("/*", "/ *")
 }
 
@@ -318,6 +318,16 @@ pub fn recorded_at(name: &str) -> Option<(&str, u32)> {
 /// Parses the lines of an order: names of units, lines for a linker script, or symbols. Comments
 /// begin with `#`, or stand between `/*` and `*/`.
 pub fn lines(text: &str) -> Vec<OrderLine> {
+    without_comments(text)
+        .lines()
+        .map(|line| line.split_once('#').map_or(line, |(line, _)| line).trim())
+        .filter(|line| !line.is_empty() && !line.ends_with(';'))
+        .map(line_of)
+        .collect()
+}
+
+/// Returns the text without what stands between `/*` and `*/`.
+pub(super) fn without_comments(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
     while let Some((before, behind)) = comment_begins(rest) {
@@ -325,11 +335,7 @@ pub fn lines(text: &str) -> Vec<OrderLine> {
         rest = behind.split_once("*/").map_or("", |(_, rest)| rest);
     }
     bare.push_str(rest);
-    bare.lines()
-        .map(|line| line.split_once('#').map_or(line, |(line, _)| line).trim())
-        .filter(|line| !line.is_empty() && !line.ends_with(';'))
-        .map(line_of)
-        .collect()
+    bare
 }
 
 /// Splits the text at the `/*` that begins a comment. In `lib/*(…)` it begins none.

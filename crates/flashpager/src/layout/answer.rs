@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::heat::PageHeat;
+use super::slots::SlotLayout;
 use super::units::Coverage;
 use crate::result::ResultRow;
 
@@ -99,4 +100,6 @@ pub struct Layout {
     pub replayed_pieces: Vec<u64>,
     /// Pieces executed.
     pub executed_pieces: u64,
+    /// The best order after commits; `None` without slots.
+    pub slots: Option<SlotLayout>,
 }

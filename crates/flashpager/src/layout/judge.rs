@@ -1,7 +1,8 @@
 //! The judgement of orders by exact replays of whole traces.
 
 use flashpager_base::Result;
-use flashpager_layout::{Baseline, Order, Units, place};
+use flashpager_layout::{Baseline, Order, UnitPlacement, Units, place};
+use rayon::prelude::*;
 
 use super::answer::{LayoutOutcome, PageLayout, PlacedUnit};
 use super::program::Program;
@@ -39,7 +40,7 @@ impl<'a> Judge<'a> {
         let (weights, held_out_weights) = (traces.weights(), traces.held_out_weights());
         let training = FoldedTrace::of_all(traces.training())?;
         let held_out = FoldedTrace::of_all(traces.held_out())?;
-        let units = &program.units;
+        let units = &program.plain_units;
         let recorded = place(units, &Order::original(units))?;
         let rows = replayed_at(&recorded, units, designs, &training)?;
         let before_ns = times_ns(&rows, designs.len(), &weights);
@@ -87,27 +88,48 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// The times of `designs` in each of `links`, over the times before.
+    ///
+    /// # Errors
+    /// The errors of the replay.
+    pub(super) fn time_ratios(
+        &self,
+        links: &[UnitPlacement],
+        units: &Units,
+        designs: &[(Design, f64)],
+    ) -> Result<Vec<f64>> {
+        let ratio = |link: &UnitPlacement| {
+            let rows = replayed_at(link, units, designs, &self.training)?;
+            let now_ns = times_ns(&rows, designs.len(), &self.weights);
+            Ok(time_ratio(&now_ns, &self.before_ns, designs))
+        };
+        links.par_iter().map(ratio).collect()
+    }
+
     /// The layout of one cache page: the best of the recorded order, the best published order, and
     /// the order that the search found.
     ///
     /// # Errors
     /// The errors of the replay.
     pub(super) fn page_layout(&self, searched: &PageSearch<'_>) -> Result<PageLayout> {
-        let Program { units, recorded_units, heat, .. } = self.program;
+        let Program { units, plain_units, recorded_units, heat, .. } = self.program;
         let (page, baselines) = (searched.page, &searched.baselines);
         let recorded = Order::original(units);
-        let before = self.outcome(page, "before", units, &recorded)?;
+        let before = self.outcome(page, "before", plain_units, &recorded)?;
         let before_resident = if units.resident_bytes() == 0 {
             None
         } else {
             let order = Order::original(recorded_units);
             Some(self.outcome(page, "before", recorded_units, &order)?)
         };
-        let mut baseline = self.outcome(page, baselines.name, units, &baselines.best)?;
-        let mut baseline_order = &baselines.best;
-        let mut found = self.outcome(page, "found", units, &searched.best)?;
-        let mut order = &searched.best;
-        if before.time_ratio < baseline.time_ratio {
+        let (best_published, best_found) =
+            (self.program.hot_first(&baselines.best)?, self.program.hot_first(&searched.best)?);
+        let mut baseline = self.outcome(page, baselines.name, units, &best_published)?;
+        let mut baseline_order = &best_published;
+        let mut found = self.outcome(page, "found", units, &best_found)?;
+        let mut order = &best_found;
+        // The recorded order has no slots.
+        if !self.program.has_slots() && before.time_ratio < baseline.time_ratio {
             let what = Baseline::Original.name().to_owned();
             baseline = LayoutOutcome { what, ..before.clone() };
             baseline_order = &recorded;

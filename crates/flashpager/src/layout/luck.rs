@@ -191,11 +191,16 @@ impl LuckRequest {
 /// Draws links of a program.
 pub(super) struct LinkDraws<'a> {
     units: &'a Units,
-    /// The recorded order.
-    recorded: Order,
+    /// The order of the units in each link.
+    order: Order,
     /// Bytes of each unit up to its last executed one, by its number.
     executed_bytes: Vec<u32>,
     kind: DrawKind,
+    /// Number of commits between the recorded link and a drawn one, if the draws are edits.
+    commits: u32,
+    /// True if an order for the linker names all units, so that functions that a commit adds come
+    /// behind them.
+    adds_last: bool,
 }
 
 /// Returns the bytes of each unit up to its last executed one, by its number.
@@ -207,13 +212,25 @@ pub(super) fn executed_lengths(units: &Units, executed: &ExecutedBytes) -> Vec<u
 impl<'a> LinkDraws<'a> {
     /// Makes draws of a program of which [`executed_lengths`] are executed.
     pub(super) fn new(units: &'a Units, executed_bytes: Vec<u32>, kind: DrawKind) -> Self {
-        Self { units, recorded: Order::original(units), executed_bytes, kind }
+        let order = Order::original(units);
+        Self { units, order, executed_bytes, kind, commits: 1, adds_last: false }
+    }
+
+    /// Makes draws of a program that is linked in `order` after so many `commits`.
+    pub(super) fn after_commits(
+        units: &'a Units,
+        order: Order,
+        executed_bytes: Vec<u32>,
+        commits: u32,
+    ) -> Self {
+        let kind = DrawKind::Edits;
+        Self { units, order, executed_bytes, kind, commits, adds_last: true }
     }
 
     /// Draws a link.
     pub(super) fn draw(&self, random: &mut SplitMix64) -> Result<UnitPlacement> {
         match self.kind {
-            DrawKind::Edits => self.edit(random).place(self.units, &self.recorded),
+            DrawKind::Edits => self.edit(random).place(self.units, &self.order),
             DrawKind::Orders => {
                 let mut numbers = self.units.movable().to_vec();
                 for place in 0..numbers.len() {
@@ -226,18 +243,26 @@ impl<'a> LinkDraws<'a> {
             DrawKind::Shifts => {
                 let steps = random.below((SHIFT_END_BYTES / STEP_BYTES) as usize) as u32;
                 let added = AddedCode { place: 0, bytes: steps * STEP_BYTES, align: 1 };
-                let edit = LinkEdit { added: Some(added), ..LinkEdit::none(self.units) };
-                edit.place(self.units, &self.recorded)
+                let edit = LinkEdit { added: vec![added], ..LinkEdit::none(self.units) };
+                edit.place(self.units, &self.order)
             }
         }
     }
 
-    /// Draws an edit. Each function is edited with a probability of [`EDITED_SHARE`]. It grows or
-    /// shrinks with the same probability, but grows if it would lose executed code. The function
-    /// that is added has the size of one that is drawn, and lies at a place that is drawn.
+    /// Draws the edit of all commits together.
     fn edit(&self, random: &mut SplitMix64) -> LinkEdit {
         let mut edit = LinkEdit::none(self.units);
-        for number in self.recorded.numbers() {
+        (0..self.commits).for_each(|_| self.commit(random, &mut edit));
+        edit.added.sort_by_key(|added| added.place);
+        edit
+    }
+
+    /// Draws a commit on top of `edit`. Each function is edited with a probability of
+    /// [`EDITED_SHARE`]. It grows or shrinks with the same probability, but grows if it would lose
+    /// executed code. The function that is added has the size of one that is drawn, and lies at a
+    /// place that is drawn.
+    fn commit(&self, random: &mut SplitMix64, edit: &mut LinkEdit) {
+        for number in self.order.numbers() {
             if random.unit_interval() >= EDITED_SHARE {
                 continue;
             }
@@ -254,9 +279,9 @@ impl<'a> LinkDraws<'a> {
         }
         let movable = self.units.movable();
         let like = &self.units.all()[movable[random.below(movable.len())] as usize];
-        let place = random.below(movable.len() + 1);
-        edit.added = Some(AddedCode { place, bytes: like.bytes, align: like.align });
-        edit
+        let drawn = random.below(movable.len() + 1);
+        let place = if self.adds_last { movable.len() } else { drawn };
+        edit.added.push(AddedCode { place, bytes: like.bytes, align: like.align });
     }
 }
 
@@ -304,7 +329,7 @@ fn quantiles(sorted: &[f64], shares: [f64; 3], seed: u64) -> [Quantile; 3] {
 }
 
 /// The quantile of ascending values: between two of them it is interpolated.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(super) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (low, high) = (place.floor() as usize, place.ceil() as usize);
     sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
@@ -472,7 +497,7 @@ mod tests {
         let (mut grown, mut shrunk) = (0, 0);
         for _ in 0..100 {
             let edit = draws.edit(&mut random);
-            let added = edit.added.unwrap();
+            let added = edit.added[0];
             assert!(added.place <= 400 && added.bytes == 200 && added.align == 4);
             for bytes in edit.bytes {
                 let change = bytes.abs_diff(200);

@@ -23,6 +23,7 @@ mod program;
 mod replays;
 mod request;
 mod search;
+mod slots;
 mod traces;
 mod units;
 
@@ -36,11 +37,15 @@ pub use answer::{Layout, LayoutOutcome, LayoutProgress, PageLayout, PlacedUnit};
 pub use budget::SearchLimit;
 pub use heat::{Heat, PageHeat};
 pub use request::LayoutRequest;
+pub(crate) use slots::with_slack;
+pub use slots::{CommitTimes, SlotLayout};
 pub use units::{Coverage, ExecutedBytes, executed_share, units};
 
 use judge::Judge;
+use luck::executed_lengths;
 use program::Program;
 use search::PageDesigns;
+use slots::judge_slots;
 use traces::{TraceSet, check_reads_pass};
 
 /// Lays a program out: searches an order of its units for each cache page until `limit`, and judges
@@ -75,6 +80,18 @@ pub fn layout(
     let layouts = layouts.collect::<Result<Vec<_>>>()?;
     let ratio = |number: &usize| layouts[*number].found.time_ratio;
     let best = (0..layouts.len()).min_by(|a, b| ratio(a).total_cmp(&ratio(b))).unwrap_or(0);
+    let slots = if program.has_slots() {
+        let searched = &searches[best];
+        let order =
+            Order::of_names(&program.units, layouts[best].order.iter().map(String::as_str))?;
+        let executed = executed_lengths(&program.units, &traces.executed(&|| true)?);
+        let all = (&program.units, &program.plain_units);
+        let on = (searched.page, designs.as_slice());
+        let edits = (request.slots_bytes, executed.as_slice(), request.seed);
+        Some(judge_slots(&judge, all, on, &order, edits)?)
+    } else {
+        None
+    };
     let executed = program.sequences.iter().map(|sequence| sequence.executed.len() as u64);
     Ok(Layout {
         best,
@@ -84,5 +101,6 @@ pub fn layout(
         replayed_pieces: searches.iter().map(search::PageSearch::pieces).collect(),
         executed_pieces: executed.sum(),
         coverage: program.coverage,
+        slots,
     })
 }

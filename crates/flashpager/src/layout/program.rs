@@ -3,19 +3,23 @@
 use std::path::Path;
 
 use flashpager_base::{Error, Result, shown};
-use flashpager_layout::{PieceSequence, Profile, Units};
+use flashpager_layout::{Order, PieceSequence, Profile, Units};
 
 use super::heat::Heat;
 use super::names::NamedUnits;
 use super::request::LayoutRequest;
+use super::slots::with_slack;
 use super::traces::TraceSet;
 use super::units::{Coverage, check_named, executed_share, units};
 use crate::linked::LinkedProgram;
 
 /// The units of a program, and what the traces execute of them.
 pub(super) struct Program {
-    /// The units, with those of the request in RAM.
+    /// The units, with those of the request in RAM, and with slack behind executed ones if they get
+    /// slots.
     pub(super) units: Units,
+    /// The same units without slack.
+    pub(super) plain_units: Units,
     /// The same units, none of them in RAM.
     pub(super) recorded_units: Units,
     /// The part of each trace that the search sees, as pieces of units.
@@ -66,7 +70,30 @@ impl Program {
             notes,
         };
         let (profile, heat) = (Profile::of(&units, weighted()), Heat::of(weighted()));
-        Ok(Self { units, recorded_units, sequences, profile, heat, coverage })
+        let plain_units = units.clone();
+        let units = match request.slots_bytes {
+            0 => units,
+            slack_bytes => with_slack(units, &profile.executed(&plain_units), slack_bytes),
+        };
+        Ok(Self { units, plain_units, recorded_units, sequences, profile, heat, coverage })
+    }
+}
+
+impl Program {
+    /// True if executed units get slots.
+    pub(super) fn has_slots(&self) -> bool {
+        self.units != self.plain_units
+    }
+
+    /// The order with the units in slots before all others; the same order if there are no slots.
+    ///
+    /// # Errors
+    /// An order of other units.
+    pub(super) fn hot_first(&self, order: &Order) -> Result<Order> {
+        let numbers = order.numbers().iter().copied();
+        let (hot, rest): (Vec<u32>, Vec<u32>) =
+            numbers.partition(|number| self.units.room(*number).slack_bytes > 0);
+        Order::new(&self.units, [hot, rest].concat())
     }
 }
 

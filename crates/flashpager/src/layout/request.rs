@@ -25,9 +25,14 @@ pub struct LayoutRequest {
     pub pages: Vec<u32>,
     /// Names of units that lie in RAM.
     pub resident: Vec<String>,
+    /// Free bytes behind each executed unit, which then lies in a slot; 0 for an order without slots.
+    pub slots_bytes: u32,
     /// Seed of the random numbers of the search.
     pub seed: u64,
 }
+
+/// The most free bytes of a slot.
+const MOST_SLOTS_BYTES: u32 = 4096;
 
 impl LayoutRequest {
     /// Cache pages to search for; `None` stands for each design's own.
@@ -45,6 +50,13 @@ impl LayoutRequest {
         }
         if !(0.0..1.0).contains(&self.held_out_share) {
             return Err(Error::design("the share that is held out is at least 0 and below 1"));
+        }
+        if self.slots_bytes > MOST_SLOTS_BYTES {
+            let message = format!(
+                "slots of {} bytes: it is 0 to {MOST_SLOTS_BYTES}, the free bytes behind a function",
+                self.slots_bytes
+            );
+            return Err(Error::design(message));
         }
         let weights = self.traces.iter().map(|(_, weight)| weight);
         check_weights(weights.chain(self.designs.iter().map(|(_, weight)| weight)))?;

@@ -48,6 +48,7 @@ fn predictions_are_what_the_arranged_trace_gives() {
             designs: vec![(design(policy, 2048), 1.0)],
             pages: vec![32, 64],
             resident: Vec::new(),
+            slots_bytes: 0,
             seed: 1,
         };
         let layout = laid_out(&request, 2000);
@@ -93,6 +94,7 @@ fn an_order_for_two_designs_helps_both() {
         designs: vec![(design("lru", 1024), 1.0), (design("lru", 2048), 1.0)],
         pages: vec![32],
         resident: Vec::new(),
+        slots_bytes: 0,
         seed: 1,
     };
     let layout = laid_out(&request, 4000);
@@ -149,6 +151,7 @@ fn code_up_to_4_gib_is_laid_out_as_lower_code_is() {
             designs: vec![(design("lru", 1024), 1.0)],
             pages: vec![512],
             resident: Vec::new(),
+            slots_bytes: 0,
             seed: 1,
         }
     };
@@ -177,6 +180,7 @@ fn what_cannot_be_laid_out_is_refused() {
         designs: vec![(design("lru", 2048), 1.0)],
         pages: Vec::new(),
         resident: Vec::new(),
+        slots_bytes: 0,
         seed: 1,
     };
     let refused = |request: &LayoutRequest| {

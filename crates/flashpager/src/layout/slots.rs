@@ -1,0 +1,116 @@
+//! Slots: hot units at fixed offsets with free bytes behind them, and the times of such a program
+//! after commits.
+//!
+//! Without slots, a function that grows by four bytes moves all that follows, and the order that a
+//! search found is replaced by one that nobody chose. In slots it moves nothing until it has used its
+//! slack; then it moves the next unit by what is missing, which that unit's slack absorbs.
+
+use flashpager_base::Result;
+use flashpager_base::random::SplitMix64;
+use flashpager_layout::{Order, UnitPlacement, Units, place};
+use serde::Serialize;
+
+use super::judge::Judge;
+use super::luck::{DrawKind, LinkDraws, quantile};
+use super::search::PageDesigns;
+use crate::design::Design;
+
+/// Links that are drawn for each quantile.
+const DRAWS: usize = 48;
+/// Numbers of commits after which times are told.
+const COMMITS: [u32; 2] = [1, 10];
+/// A unit without a slot has this part of the slack before the data behind the code.
+const RESERVED_PART: u32 = 4;
+
+/// Times of links after commits, each over the time before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CommitTimes {
+    /// Number of commits.
+    pub commits: u32,
+    /// Number of links drawn.
+    pub draws: usize,
+    /// The time below which a tenth of them lies.
+    pub p10: f64,
+    /// The median.
+    pub p50: f64,
+    /// The time below which nine of ten lie.
+    pub p90: f64,
+    /// The longest.
+    pub worst: f64,
+}
+
+impl CommitTimes {
+    fn of(commits: u32, mut ratios: Vec<f64>) -> Self {
+        ratios.sort_by(f64::total_cmp);
+        let [p10, p50, p90] = [0.1, 0.5, 0.9].map(|share| quantile(&ratios, share));
+        let worst = ratios.last().copied().unwrap_or(f64::NAN);
+        Self { commits, draws: ratios.len(), p10, p50, p90, worst }
+    }
+}
+
+/// An order in slots, and what commits make of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlotLayout {
+    /// Free bytes behind each unit in a slot.
+    pub slack_bytes: u32,
+    /// The units in slots, by their offsets in the new image.
+    pub names: Vec<String>,
+    /// Free bytes before the data behind the code.
+    pub reserve_bytes: u32,
+    /// The recorded program after one commit, in the order of its link.
+    pub recorded: CommitTimes,
+    /// The program in slots after one commit and more.
+    pub after: Vec<CommitTimes>,
+}
+
+/// The units with slack behind those that are `executed`, and with room for the growth of the others
+/// before the data.
+pub(crate) fn with_slack(units: Units, executed: &[u32], slack_bytes: u32) -> Units {
+    let rest = units.movable().len().saturating_sub(executed.len()) as u32;
+    let reserve_bytes = rest.saturating_mul(slack_bytes) / RESERVED_PART;
+    units.with_slack(executed, slack_bytes, reserve_bytes)
+}
+
+/// The units in the slots that `placement` gives those with slack.
+fn frozen(units: &Units, placement: &UnitPlacement) -> Units {
+    let numbers = units.movable().iter().copied();
+    let slotted = numbers.filter(|number| units.room(*number).slack_bytes > 0);
+    let slots: Vec<(u32, u32)> =
+        slotted.map(|number| (number, placement.offsets[number as usize])).collect();
+    let first = units.followers().first();
+    let from = first.map_or(0, |number| placement.offsets[*number as usize]);
+    units.clone().in_slots(slots, from)
+}
+
+/// Judges `order` after commits. `units` have the slack of slots, `recorded` are those without.
+/// `designs` are those of the request.
+///
+/// # Errors
+/// The errors of the replay.
+pub(super) fn judge_slots(
+    judge: &Judge<'_>,
+    (units, recorded): (&Units, &Units),
+    (page, designs): (&PageDesigns, &[(Design, f64)]),
+    order: &Order,
+    (slack_bytes, executed_bytes, seed): (u32, &[u32], u64),
+) -> Result<SlotLayout> {
+    let placement = place(units, order)?;
+    let frozen = frozen(units, &placement);
+    let slotted = order.numbers().iter().filter(|number| units.room(**number).slack_bytes > 0);
+    let names = slotted.map(|number| units.all()[*number as usize].name.clone()).collect();
+    let times = |units: &Units, draws: LinkDraws<'_>, commits: u32, designs: &[(Design, f64)]| {
+        let mut random = SplitMix64::new(seed.wrapping_mul(31).wrapping_add(commits.into()));
+        let links = (0..DRAWS).map(|_| draws.draw(&mut random));
+        let links = links.collect::<Result<Vec<UnitPlacement>>>()?;
+        Ok(CommitTimes::of(commits, judge.time_ratios(&links, units, designs)?))
+    };
+    let executed = || executed_bytes.to_vec();
+    let edits = LinkDraws::new(recorded, executed(), DrawKind::Edits);
+    let recorded = times(recorded, edits, 1, designs)?;
+    let after = COMMITS.into_iter().map(|commits| {
+        let edits = LinkDraws::after_commits(&frozen, order.clone(), executed(), commits);
+        times(&frozen, edits, commits, &page.designs)
+    });
+    let after = after.collect::<Result<Vec<CommitTimes>>>()?;
+    Ok(SlotLayout { slack_bytes, names, reserve_bytes: units.reserve_bytes(), recorded, after })
+}
