@@ -1,10 +1,11 @@
 /*
- * The mote on an AVR, ATmega1284P or ATmega128, with a NAND chip on its pins: nand_pins.h has the
- * wiring
+ * The mote on an AVR, ATmega1284P or ATmega128, with a NAND chip on its pins. nand_pins.h has the
+ * wiring.
  *
- * Its host is simavr.c, to which it speaks by three registers (avr_link.h): what is written to
- * LINK_GATHER gathers, and LINK_ACT says what it is for; a read of LINK_BYTE gives the next byte of
- * the link. Where bytes of bytecode are counted, each goes to LINK_BYTE.
+ * The mote exchanges data with the simulator, simavr.c, through the three registers of avr_link.h.
+ * Bytes written to LINK_BUFFER are kept until a command is written to LINK_COMMAND, which processes
+ * them. A read of LINK_BYTE returns the next byte from the link. If bytes of bytecode are counted, each
+ * one is written to LINK_BYTE.
  */
 #include "avr_link.h"
 #include "interpreter.h"
@@ -19,42 +20,46 @@
 #include <avr/interrupt.h>
 #include <avr/sleep.h>
 
-#define SAY 2
-#define STOP 3
-#define PUT 4
+/* Commands for LINK_COMMAND, as simavr.c has them. */
+#define COMMAND_PRINT 2 /* print a count: its value in 4 bytes, and its name */
+#define COMMAND_STOP 3  /* stop with a message: an offset in 4 bytes, and the reason */
+#define COMMAND_SEND 4  /* send the bytes over the link */
 
-static void gather(uint32_t value, uint8_t bytes)
+/* Writes the lowest bytes of a number to the buffer, the least significant first. */
+static void buffer_number(uint32_t value, uint8_t bytes)
 {
     for (; bytes > 0; bytes--, value >>= 8)
-        LINK_GATHER = (uint8_t)value;
+        LINK_BUFFER = (uint8_t)value;
 }
 
-static void gather_text(const char *text)
+/* Writes a text of PROGRAM_TEXT() to the buffer, with its final 0. */
+static void buffer_text(const char *text)
 {
     do
-        LINK_GATHER = PROGRAM_BYTE(*text);
+        LINK_BUFFER = PROGRAM_BYTE(*text);
     while (PROGRAM_BYTE(*text++));
 }
 
-__attribute__((noreturn)) static void leave(void)
+/* Sleeps with interrupts off, at which simavr ends the run. */
+__attribute__((noreturn)) static void halt(void)
 {
     cli();
     for (;;)
         sleep_mode();
 }
 
-void vm_stop(const char *why, uint16_t at)
+void vm_stop(const char *reason, uint16_t offset)
 {
-    gather(at, 4);
-    gather_text(why);
-    LINK_ACT = STOP;
-    leave();
+    buffer_number(offset, 4);
+    buffer_text(reason);
+    LINK_COMMAND = COMMAND_STOP;
+    halt();
 }
 
 void link_put(uint8_t byte)
 {
-    LINK_GATHER = byte;
-    LINK_ACT = PUT;
+    LINK_BUFFER = byte;
+    LINK_COMMAND = COMMAND_SEND;
 }
 
 uint8_t link_get(void)
@@ -62,11 +67,11 @@ uint8_t link_get(void)
     return LINK_BYTE;
 }
 
-static void say(const char *name, uint32_t value)
+static void print_count(const char *name, uint32_t value)
 {
-    gather(value, 4);
-    gather_text(name);
-    LINK_ACT = SAY;
+    buffer_number(value, 4);
+    buffer_text(name);
+    LINK_COMMAND = COMMAND_PRINT;
 }
 
 #ifndef MEMORY_IN_PLACE
@@ -86,5 +91,5 @@ int main(void)
 #endif
     mote_run(MOTE_ADDRESS);
 #include "counts.h"
-    leave();
+    halt();
 }

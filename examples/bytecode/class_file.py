@@ -1,21 +1,23 @@
-"""Class files, as far as the specializer needs them (JVMS 17, chapter 4)."""
+"""Reader of the parts of Java class files that the specializer needs (JVMS 17, chapter 4)."""
 
 import struct
 from dataclasses import dataclass
 
 #: Flags of classes, fields and methods.
-ACC_PRIVATE, ACC_STATIC, ACC_FINAL, ACC_INTERFACE, ACC_ABSTRACT = 0x2, 0x8, 0x10, 0x200, 0x400
+ACC_PUBLIC, ACC_PRIVATE, ACC_PROTECTED, ACC_STATIC, ACC_FINAL = 0x1, 0x2, 0x4, 0x8, 0x10
+ACC_INTERFACE, ACC_ABSTRACT = 0x200, 0x400
 _MAGIC = 0xCAFEBABE
 _UTF8, _INTEGER, _LONG, _DOUBLE, _CLASS, _NAME_AND_TYPE = 1, 3, 5, 6, 7, 12
 _MEMBERS = (9, 10, 11)
-#: Bytes of the other constants, by tag.
+#: Sizes in bytes of the other constants, by tag.
 _SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4}
 
 
 @dataclass(frozen=True)
 class Member:
-    """A field or method that is named: whose, its name, its descriptor."""
+    """The full name of a field or method."""
 
+    #: The class, with slashes between packages.
     owner: str
     name: str
     descriptor: str
@@ -28,41 +30,50 @@ class Field:
     name: str
     descriptor: str
     flags: int
-    #: Who names it has its value instead.
+    #: True if the class file gives its value, which compilers then put in place of the field.
     is_constant: bool
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method that a class declares; ``code`` is None where it has none."""
+    """A method that a class declares."""
 
     name: str
     descriptor: str
     flags: int
+    #: None for a native or abstract method.
     code: bytes | None
+    #: Size of the operand stack, in slots.
     max_stack: int
+    #: Size of the locals, with the arguments, in slots.
     max_locals: int
+    #: Number of exception handlers.
     handlers: int
 
 
 class ClassFile:
-    """A class file that was read."""
+    """A class file, parsed."""
 
     def __init__(self, data: bytes, name: str) -> None:
-        """Read it.
+        """Parse a class file.
+
+        Args:
+            data: the content of the file.
+            name: the file's name, for the error.
 
         Raises:
-            ValueError: if it is none.
+            ValueError: if the data are not those of a class file.
 
         """
         self._data, self._at = data, 0
         try:
             self._read()
         except (struct.error, IndexError, KeyError, TypeError) as error:
-            message = f"{name}: no class file, or a damaged one"
+            message = f"{name} is not a class file, or is damaged"
             raise ValueError(message) from error
 
     def _take(self, form: str) -> int:
+        """Read an unsigned number: I has 4 bytes, H 2, B 1."""
         value: int
         (value,) = struct.unpack_from(">" + form, self._data, self._at)
         self._at += struct.calcsize(form)
@@ -81,8 +92,8 @@ class ClassFile:
         self._read_constants()
         self.flags = self._take("H")
         self.name = self.class_name(self._take("H"))
-        above = self._take("H")
-        self.superclass = self.class_name(above) if above else None
+        superclass = self._take("H")
+        self.superclass = self.class_name(superclass) if superclass else None
         self.interfaces = [self.class_name(self._take("H")) for _ in range(self._take("H"))]
         self.fields = [self._field() for _ in range(self._take("H"))]
         self.methods = [self._method() for _ in range(self._take("H"))]
@@ -97,6 +108,7 @@ class ClassFile:
             index += 2 if tag in (_LONG, _DOUBLE) else 1
 
     def _numbers(self, index: int, *tags: int) -> tuple[int, ...]:
+        """Return the numbers of 16 bits in a constant that has one of these tags."""
         tag, data = self._constants[index]
         if tag not in tags:
             raise KeyError(index)
@@ -109,26 +121,26 @@ class ClassFile:
         return data.decode("utf-8", "surrogateescape")
 
     def class_name(self, index: int) -> str:
-        """Return the class of a constant, with slashes."""
+        """Return the name of the class in a constant, with slashes."""
         return self._text(self._numbers(index, _CLASS)[0])
 
     def member(self, index: int) -> Member:
-        """Return the field or method of a constant."""
+        """Return the field or method that a constant refers to."""
         owner, pair = self._numbers(index, *_MEMBERS)
         name, descriptor = self._numbers(pair, _NAME_AND_TYPE)
         return Member(self.class_name(owner), self._text(name), self._text(descriptor))
 
     def integer(self, index: int) -> int | None:
-        """Return an int of the constants; None for what is none."""
+        """Return the value of a constant, or None if it is not an int."""
         tag, data = self._constants[index]
         return int.from_bytes(data, "big", signed=True) if tag == _INTEGER else None
 
     def _attributes(self) -> dict[str, bytes]:
-        found = {}
+        contents = {}
         for _ in range(self._take("H")):
             name = self._text(self._take("H"))
-            found[name] = self._bytes(self._take("I"))
-        return found
+            contents[name] = self._bytes(self._take("I"))
+        return contents
 
     def _field(self) -> Field:
         flags, name, descriptor = (self._take("H") for _ in range(3))
@@ -146,7 +158,7 @@ class ClassFile:
         return Method(self._text(name), self._text(descriptor), flags, body, stack, local, handlers)
 
 
-#: Java's primitive types, as people write them.
+#: Names of Java's primitive types, by their letter in descriptors.
 _PRIMITIVES = {
     "B": "byte",
     "C": "char",
@@ -161,15 +173,15 @@ _PRIMITIVES = {
 
 
 def parameters(descriptor: str) -> list[str]:
-    """Return the parameter types of a method's descriptor, as they stand there."""
-    found, at = [], 1
+    """Return the parameter types of a method's descriptor, each as a descriptor."""
+    types, at = [], 1
     while descriptor[at] != ")":
         start = at
         while descriptor[at] == "[":
             at += 1
         at = descriptor.index(";", at) + 1 if descriptor[at] == "L" else at + 1
-        found.append(descriptor[start:at])
-    return found
+        types.append(descriptor[start:at])
+    return types
 
 
 def slots(descriptor: str) -> int:
@@ -177,8 +189,8 @@ def slots(descriptor: str) -> int:
     return sum(2 if each in ("J", "D") else 1 for each in parameters(descriptor))
 
 
-def written(owner: str, name: str, descriptor: str) -> str:
-    """Return a method as a trace names it: ``com.acme.Foo.bar(int,byte[])``."""
+def trace_name(owner: str, name: str, descriptor: str) -> str:
+    """Return a method's name in a trace: ``com.acme.Foo.bar(int,byte[])``."""
 
     def type_name(each: str) -> str:
         element = each.lstrip("[")

@@ -1,22 +1,23 @@
-/* Says all that the pager counted, and what the program used: within a function that has say(). */
+/* Prints the pager's counts, and how much heap and stack the program used. To be included within a
+ * function, where print_count() is defined. */
 {
 #if FP_PAGER_STATISTICS
-    const struct fp_pager_stat *of = fp_pager_stat();
-    say(PROGRAM_TEXT("references"), of->references);
-    say(PROGRAM_TEXT("misses"), of->misses);
-    say(PROGRAM_TEXT("reference_bits_set"), of->reference_bits_set);
-    say(PROGRAM_TEXT("loads"), of->loads);
-    say(PROGRAM_TEXT("prefetches"), of->prefetches);
-    say(PROGRAM_TEXT("other_page"), of->other_page);
-    say(PROGRAM_TEXT("other_buffer"), of->other_buffer);
-    say(PROGRAM_TEXT("forward"), of->forward);
-    say(PROGRAM_TEXT("backward"), of->backward);
-    say(PROGRAM_TEXT("column_changes"), of->column_changes);
-    say(PROGRAM_TEXT("bytes_fetched"), of->bytes_fetched);
-    say(PROGRAM_TEXT("bytes_skipped"), of->bytes_skipped);
-    say(PROGRAM_TEXT("walk"), of->walk);
-    say(PROGRAM_TEXT("max_walk"), of->max_walk);
+    const struct fp_pager_stat *stat = fp_pager_stat();
+    print_count(PROGRAM_TEXT("references"), stat->references);
+    print_count(PROGRAM_TEXT("misses"), stat->misses);
+    print_count(PROGRAM_TEXT("reference_bits_set"), stat->reference_bits_set);
+    print_count(PROGRAM_TEXT("loads"), stat->loads);
+    print_count(PROGRAM_TEXT("prefetches"), stat->prefetches);
+    print_count(PROGRAM_TEXT("other_page"), stat->other_page);
+    print_count(PROGRAM_TEXT("other_buffer"), stat->other_buffer);
+    print_count(PROGRAM_TEXT("forward"), stat->forward);
+    print_count(PROGRAM_TEXT("backward"), stat->backward);
+    print_count(PROGRAM_TEXT("column_changes"), stat->column_changes);
+    print_count(PROGRAM_TEXT("bytes_fetched"), stat->bytes_fetched);
+    print_count(PROGRAM_TEXT("bytes_skipped"), stat->bytes_skipped);
+    print_count(PROGRAM_TEXT("walk"), stat->walk);
+    print_count(PROGRAM_TEXT("max_walk"), stat->max_walk);
 #endif
-    say(PROGRAM_TEXT("heap_bytes"), vm_heap_used());
-    say(PROGRAM_TEXT("stack_slots"), vm_stack_used());
+    print_count(PROGRAM_TEXT("heap_bytes"), vm_heap_used());
+    print_count(PROGRAM_TEXT("stack_slots"), vm_stack_used());
 }

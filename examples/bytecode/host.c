@@ -3,8 +3,9 @@
  *
  *     host link_in=FD link_out=FD
  *
- * The link goes through the two open files. Standard output has the counts, and the CRC-32 of all
- * bytes that were executed. In this folder's image.bin is the image, padded to whole flash pages.
+ * The two file descriptors are the ends of the link. The image is read from image.bin in the current
+ * folder, padded to whole flash pages. The program prints the counts, and the CRC-32 of all bytes of
+ * bytecode that were executed.
  */
 #include "flashpager_pager.h"
 #include "interpreter.h"
@@ -36,13 +37,13 @@ int fp_flash_failed(fp_page page, int error)
     return error;
 }
 
-void vm_stop(const char *why, uint16_t at)
+void vm_stop(const char *reason, uint16_t offset)
 {
-    printf("error %s, before offset %u\n", why, at);
+    printf("error %s, before offset %u\n", reason, offset);
     exit(1);
 }
 
-void code_taken(uint8_t byte)
+void report_code_byte(uint8_t byte)
 {
     crc ^= byte;
     for (unsigned bit = 0; bit < 8; bit++)
@@ -52,7 +53,7 @@ void code_taken(uint8_t byte)
 void link_put(uint8_t byte)
 {
     if (putc(byte, link_out) == EOF)
-        fail("the world has gone");
+        fail("the simulated world has ended");
 }
 
 uint8_t link_get(void)
@@ -61,11 +62,11 @@ uint8_t link_get(void)
     fflush(link_out);
     byte = getc(link_in);
     if (byte == EOF)
-        fail("the world has gone");
+        fail("the simulated world has ended");
     return (uint8_t)byte;
 }
 
-static void say(const char *name, uint32_t value)
+static void print_count(const char *name, uint32_t value)
 {
     printf("%s %u\n", name, (unsigned)value);
 }
@@ -86,12 +87,12 @@ int main(int argc, char **argv)
         fail("the pager does not start");
     mote_run(MOTE_ADDRESS);
 #include "counts.h"
-    say(PROGRAM_TEXT("chip_loads"), chip.counts.loads);
-    say(PROGRAM_TEXT("chip_prefetches"), chip.counts.prefetches);
-    say(PROGRAM_TEXT("chip_column_changes"), chip.counts.column_changes);
-    say(PROGRAM_TEXT("chip_bytes_fetched"), chip.counts.bytes_fetched);
-    say(PROGRAM_TEXT("chip_bytes_skipped"), chip.counts.bytes_skipped);
-    say(PROGRAM_TEXT("crc"), ~crc);
+    print_count(PROGRAM_TEXT("chip_loads"), chip.counts.loads);
+    print_count(PROGRAM_TEXT("chip_prefetches"), chip.counts.prefetches);
+    print_count(PROGRAM_TEXT("chip_column_changes"), chip.counts.column_changes);
+    print_count(PROGRAM_TEXT("chip_bytes_fetched"), chip.counts.bytes_fetched);
+    print_count(PROGRAM_TEXT("chip_bytes_skipped"), chip.counts.bytes_skipped);
+    print_count(PROGRAM_TEXT("crc"), ~crc);
     fclose(link_in);
     fclose(link_out);
     return 0;

@@ -6,22 +6,26 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A class: its superclass or 255, bytes of an object, rows of interfaces' methods and where they
- * begin, where its table of methods begins, its initialiser or 0xffff. */
+/* A class. */
 struct program_class {
-    uint8_t above, object_bytes, selected;
-    uint16_t vtable, first_selected, initialiser;
+    uint8_t superclass;              /* 255: none */
+    uint8_t object_bytes;            /* of an object, with its header */
+    uint8_t interface_methods;       /* number of its rows in program_interface_methods */
+    uint16_t vtable;                 /* index of its first row in program_vtables */
+    uint16_t first_interface_method; /* index of its first row in program_interface_methods */
+    uint16_t initialiser;            /* a method; 0xffff: none */
 };
 
-/* A method: where it lies, or a number from PROGRAM_NATIVE on; slots of arguments, of all locals,
- * and what it needs of the stack behind its arguments. */
+/* A method. Sizes are in slots of the stack. */
 struct program_method {
-    uint16_t offset;
-    uint8_t arguments, locals, room;
+    uint16_t offset;   /* in the image; from PROGRAM_NATIVE on: a native method */
+    uint8_t arguments;
+    uint8_t locals;    /* with the arguments */
+    uint8_t room;      /* needed behind the arguments */
 };
 
-/* The method that an object's class has for a method of an interface. */
-struct program_selected {
+/* The method of a class that implements a method of an interface. */
+struct program_interface_method {
     uint8_t selector;
     uint16_t method;
 };
@@ -31,7 +35,7 @@ struct program_selected {
 #define PROGRAM_TABLES
 #include "program.h"
 
-/* Kinds of fields, and of elements of arrays, as specialize.py has them. */
+/* Kinds of fields and of array elements, numbered as in specialize.py. */
 enum kind { KIND_BYTE, KIND_CHAR, KIND_SHORT, KIND_INT, KIND_REF };
 
 enum opcode {
@@ -119,11 +123,11 @@ enum opcode {
     CHECKCAST = 192,
     IFNULL = 198,
     IFNONNULL,
-    NEW_INITIALISED = 203, /* specialize.py's own: NEW of a class that has an initialiser */
+    NEW_INITIALISED = 203, /* added by specialize.py: NEW of a class that has an initialiser */
 };
 
-/* An object's first byte is its class; an array's is ARRAY and the kind of its elements, and its
- * length stands behind the header. */
+/* The header of an object begins with the number of its class, the header of an array with ARRAY
+ * plus the kind of its elements. The length of an array follows its header. */
 #define HEADER_BYTES 2
 #define ARRAY_BYTES 4
 #define ARRAY 0x80
@@ -131,44 +135,45 @@ enum opcode {
 static uint8_t heap[VM_HEAP_BYTES];
 static uint8_t statics[PROGRAM_STATIC_BYTES];
 static uint8_t is_initialised[(PROGRAM_CLASSES + 7) / 8];
-static uint16_t heap_end; /* of what is used */
+static uint16_t heap_end; /* end of the used part */
 static int32_t stack[VM_STACK_SLOTS];
-static int32_t *sp;     /* behind the topmost slot */
-static int32_t *locals;
-static int32_t *saved;  /* what the running method returns to */
-static uint16_t stack_most;
+static int32_t *sp;           /* the slot after the topmost one in use */
+static int32_t *locals;       /* of the running method */
+static int32_t *saved_frame;  /* the slot that restores the caller's frame */
+static uint16_t stack_most_slots; /* the most that were in use */
 
-/* What `saved` points to: where the caller goes on, and its locals and `saved`, as distances. */
-#define SAVED(at, locals_distance, saved_distance)                                               \
-    ((int32_t)((uint32_t)(at) | (uint32_t)(uint8_t)(locals_distance) << 16 |                     \
+/* The content of that slot: the offset where the caller continues, and the distances in slots from
+ * its `locals` and `saved_frame` to those of the running method. */
+#define SAVED(return_offset, locals_distance, saved_distance)                                    \
+    ((int32_t)((uint32_t)(return_offset) | (uint32_t)(uint8_t)(locals_distance) << 16 |          \
                (uint32_t)(uint8_t)(saved_distance) << 24))
-/* Where nobody goes on: vm_call() ends. */
-#define AT_NOWHERE 0xffffu
+/* Return offset of a method that run() was called for: run() ends when the method returns. */
+#define NO_RETURN 0xffffu
 
 static void run(void);
 
-__attribute__((noreturn)) static void stop(const char *why)
+__attribute__((noreturn)) static void stop(const char *reason)
 {
-    vm_stop(why, code_tell());
+    vm_stop(reason, code_tell());
 }
 
-static inline uint8_t take(void)
+static inline uint8_t fetch_byte(void)
 {
     AVR_JOB(read);
     const int byte = code_byte();
 #ifndef MEMORY_IN_PLACE
     if (byte < 0)
-        stop(PROGRAM_TEXT("the pager has no such byte"));
+        stop(PROGRAM_TEXT("the pager cannot read the next byte"));
 #endif
     AVR_JOB(program);
-    CODE_TAKEN((uint8_t)byte);
+    REPORT_CODE_BYTE((uint8_t)byte);
     return (uint8_t)byte;
 }
 
-static inline uint16_t take2(void)
+static inline uint16_t fetch_short(void)
 {
-    const uint8_t high = take();
-    return (uint16_t)(high << 8 | take());
+    const uint8_t high = fetch_byte();
+    return (uint16_t)(high << 8 | fetch_byte());
 }
 
 static inline void push(int32_t value)
@@ -195,7 +200,7 @@ static inline void push_long(int64_t value)
     sp += 2;
 }
 
-/* Memory. */
+/* Objects and arrays in the heap. */
 
 static int32_t load(const uint8_t *from, uint8_t kind)
 {
@@ -260,18 +265,19 @@ vm_ref vm_new(uint8_t number)
     return allocate(number, PROGRAM_BYTE(program_classes[number].object_bytes));
 }
 
-static uint8_t shift_of(uint8_t kind)
+/* Returns the binary logarithm of an element's size in bytes. */
+static uint8_t element_shift(uint8_t kind)
 {
     return kind == KIND_BYTE ? 0 : kind == KIND_INT ? 2 : 1;
 }
 
 static vm_ref new_array(uint8_t kind, int32_t length)
 {
-    const uint8_t shift = shift_of(kind);
+    const uint8_t shift = element_shift(kind);
     const uint16_t count = (uint16_t)length;
     vm_ref array;
     if (length < 0)
-        stop(PROGRAM_TEXT("an array has less than no elements"));
+        stop(PROGRAM_TEXT("an array's length is negative"));
     if (length > VM_HEAP_BYTES >> shift)
         stop(PROGRAM_TEXT("the heap is full"));
     array = allocate(ARRAY | kind, (uint16_t)(ARRAY_BYTES + (count << shift)));
@@ -279,47 +285,49 @@ static vm_ref new_array(uint8_t kind, int32_t length)
     return array;
 }
 
-/* An element: array and index are popped. */
+/* Pops an index and an array, and returns the address of that element. */
 static uint8_t *element(uint8_t kind)
 {
     const int32_t index = pop();
     uint8_t *array = object(pop());
     if (index < 0 || index >= length_of(array))
         stop(PROGRAM_TEXT("an index is outside of its array"));
-    return array + ARRAY_BYTES + ((uint16_t)index << shift_of(kind));
+    return array + ARRAY_BYTES + ((uint16_t)index << element_shift(kind));
 }
 
 uint8_t *vm_bytes(vm_ref array, uint16_t *length)
 {
-    uint8_t *of = object(array);
-    *length = length_of(of);
-    return of + ARRAY_BYTES;
+    uint8_t *address = object(array);
+    *length = length_of(address);
+    return address + ARRAY_BYTES;
 }
 
-vm_ref vm_field_ref(vm_ref of, uint8_t place)
+vm_ref vm_field_ref(vm_ref object_ref, uint8_t offset)
 {
-    return (vm_ref)load(object(of) + place, KIND_REF);
+    return (vm_ref)load(object(object_ref) + offset, KIND_REF);
 }
 
-/* Calls. */
+/* Calls of methods. */
 
-static void enter(uint16_t number, uint16_t should_continue)
+/* Pushes a method's frame and jumps to its code. It will return to `return_offset`. */
+static void enter(uint16_t number, uint16_t return_offset)
 {
     const struct program_method *method = &program_methods[number];
     const uint16_t offset = PROGRAM_WORD(method->offset);
-    int32_t *const of_caller = locals, *const saved_by_caller = saved;
-    const uint16_t needs = (uint16_t)(sp - stack) + PROGRAM_BYTE(method->room);
-    if (needs > VM_STACK_SLOTS)
+    int32_t *const caller_locals = locals, *const caller_saved = saved_frame;
+    const uint16_t needed_slots = (uint16_t)(sp - stack) + PROGRAM_BYTE(method->room);
+    if (needed_slots > VM_STACK_SLOTS)
         stop(PROGRAM_TEXT("the stack is full"));
-    if (needs > stack_most)
-        stack_most = needs;
+    if (needed_slots > stack_most_slots)
+        stack_most_slots = needed_slots;
     locals = sp - PROGRAM_BYTE(method->arguments);
-    saved = locals + PROGRAM_BYTE(method->locals);
-    *saved = SAVED(should_continue, locals - of_caller, saved - saved_by_caller);
-    sp = saved + 1;
+    saved_frame = locals + PROGRAM_BYTE(method->locals);
+    *saved_frame = SAVED(return_offset, locals - caller_locals, saved_frame - caller_saved);
+    sp = saved_frame + 1;
     code_jump(offset);
 }
 
+/* Enters a method, or runs a native one. */
 static void invoke(uint16_t number)
 {
     const uint16_t offset = PROGRAM_WORD(program_methods[number].offset);
@@ -331,51 +339,55 @@ static void invoke(uint16_t number)
         stop(PROGRAM_TEXT("a method is called that is not in the image"));
     sp -= PROGRAM_BYTE(program_methods[number].arguments);
     *sp = vm_native((uint8_t)offset, sp);
-    /* Of the natives, those return nothing: see specialize.py's NATIVES. */
+    /* Natives 0 and 3 return nothing, as their descriptors in NATIVES of specialize.py end in V. */
     if ((uint8_t)offset != 0 && (uint8_t)offset != 3)
         sp++;
 }
 
-/* Whether there is still a caller within this run(). */
+/* Pops the running method's frame and jumps back to its caller. Returns 0 if the method was entered
+ * with NO_RETURN, so that this run() ends; else 1. */
 static uint8_t leave(void)
 {
-    const uint32_t back = (uint32_t)*saved;
+    const uint32_t caller = (uint32_t)*saved_frame;
     sp = locals;
-    locals -= (uint8_t)(back >> 16);
-    saved -= (uint8_t)(back >> 24);
-    if ((uint16_t)back == AT_NOWHERE)
+    locals -= (uint8_t)(caller >> 16);
+    saved_frame -= (uint8_t)(caller >> 24);
+    if ((uint16_t)caller == NO_RETURN)
         return 0;
-    code_jump((uint16_t)back);
+    code_jump((uint16_t)caller);
     return 1;
 }
 
-/* Run a class's initialiser unless it has run. */
+/* Runs a class's initialiser unless it has run. */
 static void initialise(uint8_t number)
 {
     const uint8_t bit = (uint8_t)(1 << (number & 7));
-    uint16_t at;
+    uint16_t return_offset;
     if (is_initialised[number >> 3] & bit)
         return;
     is_initialised[number >> 3] |= bit;
-    at = code_tell();
-    enter(PROGRAM_WORD(program_classes[number].initialiser), AT_NOWHERE);
+    return_offset = code_tell();
+    enter(PROGRAM_WORD(program_classes[number].initialiser), NO_RETURN);
     run();
-    code_jump(at);
+    code_jump(return_offset);
 }
 
-static void call_selected(uint16_t selector)
+/* Calls a method of an interface, which is numbered by its selector. */
+static void invoke_interface(uint16_t selector)
 {
     const uint8_t arguments = PROGRAM_BYTE(program_selector_arguments[selector]);
     const uint8_t number = *object(sp[-arguments]);
-    uint16_t row = PROGRAM_WORD(program_classes[number].first_selected);
-    for (uint8_t rows = PROGRAM_BYTE(program_classes[number].selected); rows; rows--, row++)
-        if (PROGRAM_BYTE(program_selected[row].selector) == selector) {
-            invoke(PROGRAM_WORD(program_selected[row].method));
+    uint16_t row = PROGRAM_WORD(program_classes[number].first_interface_method);
+    uint8_t rows = PROGRAM_BYTE(program_classes[number].interface_methods);
+    for (; rows; rows--, row++)
+        if (PROGRAM_BYTE(program_interface_methods[row].selector) == selector) {
+            invoke(PROGRAM_WORD(program_interface_methods[row].method));
             return;
         }
-    stop(PROGRAM_TEXT("a class has not what an interface wants"));
+    stop(PROGRAM_TEXT("a class does not implement a method of an interface"));
 }
 
+/* Checks that the topmost object is null, or of a class or of one of its subclasses. */
 static void check_cast(uint8_t to)
 {
     uint8_t number;
@@ -385,26 +397,27 @@ static void check_cast(uint8_t to)
     while (number != to) {
         if (number >= PROGRAM_CLASSES)
             stop(PROGRAM_TEXT("an object is of another class"));
-        number = PROGRAM_BYTE(program_classes[number].above);
+        number = PROGRAM_BYTE(program_classes[number].superclass);
     }
 }
 
-/* Arithmetic, which wraps. */
+/* Arithmetic, which wraps on overflow. */
 
 static int32_t divide(int32_t a, int32_t b)
 {
     if (b == 0)
-        stop(PROGRAM_TEXT("a division by 0"));
+        stop(PROGRAM_TEXT("a number is divided by 0"));
     return b == -1 ? (int32_t)(0u - (uint32_t)a) : a / b;
 }
 
 static int32_t remainder_of(int32_t a, int32_t b)
 {
     if (b == 0)
-        stop(PROGRAM_TEXT("a division by 0"));
+        stop(PROGRAM_TEXT("a number is divided by 0"));
     return b == -1 ? 0 : a % b;
 }
 
+/* Evaluates the condition of an opcode from IFEQ to IFLE. */
 static int is_true(uint8_t opcode, int32_t a, int32_t b)
 {
     switch (opcode) {
@@ -423,10 +436,10 @@ static int is_true(uint8_t opcode, int32_t a, int32_t b)
     }
 }
 
-/* Both bytes are taken whether it jumps or not: they are the instruction's. */
+/* Jumps if the condition is true. The distance is fetched in any case, as a part of the instruction. */
 static inline void jump_if(int condition)
 {
-    const uint16_t distance = take2();
+    const uint16_t distance = fetch_short();
     if (condition)
         code_jump((uint16_t)(code_tell() - 3u + distance));
 }
@@ -443,11 +456,11 @@ static void array_store(uint8_t kind)
     store(element(kind), kind, value);
 }
 
-/* To the return of what entered last with AT_NOWHERE. */
+/* Interprets until the method returns that was last entered with NO_RETURN. */
 static void run(void)
 {
     for (;;) {
-        const uint8_t opcode = take();
+        const uint8_t opcode = fetch_byte();
         switch (opcode) {
         case ACONST_NULL:
             push(0);
@@ -462,17 +475,17 @@ static void run(void)
             push((int32_t)opcode - ICONST_0);
             break;
         case BIPUSH:
-            push((int8_t)take());
+            push((int8_t)fetch_byte());
             break;
         case SIPUSH:
-            push((int16_t)take2());
+            push((int16_t)fetch_short());
             break;
         case LDC:
-            push(PROGRAM_INT(program_constants[take()]));
+            push(PROGRAM_INT(program_constants[fetch_byte()]));
             break;
         case ILOAD:
         case ALOAD:
-            push(locals[take()]);
+            push(locals[fetch_byte()]);
             break;
         case ILOAD_0:
         case ILOAD_0 + 1:
@@ -503,7 +516,7 @@ static void run(void)
             break;
         case ISTORE:
         case ASTORE: {
-            const uint8_t local = take();
+            const uint8_t local = fetch_byte();
             locals[local] = pop();
             break;
         }
@@ -610,8 +623,8 @@ static void run(void)
             break;
         }
         case IINC: {
-            const uint8_t local = take();
-            const int8_t by = (int8_t)take();
+            const uint8_t local = fetch_byte();
+            const int8_t by = (int8_t)fetch_byte();
             locals[local] = (int32_t)((uint32_t)locals[local] + (uint32_t)by);
             break;
         }
@@ -663,9 +676,9 @@ static void run(void)
         case IRETURN:
         case ARETURN: {
             const int32_t value = sp[-1];
-            const uint8_t goes_on = leave();
+            const uint8_t continues = leave();
             push(value);
-            if (!goes_on)
+            if (!continues)
                 return;
             break;
         }
@@ -674,58 +687,58 @@ static void run(void)
                 return;
             break;
         case GETSTATIC: {
-            const uint8_t kind = take();
-            push(load(statics + take(), kind));
+            const uint8_t kind = fetch_byte();
+            push(load(statics + fetch_byte(), kind));
             break;
         }
         case PUTSTATIC: {
-            const uint8_t kind = take();
-            uint8_t *to = statics + take();
+            const uint8_t kind = fetch_byte();
+            uint8_t *to = statics + fetch_byte();
             store(to, kind, pop());
             break;
         }
         case GETFIELD: {
-            const uint8_t kind = take();
-            const uint8_t place = take();
-            sp[-1] = load(object(sp[-1]) + place, kind);
+            const uint8_t kind = fetch_byte();
+            const uint8_t offset = fetch_byte();
+            sp[-1] = load(object(sp[-1]) + offset, kind);
             break;
         }
         case PUTFIELD: {
-            const uint8_t kind = take();
-            const uint8_t place = take();
+            const uint8_t kind = fetch_byte();
+            const uint8_t offset = fetch_byte();
             sp -= 2;
-            store(object(sp[0]) + place, kind, sp[1]);
+            store(object(sp[0]) + offset, kind, sp[1]);
             break;
         }
         case INVOKEVIRTUAL: {
-            const uint8_t arguments = take();
-            const uint8_t place = take();
+            const uint8_t arguments = fetch_byte();
+            const uint8_t index = fetch_byte();
             const uint8_t number = *object(sp[-arguments]);
             const uint16_t vtable = PROGRAM_WORD(program_classes[number].vtable);
-            invoke(PROGRAM_WORD(program_vtables[vtable + place]));
+            invoke(PROGRAM_WORD(program_vtables[vtable + index]));
             break;
         }
         case INVOKESPECIAL: {
-            const uint16_t number = take2();
+            const uint16_t number = fetch_short();
             object(sp[-PROGRAM_BYTE(program_methods[number].arguments)]);
             invoke(number);
             break;
         }
         case INVOKESTATIC:
-            invoke(take2());
+            invoke(fetch_short());
             break;
         case INVOKEINTERFACE: {
-            const uint16_t selector = take2();
-            take2();
-            call_selected(selector);
+            const uint16_t selector = fetch_short();
+            fetch_short();
+            invoke_interface(selector);
             break;
         }
         case NEW:
-            push(vm_new((uint8_t)take2()));
+            push(vm_new((uint8_t)fetch_short()));
             break;
         case NEWARRAY: {
-            /* boolean, char, float, double, byte, short, int, long: 4 to 11 */
-            const uint8_t type = take();
+            /* Types 4 to 11 are boolean, char, float, double, byte, short, int and long. */
+            const uint8_t type = fetch_byte();
             push(new_array(type == 5    ? KIND_CHAR
                            : type == 9  ? KIND_SHORT
                            : type == 10 ? KIND_INT
@@ -734,23 +747,23 @@ static void run(void)
             break;
         }
         case ANEWARRAY:
-            take2();
+            fetch_short();
             push(new_array(KIND_REF, pop()));
             break;
         case ARRAYLENGTH:
             sp[-1] = length_of(object(sp[-1]));
             break;
         case CHECKCAST:
-            check_cast((uint8_t)take2());
+            check_cast((uint8_t)fetch_short());
             break;
         case NEW_INITIALISED: {
-            const uint8_t number = (uint8_t)take2();
+            const uint8_t number = (uint8_t)fetch_short();
             initialise(number);
             push(vm_new(number));
             break;
         }
         default:
-            stop(PROGRAM_TEXT("an opcode that is none"));
+            stop(PROGRAM_TEXT("an opcode is unknown"));
         }
     }
 }
@@ -761,18 +774,18 @@ void vm_start(void)
     memset(statics, 0, sizeof(statics));
     memset(is_initialised, 0, sizeof(is_initialised));
     heap_end = HEADER_BYTES; /* 0 is null */
-    sp = locals = saved = stack;
-    stack_most = 0;
+    sp = locals = saved_frame = stack;
+    stack_most_slots = 0;
 }
 
 int32_t vm_call(uint16_t method, const int32_t *arguments, uint8_t count)
 {
-    int32_t *const before = sp;
+    int32_t *const sp_before = sp;
     for (uint8_t i = 0; i < count; i++)
         push(arguments[i]);
-    enter(method, AT_NOWHERE);
+    enter(method, NO_RETURN);
     run();
-    if (sp == before)
+    if (sp == sp_before)
         return 0;
     return pop();
 }
@@ -784,5 +797,5 @@ uint16_t vm_heap_used(void)
 
 uint16_t vm_stack_used(void)
 {
-    return stack_most;
+    return stack_most_slots;
 }

@@ -1,24 +1,24 @@
 /*
  * An interpreter of Java bytecode that runs in place: from flash, through the pager
  *
- * The bytecode is an image that specialize.py made. It lies in flash, and is read through one cursor
- * of the pager, a byte at a time, in the order of execution; no byte is read ahead. The tables of
- * program.h (classes, methods, constants), which specialize.py made, too, lie in the processor's own
- * program memory. Heap, statics and frames lie in its RAM.
+ * specialize.py makes the image of the bytecode, and the tables of classes, methods and constants in
+ * program.h. The image lies in flash. It is read through one cursor of the pager, a byte at a time, in
+ * the order of execution; no byte is read ahead. The tables lie in the processor's program memory;
+ * heap, static fields and frames lie in its RAM.
  *
- * It has what programs for sensors use: ints, longs in arithmetic, objects, arrays, calls of every
- * kind, initialisers of classes. It has no floats, exceptions, switches, threads, or strings, and
- * specialize.py refuses a program that uses them. There is no garbage collector: the heap must hold
- * everything that is ever allocated. vm_stop() is called when it is full, and where a JVM would
- * throw. The bytecode is not verified on board, as specialize.py made it from a program that runs on
- * a JVM.
+ * The interpreter supports what programs for sensors use: ints, longs in arithmetic, objects, arrays,
+ * calls of every kind, initialisers of classes. It has no floats, exceptions, switches, threads or
+ * strings, and specialize.py refuses a program that uses them. There is no garbage collector: the heap
+ * must hold everything that is ever allocated. vm_stop() is called when the heap is full, and where a
+ * JVM would throw an exception. The bytecode is not verified on the device, because specialize.py made
+ * it from a program that runs on a JVM.
  */
 #ifndef BYTECODE_INTERPRETER_H
 #define BYTECODE_INTERPRETER_H
 
 #include <stdint.h>
 
-/* Bytes of the heap, and slots of 4 bytes for all frames. */
+/* Size of the heap in bytes, and of the stack of frames in slots of 4 bytes. */
 #ifndef VM_HEAP_BYTES
 #define VM_HEAP_BYTES 8192
 #endif
@@ -26,23 +26,24 @@
 #define VM_STACK_SLOTS 160
 #endif
 
-/* A reference to an object: its place in the heap, or 0 for null. */
+/* A reference to an object: its offset in the heap, or 0 for null. */
 typedef uint16_t vm_ref;
 
-/* Empties the heap, and goes to the start of the image. The pager must have been started. */
+/* Empties the heap and the stack. The pager must have been started. */
 void vm_start(void);
 
-/* Makes an object of a class, and returns it. */
+/* Allocates an object of the class with this number. Its fields are zero. */
 vm_ref vm_new(uint8_t number);
 
-/* Calls a method with arguments in slots, and runs it to its end. Returns its result. */
+/* Calls a method, whose arguments take `count` slots, and runs it to its end. Returns its result, or 0
+ * if it has none. */
 int32_t vm_call(uint16_t method, const int32_t *arguments, uint8_t count);
 
 /* Returns the bytes of a byte array, and stores their number in `length`. */
 uint8_t *vm_bytes(vm_ref array, uint16_t *length);
 
-/* Returns the object in a field of an object, by the field's place. */
-vm_ref vm_field_ref(vm_ref object, uint8_t place);
+/* Returns the reference in a field of an object. `offset` is the field's offset in bytes. */
+vm_ref vm_field_ref(vm_ref object_ref, uint8_t offset);
 
 /* Return the most bytes of the heap, and the most slots of the stack, that were used so far. */
 uint16_t vm_heap_used(void);
@@ -50,9 +51,9 @@ uint16_t vm_stack_used(void);
 
 /* Functions that the program around the interpreter defines. */
 
-/* Stops with the reason, a text of PROGRAM_TEXT(): the instruction before this offset of the image
- * failed. */
-__attribute__((noreturn)) void vm_stop(const char *why, uint16_t at);
+/* Stops because the instruction before `offset` in the image failed. The reason is a text of
+ * PROGRAM_TEXT(). */
+__attribute__((noreturn)) void vm_stop(const char *reason, uint16_t offset);
 
 /* Runs a native method, by its index in specialize.py's NATIVES, with its arguments in `slots`.
  * Returns its result. */

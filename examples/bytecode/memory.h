@@ -1,6 +1,10 @@
-/* Where bytecode comes from: through the pager, or, for comparison, from memory that a processor
- * reads in place, as the NOR flash in an AVR. The marks by which a simulator recognizes jobs: `read`
- * takes a byte, `other1` says where to go on or asks where it is. */
+/*
+ * The source of the bytecode: the pager or, for comparison, memory that the processor reads in place,
+ * as the NOR flash in an AVR
+ *
+ * AVR_JOB() marks the jobs that a simulator counts the cycles of: `read` fetches a byte of bytecode,
+ * `other1` sets or gets the position.
+ */
 #ifndef BYTECODE_MEMORY_H
 #define BYTECODE_MEMORY_H
 
@@ -12,15 +16,15 @@
 #define AVR_JOB(job) ((void)0)
 #endif
 
-/* Each byte that was read is reported to the counter. */
-#ifndef MEMORY_IS_TOLD
-#define CODE_TAKEN(byte) ((void)(byte))
+/* Reports a byte of bytecode that was executed, if CODE_BYTES_REPORTED is defined. */
+#ifndef CODE_BYTES_REPORTED
+#define REPORT_CODE_BYTE(byte) ((void)(byte))
 #elif defined(__AVR__)
 #include "avr_link.h"
-#define CODE_TAKEN(byte) (LINK_BYTE = (byte))
+#define REPORT_CODE_BYTE(byte) (LINK_BYTE = (byte))
 #else
-void code_taken(uint8_t byte);
-#define CODE_TAKEN(byte) code_taken(byte)
+void report_code_byte(uint8_t byte);
+#define REPORT_CODE_BYTE(byte) report_code_byte(byte)
 #endif
 
 #ifdef MEMORY_IN_PLACE

@@ -9,7 +9,7 @@
 #define AVR_JOB(job) ((void)0)
 #endif
 
-/* Places in specialize.py's NATIVES. */
+/* Indices of native methods in NATIVES of specialize.py. */
 enum native {
     OBJECT,
     NOW,
@@ -40,7 +40,7 @@ static int32_t transmit(vm_ref array, int32_t length)
     uint16_t room;
     const uint8_t *bytes = vm_bytes(array, &room);
     if (length < 0 || length > room || length > 255)
-        vm_stop(PROGRAM_TEXT("more is sent than there is"), 0);
+        vm_stop(PROGRAM_TEXT("a frame to send is longer than its array"), 0);
     link_put((uint8_t)length);
     for (uint8_t i = 0; i < (uint8_t)length; i++)
         link_put(bytes[i]);
@@ -53,7 +53,7 @@ static int32_t receive(vm_ref array)
     uint8_t *bytes = vm_bytes(array, &room);
     const uint8_t length = link_get();
     if (length > room)
-        vm_stop(PROGRAM_TEXT("more was received than there is room for"), 0);
+        vm_stop(PROGRAM_TEXT("a received frame is longer than its array"), 0);
     for (uint8_t i = 0; i < length; i++)
         bytes[i] = link_get();
     return length;

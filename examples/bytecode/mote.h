@@ -10,8 +10,8 @@
 /* Runs sensors.Mote until its power is cut. The pager must have been started. */
 void mote_run(uint8_t address);
 
-/* The link to the world, which platform/Remote.java simulates. The mote's requests to its hardware
- * go out on it, and the answers come back. */
+/* Send and receive a byte over the link to the world, which platform/Remote.java simulates. The mote
+ * sends requests to its hardware, and receives the answers. */
 void link_put(uint8_t byte);
 uint8_t link_get(void);
 

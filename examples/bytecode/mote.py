@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
-"""The sensors' bytecode on a mote, compared with the simulation: the sink's values, and counts.
+"""Run the sensors' bytecode on a mote, and compare it with a JVM and with the simulation.
 
     mote.py sensors.jar sensors.trace --seconds 900 --on avr -o FOLDER
 
-The bytecode is specialized, the interpreter compiled, and the mote runs in the world that
-platform.Simulation makes around it, beside a mote in a JVM. It prints an object of JSON: whether
-the sink has the same values, each count as simulated for the trace and as counted by the mote, and
-on the AVR its cycles by job. The exit code is 1 if something differs.
+The program specializes the bytecode and compiles the interpreter. Then it runs the mote in the
+simulated world of platform.Simulation, once with the interpreter and once in a JVM. It prints a
+JSON object with
+
+- `sink_is_equal`: whether the sink received the same values from both,
+- `counts`: each count as simulated for the trace and as counted by the mote,
+- `cycles`: on the AVR, the cycles by job.
+
+The exit code is 1 if something differs, and 2 for an error.
 """
 
 import argparse
@@ -35,65 +40,79 @@ from flashpager.verify.runs import DeviceRuns
 _HERE = Path(__file__).parent
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
 _SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-#: With 16 KB of RAM, and with 4.
+#: Supported chips. The first has 16 KB of RAM, the second 4 KB.
 _CHIPS = ("atmega1284p", "atmega128")
-#: What linker and compiler say of what is larger than the chip.
+#: Words in errors of linker and compiler by which a program that is too large is recognized.
 _TOO_LARGE = ("overflowed by", "not within region", "too large", "will not fit")
-_OVER = "the mote does not fit the chip's RAM: take a smaller cache, heap or stack of slots"
-#: What the simulator stops with where C's stack does not fit.
-_STACK_IS_OVER = "error C's stack comes down to what lies below it"
-#: Those of the AVR's programs: with counts; as it would be deployed; with the bytecode in the
-#: chip's own flash, which is a NOR flash and read in place; and without the labels that tell jobs.
-_KINDS = ("counting", "deployed", "in_place", "unmarked")
+_OUT_OF_RAM = "the mote does not fit the chip's RAM: take a smaller cache, heap or stack of slots"
+#: The simulator's error if C's stack does not fit.
+_STACK_OVERFLOW = "error C's stack comes down to what lies below it"
+#: Builds of the program for the AVR:
+#:
+#: - counting: with the pager's counts and the CRC-32
+#: - deployed: without them
+#: - in_place: with the bytecode in the chip's own NOR flash, read in place
+#: - unmarked: as deployed, without the labels that mark jobs
+_BUILDS = ("counting", "deployed", "in_place", "unmarked")
 
 
 def _run(command: Sequence[str | Path], folder: Path) -> str:
-    """Return what a command writes; what it complains of is an error."""
+    """Run a command in a folder, and return its standard output.
+
+    Raises:
+        ValueError: if the command is not installed, or fails.
+
+    """
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         refuse(f"{command[0]} not installed")
     if done.returncode:
         if any(words in done.stderr for words in _TOO_LARGE):
-            refuse(_OVER)
-        said = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
-        message = next((line for line in said if "error" in line), said[-1])
+            refuse(_OUT_OF_RAM)
+        lines = (done.stderr.strip() or f"exit status {done.returncode}").splitlines()
+        message = next((line for line in lines if "error" in line), lines[-1])
         refuse(f"{command[0]}: {message}")
     return done.stdout
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What runs, and where it is built."""
+    """A mote: its program, its design, and the folder in which it is built."""
 
     jar: Path
     trace: Trace
     folder: Path
+    #: Virtual time of the run.
     seconds: int
     design: Design
+    #: How the pager finds a page in the cache: one of `LOOKUPS`.
     lookup: str
     heap_bytes: int
+    #: Size of the interpreter's stack, in slots of 4 bytes.
     stack_slots: int
+    #: Clock of the AVR.
     clock_hz: int
+    #: The AVR: one of `_CHIPS`.
     chip: str
 
     @cached_property
     def row(self) -> Row:
-        """What is simulated."""
+        """The simulated result of the design for the trace."""
         return simulate(self.trace, self.design)
 
     @cached_property
     def pager(self) -> PagerDesign:
-        """What the pager is compiled for."""
+        """The design that the pager is compiled for."""
         return PagerDesign.of(self.row, self.trace.info.image_bytes, self.lookup)
 
     @cached_property
     def image(self) -> bytes:
-        """The bytecode, as it was specialized."""
+        """The specialized bytecode, as `build` wrote it."""
         return (self.folder / "image.bin").read_bytes()[: self.trace.info.image_bytes]
 
     def build(self) -> None:
-        """Make all that does not depend on who runs it."""
+        """Write image, tables and headers, and compile the world: all that every mote needs."""
         specialize(self.jar, Path(self.trace.path), self.folder)
         image = in_pages((self.folder / "image.bin").read_bytes(), self.pager)
         (self.folder / "image.bin").write_bytes(image)
@@ -105,21 +124,28 @@ class Setting:
         java = _HERE / "world/platform/Remote.java"
         _run(["javac", "-d", "world", "-cp", self.jar, java], self.folder)
 
-    def world(self, sink_file: str, *words: str) -> list[str]:
-        """Return the command of the world, which writes to a file what the sink has received."""
+    def world_command(self, sink_file: str, *words: str) -> list[str]:
+        """Return the command that simulates the world and writes the sink's values to a file."""
         path = f"{self.folder / 'world'}:{self.jar}"
         return ["java", "-cp", path, "platform.Remote", sink_file, str(self.seconds), *words]
 
-    def live(self, command: Sequence[str], sink_file: str) -> list[str]:
-        """Let a mote live in the world, and return its output. The sink's values go to `sink_file`.
+    def run_mote(self, command: Sequence[str], sink_file: str) -> list[str]:
+        """Run a mote in the simulated world.
+
+        Args:
+            command: the mote. It also gets the file descriptors of the link as arguments.
+            sink_file: name of the file for the sink's values.
+
+        Returns:
+            The lines that the mote printed.
 
         Raises:
-            ValueError: for what the mote stops with.
+            ValueError: if mote or world stopped with an error.
 
         """
         (mote_in, world_out), (world_in, mote_out) = os.pipe(), os.pipe()
         with subprocess.Popen(
-            self.world(sink_file), cwd=self.folder, stdin=world_in, stdout=world_out
+            self.world_command(sink_file), cwd=self.folder, stdin=world_in, stdout=world_out
         ) as world:
             links = (f"link_in={mote_in}", f"link_out={mote_out}")
             with subprocess.Popen(
@@ -131,22 +157,27 @@ class Setting:
                 text=True,
                 pass_fds=(mote_in, mote_out),
             ) as mote:
-                for each in (mote_in, mote_out, world_in, world_out):
-                    os.close(each)
+                for descriptor in (mote_in, mote_out, world_in, world_out):
+                    os.close(descriptor)
                 lines = mote.communicate()[0].splitlines()
             status = world.wait()
         for line in lines:
-            if line == _STACK_IS_OVER:
-                refuse(_OVER)
+            if line == _STACK_OVERFLOW:
+                refuse(_OUT_OF_RAM)
             if line.startswith("error "):
                 refuse(f"the mote stopped: {line.removeprefix('error ')}")
         if mote.returncode or status:
-            last = lines[-1] if lines else "it said nothing"
+            last = lines[-1] if lines else "it printed nothing"
             refuse(f"{command[0]}: {last}")
         return lines
 
     def sources(self, *names: str) -> list[str | Path]:
-        """Return sources, where their headers are, and how large the heap is."""
+        """Return compiler arguments: sizes of heap and stack, folders of headers, and sources.
+
+        Args:
+            names: sources of the pager, beside those of the interpreter.
+
+        """
         pager = pager_sources()
         own = [_HERE / name for name in ("mote.c", "interpreter.c")]
         return [
@@ -160,7 +191,7 @@ class Setting:
         ]
 
     def sink(self, sink_file: str) -> dict[str, int]:
-        """Return the sink's values of a file."""
+        """Read the sink's values, by name, from a file."""
         lines = (self.folder / sink_file).read_text("utf-8").splitlines()
         return {name: int(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -170,56 +201,56 @@ def _rows(data: bytes) -> list[bytes]:
 
 
 def on_host(setting: Setting) -> list[str]:
-    """Run it on this machine, with the sanitizers."""
-    macros = ["-DFP_PAGER_STATISTICS=1", "-DFP_PAGER_CURSORS=1", "-DMEMORY_IS_TOLD"]
+    """Run the mote on this machine, with the sanitizers, and return the lines that it printed."""
+    macros = ["-DFP_PAGER_STATISTICS=1", "-DFP_PAGER_CURSORS=1", "-DCODE_BYTES_REPORTED"]
     files = [*setting.sources("pager.c"), _HERE / "host.c"]
     compiler = ["gcc", "-std=gnu11", *_WARNINGS, *_SANITIZERS, *macros]
     _run([*compiler, *files, "-o", "host"], setting.folder)
-    return setting.live(["./host"], "sink.txt")
+    return setting.run_mote(["./host"], "sink.txt")
 
 
-def _compile_avr(setting: Setting, kind: str) -> None:
+def _compile_avr(setting: Setting, build: str) -> None:
     folder, marks = setting.folder, pager_sources() / "verify/marks.h"
     flags: list[str | Path] = ["-DFP_PAGER_CURSORS=1"]
-    if kind != "unmarked":
+    if build != "unmarked":
         flags += ["-include", marks]
-    if kind == "counting":
-        flags += ["-DFP_PAGER_STATISTICS=1", "-DMEMORY_IS_TOLD"]
-    if kind == "in_place":
+    if build == "counting":
+        flags += ["-DFP_PAGER_STATISTICS=1", "-DCODE_BYTES_REPORTED"]
+    if build == "in_place":
         flags += ["-DMEMORY_IN_PLACE", "-DFP_PAGER_STATISTICS=0"]
         files = setting.sources()
     else:
         files = setting.sources("pager.c", "verify/nand_pins.c")
-    chosen = f"-mmcu={setting.chip}"
-    compiler = [chosen if word.startswith("-mmcu=") else word for word in AVR_COMPILER]
-    _run([*compiler, *_WARNINGS, *flags, *files, _HERE / "avr.c", "-o", f"{kind}.elf"], folder)
+    target = f"-mmcu={setting.chip}"
+    compiler = [target if word.startswith("-mmcu=") else word for word in AVR_COMPILER]
+    _run([*compiler, *_WARNINGS, *flags, *files, _HERE / "avr.c", "-o", f"{build}.elf"], folder)
 
 
-def _static_ram(folder: Path, kind: str) -> int:
-    size = _run(["avr-size", f"{kind}.elf"], folder).splitlines()[1].split()
+def _static_ram(folder: Path, build: str) -> int:
+    size = _run(["avr-size", f"{build}.elf"], folder).splitlines()[1].split()
     return int(size[1]) + int(size[2])
 
 
 def on_avr(setting: Setting) -> dict[str, list[str]]:
-    """Run it in simavr, each of the programs."""
-    why = NandChip.refusal(setting.row, setting.pager)
-    if why:
-        refuse(why)
+    """Run all builds for the AVR in simavr, and return the lines that each printed."""
+    reason = NandChip.refusal(setting.row, setting.pager)
+    if reason:
+        refuse(reason)
     chip = NandChip.of(setting.row, setting.pager, setting.clock_hz)
-    given = [shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS")]
-    host = [*given[0], f"-I{pager_sources()}", str(_HERE / "simavr.c"), "-o", "simavr"]
-    _run(["cc", "-O2", *host, *given[1], "-lsimavr", "-lm"], setting.folder)
-    for kind in _KINDS:
-        _compile_avr(setting, kind)
+    flags, libraries = (shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "LDFLAGS"))
+    host = [*flags, f"-I{pager_sources()}", str(_HERE / "simavr.c"), "-o", "simavr"]
+    _run(["cc", "-O2", *host, *libraries, "-lsimavr", "-lm"], setting.folder)
+    for build in _BUILDS:
+        _compile_avr(setting, build)
 
-    def live(kind: str) -> list[str]:
-        options = chip.options(0) if kind != "in_place" else [f"clock_hz={setting.clock_hz}"]
-        static = f"static_bytes={_static_ram(setting.folder, kind)}"
-        command = ["./simavr", f"{kind}.elf", setting.chip, static, *options]
-        return setting.live(command, f"sink-{kind}.txt")
+    def run(build: str) -> list[str]:
+        options = chip.options(0) if build != "in_place" else [f"clock_hz={setting.clock_hz}"]
+        static = f"static_bytes={_static_ram(setting.folder, build)}"
+        command = ["./simavr", f"{build}.elf", setting.chip, static, *options]
+        return setting.run_mote(command, f"sink-{build}.txt")
 
-    with ThreadPoolExecutor(2) as both:
-        return dict(zip(_KINDS, both.map(live, _KINDS), strict=True))
+    with ThreadPoolExecutor(2) as executor:
+        return dict(zip(_BUILDS, executor.map(run, _BUILDS), strict=True))
 
 
 def _numbers(lines: Sequence[str]) -> dict[str, int]:
@@ -230,21 +261,28 @@ def _numbers(lines: Sequence[str]) -> dict[str, int]:
 def compared(
     setting: Setting, counting: Sequence[str], deployed: Sequence[str]
 ) -> list[ComparedCount]:
-    """Compare the counts that the mote printed with the simulated ones."""
-    numbers, of_chip = _numbers(counting), _numbers(deployed)
+    """Compare the counts that the mote printed with the simulated ones.
+
+    Args:
+        setting: the mote.
+        counting: lines of the build with counts.
+        deployed: lines of the build whose chip counts.
+
+    """
+    numbers, chip_numbers = _numbers(counting), _numbers(deployed)
     counts = setting.row.counts
     counted = [ComparedCount(name, getattr(counts, name), numbers[name]) for name in COUNTS]
     counted += [
-        ComparedCount(f"{name}, by the chip", getattr(counts, name), of_chip[f"chip_{name}"])
+        ComparedCount(f"{name}, by the chip", getattr(counts, name), chip_numbers[f"chip_{name}"])
         for name in COUNTS_OF_CHIP
-        if f"chip_{name}" in of_chip
+        if f"chip_{name}" in chip_numbers
     ]
     crc = DeviceRuns.of(setting.trace).crc(setting.image)
     return [*counted, ComparedCount("CRC-32 of all bytes", crc, numbers["crc"])]
 
 
 def _cycles(lines: Sequence[str]) -> dict[str, int]:
-    """Return cycles by job, and in all. What the mote asks of its hardware is `link`."""
+    """Return the cycles by job, and `all`. The job `link` is access to the mote's hardware."""
     numbers = _numbers(lines)
     [part] = parts_of(lines)
     jobs = {"interpretation": part.program, "read": part.read, "link": numbers.get("other0_0", 0)}
@@ -254,28 +292,29 @@ def _cycles(lines: Sequence[str]) -> dict[str, int]:
 
 
 def _static_bytes(elf: Path) -> dict[str, int]:
-    """Return the bytes of RAM by symbol."""
+    """Return the size in bytes of each symbol that lies in RAM."""
     rows = (line.split() for line in _run(["avr-nm", "-S", elf], elf.parent).splitlines())
     return {row[3]: int(row[1], 16) for row in rows if len(row) == 4 and row[2] in "bBdD"}
 
 
 def _ram(setting: Setting, lines: dict[str, list[str]]) -> dict[str, int]:
-    """Return the RAM that the mote's program needs: of heap and frames, the part that it used."""
-    numbers, bytes_by_name = (
-        _numbers(lines["deployed"]),
-        _static_bytes(setting.folder / "deployed.elf"),
-    )
+    """Return the RAM that the program needs, in bytes by purpose.
+
+    Of heap and frames, only the part counts that was used.
+    """
+    numbers = _numbers(lines["deployed"])
+    bytes_by_name = _static_bytes(setting.folder / "deployed.elf")
     heap, frames, cache = (
         bytes_by_name.pop("heap"),
         bytes_by_name.pop("stack"),
         bytes_by_name.pop("frames"),
     )
-    used, slots = numbers["heap_bytes"], numbers["stack_slots"] * 4
-    if used > heap or slots > frames:
+    used_heap, used_frames = numbers["heap_bytes"], numbers["stack_slots"] * 4
+    if used_heap > heap or used_frames > frames:
         refuse("the mote reports that it used more RAM than it has")
     return {
-        "heap": used,
-        "frames": slots,
+        "heap": used_heap,
+        "frames": used_frames,
         "cache": cache,
         "other": sum(bytes_by_name.values()),
         "C's stack": numbers["stack_bytes"],
@@ -283,15 +322,15 @@ def _ram(setting: Setting, lines: dict[str, list[str]]) -> dict[str, int]:
 
 
 def answer(setting: Setting, on: str) -> dict[str, object]:
-    """Run it there, and in a JVM, and tell."""
+    """Run the mote on `host` or `avr`, and in a JVM; return what `main` prints as JSON."""
     setting.build()
-    _run(setting.world("sink-jvm.txt", "here"), setting.folder)
+    _run(setting.world_command("sink-jvm.txt", "here"), setting.folder)
     if on == "host":
         lines = {"counting": on_host(setting)}
         sinks = ["sink.txt"]
     else:
         lines = on_avr(setting)
-        sinks = [f"sink-{kind}.txt" for kind in _KINDS]
+        sinks = [f"sink-{build}.txt" for build in _BUILDS]
     counts = compared(setting, lines["counting"], lines.get("deployed", lines["counting"]))
     jvm = setting.sink("sink-jvm.txt")
     numbers = _numbers(lines["counting"])
@@ -301,7 +340,7 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         "clock_hz": setting.clock_hz,
         "chip": setting.chip if on == "avr" else None,
         "sink": jvm,
-        "sink_is_equal": all(setting.sink(each) == jvm for each in sinks),
+        "sink_is_equal": all(setting.sink(file) == jvm for file in sinks),
         "counts_are_equal": all(each.is_equal for each in counts),
         "counts": [
             {"count": each.name, "simulated": each.simulated, "mote": each.device}
@@ -312,55 +351,61 @@ def answer(setting: Setting, on: str) -> dict[str, object]:
         "ram": _ram(setting, lines) if on == "avr" else None,
         "heap_bytes": numbers["heap_bytes"],
         "stack_slots": numbers["stack_slots"],
-        "cycles": {kind: _cycles(lines[kind]) for kind in _KINDS[1:3] if kind in lines},
+        "cycles": {
+            build: _cycles(lines[build]) for build in ("deployed", "in_place") if build in lines
+        },
         "cycles_unmarked": _numbers(lines["unmarked"])["cycles"] if on == "avr" else None,
     }
 
 
 def main() -> None:
-    """Answer the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("jar", type=Path)
     parser.add_argument("trace", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--seconds", type=int, default=900, help="of virtual time, as recorded")
+    parser.add_argument(
+        "--seconds", type=int, default=900, help="virtual time of the run, as in the recording"
+    )
     parser.add_argument("--on", choices=("host", "avr"), default="host")
     parser.add_argument("--board", default="micaz")
     for name in ("part", "policy", "register", "cache-bytes", "cache-page-bytes"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--lookup", choices=LOOKUPS, default=LOOKUPS[0])
     parser.add_argument("--heap-bytes", type=int, default=8192)
-    parser.add_argument("--stack-slots", type=int, default=160, help="of frames, of 4 bytes")
+    parser.add_argument(
+        "--stack-slots", type=int, default=160, help="size of the stack, in slots of 4 bytes"
+    )
     parser.add_argument("--clock-hz", type=int, default=7_372_800)
     parser.add_argument("--chip", choices=_CHIPS, default=_CHIPS[0])
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     names = ("policy", "register", "cache_bytes", "cache_page_bytes")
-    fields = {name: getattr(given, name) for name in names if getattr(given, name)}
+    fields = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
     try:
-        design = Design.from_board(given.board)
-        design = design.on_part(given.part) if given.part else design
-        found = answer(
+        design = Design.from_board(arguments.board)
+        design = design.on_part(arguments.part) if arguments.part else design
+        result = answer(
             Setting(
-                given.jar.resolve(),
-                Trace.open(given.trace.resolve()),
-                given.output.resolve(),
-                given.seconds,
+                arguments.jar.resolve(),
+                Trace.open(arguments.trace.resolve()),
+                arguments.output.resolve(),
+                arguments.seconds,
                 design.replace(**fields),
-                given.lookup,
-                given.heap_bytes,
-                given.stack_slots,
-                given.clock_hz,
-                given.chip,
+                arguments.lookup,
+                arguments.heap_bytes,
+                arguments.stack_slots,
+                arguments.clock_hz,
+                arguments.chip,
             ),
-            given.on,
+            arguments.on,
         )
     except (ValueError, OSError, FlashpagerError) as error:
         is_file = isinstance(error, OSError) and error.filename
-        said = f"{error.filename}: {error.strerror}" if is_file else error
-        sys.stderr.write(f"mote.py: {said}\n")
+        message = f"{error.filename}: {error.strerror}" if is_file else error
+        sys.stderr.write(f"mote.py: {message}\n")
         sys.exit(2)
-    sys.stdout.write(json.dumps(found, indent=2) + "\n")
-    sys.exit(not (found["sink_is_equal"] and found["counts_are_equal"]))
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
+    sys.exit(not (result["sink_is_equal"] and result["counts_are_equal"]))
 
 
 if __name__ == "__main__":

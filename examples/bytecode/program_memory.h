@@ -1,5 +1,5 @@
-/* What lies in the processor's own memory of programs, which an AVR reads by instructions of its
- * own: tables and texts. */
+/* Macros for tables and texts in the processor's program memory, which an AVR reads with separate
+ * instructions. On other processors it is ordinary memory. */
 #ifndef BYTECODE_PROGRAM_MEMORY_H
 #define BYTECODE_PROGRAM_MEMORY_H
 

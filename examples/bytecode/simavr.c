@@ -1,13 +1,18 @@
 /*
- * The host of the mote on an AVR: simavr, with a NAND chip on its pins
+ * The simulator of the mote on an AVR: simavr, with a NAND chip on its pins
  *
  *     simavr DEVICE.elf CHIP link_in=FD link_out=FD clock_hz=N static_bytes=N
  *         [page_bytes=N pages=N t_r=N t_rc=N t_ccs=N]
  *
- * The link goes through the two open files. Standard output has what the firmware prints, what the
- * chip counts (image.bin is what it holds), the CRC-32 of the bytes that the firmware says it took,
- * and its cycles: in all, and by job. A stack that comes down to the static_bytes of RAM stops it. Without
- * page_bytes there is no chip. Times are in cycles.
+ * The two file descriptors are the ends of the link. The NAND chip holds image.bin of the current
+ * folder; without page_bytes there is no chip. Times are in cycles.
+ *
+ * It prints
+ *   - the counts that the firmware reports,
+ *   - the counts of the chip,
+ *   - the CRC-32 of the bytes of bytecode that the firmware reports,
+ *   - the cycles, in all and by job.
+ * It stops with an error if the stack grows down into the static_bytes at the start of the RAM.
  */
 #include <simavr/sim_avr.h>
 #include <simavr/sim_elf.h>
@@ -15,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The registers of avr_link.h, and PINA, where they are in memory. */
+/* Addresses in memory of the registers of avr_link.h, and of PINA. */
 static const struct {
     const char *chip;
-    avr_io_addr_t byte, gather, act;
+    avr_io_addr_t byte, buffer, command;
     uint16_t io_pins;
 } links[] = {
     {"atmega1284p", 0x3e, 0x4a, 0x4b, 0x20}, /* GPIOR0, GPIOR1, GPIOR2 */
@@ -28,8 +33,8 @@ static const struct {
 #define LINKS (sizeof(links) / sizeof(links[0]))
 
 static FILE *link_in, *link_out;
-static uint8_t gathered[256];
-static unsigned count;
+static uint8_t buffer[256]; /* bytes for the next command */
+static unsigned buffered;   /* their number */
 static uint32_t crc = 0xffffffffu;
 
 static void stop(const char *message)
@@ -41,19 +46,23 @@ static void stop(const char *message)
 
 #include "verify/avr_jobs.h"
 
-static uint8_t next_byte(avr_t *avr, avr_io_addr_t address, void *context)
+/* Commands of the firmware, as in avr.c; the third one is an error. */
+#define COMMAND_PRINT 2
+#define COMMAND_SEND 4
+
+static uint8_t read_link_byte(avr_t *avr, avr_io_addr_t address, void *context)
 {
     int byte;
     (void)context;
     fflush(link_out);
     byte = getc(link_in);
     if (byte == EOF)
-        stop("the world has gone");
+        stop("the simulated world has ended");
     avr->data[address] = (uint8_t)byte;
     return (uint8_t)byte;
 }
 
-static void take(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
+static void add_to_crc(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
 {
     (void)avr;
     (void)address;
@@ -63,39 +72,39 @@ static void take(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
         crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
 }
 
-static void gather(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
+static void add_to_buffer(avr_t *avr, avr_io_addr_t address, uint8_t byte, void *context)
 {
     (void)avr;
     (void)address;
     (void)context;
-    if (count == sizeof(gathered) - 1)
-        stop("the firmware says too much");
-    gathered[count++] = byte;
+    if (buffered == sizeof(buffer) - 1)
+        stop("the firmware's message is too long");
+    buffer[buffered++] = byte;
 }
 
-static void act(avr_t *avr, avr_io_addr_t address, uint8_t message, void *context)
+static void execute_command(avr_t *avr, avr_io_addr_t address, uint8_t command, void *context)
 {
-    const char *text = (const char *)gathered + 4;
+    const char *text = (const char *)buffer + 4;
     uint32_t value;
     (void)avr;
     (void)address;
     (void)context;
-    gathered[count] = 0;
-    value = gathered[0] | (uint32_t)gathered[1] << 8 | (uint32_t)gathered[2] << 16 |
-            (uint32_t)gathered[3] << 24;
-    if (message == 4) {
-        for (unsigned i = 0; i < count; i++)
-            putc(gathered[i], link_out);
-    } else if (message == 2) {
+    buffer[buffered] = 0;
+    value = buffer[0] | (uint32_t)buffer[1] << 8 | (uint32_t)buffer[2] << 16 |
+            (uint32_t)buffer[3] << 24;
+    if (command == COMMAND_SEND) {
+        for (unsigned i = 0; i < buffered; i++)
+            putc(buffer[i], link_out);
+    } else if (command == COMMAND_PRINT) {
         printf("%s %u\n", text, (unsigned)value);
     } else {
         printf("error %s, before offset %u\n", text, (unsigned)value);
         exit(1);
     }
-    count = 0;
+    buffered = 0;
 }
 
-/* A number of the command line, or 0. */
+/* Returns the number of an option NAME=N of the command line, or 0 if it is absent. */
 static uint32_t option(int argc, char **argv, const char *name)
 {
     const size_t length = strlen(name);
@@ -111,8 +120,8 @@ int main(int argc, char **argv)
     struct nand_kind chip;
     avr_t *avr;
     int state = cpu_Running;
-    uint16_t lowest = UINT16_MAX;
-    uint32_t floor_of_stack;
+    uint16_t lowest_sp = UINT16_MAX;
+    uint32_t static_end;
     unsigned link = 0;
     memset(&firmware, 0, sizeof(firmware));
     memset(&chip, 0, sizeof(chip));
@@ -121,18 +130,18 @@ int main(int argc, char **argv)
     while (link < LINKS && (argc < 3 || strcmp(argv[2], links[link].chip)))
         link++;
     if (link == LINKS)
-        stop("simavr.c knows no such chip");
+        stop("the chip is neither atmega1284p nor atmega128");
     avr = avr_make_mcu_by_name(links[link].chip);
     if (!link_in || !link_out || !avr || elf_read_firmware(argv[1], &firmware) != 0)
-        stop("simavr does not begin");
+        stop("simavr does not start");
     avr_init(avr);
     avr->log = LOG_ERROR;
     firmware.frequency = option(argc, argv, "clock_hz");
     avr_load_firmware(avr, &firmware);
-    avr_register_io_read(avr, links[link].byte, next_byte, NULL);
-    avr_register_io_write(avr, links[link].byte, take, NULL);
-    avr_register_io_write(avr, links[link].gather, gather, NULL);
-    avr_register_io_write(avr, links[link].act, act, NULL);
+    avr_register_io_read(avr, links[link].byte, read_link_byte, NULL);
+    avr_register_io_write(avr, links[link].byte, add_to_crc, NULL);
+    avr_register_io_write(avr, links[link].buffer, add_to_buffer, NULL);
+    avr_register_io_write(avr, links[link].command, execute_command, NULL);
     chip.page_bytes = option(argc, argv, "page_bytes");
     chip.pages = option(argc, argv, "pages");
     chip.t_r = option(argc, argv, "t_r");
@@ -145,15 +154,15 @@ int main(int argc, char **argv)
             stop("there is no image.bin");
         nand_connect(avr, &chip);
     }
-    floor_of_stack = RAM_START + option(argc, argv, "static_bytes");
+    static_end = RAM_START + option(argc, argv, "static_bytes");
     jobs_begin(avr, &firmware);
     while (state != cpu_Done && state != cpu_Crashed) {
         const uint16_t sp = job_sp();
         state = jobs_run();
-        /* 0 before the program sets it. */
-        if (sp && sp < lowest)
-            lowest = sp;
-        if (sp && sp + 1u < floor_of_stack)
+        /* The stack pointer is 0 until the program sets it. */
+        if (sp && sp < lowest_sp)
+            lowest_sp = sp;
+        if (sp && sp + 1u < static_end)
             stop("C's stack comes down to what lies below it");
     }
     if (state == cpu_Crashed)
@@ -164,7 +173,7 @@ int main(int argc, char **argv)
                nand.counts.loads, nand.counts.column_changes, nand.counts.bytes_fetched,
                nand.counts.bytes_skipped);
     jobs_print();
-    printf("stack_bytes %u\n", (unsigned)(avr->ramend - lowest));
+    printf("stack_bytes %u\n", (unsigned)(avr->ramend - lowest_sp));
     printf("crc %u\ncycles %llu\n", (unsigned)~crc, (unsigned long long)avr->cycle);
     return 0;
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Off-board specializer: turns a jar into an image that an interpreter on a sensor runs in place.
+"""Off-board specializer: turns a jar into an image that a sensor's interpreter runs in place.
 
     specialize.py PROGRAM.jar RECORDED.trace -o FOLDER
 
-Like the converters of Java Card and JITS, it resolves names: each operand is replaced in place by
-a number, so that the interpreter looks nothing up. Methods lie where the recorder placed them, and
-no instruction changes its length, so that the recorded trace fits this image, too.
+Like the converters of Java Card and JITS, it resolves names: each operand that refers to a name is
+replaced by a number, so that the interpreter need not look up names. Methods lie where the recorder
+placed them, and no instruction changes its length. So the recorded trace is also valid for this
+image.
 
-FOLDER/image.bin is the bytecode for flash. FOLDER/program.h has the tables of the interpreter:
-classes with their methods, all methods, and constants.
+It writes FOLDER/image.bin, the bytecode for flash, and FOLDER/program.h, the interpreter's tables
+of classes, methods and constants.
 """
 
 import argparse
@@ -25,17 +26,19 @@ from class_file import (
     ACC_FINAL,
     ACC_INTERFACE,
     ACC_PRIVATE,
+    ACC_PROTECTED,
+    ACC_PUBLIC,
     ACC_STATIC,
     ClassFile,
     Member,
     Method,
     slots,
-    written,
+    trace_name,
 )
 
 from flashpager import FlashpagerError, Trace
 
-#: Native methods by number. They are not in the image, and were not recorded.
+#: Native methods; the index is the number of the method. They are not in the image or the trace.
 NATIVES = (
     Member("java/lang/Object", "<init>", "()V"),
     Member("platform/Machine", "now", "()I"),
@@ -46,20 +49,21 @@ NATIVES = (
     Member("platform/Machine", "transmit", "([BI)Z"),
     Member("platform/Machine", "receive", "([B)I"),
 )
-#: Offsets that stand for native methods, and for methods that are not in the image.
+#: The offset of the first native method, and of methods that are not in the image.
 _NATIVE, _NOWHERE = 0xFF00, 0xFFFF
 
-#: Kinds of fields, as interpreter.h has them, and their bytes.
+#: Kinds of fields, numbered as in interpreter.c, by the first letter of the descriptor.
 _KINDS = {"Z": 0, "B": 0, "C": 1, "S": 2, "I": 3, "L": 4, "[": 4}
+#: Size of a field in bytes, by kind.
 _BYTES = (1, 2, 2, 4, 2)
 
 _LDC, _GETSTATIC, _GETFIELD, _PUTFIELD = 18, 178, 180, 181
 _INVOKEVIRTUAL, _INVOKESPECIAL, _INVOKESTATIC, _INVOKEINTERFACE = 182, 183, 184, 185
 _NEW, _NEWARRAY, _ANEWARRAY, _CHECKCAST = 187, 188, 189, 192
-#: An opcode of the specializer's own: NEW of a class that has an initialiser. As in the trace, the
+#: An opcode that the specializer adds: NEW of a class that has an initialiser. As in the trace, the
 #: initialiser runs after the instruction's bytes have been read.
 _NEW_INITIALISED = 203
-#: Bytes of each instruction that the interpreter knows.
+#: Length in bytes of each instruction that the interpreter supports, by opcode.
 _LENGTHS = {
     **dict.fromkeys((*range(1, 9), *range(26, 30), *range(42, 47), *range(50, 54)), 1),
     **dict.fromkeys((*range(59, 63), *range(75, 80), *range(83, 88), *range(89, 93)), 1),
@@ -79,16 +83,16 @@ class Class:
     file: ClassFile
     number: int
     superclass: "Class | None" = None
-    #: Bytes of an object, with its header.
+    #: Size of an object in bytes, with its header.
     object_bytes: int = 2
-    #: Offsets of the class's own fields, by name and descriptor.
-    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    #: Offsets in an object of the fields that this class declares, by name and descriptor.
+    field_offsets: dict[tuple[str, str], int] = field(default_factory=dict)
     #: Virtual methods, which are called by their index in this table.
-    table: list["Placed"] = field(default_factory=list)
+    vtable: list["PlacedMethod"] = field(default_factory=list)
 
     @property
-    def above(self) -> Iterator["Class"]:
-        """The class, followed by its superclasses."""
+    def ancestors(self) -> Iterator["Class"]:
+        """The class itself, followed by its superclasses."""
         at: Class | None = self
         while at is not None:
             yield at
@@ -96,17 +100,18 @@ class Class:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A method, with its number and its place in the image."""
+class PlacedMethod:
+    """A method, with its number and its offset in the image."""
 
     owner: str
     method: Method
     number: int
+    #: `_NOWHERE` if the trace does not have the method.
     offset: int
 
     @property
     def key(self) -> tuple[str, str]:
-        """Name and descriptor, which an overriding method shares."""
+        """Name and descriptor, which are those of the overridden method, too."""
         return self.method.name, self.method.descriptor
 
     @property
@@ -117,7 +122,7 @@ class Placed:
     @property
     def title(self) -> str:
         """The method's name in a trace."""
-        return written(self.owner, self.method.name, self.method.descriptor)
+        return trace_name(self.owner, self.method.name, self.method.descriptor)
 
 
 def refuse(message: str) -> NoReturn:
@@ -137,20 +142,23 @@ class Program:
 
         Args:
             files: the classes, in the order of their names.
-            offsets: offset and length of each method, by its name in the trace.
+            offsets: offset and length in bytes of each method, by its name in the trace.
+
+        Raises:
+            ValueError: if the interpreter does not support the program, or the trace is of another.
 
         """
         self.classes: dict[str, Class] = {}
-        self.methods: dict[Member, Placed] = {}
-        self.by_number: list[Placed] = []
+        self.methods: dict[Member, PlacedMethod] = {}
+        self.by_number: list[PlacedMethod] = []
         self.constants: dict[int, int] = {}
         self.selectors: dict[tuple[str, str], int] = {}
         self.statics: dict[Member, int] = {}
         self.static_bytes = 0
-        for number, each in enumerate(files):
-            self.classes[each.name] = Class(each, number)
+        for number, file in enumerate(files):
+            self.classes[file.name] = Class(file, number)
         if len(files) > 127:
-            refuse(f"{len(files)} classes: the interpreter numbers at most 127")
+            refuse(f"the program has {len(files)} classes, and the interpreter at most 127")
         for one in self.classes.values():
             self._place_methods(one, offsets)
         done: set[str] = set()
@@ -158,42 +166,42 @@ class Program:
             self._arrange(one, done)
         placed = {each.title for each in self.by_number if each.offset < _NATIVE}
         for title in offsets.keys() - placed:
-            refuse(f"the trace has {title}, and no class that was given does")
+            refuse(f"the trace has {title}, which no class of the jar has")
 
     def _place_methods(self, one: Class, offsets: dict[str, tuple[int, int]]) -> None:
         for method in one.file.methods:
             if method.code is None:
                 continue
-            title = written(one.file.name, method.name, method.descriptor)
+            title = trace_name(one.file.name, method.name, method.descriptor)
             offset, size = offsets.get(title, (_NOWHERE, len(method.code)))
             if size != len(method.code):
                 refuse(
-                    f"{title} has {len(method.code)} bytes, and {size} in the trace: "
-                    "record the trace of this jar"
+                    f"{title} has {len(method.code)} bytes in the jar and {size} in the trace: "
+                    "record a trace of this jar"
                 )
             if offset != _NOWHERE and offset + size > _NATIVE:
                 refuse(f"{title} lies at {offset}: the interpreter's images end at {_NATIVE}")
-            placed = Placed(one.file.name, method, len(self.by_number), offset)
+            placed = PlacedMethod(one.file.name, method, len(self.by_number), offset)
             if placed.arguments > 127 or method.max_locals + method.max_stack > 250:
                 refuse(f"{title} has too many locals for the interpreter's frames")
             self.by_number.append(placed)
             self.methods[Member(one.file.name, method.name, method.descriptor)] = placed
 
     def _arrange(self, one: Class, done: set[str]) -> None:
-        """Lay out a class's objects and its table of methods, those above it first."""
+        """Lay out a class's objects and its table of methods, after those of its superclass."""
         if one.file.name in done:
             return
         done.add(one.file.name)
-        above = one.file.superclass
-        if above in self.classes:
-            one.superclass = self.classes[above]
+        superclass = one.file.superclass
+        if superclass in self.classes:
+            one.superclass = self.classes[superclass]
             self._arrange(one.superclass, done)
-            if self.initialiser(above):
-                refuse(f"{above} has an initialiser and subclasses, which would call it, too")
+            if self.initialiser(superclass):
+                refuse(f"{superclass} has an initialiser and subclasses, which would call it, too")
             one.object_bytes = one.superclass.object_bytes
-            one.table = list(one.superclass.table)
-        elif above != "java/lang/Object":
-            refuse(f"{one.file.name}: its superclass {above} was not given")
+            one.vtable = list(one.superclass.vtable)
+        elif superclass != "java/lang/Object":
+            refuse(f"{one.file.name}: its superclass {superclass} is not in the jar")
         for each in one.file.fields:
             if each.flags & ACC_STATIC and each.is_constant:
                 continue
@@ -203,43 +211,49 @@ class Program:
                 self.statics[member] = self.static_bytes
                 self.static_bytes += _BYTES[kind]
             else:
-                one.places[each.name, each.descriptor] = one.object_bytes
+                one.field_offsets[each.name, each.descriptor] = one.object_bytes
                 one.object_bytes += _BYTES[kind]
         if max(one.object_bytes, self.static_bytes) > 255:
-            refuse(f"{one.file.name}: the interpreter's objects have at most 255 bytes")
-        self._arrange_table(one)
+            refuse(
+                f"{one.file.name}: an object, and all static fields, have at most 255 bytes in the "
+                "interpreter"
+            )
+        self._arrange_vtable(one)
 
-    def _arrange_table(self, one: Class) -> None:
+    def _arrange_vtable(self, one: Class) -> None:
         for method in one.file.methods:
             if method.flags & (ACC_STATIC | ACC_PRIVATE) or method.name[0] == "<":
                 continue
             member = Member(one.file.name, method.name, method.descriptor)
-            placed = self.methods.get(member) or Placed(member.owner, method, _NOWHERE, _NOWHERE)
-            at = [i for i, each in enumerate(one.table) if each.key == placed.key]
-            if not at:
-                one.table.append(placed)
+            placed = self.methods.get(member)
+            if placed is None:
+                placed = PlacedMethod(member.owner, method, _NOWHERE, _NOWHERE)
+            indices = [i for i, each in enumerate(one.vtable) if each.key == placed.key]
+            if not indices:
+                one.vtable.append(placed)
                 continue
-            over = one.table[at[0]]
-            if not over.method.flags & 5 and _package(over.owner) != _package(placed.owner):
-                refuse(f"{placed.title} does not override {over.title}, of another package")
-            one.table[at[0]] = placed
+            overridden = one.vtable[indices[0]]
+            is_visible = overridden.method.flags & (ACC_PUBLIC | ACC_PROTECTED)
+            if not is_visible and _package(overridden.owner) != _package(placed.owner):
+                refuse(f"{placed.title} does not override {overridden.title} of another package")
+            one.vtable[indices[0]] = placed
 
     @staticmethod
-    def _kind(descriptor: str, what: str) -> int:
+    def _kind(descriptor: str, title: str) -> int:
         if descriptor[0] not in _KINDS:
-            refuse(f"{what}: the interpreter has no fields of long, float or double")
+            refuse(f"{title}: the interpreter has no fields of type long, float or double")
         return _KINDS[descriptor[0]]
 
     def field_operand(self, member: Member) -> int:
-        """Return a field's kind and offset, as an operand."""
+        """Return a field's kind, times 256, plus its offset."""
         static = self.statics.get(member)
         if static is not None:
             return _KINDS[member.descriptor[0]] << 8 | static
         if member.owner in self.classes:
-            for one in self.classes[member.owner].above:
-                place = one.places.get((member.name, member.descriptor))
-                if place is not None:
-                    return _KINDS[member.descriptor[0]] << 8 | place
+            for one in self.classes[member.owner].ancestors:
+                offset = one.field_offsets.get((member.name, member.descriptor))
+                if offset is not None:
+                    return _KINDS[member.descriptor[0]] << 8 | offset
         refuse(f"there is no field {member.owner}.{member.name}")
 
     def method_of(self, member: Member) -> int:
@@ -247,57 +261,60 @@ class Program:
         if member in NATIVES:
             return len(self.by_number) + NATIVES.index(member)
         if member.owner in self.classes:
-            for one in self.classes[member.owner].above:
+            for one in self.classes[member.owner].ancestors:
                 method = self.methods.get(Member(one.file.name, member.name, member.descriptor))
                 if method:
                     return method.number
-        what = written(member.owner, member.name, member.descriptor)
-        refuse(f"there is no method {what}, and the interpreter has none of its own")
+        title = trace_name(member.owner, member.name, member.descriptor)
+        refuse(f"the method {title} is neither in the jar nor native in the interpreter")
 
     def virtual_operand(self, member: Member) -> tuple[int, int]:
-        """Return opcode and operand of a virtual call; direct if only one method is possible."""
+        """Return opcode and operand of a virtual call.
+
+        The call becomes a direct one if only one method is possible.
+        """
         one = self.classes.get(member.owner)
         if one is None:
             return _INVOKESPECIAL, self.method_of(member)
-        places = [
-            i for i, each in enumerate(one.table) if each.key == (member.name, member.descriptor)
+        indices = [
+            i for i, each in enumerate(one.vtable) if each.key == (member.name, member.descriptor)
         ]
-        if not places:
-            for each in one.above:
+        if not indices:
+            for each in one.ancestors:
                 for method in each.file.methods:
                     if (method.name, method.descriptor) != (member.name, member.descriptor):
                         continue
                     if method.flags & ACC_PRIVATE:
                         return _INVOKESPECIAL, self.method_of(member)
-            refuse(f"{one.file.name} has no method {member.name} of its own to be called")
-        of_class = one.table[places[0]]
-        if (of_class.method.flags | one.file.flags) & ACC_FINAL:
-            return _INVOKESPECIAL, of_class.number
-        return _INVOKEVIRTUAL, of_class.arguments << 8 | places[0]
+            refuse(f"{one.file.name} has no method {member.name} that can be called")
+        placed = one.vtable[indices[0]]
+        if (placed.method.flags | one.file.flags) & ACC_FINAL:
+            return _INVOKESPECIAL, placed.number
+        return _INVOKEVIRTUAL, placed.arguments << 8 | indices[0]
 
     def selector(self, name: str, descriptor: str) -> int:
-        """Return the number of a method of interfaces."""
+        """Return the number of a method of interfaces, its selector."""
         return self.selectors.setdefault((name, descriptor), len(self.selectors))
 
     def constant(self, value: int | None, location: str) -> int:
         """Return the index of a constant in the table of constants."""
         if value is None:
             refuse(f"{location}: the interpreter's constants are ints")
-        place = self.constants.setdefault(value, len(self.constants))
-        if place > 255:
+        index = self.constants.setdefault(value, len(self.constants))
+        if index > 255:
             refuse(f"{location}: the interpreter has at most 256 constants")
-        return place
+        return index
 
-    def initialiser(self, name: str) -> Placed | None:
+    def initialiser(self, name: str) -> PlacedMethod | None:
         """Return the initialiser of a class, if it has one."""
         return self.methods.get(Member(name, "<clinit>", "()V"))
 
-    def specialize(self, placed: Placed, file: ClassFile) -> bytes:
-        """Rewrite a method's operands."""
+    def specialize(self, placed: PlacedMethod, file: ClassFile) -> bytes:
+        """Return a method's code, with rewritten operands."""
         code = bytearray(placed.method.code or b"")
         at = 0
         if placed.method.handlers:
-            refuse(f"{placed.title}: the interpreter has no exceptions")
+            refuse(f"{placed.title}: the interpreter does not support exceptions")
         while at < len(code):
             opcode = code[at]
             if opcode not in _LENGTHS:
@@ -307,9 +324,9 @@ class Program:
         return bytes(code)
 
     def _rewrite(  # noqa: C901  (a case for each kind of operand)
-        self, code: bytearray, at: int, file: ClassFile, placed: Placed
+        self, code: bytearray, at: int, file: ClassFile, placed: PlacedMethod
     ) -> None:
-        """Rewrite an instruction."""
+        """Rewrite the operand of the instruction at an offset in the code."""
         opcode, index = code[at], int.from_bytes(code[at + 1 : at + 3], "big")
         location = f"{placed.title}, offset {at}"
         operand = None
@@ -343,19 +360,19 @@ class Program:
     def _class_of(self, name: str, location: str) -> Class:
         one = self.classes.get(name)
         if one is None or one.file.flags & ACC_INTERFACE:
-            refuse(f"{location}: {name} is no class that was given")
+            refuse(f"{location}: {name} is not a class of the jar")
         return one
 
-    def _refuse_first_use(self, owner: str, placed: Placed, location: str) -> None:
-        """Refuse an access that may initialise a class without making an object of it."""
+    def _refuse_first_use(self, owner: str, placed: PlacedMethod, location: str) -> None:
+        """Refuse a static access that may be the first use of a class with an initialiser."""
         if owner != placed.owner and self.initialiser(owner):
             refuse(
-                f"{location}: {owner} has an initialiser, which the interpreter runs where an "
-                "object of the class is made"
+                f"{location}: {owner} has an initialiser, which the interpreter runs only where an "
+                "object of the class is created"
             )
 
     def image(self, size: int) -> bytes:
-        """Return the bytecode of all methods that have a place."""
+        """Return the image: the bytecode of the recorded methods, padded with 0xFF to `size`."""
         data = bytearray(b"\xff" * size)
         for each in self.by_number:
             if each.offset != _NOWHERE:
@@ -363,31 +380,31 @@ class Program:
                 data[each.offset : each.offset + len(code)] = code
         return bytes(data)
 
-    def method(self, one: Class, key: tuple[str, str]) -> Placed | None:
-        """Return the method that a class's objects have under a name."""
-        return next((each for each in one.table if each.key == key), None)
+    def method(self, one: Class, key: tuple[str, str]) -> PlacedMethod | None:
+        """Return the virtual method with this key that is called on a class's objects."""
+        return next((each for each in one.vtable if each.key == key), None)
 
     def header(self, image_bytes: int) -> str:
-        """Write program.h. The image must be made before, as it numbers selectors and constants."""
+        """Return program.h. Call `image` before, because it numbers selectors and constants."""
         vtables: list[int] = []
         itable: list[tuple[int, int]] = []
         classes = []
         for one in self.classes.values():
-            selected = [
+            interface_methods = [
                 (number, method.number)
                 for key, number in self.selectors.items()
                 if (method := self.method(one, key))
                 and not one.file.flags & (ACC_ABSTRACT | ACC_INTERFACE)
             ]
-            above = one.superclass.number if one.superclass else 255
+            superclass = one.superclass.number if one.superclass else 255
             initialiser = self.initialiser(one.file.name)
-            first = initialiser.number if initialiser else 0xFFFF
+            run_first = initialiser.number if initialiser else 0xFFFF
             classes.append(
-                f"{{{above}, {one.object_bytes}, {len(selected)}, {len(vtables)}, {len(itable)}, "
-                f"{first}}}, /* {one.file.name} */"
+                f"{{{superclass}, {one.object_bytes}, {len(interface_methods)}, {len(vtables)}, "
+                f"{len(itable)}, {run_first}}}, /* {one.file.name} */"
             )
-            vtables += [each.number for each in one.table]
-            itable += selected
+            vtables += [each.number for each in one.vtable]
+            itable += interface_methods
         methods = []
         for each in self.by_number:
             room = each.method.max_locals - each.arguments + 1 + each.method.max_stack
@@ -397,11 +414,11 @@ class Program:
             )
         for number, native in enumerate(NATIVES):
             arguments = slots(native.descriptor) + (native.name == "<init>")
-            title = written(native.owner, native.name, native.descriptor)
+            title = trace_name(native.owner, native.name, native.descriptor)
             methods.append(f"{{{_NATIVE + number}, {arguments}, {arguments}, 0}}, /* {title} */")
         selectors = [slots(key[1]) + 1 for key in self.selectors]
         lines = [
-            "/* What specialize.py made: the program's tables. Do not edit. */",
+            "/* The program's tables, generated by specialize.py. Do not edit. */",
             f"#define PROGRAM_IMAGE_BYTES {image_bytes}",
             f"#define PROGRAM_CLASSES {len(self.classes)}",
             f"#define PROGRAM_METHODS {len(methods)}",
@@ -412,7 +429,9 @@ class Program:
             *_table("struct program_method", "program_methods", methods),
             *_table("uint16_t", "program_vtables", [f"{each}," for each in vtables]),
             *_table(
-                "struct program_selected", "program_selected", [f"{{{s}, {m}}}," for s, m in itable]
+                "struct program_interface_method",
+                "program_interface_methods",
+                [f"{{{selector}, {method}}}," for selector, method in itable],
             ),
             *_table("uint8_t", "program_selector_arguments", [f"{each}," for each in selectors]),
             *_table("int32_t", "program_constants", [f"INT32_C({v})," for v in self.constants]),
@@ -421,11 +440,11 @@ class Program:
         return "\n".join(lines) + "\n"
 
     def _names(self) -> Iterator[str]:
-        """Yield macros for the classes, fields and methods that the C program names."""
+        """Yield macros with the numbers of classes and methods and the offsets of fields."""
         for one in self.classes.values():
             yield f"#define CLASS_{_identifier(one.file.name)} {one.number}"
-            for (name, _), place in one.places.items():
-                yield f"#define FIELD_{_identifier(one.file.name)}_{_identifier(name)} {place}"
+            for (name, _), offset in one.field_offsets.items():
+                yield f"#define FIELD_{_identifier(one.file.name)}_{_identifier(name)} {offset}"
         for each in self.by_number:
             title = _identifier(each.title.replace("<", "").replace(">", "")).rstrip("_")
             yield f"#define METHOD_{title} {each.number}"
@@ -436,7 +455,7 @@ def _identifier(name: str) -> str:
 
 
 def _table(kind: str, name: str, rows: Sequence[str]) -> list[str]:
-    """Write an array in C; an empty one has a row of zeros, which is never read."""
+    """Return the lines of an array in C. If there are no rows, it has a row of zeros."""
     body = rows or ["{0},"] if kind.startswith("struct") else rows or ["0,"]
     return [f"static const {kind} {name}[] PROGRAM_MEMORY = {{", *(f"    {r}" for r in body), "};"]
 
@@ -444,13 +463,18 @@ def _table(kind: str, name: str, rows: Sequence[str]) -> list[str]:
 def specialize(jar: Path, recorded: Path, folder: Path) -> None:
     """Write image.bin and program.h.
 
+    Args:
+        jar: the program.
+        recorded: its trace.
+        folder: the folder to write to, created if it does not exist.
+
     Raises:
-        ValueError: for what the interpreter has not, and a trace of another program.
+        ValueError: if the interpreter does not support the program, or the trace is of another.
 
     """
     info = Trace.open(recorded).info
     if info.architecture != "jvm" or len(info.images) != 1:
-        refuse(f"{recorded}: is no trace of Java bytecode")
+        refuse(f"{recorded} is not a trace of Java bytecode")
     [image] = info.images
     offsets = {each.name: (each.offset, each.bytes) for each in image.symbols}
     packages = {name.partition("(")[0].split(".")[0] for name in offsets}
@@ -469,14 +493,14 @@ def specialize(jar: Path, recorded: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Answer the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("jar", type=Path)
     parser.add_argument("trace", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        specialize(given.jar, given.trace, given.output)
+        specialize(arguments.jar, arguments.trace, arguments.output)
     except (ValueError, OSError, zipfile.BadZipFile, FlashpagerError) as error:
         sys.stderr.write(f"specialize.py: {error}\n")
         sys.exit(2)

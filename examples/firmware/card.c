@@ -24,8 +24,8 @@ static const uint8_t application_id[] = { 0xa0, 0x00, 0x00, 0x00, 0x01 };
 struct command {
     uint8_t p1, p2;
     const uint8_t *data;
-    size_t length;   /* of data */
-    size_t expected; /* response bytes asked for */
+    size_t length;   /* bytes of data */
+    size_t expected; /* bytes that the response must have */
 };
 
 struct response {
@@ -150,7 +150,7 @@ static uint16_t get_challenge(const struct command *c, struct response *r)
     return SW_OK;
 }
 
-/* The terminal proves the key by encrypting the challenge. */
+/* The terminal proves that it has the key: it encrypts the card's challenge. */
 static uint16_t external_authenticate(const struct command *c, struct response *r)
 {
     uint8_t plain[AES_BLOCK];
@@ -252,7 +252,7 @@ static uint16_t get_balance(const struct command *c, struct response *r)
     return SW_OK;
 }
 
-/* Data: 81 amount, 8E MAC, in a template 70. */
+/* The data are a template 70 with the amount, tag 81, and the MAC, tag 8E. */
 static uint16_t transact(uint8_t kind, const struct command *c, struct response *r)
 {
     struct tlv amount, mac;

@@ -57,7 +57,7 @@ static void substitute(uint8_t s[AES_BLOCK], const uint8_t table[256])
         s[i] = table[s[i]];
 }
 
-/* Row r moves left by r (encryption) or by 4 - r (decryption). */
+/* Rotates row r to the left by direction × r bytes: direction is 1 to encrypt, 3 to decrypt. */
 static void shift_rows(uint8_t s[AES_BLOCK], unsigned direction)
 {
     uint8_t t[AES_BLOCK];
@@ -77,7 +77,7 @@ static void mix_column(uint8_t c[4])
     c[3] ^= all ^ times2(c[3] ^ first);
 }
 
-/* Brings a column to where mix_column() inverts it. */
+/* Prepares a column so that a call of mix_column() then inverts an earlier one. */
 static void premix_column(uint8_t c[4])
 {
     uint8_t u = times2(times2(c[0] ^ c[2]));

@@ -1,5 +1,5 @@
-/* A smart-card and sensor application for the LM3S6965: what its parts offer
- * each other. Nothing allocates; every buffer is static. */
+/* Interfaces between the parts of a smart-card and sensor application for the
+ * LM3S6965. No part allocates memory; every buffer is static. */
 #ifndef FIRMWARE_H
 #define FIRMWARE_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* semihosting.c: the debugger as console and way out. */
+/* semihosting.c: text output and exit through the debugger. */
 void console_text(const char *text);
 void console_number(const char *label, uint32_t value);
 _Noreturn void console_exit(bool success);
@@ -51,7 +51,7 @@ struct tlv {
     const uint8_t *value;
     size_t length;
 };
-/* Takes the next object from [*p, end); false at the end or on bad coding. */
+/* Reads the next object in [*p, end) and advances *p. False at the end or if it is malformed. */
 bool tlv_next(const uint8_t **p, const uint8_t *end, struct tlv *out);
 /* Finds `tag` at any depth. */
 bool tlv_find(const uint8_t *data, size_t length, uint32_t tag, struct tlv *out);
@@ -81,7 +81,7 @@ void files_format(void);
 struct file *file_find(uint16_t id);
 bool file_read(const struct file *file, size_t offset, uint8_t *out, size_t length);
 bool file_update(struct file *file, size_t offset, const uint8_t *in, size_t length);
-/* Records count from 1; in a cyclic file 1 is the newest. NULL: no such record. */
+/* Records are numbered from 1, which is the newest in a cyclic file. NULL if there is none. */
 uint8_t *file_record(const struct file *file, unsigned number);
 bool file_append(struct file *file, const uint8_t *in, size_t length);
 /* A write interrupted by power loss is undone at the next start. */
@@ -101,15 +101,15 @@ enum purse_result purse_transact(uint8_t kind, uint32_t amount, const uint8_t ma
 #define PURSE_CREDIT 0x50
 #define PURSE_DEBIT 0x54
 
-/* card.c: the card's side of the APDU exchange. Returns the response length,
- * status word included. */
+/* card.c: the card's side of the APDU exchange. card_process() returns the length
+ * of the response with its status word. */
 #define APDU_MAX 261
 void card_init(void);
 void card_reset(void);
 size_t card_process(const uint8_t *command, size_t length, uint8_t response[APDU_MAX]);
 extern const uint8_t card_key[AES_BLOCK];
 
-/* terminal.c: the reader's side: scripted sessions against the card. */
+/* terminal.c: the reader's side of the exchange: scripted sessions with the card. */
 void terminal_init(void);
 void terminal_session(uint32_t now);
 extern uint32_t terminal_errors;
@@ -160,9 +160,9 @@ struct radio_counters {
 extern struct radio_counters radio_counters;
 extern uint16_t radio_digest; /* over all payloads that arrived */
 
-/* scheduler.c: periodic tasks on a heap ordered by time. */
+/* scheduler.c: periodic tasks in a binary heap ordered by time. */
 typedef void (*task_fn)(uint32_t now);
 bool scheduler_every(uint32_t first, uint32_t period, task_fn run);
-uint32_t scheduler_run_until(uint32_t end); /* returns the events run */
+uint32_t scheduler_run_until(uint32_t end); /* returns the number of calls of tasks */
 
 #endif

@@ -4,7 +4,7 @@
 
 #define TICKS 1800
 
-/* FIPS 197 appendix C.1. */
+/* Tests AES with the vector of FIPS 197, appendix C.1. */
 static bool aes_works(void)
 {
     static const uint8_t expected[AES_BLOCK] = {
@@ -25,7 +25,7 @@ static bool aes_works(void)
     return memcmp(out, plain, AES_BLOCK) == 0;
 }
 
-/* FIPS 180-4: "abc" and the two-block message. */
+/* Tests SHA-256 with messages of FIPS 180-4: "abc", and one of two blocks. */
 static bool sha_works(void)
 {
     static const char *const messages[] = {
@@ -52,7 +52,7 @@ static bool sha_works(void)
     return true;
 }
 
-/* RFC 4231, test case 2 (its first eight bytes). */
+/* Tests HMAC with the first eight bytes of RFC 4231, test case 2. */
 static bool hmac_works(void)
 {
     static const uint8_t expected[] = { 0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75, 0x4e };

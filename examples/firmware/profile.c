@@ -1,5 +1,5 @@
-/* Around main: writes what the run counted to the .gcda files that GCC reads with -fprofile-use.
-   Linked where the Makefile says PROFILE=write. */
+/* Wraps main() and, after it, writes the profile of the run to the .gcda files that GCC reads with
+   -fprofile-use. Linked only with PROFILE=write. */
 #include <gcov.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
 #define SYS_OPEN 0x01
 #define SYS_CLOSE 0x02
 #define SYS_WRITE 0x05
-/* "wb" of fopen. */
+/* Semihosting's number of fopen's mode "wb". */
 #define MODE_WRITE 5
 
-/* What -fprofile-info-section collects, between symbols of the linker script. */
+/* Bounds of the table that -fprofile-info-section collects; the linker script defines them. */
 extern const struct gcov_info *const gcov_info_start[], *const gcov_info_end[];
 
 int __real_main(void);

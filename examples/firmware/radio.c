@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* Frame: kind, sequence, length, encrypted payload, CRC-16; between flags, with
- * flag and escape bytes stuffed as in HDLC. A frame is repeated until the other
- * end, also played here, acknowledges it, at most RETRIES times. */
+/* A frame has kind, sequence number, length, encrypted payload and CRC-16. It is sent between flags,
+ * with flag and escape bytes stuffed as in HDLC. It is repeated at most RETRIES times, until the
+ * receiver, which this file simulates, acknowledges it. */
 
 #define PAYLOAD_MAX 48
 #define FRAME_MAX (3 + PAYLOAD_MAX + 2)
@@ -92,7 +92,7 @@ static size_t stuff(const uint8_t *frame, size_t length, uint8_t out[STUFFED_MAX
     return (size_t)(p - out);
 }
 
-/* The medium: one frame in eight is damaged in one bit. */
+/* The simulated medium damages one bit of every eighth frame, on average. */
 static void disturb(uint8_t *bytes, size_t length)
 {
     uint32_t dice = random_next(&medium_state);
@@ -103,7 +103,7 @@ static void disturb(uint8_t *bytes, size_t length)
 static void deliver(uint8_t *frame)
 {
     if (frame[1] == receiver.last_sequence)
-        return; /* the acknowledgement was lost, not the frame */
+        return; /* a repeated frame, because its acknowledgement was lost */
     receiver.last_sequence = frame[1];
     aes128_ctr(&aes, frame[1], frame + 3, frame[2]);
     radio_digest = crc16_ccitt(radio_digest, frame, 3u + frame[2]);
@@ -131,7 +131,7 @@ static bool frame_ends(void)
     return true;
 }
 
-/* True if this byte completes a good frame. */
+/* Returns true if this byte completes a valid frame. */
 static bool receive_byte(uint8_t byte)
 {
     if (byte == FLAG) {
@@ -159,7 +159,7 @@ static bool transmit(const uint8_t *bytes, size_t length)
     bool good = false;
     for (size_t i = 0; i < length; i++)
         good |= receive_byte(bytes[i]);
-    return good && random_next(&medium_state) % 16 != 0; /* else the acknowledgement is lost */
+    return good && random_next(&medium_state) % 16 != 0; /* one acknowledgement in 16 is lost */
 }
 
 static void packet_done(void)

@@ -4,7 +4,7 @@
 
 struct task {
     uint32_t due, period;
-    uint8_t order; /* settles ties, so that runs are alike */
+    uint8_t order; /* among tasks due at the same time, so that all runs are equal */
     task_fn run;
 };
 

@@ -1,7 +1,7 @@
 #include "firmware.h"
 
-/* Three simulated sensors. Each has a signal of its own shape, noise, its own
- * filter and its own packet. */
+/* Three simulated sensors. Each has its own shape of signal, with noise, its
+ * own filter, and its own kind of packet. */
 
 static uint32_t noise_state;
 static struct low_pass temperature_filter;
@@ -61,7 +61,7 @@ void sample_light(uint32_t now)
     static bool bright;
     int16_t raw = (int16_t)(triangle(now, 700, 900) + 1000 + noise(50));
     if (random_next(&noise_state) % 32 == 0)
-        raw = 4095; /* a flash, which the median removes */
+        raw = 4095; /* a flash of light, which the median removes */
     int16_t value = median5_step(&light_filter, raw);
     statistics_add(&light_stats, value);
     if (bright ? value < 900 : value > 1100) {

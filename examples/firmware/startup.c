@@ -23,7 +23,7 @@ _Noreturn void fault(void)
     console_exit(false);
 }
 
-/* The stack pointer, then the 15 system exceptions; no interrupt is enabled. */
+/* The vector table: stack pointer and 15 system exceptions. No interrupt is enabled. */
 struct vectors {
     uint32_t *stack;
     void (*handlers[15])(void);

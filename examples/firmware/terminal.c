@@ -21,7 +21,7 @@ void terminal_init(void)
     sessions = contacts = expected_balance = expected_number = 0;
 }
 
-/* Sends a command and counts an error unless the card answers `status`. */
+/* Sends a command, and counts an error unless the card's status word is `status`. */
 static bool exchange(const uint8_t header[4], const uint8_t *data, uint8_t length, uint16_t status)
 {
     uint8_t command[APDU_MAX];

@@ -6,8 +6,8 @@ int main(void);
 _Noreturn void reset(void);
 _Noreturn void start(void);
 
-/* Nothing here asks which mode of the processor it is in: alone on the machine the program is in
- * supervisor mode, behind a pager in user mode. It begins in the ARM state. */
+/* The program runs in either mode of the processor: without a pager in supervisor mode, with one in
+ * user mode. It begins in the ARM state. */
 __attribute__((naked, target("arm"))) _Noreturn void reset(void)
 {
     __asm__ volatile("ldr sp, =stack_top\n\t"

@@ -1,5 +1,5 @@
-/* A program that takes much of a C library: it keeps a table of measurements as text, parses it,
- * computes with it, sorts it and prints it, again and again. For the Versatile PB. */
+/* A program that uses much of the C library: it writes a table of measurements as text, parses it,
+ * computes mean and deviation, sorts it and prints it, ROUNDS times. For the Versatile PB. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
 }
 
-/* A table of lines "NAME=VALUE@SECONDS". */
-static char *written(void)
+/* Writes a table with random values, in lines "NAME=VALUE@SECONDS". The caller frees it. */
+static char *write_table(void)
 {
     char *text = malloc(ROWS * 48), *end = text;
     for (unsigned i = 0; i < ROWS; i++) {
@@ -49,7 +49,8 @@ static char *written(void)
     return text;
 }
 
-static unsigned parsed(char *text, struct row *rows)
+/* Parses such a table, and returns the number of rows. */
+static unsigned parse_table(char *text, struct row *rows)
 {
     unsigned count = 0;
     for (char *at = strtok(text, "\n"); at && count < ROWS; at = strtok(NULL, "\n")) {
@@ -69,8 +70,8 @@ int main(void)
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct row rows[ROWS];
         double sum = 0, squares = 0;
-        char *text = written();
-        unsigned count = parsed(text, rows);
+        char *text = write_table();
+        unsigned count = parse_table(text, rows);
         for (unsigned i = 0; i < count; i++) {
             sum += rows[i].value;
             squares += rows[i].value * rows[i].value;

@@ -1,4 +1,4 @@
-/* The system calls of newlib: memory, and the debugger as console and for the exit. */
+/* The system calls that newlib needs. Output and exit go through the debugger, by semihosting. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static void semihost(uint32_t operation, uint32_t argument)
 #endif
 }
 
-/* This code runs in any mode of the processor: supervisor mode if the program is alone on the machine,
- * user mode behind a pager. It begins in the ARM state. */
+/* The program runs in either mode of the processor: without a pager in supervisor mode, with one in
+ * user mode. It begins in the ARM state. */
 __attribute__((naked, target("arm"), section(".text.reset"))) _Noreturn void reset(void)
 {
     __asm__ volatile("ldr sp, =stack_top\n\t"

@@ -1,10 +1,10 @@
-"""Write what the plotter draws: G-code of lines, arcs and a spiral, with questions in between."""
+"""Print the plotter's input: G-code of lines, arcs and a spiral, with queries in between."""
 
 import math
 
 
 def lines() -> list[str]:
-    """Return the lines: a frame, letters of lines, a flower of arcs, a spiral of short lines."""
+    """Return the G-code: a frame, letters of lines, a flower of arcs, a spiral of short lines."""
     out = ["G28", "M104 S60", "G0 Z2 F600"]
     out += ["G0 X5 Y5 F6000", "G1 Z0 F600", "G1 X35 F3000"]
     out += ["G1 Y25", "G1 X5", "G1 Y5", "G0 Z2 F600"]

@@ -1,9 +1,9 @@
 #!/bin/sh
 # usage: armhf-packages.sh SYSROOT PACKAGE...
 #
-# Unpack Debian armhf packages and what they depend on into SYSROOT. apt gets a
-# configuration, package lists and a (blank) package state of its own, so the
-# system's apt is not touched and root is not needed.
+# Unpack Debian armhf packages and their dependencies into SYSROOT. apt runs with a
+# configuration, package lists and an empty package state of its own, so the system's
+# packages do not change and root is not needed.
 set -eu
 
 suite=bookworm
@@ -21,7 +21,7 @@ mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial"
 : >"$apt/status"
 echo "deb [signed-by=$keyring] http://deb.debian.org/debian $suite main" >"$apt/sources.list"
 
-# The system's proxy settings are kept, its sources, pins and hooks are not.
+# Only the proxy settings of the system's configuration are used, not its sources, pins and hooks.
 {
     apt-config dump | grep '^Acquire::https\{0,1\}::' || true
     cat <<END

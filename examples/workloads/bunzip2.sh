@@ -1,6 +1,6 @@
 #!/bin/sh
 # bzip2 decompresses 300 KB of English text and machine code.
-# Nearly all of the work is done in libbz2, hence --with-libraries.
+# --with-libraries places libbz2, which does nearly all of the work.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/bunzip2

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A Cortex-M3 firmware: smart-card commands, a purse, cryptography, and three
-# sensors whose samples are framed and sent, all driven by one scheduler.
+# sensors whose samples are sent by radio. One scheduler runs all of them.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/card-firmware

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Pages of real desktop programs: a browser, an editor, a word processor, a spreadsheet
-# and an image editor, each with a document open, under a display that nobody sees and
-# with a home folder that is new. When a program has settled, its anonymous pages and
-# those of its children are captured.
+# Captures pages of real desktop programs: a browser, an editor, a word processor, a
+# spreadsheet and an image editor. Each has a document open, on a virtual display and with
+# a new home folder. When a program is idle, its anonymous pages and those of its children
+# are captured.
 #
-# usage: desktop.sh [PROGRAM...], of browser, editor, word-processor, spreadsheet and
-# image-editor; all by default. LIMIT is the number of pages of each, 500 by default.
+# usage: desktop.sh [PROGRAM...]
+#
+# PROGRAM is browser, editor, word-processor, spreadsheet or image-editor; all by default.
+# LIMIT is the number of pages of each, 500 by default.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/desktop
@@ -37,8 +39,8 @@ need Xvfb xvfb
 need dbus-daemon dbus-daemon
 mkdir "$home/runtime"
 chmod 700 "$home/runtime"
-# Nothing of who runs this gets into the pages: the environment is on the stack. In words,
-# not a function: a shell in between would be captured, too.
+# The environment is replaced, because it lies on the stack and would get into the pages. This
+# is a list of words, not a function, because a shell that calls a function would be captured.
 clean="env -i PATH=/usr/bin:/bin HOME=$home USER=somebody LANG=C.UTF-8 GTK_A11Y=none
     NO_AT_BRIDGE=1 XDG_RUNTIME_DIR=$home/runtime
     DBUS_SESSION_BUS_ADDRESS=unix:path=$home/runtime/bus"
@@ -54,19 +56,20 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 clean="$clean DISPLAY=:$(cat "$home/display")"
 
-# Processor time of a process and its children, in ticks.
+# ticks PID: print the processor time of a process and its children, in clock ticks.
 ticks() {
     for pid in $(family "$1"); do
         cut -d ' ' -f 14,15 "/proc/$pid/stat" 2>/dev/null || true
     done | awk '{ all += $1 + $2 } END { print all + 0 }'
 }
 
+# family PID: print a process and all its descendants.
 family() {
     echo "$1"
     for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do family "$child"; done
 }
 
-# Until a program has used less than a twentieth of a processor for three seconds.
+# settle PID NAME: wait until a program has used less than 5 % of a processor for three seconds.
 settle() {
     sleep 3
     calm=0 waited=0
@@ -79,7 +82,7 @@ settle() {
     done
 }
 
-# NAME COMMAND...: start it, let it settle, capture it, end it.
+# capture NAME COMMAND...: start a program, wait until it is idle, capture its pages and end it.
 capture() {
     name=$1
     shift
@@ -99,7 +102,7 @@ for name in "$@"; do
     case $name in
     browser)
         need chromium chromium
-        # The sandbox takes rights that root and containers do not have.
+        # The sandbox needs rights that root and containers do not have.
         capture browser chromium --no-sandbox --no-first-run --disable-gpu \
             --disable-background-networking --disable-component-update --disable-sync \
             --user-data-dir="$home/browser" "file://$home/page.html"

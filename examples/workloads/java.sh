@@ -1,7 +1,7 @@
 #!/bin/sh
-# Java at the scale of a smart card: three applications on a sensor, driven by
-# events, and Java Card applets with the card's API under jCardSim. Only what
-# would lie in flash is placed: not the simulated hardware, nor the terminal.
+# Java at the scale of a smart card: three event-driven applications on a sensor,
+# and Java Card applets with the card's API under jCardSim. Only code that would
+# lie in flash is placed, not the simulated hardware or the terminal.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/java

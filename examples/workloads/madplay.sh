@@ -1,6 +1,6 @@
 #!/bin/sh
-# madplay decodes two seconds of MP3 (the MAD family of the paper).
-# The decoder is in libmad, hence --with-libraries; madplay itself scales,
+# madplay decodes two seconds of MP3, in place of the CARDIS paper's MAD.
+# --with-libraries places libmad, which has the decoder. madplay itself scales,
 # dithers and writes the samples.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write a short stereo WAV: a chord, a sweep and noise, integers only.
+"""Write a short stereo WAV file with a chord, a sweep and noise.
 
-Integer arithmetic and a private generator make the file the same on every
-machine, so the MP3 (and with it the recorded trace) stays comparable.
+Integer arithmetic and a generator of its own make the file the same on every
+machine, so that the MP3 file and the recorded trace are comparable.
 """
 
 import struct
@@ -14,7 +14,7 @@ SECONDS = 2
 
 
 def sine_table(bits: int = 12) -> list[int]:
-    """One period, 2**bits entries of +-32767, by Bhaskara's approximation."""
+    """Return one period of a sine: 2**bits values of ±32767, by Bhaskara's approximation."""
     half = 1 << (bits - 1)
     table = []
     for i in range(2 * half):

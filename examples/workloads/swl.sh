@@ -1,11 +1,11 @@
 #!/bin/sh
 # usage: swl.sh long|short
 #
-# Three programs that stand in for Crafty, Eon and Bzip2 of SPEC CPU2000, whose
-# traces the paper on search-while-load (SWL, LCTES 2007) replays: Toga II plays
-# chess, POV-Ray traces rays, bzip2 compresses, each with its libraries. The long
-# traces are of 80 to 116 million placed instructions; the short ones, of 14 to
-# 41 million, are small enough to keep.
+# The paper on search-while-load (SWL, LCTES 2007) replays traces of Crafty, Eon and
+# Bzip2 of SPEC CPU2000. Three programs stand in for them, each with its libraries:
+# Toga II plays chess, POV-Ray traces rays, bzip2 compresses. The long traces have 80
+# to 116 million placed instructions. The short ones have 14 to 41 million, and are
+# small enough to keep.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/swl
@@ -41,24 +41,24 @@ record() {
 }
 
 # Toga II hits an instruction cache about as often as Crafty did, Phalanx more
-# often. It looks for input while it searches, so "quit" waits for its move.
-rm -f "$work/said"
-mkfifo "$work/said"
+# often. It reads its input even during a search, so "quit" is sent after its move.
+rm -f "$work/answers"
+mkfifo "$work/answers"
 {
     printf '%s\n' uci 'setoption name OwnBook value false' 'setoption name Hash value 4' \
         'position startpos moves e2e4' "go depth $depth"
-    sed -n '/^bestmove/q' "$work/said"
+    sed -n '/^bestmove/q' "$work/answers"
     echo quit
-} | record chess --with-libraries -- "$work/sysroot/usr/games/toga2" >"$work/said"
+} | record chess --with-libraries -- "$work/sysroot/usr/games/toga2" >"$work/answers"
 
 # POV-Ray loads 54 libraries, nearly all for windows, sound and formats that it
-# does not use. Linking them takes 22 million instructions, and their symbols a
-# megabyte and a half of trace. So only libc and libm are placed, which is where
-# it traces rays apart from its own code; the dynamic linker and the others run
-# outside. It may read and write where it is told to, and POVINI keeps the
-# user's settings out. Threads that wait for the one that traces wake up when
-# they like, so a thousandth of the instructions differs from run to run. Its
-# start is 17 million instructions, however small the image.
+# does not use. Linking them takes 22 million instructions, and their symbols take
+# a megabyte and a half of trace. So only POV-Ray itself, libc and libm are placed,
+# which trace the rays; the dynamic linker and the other libraries are not.
+# povray.conf lets it read and write everywhere, and POVINI keeps the user's
+# settings out. Other threads wake up at varying times, so a thousandth of the
+# instructions differs from run to run. Its start takes 17 million instructions,
+# however small the image.
 printf '%s\n' '[File I/O Security]' none >"$work/sysroot/etc/povray/3.7/povray.conf"
 : >"$work/povray.ini"
 export POVINI="$work/povray.ini"
@@ -68,7 +68,7 @@ record raytracer \
     "$work/sysroot/usr/bin/povray" "+I$here/raytracer.pov" "+O$work/image.ppm" +FP \
     "+W$width" "+H$height" +WT1 -D -GA
 
-# bzip2 as in bzip2.sh: half English text, half machine code.
+# bzip2 compresses the same kind of data as in bzip2.sh: half English text, half machine code.
 documents=$work/sysroot/usr/share/doc
 {
     cat "$documents/gcc-12-base/copyright" "$documents/libc6/copyright" | head -c "$half"

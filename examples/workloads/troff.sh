@@ -1,8 +1,8 @@
 #!/bin/sh
-# GNU troff typesets a manual page for PostScript output: the formatter proper,
-# without the driver programs that groff would start around it. -R leaves out
-# the start-up file: reading its hyphenation patterns takes 150 million
-# instructions, six times as long as typesetting the page.
+# GNU troff typesets a manual page for PostScript output. Only the formatter is
+# recorded, without the other programs that groff would start. -R leaves out the
+# start-up file, whose hyphenation patterns take 150 million instructions to read,
+# six times as many as typesetting the page.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-build/examples}/troff

@@ -1,4 +1,4 @@
-"""Write the places and things of ``library.inf``, as Inform: always the same ones.
+"""Print the places and things of ``library.inf`` in Inform's language: the same ones in every run.
 
 python places.py > places.inf
 """
@@ -13,16 +13,16 @@ THINGS = 150
 
 @dataclass
 class Draw:
-    """Random numbers that are the same on every machine."""
+    """A generator of random numbers that are the same on every machine."""
 
     state: int
 
     def below(self, bound: int) -> int:
-        """Return a number from 0 up to ``bound``."""
+        """Return a number from 0 to ``bound - 1``."""
         self.state = (self.state * 1103515245 + 12345) % 2**31
         return (self.state >> 12) % bound
 
-    def of(self, choices: Sequence[str]) -> str:
+    def choice(self, choices: Sequence[str]) -> str:
         """Return one of the choices."""
         return choices[self.below(len(choices))]
 
@@ -64,15 +64,18 @@ USES = (
 
 
 def sentence(draw: Draw, pattern: str) -> str:
-    """Fill a pattern; each name in braces is drawn anew."""
+    """Replace each name in braces by a random word of that kind."""
     while "{" in pattern:
-        pattern = pattern.replace("{subject}", draw.of(SUBJECTS), 1)
-        pattern = pattern.replace("{quality}", draw.of(QUALITIES), 1)
+        pattern = pattern.replace("{subject}", draw.choice(SUBJECTS), 1)
+        pattern = pattern.replace("{quality}", draw.choice(QUALITIES), 1)
     return pattern
 
 
 def doors(draw: Draw) -> list[int]:
-    """Return for each place whether it is open east (1) and south (2); all can be reached."""
+    """Return the doors of each place: 1 for one to the east, plus 2 for one to the south.
+
+    Every place can be reached from every other one.
+    """
     places = COLUMNS * ROWS
     open_to = [0] * places
     group = list(range(places))
@@ -94,9 +97,9 @@ def doors(draw: Draw) -> list[int]:
 
 
 def routine(draw: Draw, place: int) -> str:
-    """Write the routine that runs when the player enters a room."""
+    """Return the routine that runs when the player enters a room."""
     thing = draw.below(THINGS)
-    subject = draw.of(SUBJECTS)
+    subject = draw.choice(SUBJECTS)
     clock = f"A clock strikes behind the shelves on {subject}.^"
     creak = f'"The boards creak under ", n, " ounces of {subject}.^"'
     card = f'"A card says: ", (Lower) thing{thing}, " is kept in ", (Lower) rooms-->n, ".^"'
@@ -115,18 +118,18 @@ def routine(draw: Draw, place: int) -> str:
 
 
 def lines() -> list[str]:
-    """Return all lines of the file."""
+    """Return the lines of ``places.inf``."""
     draw = Draw(20_260_101)
     places = COLUMNS * ROWS
     out = [f"Constant COLUMNS = {COLUMNS};", f"Constant ROWS = {ROWS};"]
     out += [f"Constant PLACE_COUNT = {places};", f"Constant THING_COUNT = {THINGS};"]
     for place in range(places):
-        name = f"{draw.of(QUALITIES)} {draw.of(KINDS)}"
+        name = f"{draw.choice(QUALITIES)} {draw.choice(KINDS)}"
         out.append(f'Object room{place} "{name}";')
-    taken: set[tuple[str, str]] = set()
-    while len(taken) < THINGS:
-        taken.add((draw.of(MATERIALS), draw.of(NOUNS)))
-    names = sorted(taken)
+    pairs: set[tuple[str, str]] = set()
+    while len(pairs) < THINGS:
+        pairs.add((draw.choice(MATERIALS), draw.choice(NOUNS)))
+    names = sorted(pairs)
     for thing in range(THINGS):
         material, noun = names.pop(draw.below(len(names)))
         out.append(
@@ -139,10 +142,10 @@ def lines() -> list[str]:
         "weights": [str(1 + draw.below(900)) for _ in range(THINGS)],
         "arrivals": [f"Arrive{place}" for place in range(places)],
         "views": [
-            '"' + " ".join(sentence(draw, draw.of(SENTENCES)) for _ in range(3)) + '"'
+            '"' + " ".join(sentence(draw, draw.choice(SENTENCES)) for _ in range(3)) + '"'
             for _ in range(places)
         ],
-        "tales": [f'"{sentence(draw, draw.of(USES))}"' for _ in range(THINGS)],
+        "tales": [f'"{sentence(draw, draw.choice(USES))}"' for _ in range(THINGS)],
     }
     for table, values in tables.items():
         out.append(f"Array {table} static -->")

@@ -1,8 +1,8 @@
-"""Say what each part of the firmware takes, of the linker's map.
+"""Print the bytes of flash and RAM that each part of the firmware needs, from the linker's map.
 
     python sizes.py design/jzip.map
 
-Equal strings, which the linker keeps once, are counted with each part that has them.
+The linker keeps equal strings only once; they are counted in each part that has them.
 """
 
 import re
@@ -17,7 +17,7 @@ _OURS = ("story", "paged", "system", "pager")
 
 
 def part(file: str) -> str:
-    """Name the part that an object file is of."""
+    """Return the part that an object file belongs to."""
     if ".a(" in file or "/crt" in file:
         return "newlib"
     name = Path(file).stem

@@ -1,7 +1,8 @@
 /* Replaces memory.c of jzip, and the functions of its fileio.c that read the story file. */
 #include "ztypes.h"
 
-static zbyte_t taken(int byte)
+/* Stops jzip if a byte could not be read. */
+static zbyte_t checked(int byte)
 {
     if (byte < 0)
         fatal("the story cannot be read");
@@ -11,7 +12,7 @@ static zbyte_t taken(int byte)
 /* Code is executed in place, with one read for each byte. */
 zbyte_t read_code_byte(void)
 {
-    return taken(medium_code(pc++));
+    return checked(medium_code(pc++));
 }
 
 zword_t read_code_word(void)
@@ -20,15 +21,15 @@ zword_t read_code_word(void)
     return (zword_t)(high << 8 | read_code_byte());
 }
 
-zbyte_t story_byte(unsigned long at)
+zbyte_t story_byte(unsigned long address)
 {
-    return at < data_size ? datap[at] : taken(medium_data(at));
+    return address < data_size ? datap[address] : checked(medium_data(address));
 }
 
-zword_t story_word(unsigned long at)
+zword_t story_word(unsigned long address)
 {
-    const unsigned high = story_byte(at);
-    return (zword_t)(high << 8 | story_byte(at + 1));
+    const unsigned high = story_byte(address);
+    return (zword_t)(high << 8 | story_byte(address + 1));
 }
 
 zbyte_t read_data_byte(unsigned long *addr)
@@ -43,20 +44,21 @@ zword_t read_data_word(unsigned long *addr)
     return word;
 }
 
-void story_set_byte(unsigned long at, unsigned value)
+void story_set_byte(unsigned long address, unsigned value)
 {
-    if (at >= data_size)
+    if (address >= data_size)
         fatal("the story writes to its read-only part");
-    datap[at] = (zbyte_t)value;
+    datap[address] = (zbyte_t)value;
 }
 
-void story_set_word(unsigned long at, unsigned value)
+void story_set_word(unsigned long address, unsigned value)
 {
-    story_set_byte(at, value >> 8);
-    story_set_byte(at + 1, value & 0xff);
+    story_set_byte(address, value >> 8);
+    story_set_byte(address + 1, value & 0xff);
 }
 
-/* RAM holds the dynamic memory of the story. jzip itself also holds the rest below the code there. */
+/* Allocates RAM for the dynamic memory of the story. The unchanged jzip also keeps the tables between
+ * dynamic memory and code in RAM. */
 void load_cache(void)
 {
     const unsigned long pages = h_restart_size / PAGE_SIZE + 1;
@@ -65,7 +67,7 @@ void load_cache(void)
     datap = malloc(pages * PAGE_SIZE);
     if (!line || !status_line || !datap)
         fatal("no memory for the story");
-    /* z_restart() reads the dynamic memory. There is no memory for an undo. */
+    /* z_restart() then reads the dynamic memory. No memory is reserved for an undo. */
     data_size = h_restart_size;
 }
 
@@ -107,6 +109,6 @@ void z_verify(void)
     const unsigned long end = (unsigned long)h_file_size * (unsigned)story_scaler;
     zword_t sum = 0;
     for (unsigned long at = 64; at < end; at++)
-        sum = (zword_t)(sum + taken(medium_data(at)));
+        sum = (zword_t)(sum + checked(medium_data(at)));
     conditional_jump(sum == h_checksum);
 }

@@ -1,30 +1,35 @@
 /*
- * The story of jzip, and who gets its bytes
+ * Access of jzip to its story
  *
- * jzip keeps what a story writes to, its dynamic memory, in RAM. All else it reads from the story
- * file through a cache of pages of its own: memory.c, and what of fileio.c reads the story. story.c
- * stands in their place, and asks one of two: told.c has the story in memory and can tell which
- * bytes are taken, paged.c has it in flash behind the pager.
+ * jzip keeps the dynamic memory of a story, the part that the story writes to, in RAM. It reads the
+ * rest of the story file through its own cache of pages, in memory.c and fileio.c. story.c replaces
+ * that cache. It reads the story from a medium, of which there are two: recorded.c holds the story in
+ * memory and can report the bytes that are read, paged.c has it in flash behind the pager.
  *
- * This file is included before all else in each file of jzip (-include), whose macros that reach
- * into the story are made calls of the functions here.
+ * This file is included (-include) before all others in each source of jzip. The Makefile turns jzip's
+ * macros for access to the story into calls of the functions here.
  */
 #ifndef STORY_H
 #define STORY_H
 
-/* Of jzip's macros get_byte(), get_word(), set_byte() and set_word(). */
-unsigned char story_byte(unsigned long at);
-unsigned short story_word(unsigned long at);
-void story_set_byte(unsigned long at, unsigned value);
-void story_set_word(unsigned long at, unsigned value);
+/* Get and set a byte or a word of the story, in place of jzip's macros get_byte(), get_word(),
+ * set_byte() and set_word(). */
+unsigned char story_byte(unsigned long address);
+unsigned short story_word(unsigned long address);
+void story_set_byte(unsigned long address, unsigned value);
+void story_set_word(unsigned long address, unsigned value);
 
-/* told.c and paged.c: a byte that is interpreted, one that is read, and many. Give a byte, or a
- * negative number where there is none. */
+/* The medium: recorded.c or paged.c. */
+
+/* Opens the story file. Returns a negative number if that fails. */
 int medium_open(const char *name);
+/* Returns the size of the story in bytes. */
 unsigned long medium_bytes(void);
-int medium_code(unsigned long at);
-int medium_data(unsigned long at);
-int medium_read(unsigned long at, void *to, unsigned long size);
+/* Return a byte that is executed as code, or one that is read as data. Negative: it cannot be read. */
+int medium_code(unsigned long address);
+int medium_data(unsigned long address);
+/* Copies bytes to `to`. Returns a negative number if they cannot be read. */
+int medium_read(unsigned long address, void *to, unsigned long size);
 void medium_close(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* What newlib asks of a system, on an LM3S6965: memory, and the debugger as console and files. */
+/* The system calls that newlib needs, on an LM3S6965. Console and files are those of the debugger, by
+ * semihosting. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -16,15 +17,15 @@
 #define SYS_EXIT 0x18
 #define ADP_STOPPED_RUN_TIME_ERROR 0x20023
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026
-/* Modes of SYS_OPEN: those of fopen(), in this order. */
+/* Modes of SYS_OPEN, which number those of fopen(): "r", "rb", "w", "wb". */
 #define MODE_R 0
 #define MODE_RB 1
 #define MODE_W 4
 #define MODE_WB 5
 
-/* Bytes of RAM that are the stack's. */
+/* Bytes of RAM reserved for the stack. */
 #define STACK_BYTES 6144
-/* Files that programs open are numbered behind the three that are open. */
+/* Number of the first file that a program opens, after standard input, output and error. */
 #define FIRST_FILE 3
 
 extern uint32_t data_start[], data_end[], bss_start[], bss_end[], stack_top[];
@@ -66,9 +67,9 @@ _Noreturn void reset(void)
 
 _Noreturn void _exit(int status)
 {
-    const uintptr_t why = status ? ADP_STOPPED_RUN_TIME_ERROR : ADP_STOPPED_APPLICATION_EXIT;
+    const uintptr_t reason = status ? ADP_STOPPED_RUN_TIME_ERROR : ADP_STOPPED_APPLICATION_EXIT;
     for (;;)
-        semihost(SYS_EXIT, (const void *)why);
+        semihost(SYS_EXIT, (const void *)reason);
 }
 
 _Noreturn void fault(void)
@@ -78,7 +79,7 @@ _Noreturn void fault(void)
     _exit(EXIT_FAILURE);
 }
 
-/* The stack pointer, then the 15 system exceptions; no interrupt is enabled. */
+/* The vector table: stack pointer and 15 system exceptions. No interrupt is enabled. */
 struct vectors {
     uint32_t *stack;
     void (*handlers[15])(void);
@@ -122,7 +123,7 @@ int _close(int file)
     return semihost(SYS_CLOSE, block);
 }
 
-/* The debugger gives the bytes that were not read or written. */
+/* SYS_READ and SYS_WRITE return the number of bytes that were not read or written. */
 int _read(int file, char *to, int size)
 {
     const uint32_t block[3] = {handle(file), (uint32_t)(uintptr_t)to, (uint32_t)size};

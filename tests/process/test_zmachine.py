@@ -62,7 +62,7 @@ def _record(folder: Path) -> Finished:
             "-o",
             "library.trace",
             "--",
-            "told/jzip",
+            "host/jzip",
             "library.z5",
         ),
         cwd=folder,
@@ -174,9 +174,13 @@ def test_reading_ahead_breaks_equality(built: Built, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "runtime/pager", tmp_path / "runtime/pager")
     source = example / "paged.c"
     text = source.read_text()
-    right = "    return next_byte(&code, at);"
+    right = "    return read_byte(&code, address);"
     assert text.count(right) == 1
-    ahead = "    int byte = next_byte(&code, at);\n    next_byte(&code, at + 1);\n    return byte;"
+    ahead = (
+        "    int byte = read_byte(&code, address);\n"
+        "    read_byte(&code, address + 1);\n"
+        "    return byte;"
+    )
     source.write_text(text.replace(right, ahead))
     subprocess.run(
         [

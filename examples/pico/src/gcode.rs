@@ -1,28 +1,28 @@
-//! Lines of G-code: words of a letter and a number.
+//! Parser of G-code, whose lines consist of words of a letter and a number.
 
-/// What a line asks for.
+/// The command of a line.
 pub enum Command {
     Nothing,
-    /// G0, G1: straight to there.
+    /// G0, G1: a straight move.
     Line,
-    /// G2, G3: on a circle about a centre that is given relative to here.
+    /// G2, G3: a move on a circle, whose centre is given relative to the position.
     Arc {
         clockwise: bool,
     },
-    /// G28: to the origin.
+    /// G28: a move to the origin.
     Home,
-    /// M104: what the heater is to hold, in °C.
+    /// M104: set the heater's target, in °C.
     Heat(f32),
-    /// M105: say how warm it is.
+    /// M105: report the temperature.
     Temperature,
-    /// M114: say where it is.
+    /// M114: report the position.
     Position,
-    /// M2: all is done.
+    /// M2: end the program.
     End,
     Unknown,
 }
 
-/// A line, taken apart: millimetres, and millimetres a minute.
+/// The numbers of a line: lengths in mm, `feed` in mm per minute.
 #[derive(Default)]
 pub struct Words {
     pub x: Option<f32>,
@@ -33,7 +33,7 @@ pub struct Words {
     pub feed: Option<f32>,
 }
 
-/// Take a line apart; `None` where a number is none.
+/// Parses a line. `None` if a word is malformed.
 pub fn parse(line: &str) -> Option<(Command, Words)> {
     let line = line.split(';').next().unwrap_or("").trim();
     let mut words = Words::default();

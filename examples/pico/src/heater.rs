@@ -1,7 +1,7 @@
-//! A heated bed: a thermistor by its table, a controller, and the bed itself, which is simulated.
+//! A heated bed: a thermistor with its table, a controller, and a simulation of the bed itself.
 
-/// Of a thermistor of 100 kΩ (B = 3950) below 4.7 kΩ on 12 bits: the converter's value every 10 °C
-/// from 0 °C on.
+/// Values of a converter of 12 bits every 10 °C, from 0 °C on. It measures a thermistor of 100 kΩ
+/// (B = 3950) in series with 4.7 kΩ.
 const TABLE: [u16; 16] = [
     4037, 3999, 3944, 3867, 3764, 3630, 3462, 3260, 3026, 2766, 2490, 2207, 1930, 1667, 1425, 1208,
 ];
@@ -23,7 +23,7 @@ impl Heater {
         Self { celsius: ROOM_CELSIUS, bed: ROOM_CELSIUS, before: ROOM_CELSIUS, ..Self::default() }
     }
 
-    /// Read, control and let pass a hundredth of a second.
+    /// Reads the thermistor, controls the heater, and simulates 10 ms of the bed.
     pub fn step(&mut self) {
         self.noise = self.noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let ripple = ((self.noise >> 28) as f32 - 7.5) / 4.0;
@@ -38,6 +38,7 @@ impl Heater {
     }
 }
 
+/// Returns the converter's value at a temperature.
 fn value_at(celsius: f32) -> f32 {
     let place = (celsius / 10.0).clamp(0.0, 14.9);
     let row = place as usize;
@@ -45,6 +46,7 @@ fn value_at(celsius: f32) -> f32 {
     below + (TABLE[row + 1] as f32 - below) * (place - row as f32)
 }
 
+/// Returns the temperature at which the converter has this value.
 fn celsius_of(value: u16) -> f32 {
     let row = TABLE.iter().rposition(|&entry| entry >= value).unwrap_or(0).min(14);
     let (above, below) = (TABLE[row] as f32, TABLE[row + 1] as f32);

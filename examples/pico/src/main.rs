@@ -1,7 +1,7 @@
 //! A pen plotter on a Pico: G-code over USB, three stepper motors, a heated bed.
 //!
-//! Under RTIC, by priority: each step of a motor is an interrupt of the timer (3), each packet one
-//! of USB (2), lines are planned by a task of its own (1), and the processor sleeps otherwise.
+//! It uses RTIC. By priority, the timer's interrupt makes the motor steps (3), the USB interrupt
+//! handles packets (2), and a task plans lines (1). Otherwise the processor sleeps.
 #![no_std]
 #![no_main]
 
@@ -19,9 +19,9 @@ pub static BOOT2: [u8; 256] = rp2040_boot2::BOOT_LOADER_W25Q080;
 const STOPPED_APPLICATION_EXIT: u32 = 0x20026;
 const STOPPED_RUN_TIME_ERROR: u32 = 0x20023;
 
-/// End the run, by semihosting.
+/// Ends the run, by semihosting.
 fn end(reason: u32) -> ! {
-    // SAFETY: a breakpoint, for the debugger alone.
+    // SAFETY: a breakpoint changes no memory of the program; the debugger handles it.
     unsafe { asm!("bkpt 0xab", in("r0") 0x18, in("r1") reason) };
     loop {
         cortex_m::asm::wfi();
@@ -141,19 +141,19 @@ mod app {
         }
     }
 
-    /// A step of the motors is due.
+    /// Makes a step of the motors, and schedules the next one.
     #[task(binds = TIMER_IRQ_0, priority = 3, local = [alarm, pins], shared = [stepper])]
     fn step(mut context: step::Context) {
         context.local.alarm.clear_interrupt();
         let (bits, micros) = context.shared.stepper.lock(Stepper::step);
         let pins = context.local.pins;
         pins.gpio_out_set().write(|w| unsafe { w.bits(bits << 2) });
-        // An error would be one of a time that is too far away.
+        // It fails only if the time is too far away, which it never is.
         let _ = context.local.alarm.schedule(MicrosDurationU32::micros(micros));
         pins.gpio_out_clr().write(|w| unsafe { w.bits(bits << 2) });
     }
 
-    /// A packet came, or answers are to go.
+    /// Receives a packet, and sends answers.
     #[task(binds = USBCTRL_IRQ, priority = 2, local = [device], shared = [serial, received, answers])]
     fn usb(context: usb::Context) {
         let device = context.local.device;
@@ -162,7 +162,7 @@ mod app {
             device.poll(&mut [serial]);
             let mut packet = [0; 64];
             if let Ok(count) = serial.read(&mut packet) {
-                // There is room: a host sends no line before the last one is answered.
+                // The queue has room, because the host waits for an answer before the next line.
                 for &byte in &packet[..count] {
                     let _ = received.push_back(byte);
                 }
@@ -180,7 +180,7 @@ mod app {
         });
     }
 
-    /// Time passes: the heater every 10 ms.
+    /// Counts milliseconds, and controls the heater every 10 ms.
     #[task(binds = SysTick, priority = 2, local = [milliseconds], shared = [heater])]
     fn tick(mut context: tick::Context) {
         *context.local.milliseconds += 1;
@@ -189,7 +189,7 @@ mod app {
         }
     }
 
-    /// Plan what lines ask for, as long as there is room for it.
+    /// Executes received lines: queues their moves, and answers.
     #[task(priority = 1, local = [planner, line], shared = [received, answers, stepper, heater])]
     async fn lines(mut context: lines::Context) {
         let planner = context.local.planner;

@@ -18,7 +18,7 @@ pub const SEGMENTS: usize = 16;
 pub struct Segment {
     pub steps: [u32; AXES],
     pub forward: [bool; AXES],
-    /// Steps of the axis that makes most.
+    /// Steps of the axis with the most steps.
     pub total: u32,
     /// Rates at the start, in the middle and at the end, in steps a second.
     pub entry_rate: u32,

@@ -1,4 +1,4 @@
-"""Write the documents that desktop.sh opens into a folder: the same ones always."""
+"""Write the documents that desktop.sh opens into a folder. They are the same in every run."""
 
 import math
 import random
@@ -13,13 +13,13 @@ WORDS = """
 
 
 def paragraph(chance: random.Random) -> str:
-    """Write sentences of no meaning."""
+    """Return sentences of random words."""
     sentences = [" ".join(chance.choices(WORDS, k=chance.randint(5, 18))) for _ in range(6)]
     return " ".join(f"{sentence.capitalize()}." for sentence in sentences)
 
 
 def picture(width: int, height: int) -> bytes:
-    """Draw waves of colour with some grain, as a photograph has it."""
+    """Return a PPM file with waves of colour and some grain, like a photograph."""
     chance = random.Random(4)
     pixels = bytearray()
     for y in range(height):
@@ -31,7 +31,7 @@ def picture(width: int, height: int) -> bytes:
 
 
 def main() -> None:
-    """Write them all."""
+    """Write all documents to the folder of the command line."""
     folder = Path(sys.argv[1])
     chance = random.Random(1)
     text = [paragraph(chance) for _ in range(400)]

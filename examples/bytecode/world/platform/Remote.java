@@ -10,33 +10,40 @@ import java.lang.reflect.Modifier;
 import sensors.Mote;
 
 /**
- * The world of {@link Simulation} for a mote that is elsewhere: what its software asks of its
- * hardware comes over a link, standard input and output. When the power is cut, a file gets all
- * values of the sink. With {@code here}, the mote runs in this virtual machine instead.
+ * The world of {@link Simulation} for a mote in another process. The mote's software calls its
+ * hardware over a link, which is standard input and output. When the mote's power is cut, all values
+ * of the sink are written to a file.
  *
- * <p>A request is a byte, the method's place in specialize.py's NATIVES, and its arguments; the
- * answer is what it returns. Numbers have 4 bytes, the least significant first. Of arrays go a byte
- * of their length and their bytes.
+ * <p>A request is a byte, the index of the method in NATIVES of specialize.py, followed by the
+ * arguments. The answer is the method's result. Numbers have 4 bytes, the least significant first. An
+ * array is sent as a byte with its length, followed by its bytes.
  */
 final class Remote {
+    /** The mote's address in the network. */
     private static final int MOTE = 7;
 
     private Remote() {}
 
-    /** The file, the seconds of virtual time, and {@code here} or nothing. */
+    /**
+     * Simulates the world.
+     *
+     * @param arguments the file for the sink's values, the seconds of virtual time, and optionally
+     *     {@code here}, with which the mote runs in this virtual machine instead
+     */
     public static void main(String[] arguments) throws IOException, IllegalAccessException {
         World world = new World(Integer.parseInt(arguments[1]), MOTE);
-        Machine.standIn(world);
+        Machine.connect(world);
         if (arguments.length > 2) {
             new Mote(MOTE).scheduler.run();
         } else {
             serve(new DataInputStream(System.in), new BufferedOutputStream(System.out));
         }
-        try (PrintStream to = new PrintStream(arguments[0])) {
-            tell(world.air.sink, to);
+        try (PrintStream out = new PrintStream(arguments[0])) {
+            print(world.air.sink, out);
         }
     }
 
+    /** Answers requests until the mote's power is cut. */
     private static void serve(DataInputStream in, OutputStream out) throws IOException {
         byte[] frame = new byte[256];
         for (;;) {
@@ -64,8 +71,8 @@ final class Remote {
                     out.write(frame, 0, length);
                     out.flush();
                 }
-                case -1 -> System.exit(1); // the mote has stopped, and says why
-                default -> throw new IOException("the mote asks what is none: " + request);
+                case -1 -> System.exit(1); // the mote has stopped, and printed the reason
+                default -> throw new IOException("unknown request of the mote: " + request);
             }
         }
     }
@@ -81,14 +88,14 @@ final class Remote {
         out.flush();
     }
 
-    /** Every number that the sink has, and how many messages of each kind. */
-    private static void tell(BaseStation sink, PrintStream to) throws IllegalAccessException {
+    /** Prints each number of the sink, and the number of messages of each kind. */
+    private static void print(BaseStation sink, PrintStream out) throws IllegalAccessException {
         for (Field field : BaseStation.class.getDeclaredFields()) {
             if (field.getType() == int.class && !Modifier.isStatic(field.getModifiers())) {
                 field.setAccessible(true);
-                to.println(field.getName() + " " + field.getInt(sink));
+                out.println(field.getName() + " " + field.getInt(sink));
             }
         }
-        sink.messages.forEach((kind, count) -> to.println(kind + " " + count));
+        sink.messages.forEach((kind, count) -> out.println(kind + " " + count));
     }
 }

@@ -7,13 +7,13 @@ import java.util.Random;
 
 /**
  * The radio channel with the other motes: relays between the mote and the sink, and motes farther
- * away that need this one as a relay. Links lose frames, and damage some.
+ * away that need this one as a relay. Links lose some frames and damage others.
  */
 final class Air {
-    /** Between a frame and its acknowledgement, in ticks. */
+    /** Time between a frame and its acknowledgement, in ticks. */
     static final int TURNAROUND = 6;
 
-    /** Version, then the parameters in the mote's order. */
+    /** The version, followed by the parameters in the order of sensors.config.Parameter. */
     private static final int[] OLD_PARAMETERS = {0, 15, 2850, 2, 1200, 60, 300, 300};
     private static final int[] NEW_PARAMETERS = {1, 12, 2700, 2, 1150, 40, 250, 240};
 
@@ -33,7 +33,7 @@ final class Air {
         this.moteAddress = moteAddress;
         this.chance = chance;
         sink = new BaseStation(world, moteAddress);
-        // The first relay is the better one until something is put in its way for a while.
+        // The first relay is the better one, except in the middle third of the time.
         nodes.add(new Relay(this, 2, 16, time -> time > end / 3 && time < 2 * end / 3 ? 500 : 40));
         nodes.add(new Relay(this, 3, 16, time -> 100));
         nodes.add(new Relay(this, 4, 48, time -> 500));
@@ -41,10 +41,10 @@ final class Air {
         nodes.add(new Leaf(this, 12, 31, 200));
         nodes.add(new Stranger(this, 21, 45));
         nodes.forEach(Node::start);
-        // Somebody changes the parameters at the sink; one relay has not heard of it.
-        world.in(end / 2, () -> nodes.get(0).tell(NEW_PARAMETERS));
-        world.in(end / 2 + 3 * Machine.SECOND, () -> nodes.get(1).tell(NEW_PARAMETERS));
-        world.in(end / 4 * 3, () -> nodes.get(2).tell(OLD_PARAMETERS));
+        // The sink changes the parameters; the third relay still sends the old ones.
+        world.in(end / 2, () -> nodes.get(0).sendParameters(NEW_PARAMETERS));
+        world.in(end / 2 + 3 * Machine.SECOND, () -> nodes.get(1).sendParameters(NEW_PARAMETERS));
+        world.in(end / 4 * 3, () -> nodes.get(2).sendParameters(OLD_PARAMETERS));
     }
 
     long now() {
@@ -63,7 +63,7 @@ final class Air {
         return chance.nextInt(1000) < permille;
     }
 
-    /** At 250 kbit/s, with preamble and length: 6 bytes. */
+    /** Returns the time to send a frame at 250 kbit/s, with 6 bytes for preamble and length. */
     private static long ticks(int bytes) {
         return ((bytes + 6) * 8L * Machine.SECOND + 249_999) / 250_000;
     }
@@ -91,7 +91,7 @@ final class Air {
         return true;
     }
 
-    /** Sends from a node of which a mote in reach hears nothing at times, or something wrong. */
+    /** Sends a frame from a node to the mote, which may lose it or receive it damaged. */
     void transmit(Node from, byte[] frame) {
         long start = world.now();
         long end = start + ticks(frame.length);

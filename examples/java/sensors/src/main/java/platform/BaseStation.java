@@ -10,14 +10,14 @@ import java.util.TreeMap;
 import sensors.app.Port;
 
 /**
- * The sink: takes messages, drops those it has, and compares what they say with what the converter
- * has measured, in other arithmetic than the mote's where that can be.
+ * The sink: receives messages, drops duplicates, and compares the content of messages with what the
+ * converter measured. Where possible it computes in another way than the mote.
  */
 final class BaseStation {
     private static final int HEADER = 8;
     private static final int CONTENT = HEADER + 3;
     private static final int CHECKSUM = 2;
-    /** A number comes again after 256 messages; a copy, soon. */
+    /** Sequence numbers repeat after 256 messages, but copies of a message arrive within this time. */
     private static final int REMEMBERED_SECONDS = 60;
 
     private final World world;
@@ -25,7 +25,7 @@ final class BaseStation {
     private final Map<Integer, Long> recent = new HashMap<>();
     private final Set<String> foreign = new HashSet<>();
 
-    /** Messages by origin, port and kind. */
+    /** Number of messages, by origin, port and kind. */
     final Map<String, Integer> messages = new TreeMap<>();
     int received;
     int duplicates;
@@ -51,7 +51,7 @@ final class BaseStation {
         this.moteAddress = moteAddress;
     }
 
-    /** Lets it know a message of another mote that may come. */
+    /** Announces a message of another mote, which may then arrive. */
     void expect(byte[] frame) {
         expected++;
         foreign.add(content(frame));
@@ -120,12 +120,12 @@ final class BaseStation {
         int[] humidity = new int[8];
         int first = latest(number, Machine.TEMPERATURE, 8, 8);
         for (int i = 0; i < 8; i++) {
-            temperature[i] = Meaning.temperature(raw(Machine.TEMPERATURE, first + i));
-            humidity[i] = Meaning.humidity(raw(Machine.HUMIDITY, first + i), temperature[i]);
+            temperature[i] = Calibration.temperature(raw(Machine.TEMPERATURE, first + i));
+            humidity[i] = Calibration.humidity(raw(Machine.HUMIDITY, first + i), temperature[i]);
         }
         summary(frame, CONTENT, temperature, "temperature");
         summary(frame, CONTENT + 6, humidity, "humidity");
-        double dewPoint = Meaning.dewPoint(temperature[7] / 100.0, humidity[7] / 100.0) * 100;
+        double dewPoint = Calibration.dewPoint(temperature[7] / 100.0, humidity[7] / 100.0) * 100;
         require(Math.abs(s16(frame, CONTENT + 12) - dewPoint) <= 5, "dew point");
         double rise = 0;
         for (int i = 0; i < 8; i++) {
@@ -137,12 +137,12 @@ final class BaseStation {
     }
 
     private void alarm(byte[] frame, int number) {
-        // the number counts readings, this one included
+        // The number is that of readings, including this one.
         int last = latest(number - 1 & 0xffff, Machine.TEMPERATURE, 1, 1);
         int sum = 0;
         int first = Math.max(0, last - 3);
         for (int i = first; i <= last; i++) {
-            sum += Meaning.temperature(raw(Machine.TEMPERATURE, i));
+            sum += Calibration.temperature(raw(Machine.TEMPERATURE, i));
         }
         int value = s16(frame, CONTENT + 1);
         require(value == sum / (last - first + 1), "smoothed temperature");
@@ -157,7 +157,7 @@ final class BaseStation {
         BitReader reader = new BitReader(frame, CONTENT + 1, frame.length - CHECKSUM);
         for (int i = 0; i < count; i++) {
             int sample = reader.sample();
-            require(sample == Meaning.light(raw(Machine.LIGHT, first + i)),
+            require(sample == Calibration.light(raw(Machine.LIGHT, first + i)),
                     "light %d: %d", first + i, sample);
             brightest = Math.max(brightest, sample);
         }
@@ -167,7 +167,7 @@ final class BaseStation {
     }
 
     private void lamp(byte[] frame, int number) {
-        int sample = Meaning.light(raw(Machine.LIGHT, latest(number, Machine.LIGHT, 1, 1)));
+        int sample = Calibration.light(raw(Machine.LIGHT, latest(number, Machine.LIGHT, 1, 1)));
         require(frame[CONTENT] == 1 ? sample >= 1150 : sample < 1000,
                 "lamp at %d", sample);
         lampChanges++;
@@ -178,7 +178,7 @@ final class BaseStation {
         int[] classes = new int[8];
         int first = latest(number, Machine.LIGHT, light.length, light.length);
         for (int i = 0; i < light.length; i++) {
-            light[i] = Meaning.light(raw(Machine.LIGHT, first + i));
+            light[i] = Calibration.light(raw(Machine.LIGHT, first + i));
             classes[Math.max(0, Math.min(7, light[i] / 256))]++;
         }
         summary(frame, CONTENT, light, "light");
@@ -191,7 +191,7 @@ final class BaseStation {
     }
 
     private void features(byte[] frame, int number) {
-        double[] burst = Meaning.burst(world.converter.history(Machine.ACCELERATION),
+        double[] burst = Calibration.burst(world.converter.history(Machine.ACCELERATION),
                 latest(number, Machine.ACCELERATION, 64, 64));
         double peak = 0;
         double squares = 0;
@@ -207,10 +207,10 @@ final class BaseStation {
         require(frame[CONTENT + 4] == crossings, "zero crossings");
         int[] bins = {4, 8, 12, 20};
         for (int i = 0; i < bins.length; i++) {
-            double amplitude = Meaning.amplitude(burst, bins[i]);
-            int told = s16(frame, CONTENT + 5 + 2 * i);
-            require(Math.abs(told - amplitude) <= 3 + amplitude / 100,
-                    "amplitude %d: %d", bins[i], told);
+            double amplitude = Calibration.amplitude(burst, bins[i]);
+            int reported = s16(frame, CONTENT + 5 + 2 * i);
+            require(Math.abs(reported - amplitude) <= 3 + amplitude / 100,
+                    "amplitude %d: %d", bins[i], reported);
         }
         strongest = Math.max(strongest, s16(frame, CONTENT + 2));
     }
@@ -218,7 +218,7 @@ final class BaseStation {
     private void waveform(byte[] frame, int number) {
         int count = frame[CONTENT] & 0xff;
         int first = latest(number, Machine.ACCELERATION, 1, count);
-        double[] burst = Meaning.burst(world.converter.history(Machine.ACCELERATION), first / 64 * 64);
+        double[] burst = Calibration.burst(world.converter.history(Machine.ACCELERATION), first / 64 * 64);
         BitReader reader = new BitReader(frame, CONTENT + 1, frame.length - CHECKSUM);
         for (int i = 0; i < count; i++) {
             int sample = reader.sample();
@@ -233,7 +233,7 @@ final class BaseStation {
         int first = latest(number, Machine.ACCELERATION, 64, 64);
         for (int burst = first - 64; burst <= first; burst += 64) {
             double squares = 0;
-            for (double sample : Meaning.burst(world.converter.history(Machine.ACCELERATION), burst)) {
+            for (double sample : Calibration.burst(world.converter.history(Machine.ACCELERATION), burst)) {
                 squares += sample * sample;
             }
             int effective = (int) Math.sqrt(Math.floor(squares / 64));
@@ -246,10 +246,10 @@ final class BaseStation {
 
     private void status(byte[] frame, int number) {
         int index = latest(number, Machine.BATTERY, 1, 1);
-        require(u16(frame, CONTENT) == Meaning.battery(raw(Machine.BATTERY, index)), "battery");
+        require(u16(frame, CONTENT) == Calibration.battery(raw(Machine.BATTERY, index)), "battery");
         for (int i = 0; i < counters.length; i++) {
             int value = u16(frame, CONTENT + 2 + 2 * i);
-            // counters have 16 bits and do not go back
+            // Counters have 16 bits and never decrease.
             require((short) (value - counters[i]) >= 0,
                     "counter %d went from %d to %d", i, counters[i], value);
             counters[i] = value;
@@ -257,8 +257,8 @@ final class BaseStation {
         millivolts = u16(frame, CONTENT);
     }
 
-    /** Checks least, greatest and mean. */
-    private static void summary(byte[] frame, int at, int[] values, String what) {
+    /** Checks the least, greatest and mean value that a message gives. */
+    private static void summary(byte[] frame, int at, int[] values, String title) {
         int least = values[0];
         int greatest = values[0];
         int sum = 0;
@@ -268,12 +268,12 @@ final class BaseStation {
             sum += value;
         }
         require(s16(frame, at) == least && s16(frame, at + 2) == greatest
-                && s16(frame, at + 4) == sum / values.length, "summary of %s", what);
+                && s16(frame, at + 4) == sum / values.length, "summary of %s", title);
     }
 
     /**
-     * The index of the first of {@code count} samples that a number in units of {@code unit} stands
-     * for: numbers have 16 bits, and the latest that has been measured is meant.
+     * Returns the index of the first of {@code count} samples to which a message's number refers.
+     * Numbers have 16 bits, in units of {@code unit} samples; the latest possible samples are meant.
      */
     private int latest(int number, int channel, int unit, int count) {
         int measured = world.converter.history(channel).size();
@@ -301,9 +301,9 @@ final class BaseStation {
         return (short) u16(frame, at);
     }
 
-    private static void require(boolean holds, String otherwise, Object... details) {
+    private static void require(boolean holds, String message, Object... details) {
         if (!holds) {
-            throw new IllegalStateException("at the sink: " + String.format(otherwise, details));
+            throw new IllegalStateException("at the sink: " + String.format(message, details));
         }
     }
 }

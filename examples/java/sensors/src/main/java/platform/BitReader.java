@@ -1,13 +1,13 @@
 package platform;
 
-/** Reads bits, most significant first, and the samples written with them. */
+/** Reads samples that sensors.util.DeltaEncoder compressed; the most significant bit comes first. */
 final class BitReader {
     private final byte[] data;
     private final int end;
     private int position;
     private int previous;
 
-    /** Bytes from {@code start} to {@code end}. */
+    /** Reads the bytes from {@code start} up to {@code end}, exclusive. */
     BitReader(byte[] data, int start, int end) {
         this.data = data;
         this.end = end * 8;
@@ -42,7 +42,7 @@ final class BitReader {
         return previous;
     }
 
-    /** Whether nothing is left but the filling of the last byte. */
+    /** Returns true if only the padding of the last byte is left. */
     boolean atEnd() {
         return end - position < 8 && bits(end - position) == 0;
     }

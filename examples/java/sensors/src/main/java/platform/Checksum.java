@@ -1,6 +1,6 @@
 package platform;
 
-/** CRC-16 of CCITT bit by bit: another way than the mote's to the same number. */
+/** CRC-16 of CCITT, bit by bit. The mote computes the same number in another way. */
 final class Checksum {
     private Checksum() {
     }

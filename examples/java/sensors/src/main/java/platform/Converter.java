@@ -3,7 +3,7 @@ package platform;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The analog-digital converter with what lies at its channels; it keeps all it has measured. */
+/** The analog-digital converter with the signals at its channels. It keeps all measured values. */
 final class Converter {
     private static final int CONVERSION_TICKS = 8;
 
@@ -43,7 +43,7 @@ final class Converter {
         return result;
     }
 
-    /** All values of a channel, in converter counts. */
+    /** Returns all measured values of a channel, in converter counts. */
     List<Integer> history(int channel) {
         return history.get(channel);
     }

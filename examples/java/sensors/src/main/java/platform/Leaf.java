@@ -1,6 +1,6 @@
 package platform;
 
-/** A mote farther away: sends its messages by way of the mote, again until one is acknowledged. */
+/** A mote farther away. It sends messages through the mote, and repeats each until acknowledged. */
 final class Leaf extends Node {
     private static final int MOST_ATTEMPTS = 5;
     private static final int PORT = 9;

@@ -1,15 +1,15 @@
 package platform;
 
 /**
- * The mote's hardware as its software sees it: clock, converter, radio. Native methods of a virtual
- * machine would be here; below is a simulation of the world the mote stands in. Everything happens
- * in virtual time, in one thread, and in the same way each time.
+ * The mote's hardware as its software sees it: clock, converter, radio. On a mote these would be
+ * native methods of the virtual machine; here they call a simulation of the mote's surroundings.
+ * Everything happens in virtual time, in one thread, and in the same way in every run.
  */
 public final class Machine {
-    /** Ticks of the clock in a second. The clock has 32 bits and wraps. */
+    /** Ticks of the clock per second. The clock has 32 bits and wraps. */
     public static final int SECOND = 32768;
 
-    /** Interrupts. */
+    /** Kinds of interrupts. */
     public static final int POWER_OFF = 0;
     public static final int ALARM = 1;
     public static final int CONVERTED = 2;
@@ -30,16 +30,16 @@ public final class Machine {
     private Machine() {
     }
 
-    static void standIn(World world) {
+    static void connect(World world) {
         Machine.world = world;
     }
 
-    /** Ticks since the mote was switched on. */
+    /** Returns the ticks since the mote was switched on. */
     public static int now() {
         return (int) world.now();
     }
 
-    /** Sleeps until an interrupt, which is {@link #ALARM} when the clock gets to {@code alarm}. */
+    /** Sleeps until an interrupt and returns its kind: {@link #ALARM} at the time {@code alarm}. */
     public static int waitForInterrupt(int alarm) {
         return world.waitForInterrupt(alarm);
     }
@@ -49,22 +49,22 @@ public final class Machine {
         world.converter.start(channel);
     }
 
-    /** The result of the conversion that has ended. */
+    /** Returns the result of the conversion that has ended. */
     public static int conversion() {
         return world.converter.result();
     }
 
-    /** Whether nobody in reach is sending. */
+    /** Returns true if no mote in reach is sending. */
     public static boolean channelClear() {
         return world.air.isClear();
     }
 
-    /** Sends bytes unless the radio is sending; {@link #RADIO_SENT} reports the end. */
+    /** Sends bytes. False if the radio is busy; else {@link #RADIO_SENT} reports the end. */
     public static boolean transmit(byte[] data, int length) {
         return world.air.transmitFromMote(data, length);
     }
 
-    /** Copies what was received to {@code data}; its length. */
+    /** Copies the received frame to {@code data}, and returns its length. */
     public static int receive(byte[] data) {
         return world.air.takeReceived(data);
     }

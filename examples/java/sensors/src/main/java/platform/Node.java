@@ -2,7 +2,7 @@ package platform;
 
 import java.util.Arrays;
 
-/** Another mote, as far as this one can tell. */
+/** Another mote, of which only the radio is simulated. */
 abstract class Node {
     static final int DATA = 1;
     static final int ACKNOWLEDGEMENT = 2;
@@ -22,10 +22,10 @@ abstract class Node {
 
     abstract void start();
 
-    /** Frames out of 1000 that the link between it and the mote loses now. */
+    /** Returns how many of 1000 frames its link with the mote loses at this time. */
     abstract int loss(long time);
 
-    /** Takes an intact frame of the mote. */
+    /** Receives an intact frame of the mote. */
     abstract void receive(byte[] frame);
 
     byte[] frame(int kind, int destination, int... payload) {
@@ -47,7 +47,7 @@ abstract class Node {
         return frame;
     }
 
-    /** Sends when the channel is clear. */
+    /** Sends a frame as soon as the channel is clear. */
     void send(byte[] frame) {
         if (air.isClear()) {
             air.transmit(this, frame);
@@ -68,7 +68,7 @@ abstract class Node {
     }
 
     /** Sends parameters, their version first, in the mote's format. */
-    void tell(int[] parameters) {
+    void sendParameters(int[] parameters) {
         int[] payload = new int[2 * parameters.length - 1];
         payload[0] = parameters[0];
         for (int i = 1; i < parameters.length; i++) {
@@ -78,7 +78,7 @@ abstract class Node {
         send(frame(PARAMETERS, BROADCAST, payload));
     }
 
-    /** Checks what every frame of the mote has to fulfil. */
+    /** Checks a frame of the mote: its checksum, and its sender. */
     void check(byte[] frame) {
         byte[] sealed = seal(Arrays.copyOf(frame, frame.length));
         if (!Arrays.equals(sealed, frame)) {

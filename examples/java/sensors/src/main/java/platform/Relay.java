@@ -2,12 +2,12 @@ package platform;
 
 import java.util.function.LongToIntFunction;
 
-/** A mote nearer to the sink: acknowledges messages and brings them there. */
+/** A mote nearer to the sink. It acknowledges messages and delivers them to the sink. */
 final class Relay extends Node {
     private final int cost;
     private final LongToIntFunction loss;
 
-    /** {@code loss} by time; {@code cost} of its way to the sink, in sixteenths of a transmission. */
+    /** Its {@code cost} to the sink is in sixteenths of a transmission, its {@code loss} by time. */
     Relay(Air air, int address, int cost, LongToIntFunction loss) {
         super(air, address);
         this.cost = cost;

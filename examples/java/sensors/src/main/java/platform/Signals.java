@@ -3,12 +3,12 @@ package platform;
 import java.util.Random;
 
 /**
- * What the sensors sense, in converter counts: days that pass within the hour, a lamp somebody
- * switches, a machine that runs, rests, and now and then runs rough. StrictMath gives the same
- * values on every machine.
+ * The signals at the sensors, in converter counts: the temperature and light of short days, a lamp
+ * that is switched on and off, a machine that rests, runs, and at times runs rough. StrictMath gives
+ * the same values on every machine.
  */
 final class Signals {
-    /** A day here has 15 minutes: a short run shall see all of it. */
+    /** Length of a day in seconds. It is short so that a run of 15 minutes has a whole day. */
     private static final double DAY = 900;
 
     private final Random noise = new Random(6832);
@@ -52,7 +52,7 @@ final class Signals {
     }
 
     private double gaussian(double deviation) {
-        // a sum of uniform numbers: nextGaussian's algorithm is not specified in newer JDKs
+        // A sum of uniform numbers, because newer JDKs do not specify nextGaussian's algorithm.
         double sum = 0;
         for (int i = 0; i < 4; i++) {
             sum += noise.nextInt(2001) - 1000;

@@ -4,7 +4,7 @@ import sensors.Mote;
 import sensors.app.Port;
 import sensors.radio.FramePool;
 
-/** Lets the mote run for some virtual time, then says what came of it; fails if that cannot be. */
+/** Runs the mote for some virtual time, checks the results for consistency, and prints them. */
 public final class Simulation {
     private static final int SECONDS = 900;
     private static final int MOTE = 7;
@@ -12,7 +12,7 @@ public final class Simulation {
     private Simulation() {
     }
 
-    /** One argument at most: how many seconds of virtual time. */
+    /** Runs the simulation. The only argument, if any, is the virtual time in seconds. */
     public static void main(String[] arguments) {
         int seconds = SECONDS;
         if (arguments.length > 0) {
@@ -28,7 +28,7 @@ public final class Simulation {
         }
         try {
             World world = new World(seconds, MOTE);
-            Machine.standIn(world);
+            Machine.connect(world);
             Mote mote = new Mote(MOTE);
             mote.scheduler.run();
             check(mote, world);
@@ -51,9 +51,9 @@ public final class Simulation {
         require(sink.foreignReceived <= mote.router.forwarded, "messages were forwarded twice");
     }
 
-    private static void require(boolean holds, String otherwise) {
+    private static void require(boolean holds, String message) {
         if (!holds) {
-            throw new IllegalStateException(otherwise);
+            throw new IllegalStateException(message);
         }
     }
 

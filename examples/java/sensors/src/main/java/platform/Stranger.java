@@ -1,6 +1,6 @@
 package platform;
 
-/** A mote that talks with others: the mote overhears it, and hears a beacon now and then. */
+/** A mote that sends to others. The mote overhears its frames, and receives its beacons. */
 final class Stranger extends Node {
     private final int interval;
 

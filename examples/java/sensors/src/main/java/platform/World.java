@@ -6,10 +6,10 @@ import java.util.Random;
 
 /** Virtual time, and everything that happens outside the mote's processor. */
 final class World {
-    /** Happenings of the same time happen in the order they were arranged. */
-    private record Happening(long time, long order, Runnable action) implements Comparable<Happening> {
+    /** An action at a time. Actions of the same time run in the order of their registration. */
+    private record Action(long time, long order, Runnable action) implements Comparable<Action> {
         @Override
-        public int compareTo(Happening other) {
+        public int compareTo(Action other) {
             int byTime = Long.compare(time, other.time);
             return byTime != 0 ? byTime : Long.compare(order, other.order);
         }
@@ -17,7 +17,7 @@ final class World {
 
     final Converter converter = new Converter(this);
     final Air air;
-    private final PriorityQueue<Happening> agenda = new PriorityQueue<>();
+    private final PriorityQueue<Action> agenda = new PriorityQueue<>();
     private final ArrayDeque<Integer> interrupts = new ArrayDeque<>();
     private final long end;
     private long now;
@@ -33,7 +33,7 @@ final class World {
     }
 
     void in(long ticks, Runnable action) {
-        agenda.add(new Happening(now + ticks, order++, action));
+        agenda.add(new Action(now + ticks, order++, action));
     }
 
     void interrupt(int kind) {
@@ -43,7 +43,7 @@ final class World {
     int waitForInterrupt(int alarm) {
         long wake = now + Math.max(0, alarm - (int) now);
         while (interrupts.isEmpty()) {
-            Happening next = agenda.peek();
+            Action next = agenda.peek();
             long time = next == null ? wake : Math.min(wake, next.time);
             if (time >= end) {
                 now = end;

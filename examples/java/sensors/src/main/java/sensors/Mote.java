@@ -18,7 +18,7 @@ import sensors.radio.Mac;
 import sensors.radio.Receiver;
 import sensors.util.Random;
 
-/** A mote's software: drivers, radio stack, and applications that know nothing of each other. */
+/** A mote's software: drivers, radio stack, and applications that do not depend on each other. */
 public final class Mote {
     public final Scheduler scheduler = new Scheduler();
     public final FramePool pool = new FramePool();

@@ -9,8 +9,8 @@ import sensors.net.Uplink;
 import sensors.radio.Frame;
 
 /**
- * What applications have in common: a timer that takes samples of a sensor, and a port over which
- * messages go to the sink.
+ * The common part of the applications: a timer that requests samples from a sensor, and a port for
+ * messages to the sink.
  */
 public abstract class Application extends Timer implements SampleListener {
     final int[] parameters;
@@ -18,7 +18,7 @@ public abstract class Application extends Timer implements SampleListener {
     private final int port;
     private final Sensor sensor;
 
-    /** Messages for which there was no memory. */
+    /** Number of messages for which there was no free frame. */
     public int refused;
 
     Application(Scheduler scheduler, Dissemination dissemination, Uplink uplink, int port,
@@ -35,7 +35,7 @@ public abstract class Application extends Timer implements SampleListener {
         sensor.read(this);
     }
 
-    /** A message of this kind with a number, or null if there is no memory for it. */
+    /** Returns a message of this kind with this number, or null if no frame is free. */
     final Frame open(int kind, int number) {
         Frame frame = uplink.open(port);
         if (frame == null) {

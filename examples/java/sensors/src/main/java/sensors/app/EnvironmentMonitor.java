@@ -17,14 +17,14 @@ import sensors.util.Statistics;
 import sensors.util.Trend;
 
 /**
- * Watches the air, slowly: every few readings a report, and an alarm at once when the smoothed
- * temperature gets too high, or normal again. Hundredths of a degree and of a percent.
+ * Monitors the air. It sends a report after every few readings, and an alarm when the smoothed
+ * temperature gets too high or normal again. Units are hundredths of a degree and of a percent.
  */
 public final class EnvironmentMonitor extends Application {
-    /** Readings in a report. */
+    /** Number of readings in a report. */
     private static final int READINGS = 8;
     private static final int SMOOTHED_READINGS = 4;
-    /** How much cooler it has to get for the alarm to end. */
+    /** The alarm ends when the temperature is this far below the limit. */
     private static final int RELIEF = 150;
 
     private final HumiditySensor hygrometer;
@@ -46,7 +46,7 @@ public final class EnvironmentMonitor extends Application {
         start(interval, interval);
     }
 
-    /** The temperature has been taken. */
+    /** Receives the temperature, and then requests the humidity. */
     @Override
     public void sampled(int sample) {
         readings++;
@@ -65,7 +65,7 @@ public final class EnvironmentMonitor extends Application {
         hygrometer.read(humidityReady);
     }
 
-    /** Magnus' formula: how cold this air may get before water condenses. */
+    /** Returns the dew point by Magnus' formula. */
     private static int dewPoint(int temperature, int humidity) {
         // 17.62 T / (243.12 + T) + ln humidity
         int exponent = (temperature * 18043 / (24312 + temperature) << 4)

@@ -11,11 +11,11 @@ import sensors.util.Hysteresis;
 import sensors.util.Statistics;
 
 /**
- * Keeps a complete record of the light in a room, notices when a lamp is switched, and sums up now
- * and then. Light is in converter counts above those of darkness.
+ * Sends all samples of the light in a room, reports when a lamp is switched, and sends a summary at
+ * regular intervals. Light is in converter counts above those of darkness.
  */
 public final class LightLogger extends Application {
-    /** Samples in a summary. */
+    /** Number of samples in a summary. */
     private static final int SAMPLES = 150;
     private static final int CLASSES = 8;
     private static final int CLASS_SHIFT = 8;

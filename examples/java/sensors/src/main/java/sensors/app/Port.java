@@ -1,11 +1,11 @@
 package sensors.app;
 
-/** Where messages belong, and what kinds of them there are; a number of 16 bits follows the kind. */
+/** Ports of the applications and the kinds of their messages. A 16-bit number follows the kind. */
 public interface Port {
     int ENVIRONMENT = 1;
     /** Temperature (least, greatest, mean), humidity (the same), dew point, trend of temperature. */
     int ENVIRONMENT_REPORT = 1;
-    /** 1 if it begins (1 byte), smoothed temperature. The number is that of readings. */
+    /** 1 if the alarm begins (1 byte), smoothed temperature. The number is that of readings. */
     int ENVIRONMENT_ALARM = 2;
 
     int LIGHT = 2;

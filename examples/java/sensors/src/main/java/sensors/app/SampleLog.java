@@ -5,8 +5,8 @@ import sensors.radio.FrameFormat;
 import sensors.util.DeltaEncoder;
 
 /**
- * Sends samples as they are, compressed, as many in a message as go in. The message's number is that
- * of its first sample; then come how many there are (1 byte) and the samples.
+ * Sends all samples, compressed without loss, as many in a message as fit. The message's number is
+ * that of its first sample. It is followed by the number of samples (1 byte) and the samples.
  */
 final class SampleLog {
     private final Application application;
@@ -16,7 +16,7 @@ final class SampleLog {
     private int countAt;
     private int count;
 
-    /** The next sample's number. */
+    /** Number of the next sample. */
     int position;
 
     SampleLog(Application application, int kind) {
@@ -45,7 +45,7 @@ final class SampleLog {
         position++;
     }
 
-    /** Sends what there is. */
+    /** Sends the samples that were added, if any. */
     void flush() {
         if (frame != null) {
             encoder.end();

@@ -10,7 +10,7 @@ import sensors.radio.Frame;
 import sensors.radio.Mac;
 import sensors.radio.Receiver;
 
-/** Tells now and then how the mote itself does: its supply, and how its radio fares. */
+/** Sends status messages at regular intervals: the supply voltage, and counters of the radio. */
 public final class StatusReporter extends Application {
     private final Mac mac;
     private final Receiver receiver;

@@ -2,7 +2,7 @@ package sensors.app;
 
 import sensors.util.FixedPoint;
 
-/** How strong one frequency is in a window: Goertzel's algorithm. */
+/** Measures the amplitude of one frequency in a window, with Goertzel's algorithm. */
 final class ToneDetector {
     private final int coefficient;
 
@@ -11,7 +11,7 @@ final class ToneDetector {
         this.coefficient = coefficient;
     }
 
-    /** Amplitude, in the samples' unit. */
+    /** Returns the amplitude, in the samples' unit. */
     int amplitude(Window window) {
         int last = 0;
         int beforeLast = 0;
@@ -20,11 +20,11 @@ final class ToneDetector {
             beforeLast = last;
             last = state;
         }
-        last >>= 4; // squares have to stay within 32 bits
+        last >>= 4; // so that squares fit into 32 bits
         beforeLast >>= 4;
         int power = last * last + beforeLast * beforeLast
                 - FixedPoint.multiply(last, coefficient) * beforeLast;
-        // 2 / SIZE of the root, which lacks the 4 bits
+        // 2 / SIZE times the root, with the 4 bits shifted out above
         return FixedPoint.sqrt(power) >> 1;
     }
 }

@@ -10,12 +10,12 @@ import sensors.net.Uplink;
 import sensors.radio.Frame;
 
 /**
- * Listens to a machine: now and then a burst of samples at 128 Hz, of which it sends features, and the
- * samples themselves when the machine shakes too much. Thousandths of g.
+ * Monitors a machine. At regular intervals it measures a burst of samples at 128 Hz and sends its
+ * features, or also the samples themselves if the vibration is strong. Units are thousandths of g.
  */
 public final class VibrationMonitor extends Application {
     private static final int SAMPLE_INTERVAL = Machine.SECOND / 128;
-    /** Conditions: at rest, running, worn, and rough; the effective values from which they are. */
+    /** Least effective values of three conditions; below the first, the machine is at rest. */
     private static final int RUNNING = 50;
     private static final int WORN = 160;
     private static final int ROUGH = 300;
@@ -48,7 +48,7 @@ public final class VibrationMonitor extends Application {
         }
     }
 
-    /** An event of its own: the arithmetic shall not hold up what waits already. */
+    /** Analyses a burst as a separate event, so that it does not delay events that wait already. */
     private final class Analysis extends Event {
         @Override
         public void fire() {
@@ -74,7 +74,7 @@ public final class VibrationMonitor extends Application {
             bursts++;
         }
 
-        /** A change of condition counts when two bursts agree on it. */
+        /** Reports a change of condition, if two bursts in a row agree on it. */
         private void judge(int effective) {
             int now = effective < RUNNING ? 0 : effective < WORN ? 1 : effective < ROUGH ? 2 : 3;
             if (now != condition && now == conditionBefore) {

@@ -3,7 +3,7 @@ package sensors.app;
 import sensors.util.FixedPoint;
 import sensors.util.Statistics;
 
-/** The samples of one burst, with their peak, their effective value and their zero crossings. */
+/** The samples of one burst, with their peak, effective value and number of zero crossings. */
 final class Window {
     static final int SIZE = 64;
 

@@ -10,17 +10,17 @@ import sensors.radio.Link;
 import sensors.util.Random;
 
 /**
- * Keeps the mote's parameters those of the network. They come with a version; a mote passes a newer
- * one on, and tells its own to one that has an older, unless enough others have done so meanwhile. In a
- * frame: version (1 byte), the parameters (2 bytes each).
+ * Keeps the mote's parameters equal to those of the network. After it has received an older or newer
+ * version, the mote sends its parameters, unless enough neighbours have sent the same ones meanwhile.
+ * A frame has the version (1 byte) and the parameters (2 bytes each).
  */
 public final class Dissemination extends Timer {
     private static final int VERSION = FrameFormat.HEADER;
     private static final int LONGEST_WAIT = 1024;
-    /** Neighbours that say the same and so make it unnecessary here. */
+    /** Number of neighbours with the same version that make sending unnecessary. */
     private static final int ENOUGH = 2;
 
-    /** By number, see {@link Parameter}. */
+    /** The parameters, by their number in {@link Parameter}. */
     public final int[] values = {15, 2850, 2, 1200, 60, 300, 300};
     public int version;
     private final int address;
@@ -37,7 +37,7 @@ public final class Dissemination extends Timer {
         this.random = random;
     }
 
-    /** Takes the parameters of a neighbour. */
+    /** Receives the parameters of a neighbour. */
     public void hear(Frame frame) {
         int newer = (byte) (frame.get8(VERSION) - version); // versions wrap
         if (newer == 0) {

@@ -5,7 +5,7 @@ import sensors.event.Event;
 import sensors.event.Scheduler;
 import sensors.util.Fifo;
 
-/** The one converter all sensors share: requests wait for their turn. Fires when one is done. */
+/** The converter that all sensors share, with a queue of requests. Fires when one is done. */
 public final class Adc extends Event {
     private final Fifo<Sensor> waiting = new Fifo<>(Machine.CHANNELS);
     private Sensor active;

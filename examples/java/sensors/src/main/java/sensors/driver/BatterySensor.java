@@ -2,7 +2,7 @@ package sensors.driver;
 
 import platform.Machine;
 
-/** Measures a fixed reference against the supply; millivolts of the supply. */
+/** Measures the supply in millivolts, by comparison with a fixed reference. */
 public final class BatterySensor extends Sensor {
     private static final int REFERENCE = 1223;
 

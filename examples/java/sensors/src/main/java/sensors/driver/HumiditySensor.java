@@ -3,12 +3,12 @@ package sensors.driver;
 import platform.Machine;
 import sensors.util.FixedPoint;
 
-/** A capacitive sensor; hundredths of a percent of relative humidity. */
+/** A capacitive sensor of relative humidity, in hundredths of a percent. */
 public final class HumiditySensor extends Sensor {
-    /** What the sensor's curve is made for, hundredths of a degree. */
+    /** Temperature for which the sensor's curve holds, in hundredths of a degree. */
     private static final int NOMINAL = 2500;
 
-    /** Temperature of the air, hundredths of a degree: the reading depends on it. */
+    /** Temperature of the air in hundredths of a degree, by which the reading is corrected. */
     public int temperature;
 
     public HumiditySensor(Adc adc) {

@@ -1,11 +1,11 @@
 package sensors.driver;
 
-/** A sensor whose counts only have to be shifted and scaled. */
+/** A sensor whose value is linear in converter counts. */
 public final class LinearSensor extends Sensor {
     private final int zero;
     private final int scale;
 
-    /** {@code zero} is in counts; {@code scale} is what 1024 of them are in the sensor's unit. */
+    /** {@code zero} is the count of value 0, {@code scale} the value of 1024 counts above it. */
     public LinearSensor(Adc adc, int channel, int zero, int scale) {
         super(adc, channel);
         this.zero = zero;

@@ -11,12 +11,12 @@ public abstract class Sensor {
         this.channel = channel;
     }
 
-    /** Asks for a sample; one reading of a sensor is under way at a time. */
+    /** Requests a sample. A sensor has at most one request at a time. */
     public final void read(SampleListener listener) {
         this.listener = listener;
         adc.request(this);
     }
 
-    /** What the converter's 12 bits mean. */
+    /** Returns the value of a count of the converter, which has 12 bits. */
     abstract int convert(int counts);
 }

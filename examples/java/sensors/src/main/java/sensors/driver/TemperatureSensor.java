@@ -2,9 +2,9 @@ package sensors.driver;
 
 import platform.Machine;
 
-/** A thermistor in a voltage divider; hundredths of a degree Celsius. */
+/** A thermistor in a voltage divider, measured in hundredths of a degree Celsius. */
 public final class TemperatureSensor extends Sensor {
-    /** The curve at 0, 512, 1024, … counts; between these points it is taken for straight. */
+    /** The temperature at 0, 512, 1024, … counts. Between them it is interpolated linearly. */
     private static final short[] CURVE = {-4000, -1200, 200, 1150, 2000, 2850, 3850, 5400, 8500};
 
     public TemperatureSensor(Adc adc) {

@@ -1,11 +1,11 @@
 package sensors.event;
 
-/** Events that are due, first come, first served. */
+/** A queue of the events that are due: first in, first out. */
 public final class EventQueue {
     private Event first;
     private Event last;
 
-    /** Appends an event; one that waits already is not entered twice. */
+    /** Appends an event, unless it is in the queue already. */
     public void post(Event event) {
         if (event.pending) {
             return;
@@ -20,7 +20,7 @@ public final class EventQueue {
         last = event;
     }
 
-    /** Takes the event that has waited longest, or null. */
+    /** Removes the event that has waited longest and returns it, or null. */
     Event take() {
         Event event = first;
         if (event != null) {

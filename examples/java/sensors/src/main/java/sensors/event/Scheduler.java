@@ -2,7 +2,7 @@ package sensors.event;
 
 import platform.Machine;
 
-/** The mote's only loop: runs events that are due, then sleeps until an interrupt brings more. */
+/** The mote's main loop: it runs events that are due, then sleeps until the next interrupt. */
 public final class Scheduler {
     /** Longest sleep, in ticks, when no timer runs. */
     private static final int HIBERNATION = 1 << 30;
@@ -12,7 +12,7 @@ public final class Scheduler {
     final TimerList timers = new TimerList();
     private final Event[] vectors = new Event[Machine.INTERRUPTS];
 
-    /** Has {@code handler} run after each interrupt of this kind. */
+    /** Registers a handler to run after each interrupt of this kind. */
     public void attach(int interrupt, Event handler) {
         vectors[interrupt] = handler;
     }

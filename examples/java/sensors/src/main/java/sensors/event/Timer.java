@@ -2,7 +2,7 @@ package sensors.event;
 
 import platform.Machine;
 
-/** An event that becomes due by time, once or again and again. Times are in clock ticks. */
+/** An event that becomes due at a time, once or periodically. Times are in clock ticks. */
 public abstract class Timer extends Event {
     private final TimerList timers;
     Timer later;
@@ -10,12 +10,12 @@ public abstract class Timer extends Event {
     int period;
     private boolean running;
 
-    /** A timer of this scheduler, not yet started. */
+    /** Makes a timer of this scheduler, not yet started. */
     protected Timer(Scheduler scheduler) {
         timers = scheduler.timers;
     }
 
-    /** Starts, or starts anew: due after {@code delay}, then every {@code period} unless that is 0. */
+    /** Starts or restarts: due after {@code delay}, then every {@code period} unless that is 0. */
     public final void start(int delay, int period) {
         stop();
         this.period = period;
@@ -24,7 +24,7 @@ public abstract class Timer extends Event {
         timers.insert(this);
     }
 
-    /** Stops; nothing happens if the timer does not run. */
+    /** Stops the timer, if it runs. */
     public final void stop() {
         if (running) {
             running = false;

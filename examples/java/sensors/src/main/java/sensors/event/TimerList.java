@@ -1,8 +1,8 @@
 package sensors.event;
 
-/** Running timers, the next one first. The clock may wrap: only differences are compared. */
+/** Running timers in the order of their deadlines. The clock wraps: only differences count. */
 final class TimerList {
-    /** Runs out next, or null. */
+    /** The timer with the next deadline, or null. */
     Timer first;
 
     void insert(Timer timer) {
@@ -33,7 +33,7 @@ final class TimerList {
         }
     }
 
-    /** Queues the timers that are due; those with a period go on from their deadline, without drift. */
+    /** Queues the timers that are due. Periods are added to the deadline, so there is no drift. */
     void expire(int now, EventQueue ready) {
         while (first != null && first.deadline - now <= 0) {
             Timer timer = first;

@@ -2,7 +2,7 @@ package sensors.net;
 
 import sensors.radio.FrameFormat;
 
-/** Where a beacon's fields are: sequence number, cost of the way to the sink (2 bytes), parent. */
+/** Offsets of a beacon's fields: sequence number, cost of the route (2 bytes), parent. */
 interface BeaconFormat {
     int NUMBER = FrameFormat.HEADER;
     int COST = FrameFormat.HEADER + 1;

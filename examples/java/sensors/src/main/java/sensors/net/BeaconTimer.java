@@ -8,8 +8,8 @@ import sensors.radio.FrameFormat;
 import sensors.util.Random;
 
 /**
- * Tells neighbours what the way to the sink costs from here: often after a change, then more and
- * more rarely.
+ * Sends beacons with the cost of the route to the sink: often after a change, then at longer and
+ * longer intervals.
  */
 final class BeaconTimer extends Timer {
     static final int SHORTEST = 2 * Machine.SECOND;
@@ -26,7 +26,7 @@ final class BeaconTimer extends Timer {
         this.random = random;
     }
 
-    /** Fires somewhere in the interval's second half, so that neighbours do not keep in step. */
+    /** Fires at a random time in the interval's second half, so that neighbours do not collide. */
     void schedule(int interval) {
         this.interval = interval;
         int half = interval >> 1;

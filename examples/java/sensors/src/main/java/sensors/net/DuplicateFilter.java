@@ -1,6 +1,6 @@
 package sensors.net;
 
-/** Remembers the last messages: those whose acknowledgement is lost are sent again. */
+/** Remembers the last messages, because one is sent again if its acknowledgement is lost. */
 final class DuplicateFilter {
     private final int[] recent = new int[8];
     private int next;

@@ -2,7 +2,7 @@ package sensors.net;
 
 import sensors.radio.FrameFormat;
 
-/** Where a message's own header fields are in a frame of data, a byte each. */
+/** Offsets of a message's header fields in a data frame; each field has one byte. */
 interface MessageFormat {
     int ORIGIN = FrameFormat.HEADER;
     int NUMBER = FrameFormat.HEADER + 1;

@@ -1,11 +1,11 @@
 package sensors.net;
 
-/** Another mote in reach, by what its beacons say and by what becomes of frames sent to it. */
+/** Another mote in reach: the content of its beacons, and the measured quality of the link. */
 final class Neighbour {
     /** Costs are in sixteenths of a transmission. */
     static final int TRANSMISSION = 16;
     private static final int CERTAIN = 256;
-    /** Never quite 0, or the way over the link would cost infinitely much. */
+    /** Least quality. It is not 0, at which the cost of the link would be infinite. */
     private static final int LEAST = 16;
     private static final int MOST_MISSED = 4;
 
@@ -13,16 +13,16 @@ final class Neighbour {
     int parent;
     private int advertised;
     private int sequence;
-    /** Of 256 frames so many arrive; what was long ago counts less and less. */
+    /** Number of 256 frames that arrive, as a moving average in which older frames count less. */
     private int quality = CERTAIN / 2;
 
-    /** {@code sequence} is that of the first beacon. */
+    /** {@code sequence} is the sequence number of the first beacon. */
     Neighbour(int address, int sequence) {
         this.address = address;
         this.sequence = sequence - 1;
     }
 
-    /** Takes a beacon in; numbers left out are beacons that were lost. */
+    /** Processes a beacon. Gaps in the sequence numbers count as lost frames. */
     void beacon(int sequence, int cost, int parent) {
         int missed = sequence - this.sequence - 1 & 0xff;
         this.sequence = sequence;
@@ -34,7 +34,7 @@ final class Neighbour {
         transferred(true);
     }
 
-    /** A frame got over the link, or did not. */
+    /** Updates the link's quality after a frame that arrived, or was lost. */
     void transferred(boolean arrived) {
         quality += ((arrived ? CERTAIN : 0) - quality) / 8;
         if (quality < LEAST) {
@@ -42,7 +42,7 @@ final class Neighbour {
         }
     }
 
-    /** What a message costs from here to the sink by this neighbour. */
+    /** Returns the cost of a message from here to the sink through this neighbour. */
     int cost() {
         return advertised + TRANSMISSION * CERTAIN / quality;
     }

@@ -1,13 +1,13 @@
 package sensors.net;
 
-/** The neighbours worth knowing. */
+/** A table of the best neighbours. */
 final class NeighbourTable {
     private static final int CAPACITY = 4;
 
     private final Neighbour[] entries = new Neighbour[CAPACITY];
     private int count;
 
-    /** The neighbour of this address, or null. */
+    /** Returns the neighbour with this address, or null. */
     Neighbour find(int address) {
         for (int i = 0; i < count; i++) {
             if (entries[i].address == address) {
@@ -17,7 +17,7 @@ final class NeighbourTable {
         return null;
     }
 
-    /** Enters a newcomer; in a full table, in the place of the costliest that is not in use. */
+    /** Adds a neighbour. If the table is full, it replaces the costliest one that is not in use. */
     void enter(Neighbour newcomer, Neighbour used) {
         if (count < CAPACITY) {
             entries[count++] = newcomer;
@@ -32,7 +32,7 @@ final class NeighbourTable {
         entries[place] = newcomer;
     }
 
-    /** Who leads to the sink at the least cost and not through {@code self}, or null. */
+    /** Returns the cheapest neighbour whose route does not lead through {@code self}, or null. */
     Neighbour best(int self) {
         Neighbour best = null;
         for (int i = 0; i < count; i++) {

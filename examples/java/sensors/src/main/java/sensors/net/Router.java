@@ -10,12 +10,12 @@ import sensors.radio.LinkListener;
 import sensors.util.Random;
 
 /**
- * Brings messages to the sink, this mote's and those of motes farther away, each time to the
- * neighbour from which the rest of the way costs least.
+ * Routes messages of this mote and of motes farther away to the sink. Each message goes to the
+ * neighbour with the least cost to the sink.
  */
 public final class Router implements Uplink, LinkListener {
     private static final int MOST_HOPS = 8;
-    /** A new parent has to be better by this much, or small changes would go round the network. */
+    /** A new parent must be better by this much, so that small changes do not change the route. */
     private static final int ADVANTAGE = Neighbour.TRANSMISSION / 2;
 
     final int address;

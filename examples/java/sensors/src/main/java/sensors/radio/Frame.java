@@ -3,24 +3,24 @@ package sensors.radio;
 import sensors.util.Bytes;
 
 /**
- * What goes over the air at once: header, payload, checksum. The length does not count the checksum,
- * CRC-16 of CCITT: polynomial x^16 + x^12 + x^5 + 1, from 0.
+ * A radio frame: header, payload, checksum. The length does not include the checksum, which is
+ * the CRC-16 of CCITT: polynomial x^16 + x^12 + x^5 + 1, initial value 0.
  */
 public final class Frame extends Bytes implements FrameFormat {
-    /** The checksum of a nibble: a table for whole bytes would take an eighth of the memory. */
+    /** Checksums of all nibbles. A table for whole bytes would take an eighth of the memory. */
     private static final char[] NIBBLES = {
         0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
         0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
     };
 
-    /** Whether the sender has given up one way for this frame already. */
+    /** True if this frame was already sent over one route without success. */
     public boolean rerouted;
 
     Frame() {
         super(LIMIT + CHECKSUM);
     }
 
-    /** Starts anew with a header; the sequence number comes when the frame is sent. */
+    /** Clears the frame and writes a header. The sequence number is set when the frame is sent. */
     public void begin(int kind, int destination, int source) {
         length = 0;
         rerouted = false;
@@ -36,7 +36,7 @@ public final class Frame extends Bytes implements FrameFormat {
         length -= CHECKSUM;
     }
 
-    /** Whether header and payload came as they were sent. */
+    /** Returns true if the checksum is right. */
     boolean isIntact() {
         return length >= HEADER && checksum() == get16(length);
     }

@@ -1,6 +1,6 @@
 package sensors.radio;
 
-/** Where a frame's header fields are (a byte each), what they hold, and how long a frame gets. */
+/** Offsets of a frame's header fields (a byte each), their values, and the longest frame. */
 public interface FrameFormat {
     int KIND = 0;
     int SEQUENCE = 1;
@@ -8,7 +8,7 @@ public interface FrameFormat {
     int SOURCE = 3;
     int HEADER = 4;
 
-    /** Where the checksum begins in the longest frame. */
+    /** Offset of the checksum in the longest frame. */
     int LIMIT = 46;
     int CHECKSUM = 2;
 
@@ -17,6 +17,6 @@ public interface FrameFormat {
     int BEACON = 3;
     int PARAMETERS = 4;
 
-    /** The destination that is everyone. */
+    /** The destination of a frame to all motes. */
     int BROADCAST = 0xff;
 }

@@ -1,7 +1,7 @@
 package sensors.radio;
 
-/** The layer that brings frames to neighbours. */
+/** The layer that delivers frames to neighbours. */
 public interface Link {
-    /** Sends a frame after those that wait; the listener gets it back when that is done. */
+    /** Sends a frame after those that wait. The listener gets it back when it is sent. */
     void send(Frame frame);
 }

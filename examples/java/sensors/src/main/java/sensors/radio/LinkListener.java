@@ -2,9 +2,9 @@ package sensors.radio;
 
 /** The layer above the link; it owns the frames that it receives. */
 public interface LinkListener {
-    /** An intact frame has come, to this mote or to all. */
+    /** Receives an intact frame, sent to this mote or to all. */
     void received(Frame frame);
 
-    /** The link is done with a frame; {@code delivered} if it was acknowledged, or needed not be. */
+    /** Gets a sent frame back. {@code delivered}: it was acknowledged, or sent to all motes. */
     void sent(Frame frame, boolean delivered);
 }

@@ -8,9 +8,9 @@ import sensors.util.Fifo;
 import sensors.util.Random;
 
 /**
- * Sends frames, one at a time: waits a random while, listens whether the channel is clear, sends,
- * waits for the acknowledgement, and tries again a few times if none comes. Never waits for two
- * things at once, so it is the timer of both.
+ * Sends frames, one at a time. It waits a random time, checks that the channel is clear, sends,
+ * and waits for the acknowledgement; without one, it retries a few times. It never waits for both at
+ * the same time, so that one timer, this object, is enough.
  */
 public final class Mac extends Timer implements Link, FrameFormat {
     private static final int IDLE = 0;
@@ -18,7 +18,7 @@ public final class Mac extends Timer implements Link, FrameFormat {
     private static final int SENDING = 2;
     private static final int AWAITING = 3;
 
-    /** Unit of backing off, in ticks: about 300 µs. */
+    /** Unit of the random backoff, in ticks: about 300 µs. */
     private static final int SLOT = 10;
     private static final int LEAST_EXPONENT = 3;
     private static final int GREATEST_EXPONENT = 6;
@@ -70,7 +70,7 @@ public final class Mac extends Timer implements Link, FrameFormat {
         }
     }
 
-    /** The backoff is over, or the time in which an acknowledgement could come. */
+    /** Handles the end of the backoff, or of the wait for an acknowledgement. */
     @Override
     public void fire() {
         if (state == AWAITING) {
@@ -89,7 +89,7 @@ public final class Mac extends Timer implements Link, FrameFormat {
         }
     }
 
-    /** Takes an acknowledgement; one that comes too late is nobody's. */
+    /** Processes an acknowledgement, and ignores one that comes too late. */
     void acknowledged(int neighbour, int sequence) {
         if (state == AWAITING && current.get8(SEQUENCE) == sequence
                 && current.get8(DESTINATION) == neighbour) {
@@ -111,7 +111,7 @@ public final class Mac extends Timer implements Link, FrameFormat {
         }
     }
 
-    /** Acknowledgements, which the receiver sends, end here too; only frames of ours matter. */
+    /** Handles the end of a transmission, and ignores those of acknowledgements by the receiver. */
     private final class TransmissionDone extends Event {
         @Override
         public void fire() {

@@ -4,7 +4,7 @@ import platform.Machine;
 import sensors.event.Event;
 import sensors.event.Scheduler;
 
-/** Takes frames from the radio, drops what is damaged or for others, acknowledges what is for us. */
+/** Receives frames. It drops those damaged or for others, and acknowledges those for this mote. */
 public final class Receiver extends Event implements FrameFormat {
     private final int address;
     private final FramePool pool;
@@ -26,7 +26,7 @@ public final class Receiver extends Event implements FrameFormat {
     public void fire() {
         Frame frame = pool.take();
         if (frame == null) {
-            // Not acknowledged, so it comes again; the reply is always free to be overwritten.
+            // The frame is not acknowledged, so it will be repeated. The reply's buffer is always free.
             Machine.receive(reply.data);
             overruns++;
             return;
@@ -57,7 +57,7 @@ public final class Receiver extends Event implements FrameFormat {
             mac.acknowledged(source, frame.get8(SEQUENCE));
             return false;
         }
-        // The answer goes at once, before anyone else has backed off; if the radio is busy, not at all.
+        // The answer is sent now, before the backoff of others ends, or not at all if the radio is busy.
         reply.begin(ACKNOWLEDGEMENT, source, address);
         reply.data[SEQUENCE] = frame.data[SEQUENCE];
         reply.seal();

@@ -6,7 +6,7 @@ public class BitWriter {
     private int collected;
     private int vacant;
 
-    /** Goes on behind what {@code target} holds. */
+    /** Appends to {@code target}. */
     public final void begin(Bytes target) {
         this.target = target;
         collected = 0;
@@ -25,7 +25,7 @@ public class BitWriter {
         collected |= (value & (1 << bits) - 1) << vacant;
     }
 
-    /** Whether so many bits more stay within the target's first {@code limit} bytes. */
+    /** Returns true if this many more bits fit into the target's first {@code limit} bytes. */
     public final boolean fits(int bits, int limit) {
         return (limit - target.length - 1) * 8 + vacant >= bits;
     }

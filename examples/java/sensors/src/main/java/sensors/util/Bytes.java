@@ -1,9 +1,9 @@
 package sensors.util;
 
-/** Bytes in a buffer of fixed size, numbers in network order. */
+/** A buffer of fixed size for bytes. Numbers are in network order. */
 public class Bytes {
     public final byte[] data;
-    /** Bytes in use; what is put goes behind them. */
+    /** Number of bytes in use, behind which others are appended. */
     public int length;
 
     public Bytes(int capacity) {

@@ -1,15 +1,15 @@
 package sensors.util;
 
 /**
- * Compresses a series of 16-bit samples without loss, by what changes from one to the next.
- * A prefix states how much follows: {@code 0} nothing has changed; {@code 10} and {@code 110} 4 or
- * 8 bits of change (sign in the lowest bit); {@code 111} the sample itself.
+ * Compresses a series of 16-bit samples without loss, by their differences. A prefix states what
+ * follows: {@code 0}: nothing, as the difference is 0; {@code 10}, {@code 110}: 4 or 8 bits of
+ * difference, with the sign in the lowest bit; {@code 111}: the sample itself.
  */
 public final class DeltaEncoder extends BitWriter {
-    /** Bits of a sample at most. */
+    /** The most bits that a sample takes. */
     public static final int LONGEST = 3 + 16;
 
-    /** The sample before, which is 0 where a series begins. */
+    /** The previous sample, or 0 at the start of a series. */
     public int previous;
 
     public void add(int sample) {

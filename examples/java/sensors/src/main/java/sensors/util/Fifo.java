@@ -10,7 +10,7 @@ public final class Fifo<T> {
         ring = new Object[capacity];
     }
 
-    /** Appends an element; the caller knows that no more than the capacity can be waiting. */
+    /** Appends an element. The caller ensures that the queue is not full. */
     public void add(T element) {
         int tail = head + count;
         if (tail >= ring.length) {
@@ -20,7 +20,7 @@ public final class Fifo<T> {
         count++;
     }
 
-    /** Takes the oldest element, or null. */
+    /** Removes the oldest element and returns it, or null. */
     @SuppressWarnings("unchecked")
     public T poll() {
         if (count == 0) {

@@ -1,7 +1,7 @@
 package sensors.util;
 
-/** Makes a new series of values out of another one. */
+/** A filter for a series of values. */
 public interface Filter {
-    /** Takes a value in and gives the one that comes out. */
+    /** Returns the filtered value for the next value. */
     int next(int value);
 }

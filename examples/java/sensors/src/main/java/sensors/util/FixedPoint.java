@@ -8,12 +8,12 @@ public final class FixedPoint {
     private FixedPoint() {
     }
 
-    /** {@code a} times a fraction. */
+    /** Returns {@code a} times a fraction. */
     public static int multiply(int a, int fraction) {
         return (int) ((long) a * fraction >> FRACTION_BITS);
     }
 
-    /** Square root, rounded down; 0 for what is negative. */
+    /** Returns the square root, rounded down; 0 for a negative number. */
     public static int sqrt(int value) {
         int root = 0;
         for (int bit = 1 << 30; bit > 0; bit >>= 2) {
@@ -27,14 +27,14 @@ public final class FixedPoint {
         return root;
     }
 
-    /** Binary logarithm of a number from 1 to 32767, as a fraction. */
+    /** Returns the binary logarithm of a number from 1 to 32767, as a fraction. */
     public static int log2(int value) {
         int logarithm = FRACTION_BITS;
         while (value < ONE) {
             value <<= 1;
             logarithm--;
         }
-        // Squaring doubles the logarithm: whenever it gets to 1, that is the next bit.
+        // Squaring doubles the logarithm. If that reaches 1, the next bit is 1.
         for (int bit = 0; bit < FRACTION_BITS; bit++) {
             value = multiply(value, value);
             logarithm <<= 1;

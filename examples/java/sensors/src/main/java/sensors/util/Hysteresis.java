@@ -9,7 +9,7 @@ public final class Hysteresis {
         this.width = width;
     }
 
-    /** Whether {@code value} has switched it; {@code threshold} is where it switches on. */
+    /** Returns true if {@code value} switched it. It switches on at {@code threshold}. */
     public boolean switchedBy(int value, int threshold) {
         boolean now = value >= (active ? threshold - width : threshold);
         if (now == active) {

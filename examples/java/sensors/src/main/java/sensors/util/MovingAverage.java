@@ -1,6 +1,6 @@
 package sensors.util;
 
-/** The mean of the last values, or of those that have come. */
+/** The mean of the last values, or of all of them while there are fewer. */
 public final class MovingAverage implements Filter {
     private final int[] values;
     private int place;

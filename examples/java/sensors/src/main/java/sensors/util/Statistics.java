@@ -1,6 +1,6 @@
 package sensors.util;
 
-/** Least, greatest and mean of the values that have come; all 0 to begin with. */
+/** Least, greatest and mean of the added values. All are 0 if there are none. */
 public final class Statistics {
     public int count;
     public int least;
@@ -23,7 +23,7 @@ public final class Statistics {
         sum = 0;
     }
 
-    /** Appends least, greatest and mean, 16 bits each. */
+    /** Appends least, greatest and mean value to a message, 16 bits each. */
     public void put(Bytes target) {
         target.put16(least);
         target.put16(greatest);

@@ -1,15 +1,15 @@
 package sensors.util;
 
-/** How much values rise over {@link #WINDOW} of them: the line of least squares through the last. */
+/** The rise over the last {@link #WINDOW} values, of a line fitted by least squares. */
 public final class Trend implements Filter {
     public static final int WINDOW = 8;
-    /** Sum of the squared odd distances -7, -5, … 7 from the middle. */
+    /** Sum of the squares of -7, -5, … 7, the doubled distances from the middle. */
     private static final int SQUARES = 168;
 
     private final int[] values = new int[WINDOW];
     private int count;
 
-    /** 0 until there are enough values. */
+    /** Returns the rise, or 0 while there are too few values. */
     @Override
     public int next(int value) {
         values[count++ & WINDOW - 1] = value;

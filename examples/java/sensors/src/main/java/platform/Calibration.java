@@ -2,11 +2,11 @@ package platform;
 
 import java.util.List;
 
-/** What converter counts mean, from the sensors' data sheets. */
-final class Meaning {
+/** Conversions of converter counts to physical units, from the sensors' data sheets. */
+final class Calibration {
     private static final int[] TEMPERATURES = {-4000, -1200, 200, 1150, 2000, 2850, 3850, 5400, 8500};
 
-    private Meaning() {
+    private Calibration() {
     }
 
     static int temperature(int counts) {
@@ -25,7 +25,7 @@ final class Meaning {
         return 1223 * 4096 / (counts + 1);
     }
 
-    /** Magnus' formula, in degrees; humidity in percent. */
+    /** Returns the dew point in °C by Magnus' formula, from °C and percent. */
     static double dewPoint(double temperature, double humidity) {
         double exponent = StrictMath.log(humidity / 100) + 17.62 * temperature / (243.12 + temperature);
         return 243.12 * exponent / (17.62 - exponent);
@@ -35,7 +35,7 @@ final class Meaning {
         return counts - 24;
     }
 
-    /** The samples of the vibration burst that starts at {@code first}, without their mean. */
+    /** Returns the samples of the burst that starts at {@code first}, minus their mean. */
     static double[] burst(List<Integer> counts, int first) {
         int[] samples = new int[64];
         int sum = 0;
@@ -50,7 +50,7 @@ final class Meaning {
         return centred;
     }
 
-    /** How strong the tone of {@code cycles} cycles per burst is: Fourier's sum as it stands. */
+    /** Returns the amplitude of the tone of {@code cycles} cycles per burst, by a Fourier sum. */
     static double amplitude(double[] burst, int cycles) {
         double real = 0;
         double imaginary = 0;
