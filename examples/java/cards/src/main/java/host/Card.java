@@ -11,8 +11,8 @@ import javacard.framework.Applet;
 /** A simulated card with one applet. Its random numbers are the same in every run. */
 final class Card {
     /**
-     * jCardSim's runtime asks whose AID equals the selected one several times a command, with
-     * the API's AID.equals; a card's has it selected, and so has this one.
+     * A runtime that knows the selected applet, as a real card does. jCardSim's own searches it
+     * several times in each command, with the API's AID.equals, which would be recorded.
      */
     private static final class Runtime extends SimulatorRuntime {
         @Override
@@ -51,7 +51,7 @@ final class Card {
         return simulator.transmitCommand(command);
     }
 
-    /** Power off and on. */
+    /** Switches the card's power off and on. */
     void reset() {
         simulator.reset();
     }

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Bytes as a script writes them: hexadecimal digits, {@code "text"}, {@code $variable},
- * {@code $function(bytes, …)}, and {@code <bytes>}, which are preceded by their BER length.
+ * Evaluates bytes in a script: hexadecimal digits, {@code "text"}, {@code $variable},
+ * {@code $function(bytes, …)}, and {@code <bytes>}, which get their BER length in front.
  */
 final class Expression {
     private final String text;
@@ -25,7 +25,7 @@ final class Expression {
         return all(false);
     }
 
-    /** Returns the bytes of a command: the length after its first four bytes is a single byte. */
+    /** Returns the bytes of a command. A length after the first four bytes has a single byte. */
     byte[] command() {
         return all(true);
     }

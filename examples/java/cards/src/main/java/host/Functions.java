@@ -10,7 +10,7 @@ import javax.crypto.Cipher;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** What a script can compute; numbers are unsigned, highest byte first. README.md lists them. */
+/** The functions of scripts, listed in README.md. Numbers are unsigned, highest byte first. */
 final class Functions {
     private Functions() {
     }
@@ -53,7 +53,7 @@ final class Functions {
         return number(bytes).intValueExact();
     }
 
-    /** The result in as many bytes as {@code like} has. */
+    /** Returns a number in as many bytes as {@code like} has. */
     private static byte[] arithmetic(byte[] like, BigInteger result) {
         byte[] bytes = result.toByteArray();
         byte[] out = new byte[like.length];
@@ -68,7 +68,7 @@ final class Functions {
         return out;
     }
 
-    /** Bytes that look like data, other ones for every seed. */
+    /** Returns pseudo-random bytes, which depend on the seed. */
     private static byte[] pattern(int length, byte[] seed) {
         byte[] out = new byte[length];
         int state = number(seed).intValue() * 0x9E3779B1 + 1;
@@ -85,7 +85,7 @@ final class Functions {
         return mac.doFinal(data);
     }
 
-    /** RFC 4226's dynamic truncation: four bytes, the first bit 0. */
+    /** Returns four bytes, with the first bit 0, by the dynamic truncation of RFC 4226. */
     private static byte[] truncate(byte[] mac) {
         int offset = mac[mac.length - 1] & 0x0F;
         byte[] out = Arrays.copyOfRange(mac, offset, offset + 4);
@@ -106,7 +106,7 @@ final class Functions {
         return cipher.doFinal(data);
     }
 
-    /** ISO 9797-1 algorithm 3 with padding method 2. */
+    /** Returns the MAC of ISO 9797-1, algorithm 3 with padding method 2. */
     private static byte[] retail(byte[] key, byte[] data) throws GeneralSecurityException {
         byte[] padded = Arrays.copyOf(data, data.length / 8 * 8 + 8);
         padded[data.length] = (byte) 0x80;

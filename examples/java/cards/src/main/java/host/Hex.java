@@ -2,7 +2,7 @@ package host;
 
 import java.util.HexFormat;
 
-/** Bytes as hexadecimal digits, upper case. */
+/** Converts bytes to hexadecimal digits, in upper case, and back. */
 final class Hex {
     private static final HexFormat FORMAT = HexFormat.of().withUpperCase();
 

@@ -6,11 +6,11 @@ import java.util.Map;
 /**
  * Sends a card's script to its applet and checks every answer:
  * {@code java -jar cards.jar purse|oath|oath-soft|pki [sessions]}.
- * Prints one line of what was done; an answer that is not the expected one ends the program with
- * one line on standard error and 1.
+ * Prints one line with the number of commands and a CRC. If an answer is not the expected one, the
+ * program ends with one line on standard error and exit status 1.
  */
 public final class Main {
-    /** A program: which applet, with which install parameter, under which script. */
+    /** A program: its applet, the applet's install parameter, and its script. */
     private record Program(String applet, String aid, String parameter, String script, int sessions) {
     }
 
@@ -24,7 +24,7 @@ public final class Main {
     private Main() {
     }
 
-    /** Runs one program. */
+    /** Runs the program that the first argument names. */
     public static void main(String[] arguments) {
         Program program = arguments.length == 0 ? null : PROGRAMS.get(arguments[0]);
         int sessions = program == null ? 0 : program.sessions();

@@ -12,8 +12,8 @@ import java.util.regex.Pattern;
 import java.util.zip.CRC32;
 
 /**
- * Plays a script to a card. The CRC is of every answer with its status word, but for what the
- * script captures, which may be random.
+ * Plays a script to a card. The CRC covers all answers with their status words, except the bytes
+ * that the script captures, which may be random.
  */
 final class Player {
     private static final Pattern CAPTURE = Pattern.compile("(\\w+)/(\\d+|\\*)");
@@ -103,7 +103,7 @@ final class Player {
         answerBytes += answer.length;
         byte[] shown = answer.clone();
         int at = 0;
-        // The last word is the status; before it bytes, and name/LENGTH for what is captured.
+        // The last word is the status. The others are bytes, or name/LENGTH, which captures bytes.
         int last = expected.lastIndexOf(' ') + 1;
         for (String part : split(expected.substring(0, last))) {
             Matcher capture = CAPTURE.matcher(part);
@@ -133,7 +133,7 @@ final class Player {
         crc.update(shown);
     }
 
-    // Words, where a call with its arguments, a text or a <counted> part is one.
+    // Splits into words. A call with its arguments, a text or a <counted> part is one word.
     private static String[] split(String text) {
         StringBuilder parts = new StringBuilder();
         int depth = 0;

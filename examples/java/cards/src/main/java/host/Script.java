@@ -13,15 +13,15 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A script, as README.md describes it: sections, each with the sessions it is for, and their
- * statements.
+ * A script, in the format of README.md: sections of statements, each for some of the sessions.
+ * Sessions are numbered from 0.
  */
 final class Script {
-    /** A line that does something; {@code body} is only that of a loop. */
+    /** A statement. Only that of a loop has a {@code body}. */
     record Statement(int line, String text, List<Statement> body) {
     }
 
-    /** Statements for the sessions whose number, from 0, leaves {@code rest} divided by {@code every}. */
+    /** Statements for the sessions whose number modulo {@code every} is {@code rest}. */
     record Section(int every, int rest, boolean once, List<Statement> body) {
         boolean isFor(int session) {
             return once ? session == 0 : session % every == rest;

@@ -1,6 +1,6 @@
 package host;
 
-/** Something is wrong with a script, or the card did not answer as it says. */
+/** A script is malformed, or an answer of the card is not the expected one. */
 final class ScriptException extends Exception {
     private static final long serialVersionUID = 1;
 

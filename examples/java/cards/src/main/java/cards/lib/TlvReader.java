@@ -18,18 +18,18 @@ public final class TlvReader {
 
     private final short[] at;
 
-    /** Makes a reader; its state is in RAM. */
+    /** Makes a reader, whose state lies in RAM. */
     public TlvReader() {
         at = JCSystem.makeTransientShortArray(SIZE, JCSystem.CLEAR_ON_DESELECT);
     }
 
-    /** Starts over {@code length} bytes from {@code offset}. */
+    /** Starts to read {@code length} bytes from {@code offset}. */
     public void begin(short offset, short length) {
         at[POSITION] = offset;
         at[END] = (short) (offset + length);
     }
 
-    /** Starts over the value of the current object of {@code outer}. */
+    /** Starts to read the value of the current object of {@code outer}. */
     public void enter(TlvReader outer) {
         begin(outer.at[VALUE], outer.at[LENGTH]);
     }
@@ -74,7 +74,7 @@ public final class TlvReader {
         return true;
     }
 
-    /** Goes to the next object of this tag. Returns false if there is none. */
+    /** Goes to the next object with this tag. Returns false if there is none. */
     public boolean find(byte[] buffer, short tag) {
         while (next(buffer)) {
             if (at[TAG] == tag) {

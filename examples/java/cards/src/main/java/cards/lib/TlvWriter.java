@@ -2,12 +2,12 @@ package cards.lib;
 
 import javacard.framework.Util;
 
-/** Writes BER-TLV data objects into a buffer; every method returns the offset behind what it wrote. */
+/** Writes BER-TLV data objects into a buffer. Each method returns the offset behind its last byte. */
 public final class TlvWriter {
     private TlvWriter() {
     }
 
-    /** A tag of one or two bytes. */
+    /** Writes a tag of one or two bytes. */
     public static short tag(byte[] buffer, short offset, short tag) {
         if ((short) (tag & (short) 0xFF00) != 0) {
             return Util.setShort(buffer, offset, tag);
@@ -16,7 +16,7 @@ public final class TlvWriter {
         return (short) (offset + 1);
     }
 
-    /** A tag, and the length as short as it goes. */
+    /** Writes a tag and a length, with as few bytes as possible. */
     public static short head(byte[] buffer, short offset, short tag, short length) {
         offset = tag(buffer, offset, tag);
         if (length > (short) 0xFF) {
@@ -30,28 +30,28 @@ public final class TlvWriter {
         return offset;
     }
 
-    /** A whole object. */
+    /** Writes an object. */
     public static short object(byte[] buffer, short offset, short tag, byte[] value, short from, short length) {
         offset = head(buffer, offset, tag, length);
         return Util.arrayCopyNonAtomic(value, from, buffer, offset, length);
     }
 
-    /** An object of one byte. */
+    /** Writes an object with a value of one byte. */
     public static short objectByte(byte[] buffer, short offset, short tag, byte value) {
         offset = head(buffer, offset, tag, (short) 1);
         buffer[offset++] = value;
         return offset;
     }
 
-    /** An object of two bytes. */
+    /** Writes an object with a value of two bytes. */
     public static short objectShort(byte[] buffer, short offset, short tag, short value) {
         offset = head(buffer, offset, tag, (short) 2);
         return Util.setShort(buffer, offset, value);
     }
 
     /**
-     * Closes an object whose one length byte was left free at {@code lengthAt} and whose value
-     * ends at {@code end}: the value is moved if the length needs more bytes.
+     * Writes the length of an object whose value ends at {@code end}. One byte was left free for
+     * it at {@code lengthAt}; the value is moved if the length needs more bytes.
      */
     public static short close(byte[] buffer, short lengthAt, short end) {
         short value = (short) (lengthAt + 1);

@@ -3,19 +3,19 @@ package cards.oath;
 import javacard.framework.JCSystem;
 import javacard.framework.Util;
 
-/** One credential: name, key, type, and the moving factor of a counting one. Its place is used again. */
+/** A credential: name, key, type, and the counter of a counting one. The object is reused. */
 final class Credential {
     static final short NAME_BYTES = 64;
     static final short COUNTER_BYTES = 8;
 
-    /** High nibble of the type byte: by counter or by time. */
+    /** High nibble of the type byte: passwords by counter or by time. */
     static final byte HOTP = (byte) 0x10;
     static final byte TOTP = (byte) 0x20;
-    /** Low nibble: the digest. */
+    /** Low nibble of the type byte: the digest. */
     static final byte SHA1 = (byte) 0x01;
     static final byte SHA256 = (byte) 0x02;
 
-    /** Properties: challenges must increase. */
+    /** Property: challenges must increase. */
     static final byte INCREASING = (byte) 0x01;
 
     private final byte[] name = new byte[NAME_BYTES];
@@ -36,7 +36,7 @@ final class Credential {
         return used && length == nameLength && Util.arrayCompare(name, (short) 0, buffer, offset, length) == 0;
     }
 
-    /** Takes name; the caller has a transaction open, as for all that is set. */
+    /** Sets the name. For this and the other setters, the caller opens a transaction. */
     void setName(byte[] buffer, short offset, short length) {
         Util.arrayCopy(buffer, offset, name, (short) 0, length);
         nameLength = length;
@@ -54,7 +54,7 @@ final class Credential {
         this.properties = properties;
     }
 
-    /** The moving factor to begin with: four bytes of it, or none for zero. */
+    /** Sets the initial moving factor: four bytes, or none for zero. */
     void setFactor(byte[] buffer, short offset, short length) {
         Util.arrayFillNonAtomic(factor, (short) 0, COUNTER_BYTES, (byte) 0);
         Util.arrayCopy(buffer, offset, factor, (short) (COUNTER_BYTES - length), length);
@@ -105,7 +105,7 @@ final class Credential {
         return factor;
     }
 
-    /** Counts on, in one write. */
+    /** Increments the counter, in one write. */
     void step() {
         JCSystem.beginTransaction();
         for (short i = (short) (COUNTER_BYTES - 1); i >= 0; i--) {
@@ -117,7 +117,7 @@ final class Credential {
         JCSystem.commitTransaction();
     }
 
-    /** Says whether a challenge is allowed, and remembers it if challenges must increase. */
+    /** Returns true if a challenge is allowed, and stores it if challenges must increase. */
     boolean accepts(byte[] challenge, short offset, short length) {
         if ((byte) (properties & INCREASING) == 0) {
             return true;

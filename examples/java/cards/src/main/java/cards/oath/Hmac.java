@@ -6,7 +6,7 @@ import javacard.security.MessageDigest;
 
 /** HMAC (RFC 2104) over a message digest with blocks of 64 bytes. */
 final class Hmac {
-    /** A key's bytes at most; a longer one is hashed before it is stored. */
+    /** The most bytes of a key; a longer one is hashed before it is stored. */
     static final short BLOCK = 64;
 
     private static final byte INNER = (byte) 0x36;
@@ -18,7 +18,7 @@ final class Hmac {
         pad = JCSystem.makeTransientByteArray(BLOCK, JCSystem.CLEAR_ON_DESELECT);
     }
 
-    /** The MAC of a message; returns its bytes. */
+    /** Computes the MAC of a message, and returns the MAC's length. */
     short mac(MessageDigest with, byte[] key, short keyAt, short keyLength,
             byte[] message, short offset, short length, byte[] out, short outAt) {
         with.reset();

@@ -12,10 +12,10 @@ import javacard.security.MessageDigest;
 import javacard.security.RandomData;
 
 /**
- * A token for one-time passwords by counter (HOTP, RFC 4226) and by time (TOTP, RFC 6238): keeps
- * up to 16 credentials, and speaks the YKOATH protocol. A card without HMAC is assumed: it is
- * done here over the card's message digests, or, as the install parameter says, over a SHA-1
- * which is done here as well.
+ * A token for one-time passwords by counter (HOTP, RFC 4226) and by time (TOTP, RFC 6238), with
+ * the YKOATH protocol. It keeps up to 16 credentials. The applet itself computes HMAC, over the
+ * card's message digests, because cards need not have HMAC. If the install parameter is 1, it
+ * computes SHA-1, too.
  *
  * <pre>
  * CLA INS P1 P2  command         data                                answer
@@ -29,7 +29,7 @@ import javacard.security.RandomData;
  * 00  A2  00 0t  CALCULATE       71 name, 74 challenge               75 MAC, or 76 digits code
  * 00  A3  00 00  VALIDATE        75 MAC, 74 challenge                75 MAC
  * 00  A4  00 0t  CALCULATE ALL   74 challenge                        71 name, 75 | 76 | 77, for each
- * 00  A5  00 00  SEND REMAINING                                      what 61xx announced
+ * 00  A5  00 00  SEND REMAINING                                      the bytes that 61xx announced
  * </pre>
  */
 public final class OathApplet extends Applet {
@@ -66,7 +66,7 @@ public final class OathApplet extends Applet {
     private static final short ANSWER_BYTES = 1408;
     private static final short SCRATCH_BYTES = 64;
 
-    // Shorts in RAM: where the rest of an answer lies.
+    // Indices of shorts in RAM: offset and length of the rest of an answer.
     private static final short NEXT = 0;
     private static final short END = 1;
 
@@ -232,7 +232,7 @@ public final class OathApplet extends Applet {
         if (credential == null) {
             credential = free();
         }
-        // A short key is filled up with zeros, as HMAC would do.
+        // A short key is padded with zeros, as HMAC requires.
         Util.arrayFillNonAtomic(scratch, (short) 0, SCRATCH_BYTES, (byte) 0);
         Util.arrayCopyNonAtomic(buffer, (short) (key + 2), scratch, (short) 0, keyLength);
         if (keyLength < LEAST_KEY) {
@@ -348,7 +348,7 @@ public final class OathApplet extends Applet {
         return at;
     }
 
-    // For the challenge that the reader stands at.
+    // Computes the code for the challenge that is the reader's current object.
     private short respond(Credential credential, byte[] buffer, boolean truncate, short at) {
         if (!credential.accepts(buffer, tlv.value(), tlv.length())) {
             ISOException.throwIt(ISO7816.SW_CONDITIONS_NOT_SATISFIED);
@@ -371,7 +371,7 @@ public final class OathApplet extends Applet {
         return Util.arrayCopyNonAtomic(scratch, (short) (offset + 1), answer, (short) (at + 1), (short) 3);
     }
 
-    // What is left of the answer, and 61xx if there is more.
+    // Sends the rest of the answer, and 61xx if more remains.
     private void sendRest(APDU apdu) {
         short left = (short) (rest[END] - rest[NEXT]);
         if (left == 0) {
@@ -398,7 +398,7 @@ public final class OathApplet extends Applet {
         return null;
     }
 
-    // The one whose name the reader stands at.
+    // Returns the credential whose name is the reader's current object.
     private Credential named(byte[] buffer) {
         Credential credential = find(buffer, tlv.value(), tlv.length());
         if (credential == null) {
@@ -407,7 +407,7 @@ public final class OathApplet extends Applet {
         return credential;
     }
 
-    // A place of a deleted credential, or a new one: there is no garbage collection.
+    // Reuses the object of a deleted credential, because there is no garbage collection.
     private Credential free() {
         for (byte i = 0; i < CREDENTIALS; i++) {
             if (credentials[i] == null) {

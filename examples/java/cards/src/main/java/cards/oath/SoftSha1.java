@@ -5,14 +5,14 @@ import javacard.framework.Util;
 import javacard.security.MessageDigest;
 
 /**
- * SHA-1 for a card whose coprocessor has none: words are pairs of shorts, highest first, because
- * a card need not have ints.
+ * SHA-1 for a card whose coprocessor has none. Words are pairs of shorts, the high one first,
+ * because a card need not have ints.
  */
 final class SoftSha1 extends MessageDigest {
     private static final byte BYTES = 20;
     private static final short BLOCK = 64;
 
-    // Where things lie in the shorts: the chaining value, a to e, the sum, 16 words of schedule.
+    // Indices in the array of shorts: the chaining value, a to e, the sum, 16 words of schedule.
     private static final short H = 0;
     private static final short A = 10;
     private static final short B = 12;
@@ -34,7 +34,7 @@ final class SoftSha1 extends MessageDigest {
 
     private final short[] s;
     private final byte[] block;
-    // Bytes in the block, and blocks before it.
+    // Number of bytes in the block, and of blocks before it.
     private final short[] fill;
 
     SoftSha1() {
@@ -87,7 +87,7 @@ final class SoftSha1 extends MessageDigest {
     public short doFinal(byte[] data, short offset, short length, byte[] out, short outAt) {
         update(data, offset, length);
         short at = fill[0];
-        // In bits; 4 KiB are more than a card ever hashes at once.
+        // The length is in bits. Messages are shorter than 4 KiB.
         short bits = (short) ((short) (fill[1] << 9) + (short) (at << 3));
         block[at++] = (byte) 0x80;
         if (at > (short) (BLOCK - 8)) {
@@ -188,7 +188,7 @@ final class SoftSha1 extends MessageDigest {
         add(to, s[what], s[(short) (what + 1)]);
     }
 
-    // The carry out of the low half: the sum of two shorts is smaller than one of them, unsigned.
+    // The low half has a carry if the sum of two shorts is smaller than one of them, unsigned.
     private void add(short to, short high, short low) {
         short lowAt = (short) (to + 1);
         short sum = (short) (s[lowAt] + low);

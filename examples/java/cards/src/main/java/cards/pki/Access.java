@@ -5,8 +5,8 @@ import javacard.framework.ISOException;
 import javacard.framework.OwnerPIN;
 
 /**
- * The PINs: 1 is the holder's, 2 the issuer's, 3 the one that unblocks the holder's (PUK). Each has
- * eight bytes: digits in ASCII, then FF.
+ * The PINs: 1 is the holder's, 2 the issuer's, and 3 the PUK, which unblocks the holder's. Each
+ * has eight bytes: digits in ASCII, padded with FF.
  */
 final class Access {
     static final byte HOLDER = 1;
@@ -46,7 +46,7 @@ final class Access {
         return pins[number].getTriesRemaining() == 0;
     }
 
-    /** Throws 63Cx or 6983 for a wrong PIN, and 6A88 for one that was never set. */
+    /** Verifies a PIN. Throws 63Cx or 6983 if it is wrong, and 6A88 if it was never set. */
     void verify(byte number, byte[] data, short offset) {
         if ((byte) ((set >> number) & 1) == 0) {
             ISOException.throwIt(PkiApplet.SW_NOT_THERE);
@@ -60,7 +60,7 @@ final class Access {
         }
     }
 
-    /** Throws the number of tries that are left. */
+    /** Throws 63Cx, where x is the number of tries that are left. */
     void refuse(byte number) {
         byte tries = pins[number].getTriesRemaining();
         ISOException.throwIt(tries == 0 ? PkiApplet.SW_BLOCKED : (short) (PkiApplet.SW_TRIES_LEFT | tries));
@@ -73,14 +73,14 @@ final class Access {
         set |= (byte) (1 << number);
     }
 
-    /** Forgets one validation. */
+    /** Revokes the validation of one PIN. */
     void forget(byte number) {
         if (pins[number].isValidated()) {
             pins[number].reset();
         }
     }
 
-    /** Forgets all validations. */
+    /** Revokes all validations. */
     void forgetAll() {
         forget(HOLDER);
         forget(ISSUER);

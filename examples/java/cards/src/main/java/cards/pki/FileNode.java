@@ -7,19 +7,19 @@ import javacard.framework.ISOException;
 import javacard.framework.Util;
 
 /**
- * A file of ISO 7816-4: identifier, place in the tree, life cycle, and who may do what with it.
- * What may be done is numbered as the bits of an access mode byte are.
+ * A file of ISO 7816-4: identifier, parent, life cycle and access rules. Access modes are
+ * numbered like the bits of an access mode byte.
  */
 abstract class FileNode {
-    // Of any file.
+    // Access modes of any file.
     static final byte MAY_DEACTIVATE = 3;
     static final byte MAY_ACTIVATE = 4;
     static final byte MAY_DELETE = 6;
-    // Of an elementary file.
+    // Access modes of an elementary file.
     static final byte MAY_READ = 0;
     static final byte MAY_UPDATE = 1;
     static final byte MAY_APPEND = 2;
-    // Of a folder.
+    // Access modes of a folder.
     static final byte MAY_DELETE_CHILD = 0;
     static final byte MAY_CREATE_FILE = 1;
     static final byte MAY_CREATE_FOLDER = 2;
@@ -41,7 +41,7 @@ abstract class FileNode {
     static final short TEMPLATE_FCP = (short) 0x62;
     static final short TEMPLATE_FCI = (short) 0x6F;
 
-    /** Who: everybody, nobody; else the number of a PIN in the low nibble. */
+    /** Access conditions: always, never; others have the number of a PIN in the low nibble. */
     static final byte ALWAYS = (byte) 0x00;
     static final byte NEVER = (byte) 0xFF;
 
@@ -65,8 +65,8 @@ abstract class FileNode {
     }
 
     /**
-     * Takes the access rules in compact form: the access mode byte, then a condition for each of
-     * its bits, the highest first.
+     * Sets the access rules, given in compact form: the access mode byte, followed by a condition
+     * for each set bit, the highest first.
      */
     final void setAccess(byte[] data, short offset, short length) {
         if (length < 1) {
@@ -124,7 +124,7 @@ abstract class FileNode {
         life = active ? ACTIVE : DEACTIVATED;
     }
 
-    /** Writes the control parameters into a template; returns the offset behind it. */
+    /** Writes the control parameters in a template, and returns the offset behind it. */
     final short describe(byte[] out, short offset, short template) {
         short at = TlvWriter.tag(out, offset, template);
         short lengthAt = at++;
@@ -142,10 +142,10 @@ abstract class FileNode {
         return TlvWriter.close(out, lengthAt, at);
     }
 
-    /** Writes what is particular to this type. */
+    /** Writes the parameters that only this type has, and returns the offset behind them. */
     abstract short describe(byte[] out, short at);
 
-    /** Makes a file of the control parameters that the reader has before it. */
+    /** Makes a file from the control parameters that the reader is about to read. */
     static FileNode make(TlvReader tlv, byte[] data) {
         byte type = 0;
         short recordBytes = 0;

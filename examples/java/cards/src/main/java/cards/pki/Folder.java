@@ -5,7 +5,7 @@ import javacard.framework.ISO7816;
 import javacard.framework.ISOException;
 import javacard.framework.Util;
 
-/** A dedicated file: up to twelve files, and perhaps a name. */
+/** A dedicated file: a folder of up to twelve files, with an optional name. */
 final class Folder extends FileNode {
     static final short NAME_BYTES = 16;
     private static final byte CAPACITY = 12;
@@ -21,7 +21,7 @@ final class Folder extends FileNode {
         Util.arrayCopy(data, nameAt, name, (short) 0, nameLength);
     }
 
-    /** 6A89 if this identifier is taken, 6A84 if there is no room for one more. */
+    /** Throws 6A89 if a file has this identifier, and 6A84 if the folder is full. */
     void checkFree(short id) {
         if (child(id) != null) {
             ISOException.throwIt(PkiApplet.SW_FILE_EXISTS);
@@ -31,14 +31,14 @@ final class Folder extends FileNode {
         }
     }
 
-    /** Puts a file in, for which there is room. */
+    /** Adds a file. The caller has checked that the folder is not full. */
     void add(FileNode file) {
         children[count] = file;
         count++;
         file.setParent(this);
     }
 
-    /** Takes a file out. */
+    /** Removes a file. */
     void remove(FileNode file) {
         for (byte i = 0; i < count; i++) {
             if (children[i] == file) {
@@ -50,7 +50,7 @@ final class Folder extends FileNode {
         }
     }
 
-    /** The file with this identifier, or null. */
+    /** Returns the file with this identifier, or null. */
     FileNode child(short id) {
         for (byte i = 0; i < count; i++) {
             if (children[i].id() == id) {
@@ -60,7 +60,7 @@ final class Folder extends FileNode {
         return null;
     }
 
-    /** The elementary file with this short identifier, or null. */
+    /** Returns the elementary file with this short identifier, or null. */
     FileNode childByShortId(byte shortId) {
         for (byte i = 0; i < count; i++) {
             if (children[i].hasShortId(shortId)) {
@@ -70,7 +70,7 @@ final class Folder extends FileNode {
         return null;
     }
 
-    /** The folder whose name begins with these bytes, this one or one below it, or null. */
+    /** Returns the folder, this one or one below it, whose name begins so, or null. */
     Folder named(byte[] data, short offset, short length) {
         if (length > 0 && length <= (short) name.length
                 && Util.arrayCompare(name, (short) 0, data, offset, length) == 0) {
@@ -87,7 +87,7 @@ final class Folder extends FileNode {
         return null;
     }
 
-    /** Whether it is this folder or one that this lies in. */
+    /** Returns true if {@code above} is this folder or one of its ancestors. */
     boolean isWithin(FileNode above) {
         for (FileNode at = this; at != null; at = at.parent()) {
             if (at == above) {

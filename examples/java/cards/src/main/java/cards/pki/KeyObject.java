@@ -8,11 +8,11 @@ import javacard.security.KeyBuilder;
 import javacard.security.RSAPrivateCrtKey;
 import javacard.security.RSAPublicKey;
 
-/** An RSA key of 2048 bits with what it may be used for. */
+/** An RSA key of 2048 bits, with its permitted uses. */
 final class KeyObject {
     static final short MODULUS_BYTES = 256;
 
-    /** Usage: sign what belongs to a document; decipher; authenticate; and ask for the PIN every time. */
+    /** Usage bits: sign documents, decipher, authenticate, and require the PIN for every use. */
     static final byte SIGNS = (byte) 0x40;
     static final byte DECIPHERS = (byte) 0x20;
     static final byte AUTHENTICATES = (byte) 0x10;
@@ -42,7 +42,7 @@ final class KeyObject {
         shared = (RSAPublicKey) KeyBuilder.buildKey(KeyBuilder.TYPE_RSA_PUBLIC, KeyBuilder.LENGTH_RSA_2048, false);
     }
 
-    /** Takes usage, private and public parts from where {@code outer} is; {@code inner} helps. */
+    /** Reads usage, private and public parts with {@code outer}, and with {@code inner} nested objects. */
     void load(TlvReader outer, TlvReader inner, byte[] data) {
         usage = 0;
         secret.clearKey();

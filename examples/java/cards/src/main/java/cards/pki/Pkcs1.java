@@ -7,7 +7,7 @@ import javacard.framework.Util;
 import javacard.security.PrivateKey;
 import javacardx.crypto.Cipher;
 
-/** PKCS#1 v1.5 around an RSA that only knows numbers: what is signed, and what was enciphered. */
+/** The padding of PKCS#1 v1.5, for a card whose RSA has none: signatures and decipherment. */
 final class Pkcs1 {
     static final byte RAW = 0;
     static final byte SHA1 = 1;
@@ -30,7 +30,7 @@ final class Pkcs1 {
         block = JCSystem.makeTransientByteArray(KeyObject.MODULUS_BYTES, JCSystem.CLEAR_ON_DESELECT);
     }
 
-    /** Signs a digest, or with RAW what is taken for a DigestInfo; returns the signature's bytes. */
+    /** Signs a digest, or with RAW a given DigestInfo. Returns the length of the signature. */
     short sign(PrivateKey key, byte digest, byte[] data, short offset, short length, byte[] out, short outAt) {
         byte[] info = null;
         short infoLength = 0;
@@ -67,7 +67,7 @@ final class Pkcs1 {
         return (short) (Util.arrayCopyNonAtomic(block, (short) 0, out, outAt, KeyObject.MODULUS_BYTES) - outAt);
     }
 
-    /** Deciphers, and takes the padding off; 6A80 if there is none. */
+    /** Deciphers, and removes the padding. Throws 6A80 if there is none. */
     short decipher(PrivateKey key, byte[] data, short offset, byte[] out, short outAt) {
         Util.arrayCopyNonAtomic(data, offset, block, (short) 0, KeyObject.MODULUS_BYTES);
         raise(key);
@@ -87,7 +87,7 @@ final class Pkcs1 {
         return length;
     }
 
-    // Some cards leave out zeros at the front of the result.
+    // Some cards omit leading zeros of the result.
     private void raise(PrivateKey key) {
         rsa.init(key, Cipher.MODE_DECRYPT);
         short length = rsa.doFinal(block, (short) 0, KeyObject.MODULUS_BYTES, block, (short) 0);

@@ -11,9 +11,9 @@ import javacard.security.MessageDigest;
 import javacard.security.RandomData;
 
 /**
- * A card for keys and certificates: a file system of ISO 7816-4 with access rules, PINs, and RSA
- * keys of 2048 bits which sign, decipher and authenticate. Commands may be chained (CLA 10), up
- * to 1024 bytes; longer answers are fetched with GET RESPONSE.
+ * A card for keys and certificates. It has a file system of ISO 7816-4 with access rules, PINs,
+ * and RSA keys of 2048 bits to sign, decipher and authenticate. Commands may be chained (CLA 10),
+ * up to 1024 bytes; longer answers are fetched with GET RESPONSE.
  *
  * <pre>
  * INS P1 P2     command             data
@@ -83,11 +83,11 @@ public final class PkiApplet extends Applet {
     private static final byte KEYS = 4;
     private static final short CRYPTOGRAM_BYTES = (short) (KeyObject.MODULUS_BYTES + 1);
 
-    // Objects in RAM: what is selected.
+    // Indices of objects in RAM: the selected files.
     private static final byte FOLDER = 0;
     private static final byte FILE = 1;
 
-    // Shorts in RAM.
+    // Indices of shorts in RAM.
     private static final byte RECORD = 0;
     private static final byte CHAIN_LENGTH = 1;
     private static final byte CHAIN_HEADER = 2;
@@ -267,7 +267,7 @@ public final class PkiApplet extends Applet {
         }
     }
 
-    // ---- what comes in and goes out
+    // ---- commands and answers
 
     private static short receive(APDU apdu) {
         byte[] buffer = apdu.getBuffer();
@@ -283,7 +283,7 @@ public final class PkiApplet extends Applet {
         return got;
     }
 
-    // One more part of a command, which must be of the same one.
+    // Adds a part of a chained command; all parts must have the same header.
     private void chain(byte[] buffer, short length) {
         short header = (short) (buffer[ISO7816.OFFSET_INS] & 0xFF);
         short parameters = Util.getShort(buffer, ISO7816.OFFSET_P1);
@@ -303,7 +303,7 @@ public final class PkiApplet extends Applet {
         state[CHAIN_LENGTH] = (short) (had + length);
     }
 
-    // Sends what is in the RAM, as much as an answer holds.
+    // Sends as much of the buffer in RAM as fits into an answer.
     private void respond(APDU apdu, short length) {
         state[REST_AT] = 0;
         state[REST_END] = length;
@@ -389,7 +389,7 @@ public final class PkiApplet extends Applet {
         }
     }
 
-    // In the current folder, then the folder itself, the one above and its children, then the MF.
+    // Searches the current folder, the folder itself, the one above and its children, and the MF.
     private FileNode selectById(byte[] data, short offset, short length) {
         if (length == 0) {
             return master;
@@ -441,7 +441,7 @@ public final class PkiApplet extends Applet {
         }
     }
 
-    // The current file, or, if the short identifier is not 0, the one that has it in the current folder.
+    // Returns the file with this short identifier in the current folder, or if it is 0, the current file.
     private FileNode elementary(byte shortId, byte mode) {
         if (shortId != 0) {
             FileNode found = ((Folder) current[FOLDER]).childByShortId(shortId);
@@ -521,7 +521,7 @@ public final class PkiApplet extends Applet {
         return (RecordFile) file;
     }
 
-    // The record that P1 and P2 mean, by number or relative to the last one; it is then the current one.
+    // Returns the record of P1 and P2, by number or relative to the current one, and makes it current.
     private short recordNumber(byte[] buffer, RecordFile file) {
         short number = (short) (buffer[ISO7816.OFFSET_P1] & 0xFF);
         short last = state[RECORD];
@@ -566,7 +566,7 @@ public final class PkiApplet extends Applet {
         file.update(recordNumber(buffer, file), data, offset, length);
     }
 
-    // The numbers of the records that have the bytes.
+    // Answers with the numbers of the records that contain the bytes.
     private void searchRecord(APDU apdu, byte[] data, short offset, short length) {
         byte[] buffer = apdu.getBuffer();
         RecordFile file = recordFile(buffer, FileNode.MAY_READ);
@@ -710,7 +710,7 @@ public final class PkiApplet extends Applet {
 
     // ---- keys
 
-    // References are 1 to 4; what is kept is the reference, so that 0 is none.
+    // References to keys are 1 to 4. The stored reference is 0 if no key is set.
     private void setEnvironment(byte[] buffer, byte[] data, short offset, short length) {
         if (buffer[ISO7816.OFFSET_P1] != (byte) 0x41) {
             ISOException.throwIt(ISO7816.SW_INCORRECT_P1P2);
@@ -761,7 +761,7 @@ public final class PkiApplet extends Applet {
         return keys[(short) (reference - 1)];
     }
 
-    // The key that was set for this, if it may now be used for it.
+    // Returns the key that was set for this use. Throws if it may not be used now.
     private KeyObject keyFor(byte where, byte usage) {
         short reference = state[where];
         if (reference == 0) {

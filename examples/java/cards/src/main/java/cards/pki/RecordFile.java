@@ -7,8 +7,8 @@ import javacard.framework.JCSystem;
 import javacard.framework.Util;
 
 /**
- * An elementary file of records: linear, of fixed or variable length, or cyclic, where record 1 is
- * the newest one. Each record has room for the longest, and a byte for its length.
+ * An elementary file of records. It is linear, with fixed or variable length, or cyclic, where
+ * record 1 is the newest one. Each record has room for the longest, and a byte for its length.
  */
 final class RecordFile extends FileNode {
     private final short recordBytes;
@@ -33,7 +33,7 @@ final class RecordFile extends FileNode {
         return data;
     }
 
-    /** Where a record's length byte lies; 6A83 if there is no such record. */
+    /** Returns the offset of a record's length byte. Throws 6A83 if there is no such record. */
     short slot(short number) {
         if (number < 1 || number > used) {
             ISOException.throwIt(ISO7816.SW_RECORD_NOT_FOUND);
@@ -48,18 +48,18 @@ final class RecordFile extends FileNode {
         return (short) (index * (short) (recordBytes + 1));
     }
 
-    /** A record's bytes. */
+    /** Returns the length of a record. */
     short length(short number) {
         return (short) (data[slot(number)] & 0xFF);
     }
 
-    /** Writes a record anew; 6700 for a length that records here do not have. */
+    /** Overwrites a record. Throws 6700 if the length is wrong for this file. */
     void update(short number, byte[] from, short offset, short length) {
         checkLength(length);
         write(slot(number), from, offset, length);
     }
 
-    /** Adds a record, in a cyclic file in the place of the oldest one. */
+    /** Appends a record. In a cyclic file it replaces the oldest one. */
     void append(byte[] from, short offset, short length) {
         short index = used;
         checkLength(length);
@@ -80,7 +80,7 @@ final class RecordFile extends FileNode {
         JCSystem.commitTransaction();
     }
 
-    /** The first record from {@code number} on that has these bytes somewhere, or 0. */
+    /** Returns the first record from {@code number} on that contains these bytes, or 0. */
     short search(short number, byte[] what, short offset, short length) {
         for (; number <= used; number++) {
             short slot = slot(number);

@@ -22,14 +22,14 @@ final class TransparentFile extends FileNode {
         return (short) data.length;
     }
 
-    /** 6B00 for an offset that is not in the file. */
+    /** Throws 6B00 if an offset is not in the file. */
     void checkOffset(short offset) {
         if (offset < 0 || offset >= (short) data.length) {
             ISOException.throwIt(ISO7816.SW_WRONG_P1P2);
         }
     }
 
-    /** Writes bytes; 6A84 if they do not fit. */
+    /** Writes bytes. Throws 6A84 if they do not fit. */
     void update(short at, byte[] from, short offset, short length) {
         checkOffset(at);
         if (length > (short) ((short) data.length - at)) {

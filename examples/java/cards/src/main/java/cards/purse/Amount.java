@@ -9,7 +9,7 @@ final class Amount {
     private Amount() {
     }
 
-    /** Adds two amounts, and says whether the sum does not fit (it is then cut). */
+    /** Adds two amounts. Returns true if the sum overflows; it is then truncated. */
     static boolean add(byte[] a, short aAt, byte[] b, short bAt, byte[] sum, short sumAt) {
         short carry = 0;
         for (short i = (short) (SIZE - 1); i >= 0; i--) {
@@ -21,7 +21,7 @@ final class Amount {
         return carry != 0;
     }
 
-    /** Subtracts {@code b} from {@code a}, and says whether {@code b} was the larger one. */
+    /** Subtracts {@code b} from {@code a}. Returns true if {@code b} is larger. */
     static boolean subtract(byte[] a, short aAt, byte[] b, short bAt, byte[] rest, short restAt) {
         short borrow = 0;
         for (short i = (short) (SIZE - 1); i >= 0; i--) {
@@ -33,12 +33,12 @@ final class Amount {
         return borrow != 0;
     }
 
-    /** Whether {@code a} is more than {@code b}. */
+    /** Returns true if {@code a} is more than {@code b}. */
     static boolean exceeds(byte[] a, short aAt, byte[] b, short bAt) {
         return Util.arrayCompare(a, aAt, b, bAt, SIZE) > 0;
     }
 
-    /** Whether nothing is to be paid. */
+    /** Returns true if the amount is zero. */
     static boolean isZero(byte[] a, short aAt) {
         for (short i = 0; i < SIZE; i++) {
             if (a[(short) (aAt + i)] != 0) {

@@ -1,6 +1,6 @@
 package cards.purse;
 
-/** The CRC that guards a record against a torn write: CCITT, from FFFF, half a byte a step. */
+/** The CRC that detects a torn record: CCITT, initial value FFFF, computed by half bytes. */
 final class Crc16 {
     private static final short[] TABLE = {
         (short) 0x0000, (short) 0x1021, (short) 0x2042, (short) 0x3063,
@@ -12,7 +12,7 @@ final class Crc16 {
     private Crc16() {
     }
 
-    /** The CRC of {@code length} bytes. */
+    /** Returns the CRC of {@code length} bytes. */
     static short of(byte[] buffer, short offset, short length) {
         short crc = (short) 0xFFFF;
         short end = (short) (offset + length);

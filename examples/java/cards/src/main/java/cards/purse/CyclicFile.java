@@ -5,8 +5,8 @@ import javacard.framework.ISOException;
 import javacard.framework.Util;
 
 /**
- * A cyclic file: the newest record is number 1, and writing one more overwrites the oldest.
- * Every record is followed by its CRC.
+ * A cyclic file: the newest record has number 1, and another record overwrites the oldest.
+ * Each record is followed by its CRC.
  */
 final class CyclicFile {
     private static final short CRC_BYTES = 2;
@@ -18,7 +18,7 @@ final class CyclicFile {
     private byte newest;
     private byte used;
 
-    /** An empty file of {@code capacity} records of {@code recordBytes} each. */
+    /** Makes an empty file for {@code capacity} records of {@code recordBytes} each. */
     CyclicFile(byte capacity, short recordBytes) {
         this.capacity = capacity;
         this.recordBytes = recordBytes;
@@ -27,7 +27,7 @@ final class CyclicFile {
         newest = (byte) (capacity - 1);
     }
 
-    /** Writes one more record; the caller has a transaction open. */
+    /** Appends a record. The caller opens a transaction. */
     void append(byte[] record, short offset) {
         byte next = (byte) (newest + 1);
         if (next == capacity) {
@@ -42,7 +42,7 @@ final class CyclicFile {
         }
     }
 
-    /** Copies record {@code number}, 1 being the newest; 6A83 if there is none, 6581 if it is torn. */
+    /** Copies a record; number 1 is the newest. Throws 6A83 if there is none, 6581 if it is torn. */
     short read(byte number, byte[] out, short offset) {
         short slot = slotOf(number);
         if (slot < 0) {
@@ -54,7 +54,7 @@ final class CyclicFile {
         return Util.arrayCopyNonAtomic(data, slot, out, offset, recordBytes);
     }
 
-    /** The newest record that begins with these bytes: its number, 0 if there is none. */
+    /** Returns the number of the newest record that begins with these bytes, or 0. */
     byte find(byte[] prefix, short offset, short length) {
         for (byte number = 1; number <= used; number++) {
             if (Util.arrayCompare(data, slotOf(number), prefix, offset, length) == 0) {

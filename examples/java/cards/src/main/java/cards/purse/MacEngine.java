@@ -5,8 +5,8 @@ import javacard.framework.Util;
 import javacardx.crypto.Cipher;
 
 /**
- * Retail MACs (ISO 9797-1 algorithm 3 with padding method 2), and what else the purse does with
- * DES. The chaining is done here, block by block; the coprocessor does single blocks.
+ * Retail MACs (ISO 9797-1 algorithm 3 with padding method 2), and the other operations of the purse
+ * with DES. This class chains the blocks; the coprocessor processes single blocks.
  */
 final class MacEngine {
     static final short BLOCK = 8;
@@ -31,7 +31,7 @@ final class MacEngine {
         cipher.init(with.left(), Cipher.MODE_ENCRYPT);
     }
 
-    /** Takes in more data. */
+    /** Adds data to the MAC. */
     void update(byte[] data, short offset, short length) {
         short end = (short) (offset + length);
         byte at = filled[0];
@@ -46,7 +46,7 @@ final class MacEngine {
         filled[0] = at;
     }
 
-    /** Takes in one byte. */
+    /** Adds a byte to the MAC. */
     void update(byte data) {
         byte at = filled[0];
         chain[at] ^= data;
@@ -64,7 +64,7 @@ final class MacEngine {
         return Util.arrayCopyNonAtomic(chain, (short) 0, out, offset, length);
     }
 
-    /** Ends the MAC, and says whether it begins with these bytes. */
+    /** Ends the MAC, and returns true if it begins with these bytes. */
     boolean matches(byte[] mac, short offset, short length) {
         seal();
         boolean same = Util.arrayCompare(chain, (short) 0, mac, offset, length) == 0;
@@ -83,7 +83,7 @@ final class MacEngine {
         key[0] = null;
     }
 
-    /** Makes a session's key of eight bytes that were never used before. */
+    /** Derives a session key from eight bytes that were never used before. */
     void derive(PurseKey from, byte[] seed, short offset, PurseKey session) {
         for (short i = 0; i < BLOCK; i++) {
             byte b = seed[(short) (offset + i)];
@@ -95,13 +95,13 @@ final class MacEngine {
         Util.arrayFillNonAtomic(chain, (short) 0, PurseKey.BYTES, (byte) 0);
     }
 
-    /** Triple DES of whole blocks. */
+    /** Encrypts whole blocks with triple DES. */
     void encrypt(PurseKey with, byte[] in, short inAt, short length, byte[] out, short outAt) {
         cipher.init(with.whole(), Cipher.MODE_ENCRYPT);
         cipher.doFinal(in, inAt, length, out, outAt);
     }
 
-    /** Triple DES backwards. */
+    /** Decrypts whole blocks with triple DES. */
     void decrypt(PurseKey with, byte[] in, short inAt, short length, byte[] out, short outAt) {
         cipher.init(with.whole(), Cipher.MODE_DECRYPT);
         cipher.doFinal(in, inAt, length, out, outAt);

@@ -7,19 +7,19 @@ import javacard.framework.Util;
 import javacard.security.RandomData;
 
 /**
- * The money: balance, limits, counters and log, and the two steps of a load and of a purchase.
- * The first step fixes amount and terminal and hands out a random number; the second is
- * authenticated with a session key, which is made of that number and the counter, and is done
- * as a whole or not at all.
+ * The account: balance, limits, counters and log, and the two steps of a load or purchase. The
+ * first step stores amount and terminal, and returns a random number. The second step is
+ * authenticated with a session key, which is derived from that number and the counter. It is
+ * completed as a whole or not at all.
  */
 final class Purse {
-    /** What a log record says was done. */
+    /** Type of a transaction in a log record. */
     static final byte TYPE_LOAD = 2;
     static final byte TYPE_PURCHASE = 6;
 
     private static final byte LOG_RECORDS = 10;
 
-    // A log record: type, counter, amount, terminal, date and time, balance thereafter, receipt.
+    // Offsets in a log record: type, counter, amount, terminal, date and time, new balance, receipt.
     private static final short LOG_TYPE = 0;
     private static final short LOG_COUNTER = 1;
     private static final short LOG_AMOUNT = 3;
@@ -35,7 +35,7 @@ final class Purse {
     private static final short MAC_BYTES = 4;
     private static final short COUNTER_END = (short) 0x7FFF;
 
-    // What the first step leaves for the second, in RAM.
+    // State that the first step leaves for the second, in RAM.
     private static final short NOW_TYPE = 0;
     private static final short NOW_AMOUNT = 1;
     private static final short NOW_TERMINAL = 5;
@@ -68,12 +68,12 @@ final class Purse {
         now = JCSystem.makeTransientByteArray(NOW_BYTES, JCSystem.CLEAR_ON_DESELECT);
     }
 
-    /** The most the purse may hold. */
+    /** Returns the largest balance that the purse may have. */
     void setMaximum(byte[] value, short offset) {
         Util.arrayCopy(value, offset, maximum, (short) 0, Amount.SIZE);
     }
 
-    /** The most that one purchase may cost. */
+    /** Returns the largest amount of one purchase. */
     void setLimit(byte[] value, short offset) {
         Util.arrayCopy(value, offset, limit, (short) 0, Amount.SIZE);
     }
@@ -90,7 +90,7 @@ final class Purse {
         return log;
     }
 
-    /** Forgets a first step. */
+    /** Discards the state of a first step. */
     void forget() {
         now[NOW_TYPE] = 0;
     }
@@ -200,7 +200,7 @@ final class Purse {
         return mac.finish(buffer, end, MAC_BYTES);
     }
 
-    /** GET TRANSACTION PROOF. In: type and counter. Out: the receipt; 9406 if the log has it no more. */
+    /** GET TRANSACTION PROOF. In: type, counter. Out: receipt; 9406 if it is no longer in the log. */
     short proof(byte[] buffer, short offset) {
         byte number = log.find(buffer, offset, (short) 3);
         if (number == 0) {

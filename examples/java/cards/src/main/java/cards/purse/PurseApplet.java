@@ -12,10 +12,10 @@ import javacard.framework.Util;
 import javacard.security.RandomData;
 
 /**
- * An electronic purse. The issuer personalises it under a transport key; then the holder, with a
- * PIN, loads and reads it, and terminals take purchases from it. Amounts are unsigned numbers of
- * four bytes, PINs blocks of eight (ISO 9564 format 2), keys 16 bytes for triple DES, MACs retail
- * MACs cut to four bytes.
+ * An electronic purse. The issuer personalises it with a transport key. Then the holder loads and
+ * reads it, with a PIN, and terminals debit it for purchases. Amounts are unsigned numbers of four
+ * bytes, PINs are blocks of eight (ISO 9564 format 2), keys have 16 bytes for triple DES, and MACs are
+ * retail MACs cut to four bytes.
  *
  * <pre>
  * CLA INS P1 P2      command               needs
@@ -25,7 +25,7 @@ import javacard.security.RandomData;
  * 80  E2  00|80 00   STORE DATA            EXTERNAL AUTHENTICATE; 80 for the last one
  * 00  B0  95 offset  READ BINARY           of file 15, the public data
  * 00  B2  n  C4      READ RECORD           of file 18, the log; PIN
- * 00  20  00 01      VERIFY                without data: asks for the tries left
+ * 00  20  00 01      VERIFY                without data: returns the tries left
  * 00  24  00 01      CHANGE REFERENCE DATA old PIN, new PIN
  * 00  2C  00 01      RESET RETRY COUNTER   PUK, new PIN
  * 80  5C  00 02      GET BALANCE           PIN
@@ -51,7 +51,7 @@ public final class PurseApplet extends Applet {
     static final short SW_NO_PROOF = (short) 0x9406;
     static final short SW_APPLICATION_BLOCKED = (short) 0x9303;
 
-    /** Retail MAC with derived keys. */
+    /** Algorithm identifier: retail MAC with derived keys. */
     static final byte ALGORITHM = (byte) 0x01;
 
     private static final byte CLA_ISO = (byte) 0x00;
@@ -85,7 +85,7 @@ public final class PurseApplet extends Applet {
     private static final short CHALLENGE_BYTES = 8;
     private static final short CHECK_BYTES = 3;
 
-    // The public file: number, expiry, currency, name.
+    // Offsets in the public file: number, expiry, currency, name.
     private static final short NUMBER_AT = 0;
     private static final short NUMBER_BYTES = 10;
     private static final short EXPIRY_AT = 10;
@@ -109,10 +109,10 @@ public final class PurseApplet extends Applet {
     private static final short TAG_RECEIPT_KEY = (short) 0xDF07;
     private static final short TAG_MAINTENANCE_KEY = (short) 0xDF08;
 
-    // What has been stored, a bit an object.
+    // The stored objects, one bit for each.
     private static final short HAS_ALL = (short) 0x0FFF;
 
-    // Flags and the challenge, in RAM.
+    // Indices of flags and of the challenge, in RAM.
     private static final short CHALLENGE = 0;
     private static final short HAS_CHALLENGE = 8;
     private static final short AUTHENTICATED = 9;
@@ -420,7 +420,7 @@ public final class PurseApplet extends Applet {
         stored |= bit;
     }
 
-    // Version, the key under the transport key, the first bytes of what it makes of zeros.
+    // Version, the key encrypted with the transport key, and the first bytes of zeros encrypted with it.
     private void storeKey(PurseKey key, byte[] buffer, short value, short length) {
         checkLength(length, (short) (1 + PurseKey.BYTES + CHECK_BYTES));
         short at = (short) (value + 1);
@@ -435,7 +435,7 @@ public final class PurseApplet extends Applet {
         Util.arrayFillNonAtomic(buffer, at, PurseKey.BYTES, (byte) 0);
     }
 
-    // Luhn's sum over all digits.
+    // Checks Luhn's sum over all digits.
     private static void checkNumber(byte[] buffer, short offset) {
         short sum = 0;
         boolean twice = false;
@@ -664,7 +664,7 @@ public final class PurseApplet extends Applet {
         }
     }
 
-    // 2, the number of digits, the digits, F to the end.
+    // A PIN block has 2, the number of digits, the digits, and F up to its end.
     private static void checkPinBlock(byte[] buffer, short offset) {
         byte digits = (byte) (buffer[offset] & 0x0F);
         boolean right = (byte) (buffer[offset] & 0xF0) == (byte) 0x20 && digits >= 4 && digits <= 12;

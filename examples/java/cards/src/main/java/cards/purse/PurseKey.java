@@ -18,7 +18,7 @@ final class PurseKey {
     private byte version;
     private byte triesLeft;
 
-    /** A key that lasts, or one of a session, which is in RAM. */
+    /** Makes a persistent key, or a session key, which lies in RAM. */
     PurseKey(boolean session) {
         byte type = session ? KeyBuilder.TYPE_DES_TRANSIENT_DESELECT : KeyBuilder.TYPE_DES;
         whole = (DESKey) KeyBuilder.buildKey(type, KeyBuilder.LENGTH_DES3_2KEY, false);
@@ -42,7 +42,7 @@ final class PurseKey {
         return version;
     }
 
-    /** 6A88 for a key that was never written, 6983 for one with too many wrong MACs. */
+    /** Throws 6A88 if the key was never written, and 6983 after too many wrong MACs. */
     void checkUsable() {
         if (!whole.isInitialized()) {
             ISOException.throwIt(PurseApplet.SW_KEY_NOT_FOUND);
@@ -52,7 +52,7 @@ final class PurseKey {
         }
     }
 
-    /** Counts a right or wrong MAC; 63Cx, x tries being left, for a wrong one. */
+    /** Counts a right or wrong MAC. For a wrong one it throws 63Cx, where x tries are left. */
     void verified(boolean right) {
         if (right) {
             if (triesLeft != TRY_LIMIT) {
