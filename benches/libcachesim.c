@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-// From libCacheSim's splay.h, which it does not install.
+// Declarations from libCacheSim's splay.h, which it does not install.
 struct sTree;
 int64_t get_stack_dist_add_req(const request_t *req, struct sTree **tree, GHashTable *last,
                                const int64_t time, int64_t *last_time);
@@ -66,7 +66,7 @@ static request_t *unit_request(void) {
   return request;
 }
 
-// Misses of one cache of `frames` pages.
+// Returns the misses of one cache of `frames` pages, and adds the time of the requests to `seconds`.
 static long misses_of(const char *policy, long frames, double *seconds) {
   // A table of 2^12 entries holds all frames, and stays in the processor's cache.
   common_cache_params_t design = {
@@ -104,7 +104,7 @@ static void run_caches(const char *policy, char *sizes) {
   printf("], \"references\": %ld, \"seconds\": %.9f}\n", references, seconds);
 }
 
-// LRU at all sizes up to `largest` frames, from each reference's stack distance.
+// Prints the misses of LRU at all sizes up to `largest` frames, from each reference's stack distance.
 static void run_distances(long largest) {
   long *at_distance = calloc(largest + 1, sizeof *at_distance);
   request_t *request = unit_request();

@@ -1,11 +1,11 @@
-"""What a very long trace takes: recording it, describing it, replaying it, reporting on it.
+"""Time and memory that a very long trace needs: to record, describe, replay and report it.
 
     .venv/bin/python benches/long.py
     .venv/bin/python benches/long.py --words 5000000 --folder /big/disk
 
-`bzip2 -9` compresses text that is made here, with its library placed, under QEMU: 20 million words
-are 41 G instructions. Each command is timed from outside, with the most memory that it took. Those
-that follow on others work on the same trace; the last ones show what is not needed any more.
+`bzip2 -9` compresses generated text under QEMU, with its library placed: 20 million words take 41 G
+instructions. For each command it prints the time, and the most memory of a process. The commands
+after `record` work on the recorded trace.
 """
 
 import argparse
@@ -32,8 +32,8 @@ def _write_text(path: Path, words: int) -> None:
             file.write(" ".join(source.choices(vocabulary, k=_WORDS_AT_ONCE)) + " ")
 
 
-def _run(what: str, *arguments: str | Path) -> None:
-    """Print what a command takes: seconds, seconds of processors, most memory of one process."""
+def _run(title: str, *arguments: str | Path) -> None:
+    """Run a command, and print its seconds, its processor seconds, and its most memory in MiB."""
     start = time.perf_counter()
     with subprocess.Popen(
         [FLASHPAGER, *arguments],
@@ -46,25 +46,26 @@ def _run(what: str, *arguments: str | Path) -> None:
         child.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.perf_counter() - start
     if child.returncode:
-        sys.exit(f"benches/long.py: {what}: {errors}")
-    busy = usage.ru_utime + usage.ru_stime
-    print(f"{what:<32}{seconds:>9.1f}{busy:>12.1f}{usage.ru_maxrss / 1024:>10.0f}", flush=True)
+        sys.exit(f"benches/long.py: {title}: {errors}")
+    processor = usage.ru_utime + usage.ru_stime
+    memory_mib = usage.ru_maxrss / 1024
+    print(f"{title:<32}{seconds:>9.1f}{processor:>12.1f}{memory_mib:>10.0f}", flush=True)
 
 
 def main() -> None:
-    """Print one row a command."""
+    """Run all commands, and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--words", type=int, default=20_000_000, help="of the text")
-    parser.add_argument("--folder", type=Path, help="where a GB or two are free")
+    parser.add_argument("--words", type=int, default=20_000_000, help="length of the text")
+    parser.add_argument("--folder", type=Path, help="folder on a disk with 2 GB free")
     parser.add_argument("--exact", action="store_true", help="report on the whole trace, too")
-    given = parser.parse_args()
+    options = parser.parse_args()
     for tool in ("bzip2", "qemu-x86_64"):
         if shutil.which(tool) is None:
             sys.exit(f"benches/long.py: {tool} is not installed")
-    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         text, trace, page = folder / "text", folder / "long.trace", folder / "report.html"
-        _write_text(text, given.words)
+        _write_text(text, options.words)
         print(f"{'':<32}{'seconds':>9}{'processors':>12}{'MiB':>10}")
         record = ("record", "--recorder", "qemu", "--with-libraries", "-o", trace, "--")
         _run("record", *record, "bzip2", "-9c", text)
@@ -73,7 +74,7 @@ def main() -> None:
         _run("report", "report", trace, "-o", page)
         _run("trace info --best-page", "trace", "info", "--best-page", trace)
         _run("trace check", "trace", "check", trace)
-        if given.exact:
+        if options.exact:
             _run("report --exact", "report", "--exact", trace, "-o", page)
 
 

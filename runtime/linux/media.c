@@ -119,7 +119,7 @@ static const char *name_or_none(const struct fp_swap_shape *shape)
     return *shape->compressor ? shape->compressor : "none";
 }
 
-/* Logs what a medium holds in place of the store that was asked for, and what to do. */
+/* Logs that a medium holds another store than the expected one, and what to do. */
 static void refuse_other(const struct fpswap *swap, const struct fp_swap_shape *other)
 {
     const char *medium = fpswap_parameters.medium;
@@ -142,8 +142,8 @@ static int store_start(struct fpswap *swap)
 {
     const char *medium = fpswap_parameters.medium;
     struct fp_swap_config *config = &swap->config;
-    bool made = fpswap_parameters.format || !swap->mtd;
-    int error = made ? fp_swap_format(&swap->store, config) : fp_swap_mount(&swap->store, config);
+    bool is_new = fpswap_parameters.format || !swap->mtd;
+    int error = is_new ? fp_swap_format(&swap->store, config) : fp_swap_mount(&swap->store, config);
     struct fp_swap_stat stat;
 
     fp_swap_stat(&swap->store, &stat);
@@ -175,7 +175,7 @@ static int store_start(struct fpswap *swap)
                medium, fp_swap_log_blocks(config));
         return -EINVAL;
     default:
-        pr_err("%s could not be %s: error %d\n", medium, made ? "formatted" : "read", error);
+        pr_err("%s could not be %s: error %d\n", medium, is_new ? "formatted" : "read", error);
         return -EIO;
     }
 }

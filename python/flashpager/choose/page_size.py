@@ -10,11 +10,11 @@ from flashpager._engine import BlockStatistics, Design, Row, SamplePlan, TraceIn
 from flashpager.base.quantities import counted, format_size, percent, within
 from flashpager.space.space import cache_pages_to_try
 
-#: A share of the bandwidth worth a word.
+#: The least loss of bandwidth, as a share, that is mentioned.
 _NOTABLE_LOSS = 5e-4
 
-#: Page sizes for which the share of used code is reported.
-_PAGES_TOLD = (32, 64, 128, 512, 2048)
+#: Page sizes in bytes for which the share of used code is reported.
+_REPORTED_PAGES = (32, 64, 128, 512, 2048)
 
 
 def calls_text(info: TraceInfo, blocks: BlockStatistics) -> str:
@@ -45,7 +45,7 @@ def reads_text(info: TraceInfo) -> str:
 def page_use_text(blocks: BlockStatistics) -> str:
     """Write the executed share of pages in which anything is executed."""
     shares = {use.page_bytes: use.used_share for use in blocks.pages}
-    texts = [f"{percent(shares[page], 0)} (of {page} bytes)" for page in _PAGES_TOLD]
+    texts = [f"{percent(shares[page], 0)} (of {page} bytes)" for page in _REPORTED_PAGES]
     return f"{', '.join(texts)} are executed"
 
 

@@ -16,7 +16,7 @@
 
 static uint page_bytes = 2048;
 module_param(page_bytes, uint, 0444);
-MODULE_PARM_DESC(page_bytes, "what is loaded or programmed at a time");
+MODULE_PARM_DESC(page_bytes, "bytes that are loaded or programmed at a time");
 static uint load_ns, program_ns, erase_ns;
 module_param(load_ns, uint, 0444);
 module_param(program_ns, uint, 0444);
@@ -30,8 +30,8 @@ module_param(loads, ulong, 0444);
 module_param(programs, ulong, 0444);
 module_param(erasures, ulong, 0444);
 
-static struct mtd_info *behind;
-static struct mtd_info shown;
+static struct mtd_info *behind; /* MTD 0, which serves the requests */
+static struct mtd_info shown; /* the MTD that this module registers */
 static DEFINE_MUTEX(busy);
 
 static ulong pages_of(loff_t from, size_t bytes)
@@ -88,15 +88,15 @@ static int slow_write(struct mtd_info *mtd, loff_t to, size_t bytes, size_t *don
     return error;
 }
 
-static int slow_erase(struct mtd_info *mtd, struct erase_info *what)
+static int slow_erase(struct mtd_info *mtd, struct erase_info *range)
 {
-    ulong blocks = div_u64(what->len, mtd->erasesize);
+    ulong blocks = div_u64(range->len, mtd->erasesize);
     int error;
 
     mutex_lock(&busy);
     erasures += blocks;
     take_ns((u64)blocks * erase_ns);
-    error = mtd_erase(behind, what);
+    error = mtd_erase(behind, range);
     mutex_unlock(&busy);
     return error;
 }
