@@ -1,18 +1,17 @@
-"""The speed of counting the misses of a cache in hardware, compared with cachegrind's.
+"""Compare the speed of counting a hardware cache's misses with that of cachegrind.
 
     .venv/bin/python benches/xip.py
 
-Two comparisons, both on one core and in turns:
+There are two comparisons. Both run on one core, and the tools run in turns.
 
-- *references*: the line references of a recorded trace through caches of 2 ways and lines of 8
-  bytes: the 16 KB of an RP2040 alone, and eight sizes from 1 KB to 128 KB. cachegrind's own
-  simulation (cg_sim.c of Debian's source package, which apt-get fetches into
-  build/bench-cachegrind, built with -O3 by benches/cachegrind.c) counts one size after another.
-  Each tool gets references in its own form: flashpager the first and last line of each run,
-  cachegrind line by line, without repetitions of the same line. Both get them in small pieces from
-  the processor's cache, as a decoder or a running program delivers them; from memory, the memory
-  would be measured. Each piece counts with the best of all rounds, so that other load on the
-  machine matters little. The bench fails unless all misses are equal.
+- *references*: the line references of a recorded trace are counted in caches of 2 ways and lines of
+  8 bytes: the 16 KB of an RP2040, and eight sizes from 1 KB to 128 KB. cachegrind's simulation
+  counts one size after another. It is cg_sim.c of Debian's source package, which apt-get fetches
+  into build/bench-cachegrind and benches/cachegrind.c includes, built with -O3. Each tool gets
+  references in its own form: flashpager the first and last line of each run, cachegrind every line,
+  without repetitions. Both get them in small pieces that fit the processor's cache, so that the
+  speed of memory is not measured. The best time of all rounds counts for each piece, so that other
+  load on the machine matters little. The bench fails unless all misses are equal.
 - *programs*: ``valgrind --tool=cachegrind`` runs a program and counts; ``flashpager simulate``
   replays its trace, which was recorded once. cachegrind's lines are at least 16 bytes, so both have
   lines of 32.
@@ -124,7 +123,7 @@ def _ours() -> Path:
 def _references(flashpager: str, trace: Path) -> References:
     """Write the lines that a trace touches, in both forms."""
     text = _BUILD / f"{trace.stem}.csv"
-    spans, lines = (_BUILD / f"{trace.stem}-{_LINE}.{what}" for what in ("spans", "lines"))
+    spans, lines = (_BUILD / f"{trace.stem}-{_LINE}.{form}" for form in ("spans", "lines"))
     _call(flashpager, "trace", "export", trace, "-o", text)
     first, last = pl.col("offset") // _LINE, (pl.col("offset") + pl.col("length") - 1) // _LINE
     runs = pl.read_csv(text).select(first=first, last=last)

@@ -1,4 +1,5 @@
-/* Tests that the check of a page in RAM finds changes. Prints the missed changes, of all tried. */
+/* Tests that the hash of a page in RAM changes with the page. Prints the number of missed changes, and
+ * of all tried ones. */
 #include "../../runtime/linux/hash.h"
 
 #include <stdio.h>
@@ -11,17 +12,18 @@
 static uint8_t page[PAGE_BYTES];
 static unsigned long tried;
 static unsigned long missed;
-static uint32_t right;
+static uint32_t expected_hash;
 
 static void flip(unsigned long bit)
 {
     page[bit / 8u] ^= (uint8_t)(1u << bit % 8u);
 }
 
-static void look(void)
+/* Counts a change of the page, and whether the hash misses it. */
+static void check_change(void)
 {
     tried++;
-    missed += fpswap_hash(1, page, PAGE_BYTES) == right;
+    missed += fpswap_hash(1, page, PAGE_BYTES) == expected_hash;
 }
 
 int main(void)
@@ -29,23 +31,23 @@ int main(void)
     srand(1);
     for (size_t at = 0; at < PAGE_BYTES; at++)
         page[at] = (uint8_t)rand();
-    right = fpswap_hash(1, page, PAGE_BYTES);
-    /* A bit; the same bit of a later word: of each lane, and of the next words of its own. */
+    expected_hash = fpswap_hash(1, page, PAGE_BYTES);
+    /* Flip each bit alone, and then with the same bit of a later word, in the same or another lane. */
     for (unsigned long bit = 0; bit < BITS; bit++) {
         flip(bit);
-        look();
+        check_change();
         for (unsigned long words = 1; words <= 8; words += words > 3 ? 4 : 1) {
             unsigned long other = bit + words * WORD_BITS;
 
             if (other >= BITS)
                 continue;
             flip(other);
-            look();
+            check_change();
             flip(other);
         }
         flip(bit);
     }
-    /* Runs of bytes that are others, or zero. */
+    /* Replace runs of bytes by random ones or zeros. */
     for (int round = 0; round < 20000; round++) {
         static uint8_t kept[PAGE_BYTES];
         size_t start = (size_t)rand() % PAGE_BYTES;
@@ -55,10 +57,10 @@ int main(void)
         for (size_t at = start; at < start + size; at++)
             page[at] = round % 2 ? 0 : (uint8_t)rand();
         if (memcmp(kept, page, PAGE_BYTES) != 0)
-            look();
+            check_change();
         memcpy(page, kept, PAGE_BYTES);
     }
-    /* Two words that changed places. */
+    /* Exchange two words. */
     for (int round = 0; round < 20000; round++) {
         unsigned long *words = (unsigned long *)(void *)page;
         size_t one = (size_t)rand() % (PAGE_BYTES / sizeof(*words));
@@ -69,20 +71,20 @@ int main(void)
             continue;
         words[one] = words[two];
         words[two] = word;
-        look();
+        check_change();
         words[two] = words[one];
         words[one] = word;
     }
-    /* Another slot's page, and a page of another length. */
+    /* Hash the page for other slots, and pages of other lengths. */
     for (uint32_t slot = 2; slot < 20000; slot++) {
         tried++;
-        missed += fpswap_hash(slot, page, PAGE_BYTES) == right;
+        missed += fpswap_hash(slot, page, PAGE_BYTES) == expected_hash;
     }
     memset(page, 0, PAGE_BYTES);
-    right = fpswap_hash(1, page, PAGE_BYTES);
+    expected_hash = fpswap_hash(1, page, PAGE_BYTES);
     for (uint32_t size = 0; size < PAGE_BYTES; size++) {
         tried++;
-        missed += fpswap_hash(1, page, size) == right;
+        missed += fpswap_hash(1, page, size) == expected_hash;
     }
     printf("missed %lu of %lu\n", missed, tried);
     return missed != 0;

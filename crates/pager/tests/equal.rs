@@ -9,11 +9,11 @@ use flashpager_replay::{CacheDesign, Tags, replay};
 use flashpager_trace::{MemoryTrace, Run, TraceFile};
 use proptest::prelude::*;
 
-/// Runs taken of a shipped trace: far more than fill a cache.
+/// Number of runs replayed from a shipped trace: far more than fill a cache.
 const RUNS: usize = 20_000;
-/// Runs that a soak takes of it: enough to reach all parts of a program.
+/// Number of runs that a soak replays: enough to reach all parts of a program.
 const SOAK_RUNS: usize = 100_000;
-/// Random programs by default.
+/// Default number of random programs.
 const CASES: u32 = 64;
 
 fn cases_wanted() -> Option<u32> {
@@ -130,7 +130,7 @@ fn traces_in(folder: &Path) -> Vec<PathBuf> {
     traces
 }
 
-/// All policies, lookups and registers take every shipped trace.
+/// Every shipped trace has the expected counts with all policies, lookups and registers.
 #[test]
 fn shipped_traces() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces"));
