@@ -652,7 +652,7 @@ BAD_DESIGNS: list[tuple[tuple[str, ...], list[str]]] = [
     ),
     (("--part", "K9F1208"), ["unknown part 'K9F1208'", "did you mean", "K9F1208Q0B", "known"]),
     (("--part", "MT29F2G08ABA"), ["did you mean", "MT29F2G08AAC"]),
-    (("--part", "W25Q"), ["unknown part 'W25Q'", "did you mean W25Q128JV", "known"]),
+    (("--part", "W25Q"), ["unknown part 'W25Q'", "did you mean W25Q01JV", "known"]),
     (("--part", "SD-8GB-2012"), ["SD-8GB-2012", "no NAND part and is not read in place"]),
     (("--part", "/nowhere.toml"), ["/nowhere.toml", "No such file"]),
     (("--part", "NOR-CARDIS"), ["NOR-CARDIS", "does not say how it is spoken to"]),
