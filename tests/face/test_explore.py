@@ -231,7 +231,8 @@ class TestTaken:
         """A parallel chip is never recommended for four serial lines."""
         parts = ("--part", "W25N*,MT29F1G08ABAEA", "--bus", "40MHz-x4")
         result = flashpager("explore", trace, *parts, *needs, "--json").json
-        assert {row["part"] for row in result["designs"]} == {"W25N01GV", "W25N02KV", "W25N512GW"}
+        serial = {path.stem for path in (ROOT / "parts").glob("W25N*.toml")}
+        assert {row["part"] for row in result["designs"]} == serial
         (part,) = result["parts_left_out"]
         assert part == "MT29F1G08ABAEA"
         message = flashpager("explore", trace, *parts, *needs).err
