@@ -1,26 +1,34 @@
 """Measurements of whole hosts, each predicted from the others.
 
-The fitted prices are in the engine, :func:`flashpager._engine.measured_hosts`. For each host they
-are the time of an operation apart from part and bus, or the processor's clocks per byte, and the
-share of the part's clock at which its bus ran. :func:`derived` derives the first two again from
-the measurements below. :func:`left_out` predicts each measurement as if its source had not been
-published.
+Hosts are fitted to the measurements of this module; those of :mod:`flashpager_papers.reported` are
+predicted only. The fitted prices are in the engine, :func:`flashpager._engine.measured_hosts`. For
+each host they are the time of an operation apart from part and bus, or the processor's clocks per
+byte, and the share of the part's clock at which its bus ran. :func:`derived` derives the first two
+again from the measurements below. :func:`left_out` predicts each measurement as if its source had
+not been published.
 """
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from flashpager._engine import (
     Dma,
-    Estimate,
     Host,
     Peripheral,
     Processor,
-    estimate,
     measured_hosts,
 )
+from flashpager_papers import reported
 from flashpager_papers.flash_media import BOARD, MEASURED_CHIP, PARTS
+from flashpager_papers.observation import (
+    MICROCONTROLLER,
+    NOR_LINUX,
+    RAW_NAND,
+    SPI_NAND,
+    LeftOutPrediction,
+    Observation,
+)
 
 _IMX6, _OCTAL = str(PARTS / "imx6-nand.toml"), str(PARTS / "W35N02JW.toml")
 _KIB, _MIB = 1024, 1 << 20
@@ -47,86 +55,17 @@ _STM32F407 = "Stack Overflow 76354793"
 _NAND, _NOR, _FRAM = "MT29F1G08ABAEA", "W25Q128JV", "MB85RS256TY"
 
 
-@dataclass(frozen=True)
-class Observation:
-    """A published time, with the published facts of its host."""
-
-    #: The publication; predictions leave out one publication at a time.
-    source: str
-    what: str
-    part: str
-    host: Host
-    #: Measured time of one operation.
-    measured_us: float
-    #: The host's name among the engine's, if something was fitted to this.
-    name: str = ""
-    operation: str = "read"
-    mode: str | None = None
-    size: int | None = None
-    page_bytes: int | None = None
-    #: The bus that the fit takes, where the source does not state it.
-    fitted_on: str | None = None
-    #: The kind of host, for the summary.
-    kind: str = ""
-
-    @property
-    def data_bytes(self) -> int:
-        """Bytes of data that one operation moves."""
-        return self.size or self.page_bytes or 2048
-
-    def kb_s(self, us: float) -> float:
-        """Return the rate, in 1000 bytes a second, of operations that take ``us``."""
-        return self.data_bytes * 1e3 / us
-
-    def on(self, host: Host, *, without: str | None = None) -> Estimate:
-        """Return the estimate for a host, as if the source ``without`` had not been published."""
-        return estimate(
-            self.part,
-            host,
-            operation=self.operation,
-            mode=self.mode,
-            size=self.size,
-            page_bytes=self.page_bytes,
-            without=without,
-        )
-
-
-@dataclass(frozen=True)
-class LeftOutPrediction:
-    """A measurement, and its prediction from the other sources."""
-
-    observation: Observation
-    #: The predicted range and its likely value.
-    low_us: float
-    likely_us: float
-    high_us: float
-
-    @property
-    def error(self) -> float:
-        """The rate predicted over that measured, less 1: promising too much is above 0."""
-        return self.observation.measured_us / self.likely_us - 1
-
-    @property
-    def is_inside(self) -> bool:
-        """True if the measurement lies in the range."""
-        return self.low_us <= self.observation.measured_us <= self.high_us
-
-    @property
-    def width(self) -> float:
-        """The ratio of the range's ends."""
-        return self.high_us / self.low_us
-
-
 def observations() -> list[Observation]:
-    """Return all measurements of whole hosts."""
+    """Return the measurements of this module."""
     return [
         replace(one, kind=kind)
         for kind, some in (
-            ("serial memory under Linux", _linux_serial()),
-            ("raw NAND under Linux", _linux_parallel()),
-            ("drivers of microcontrollers", _firmware()),
-            ("microcontrollers with DMA", _by_dma()),
-            ("processors that copy", _by_processor()),
+            (SPI_NAND, _linux_spi_nand()),
+            (NOR_LINUX, _linux_nor()),
+            (RAW_NAND, _linux_parallel()),
+            (MICROCONTROLLER, _firmware()),
+            (MICROCONTROLLER, _by_dma()),
+            (MICROCONTROLLER, _by_processor()),
         )
         for one in some
     ]
@@ -136,8 +75,8 @@ def _page_us(kib_s: float, page: int) -> float:
     return page * 1e6 / (kib_s * _KIB)
 
 
-def _linux_serial() -> Iterable[Observation]:
-    """SPI memory under Linux."""
+def _linux_spi_nand() -> Iterable[Observation]:
+    """SPI NAND under Linux."""
     mebibytes = {"GD5F1GQ5UE": 16, "MT29F4G01ABAFD": 10}
     for part, page, asked, seconds in (
         ("GD5F1GQ5UE", 2048, 20, 2.71),
@@ -166,6 +105,10 @@ def _linux_serial() -> Iterable[Observation]:
             mode=mode,
             size=4096,
         )
+
+
+def _linux_nor() -> Iterable[Observation]:
+    """Serial NOR under Linux."""
     block = 65_536
     for size, kib_s in ((512, 6464), (1024, 9014), (block, 14_222)):
         yield Observation(
@@ -424,16 +367,21 @@ def _clock(host: Host) -> float:
     return host.processor.clock_mhz / 1e3 if host.processor else 0.0
 
 
+def published() -> list[Observation]:
+    """Return all measurements: those of hosts that are fitted, and those of the files."""
+    return [*observations(), *reported.observations()]
+
+
 def _fitted(one: Observation) -> str | None:
-    """Return the observation's source if a host is fitted to it, else None."""
+    """Return the source to leave out if a host is fitted to it, else None."""
     sources = {host.source for host in measured_hosts()}
-    return one.source if one.source in sources else None
+    return one.group if one.group in sources else None
 
 
 def left_out(seen: Sequence[Observation] | None = None) -> list[LeftOutPrediction]:
     """Predict each measurement from all other sources."""
     predictions = []
-    for one in observations() if seen is None else seen:
+    for one in published() if seen is None else seen:
         span = one.on(one.host, without=_fitted(one)).range
         predictions.append(
             LeftOutPrediction(one, span.low_ns / 1e3, span.likely_ns / 1e3, span.high_ns / 1e3)
@@ -459,16 +407,11 @@ def summary(predicted: Sequence[LeftOutPrediction], aim: str = "") -> str:
     inside = sum(one.is_inside for one in predicted)
     widths = [one.width for one in predicted]
     sources = len({one.observation.source for one in predicted})
-    kinds = ", ".join(
-        f"{kind} {_error([one for one in predicted if one.observation.kind == kind])}"
-        for kind in dict.fromkeys(one.observation.kind for one in predicted)
-    )
     return (
         f"{len(predicted)} measurements of {sources} sources, each predicted without its own: "
         f"median error {_error(predicted)}{aimed}, "
         f"{inside} of {len(predicted)} inside the range, "
-        f"which is {statistics.median(widths):.1f}x wide in the median\n"
-        f"median error of {kinds}"
+        f"which is {statistics.median(widths):.1f}x wide in the median"
     )
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from flashpager import _engine
 from flashpager._engine import Estimate, Host, Part, Peripheral, estimate
-from flashpager_papers import calibration
+from flashpager_papers import calibration, coverage
 from flashpager_papers.claim import Claim, Kind, Verdict, equal, one, within, words
 from flashpager_papers.flash_media import (
     BOARD,
@@ -135,10 +135,10 @@ def summary(claims: Sequence[Claim]) -> str:
         off = [100 * (claim.predicted / claim.measured - 1) for claim in missed]
         span = dict.fromkeys(f"{end:+.0f}" for end in (min(off), max(off)))
         lines.append(f"{len(missed)} missed for {cause} ({' to '.join(span)} %)")
-    lines.append(calibration.summary(calibration.left_out(), TOLERANCE))
+    left_out = calibration.left_out()
+    lines += [calibration.summary(left_out, TOLERANCE), coverage.summary(left_out)]
     nothing = [calibration.unsaid(seen) for seen in calibration.observations()]
-    accuracy = calibration.summary(nothing).splitlines()[0]
-    lines.append(f"with nothing said of the host: {accuracy}")
+    lines.append(f"with nothing said of the host: {calibration.summary(nothing)}")
     return "\n".join(lines)
 
 
