@@ -46,7 +46,7 @@ SOAK_KILLS := 50
 
 .PHONY: with-simavr build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
 .PHONY: format bench clean
-.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-fuzz
+.PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-reach soak-fuzz
 
 # The engine, the Python packages and the programs in Java are built at the same time. What wants
 # them depends on `build`, so that a `make -j` builds none twice.
@@ -139,7 +139,7 @@ dist: build
 test-dist: build $(BIN)/.dev dist
 	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
-soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-fuzz
+soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-reach soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
@@ -194,6 +194,10 @@ soak-debug: build $(BIN)/.dev
 	    exit 0; \
 	fi; \
 	$(BIN)/python -m tests.process.debugged_vms
+
+# Programs whose flash is inaccessible while a function in RAM runs, with all compilers and levels.
+soak-reach: build $(BIN)/.dev
+	$(BIN)/python -m tests.reach.oracle --truth --jobs $(CORES)
 
 # The sanitizer on a stable compiler; fuzz/README.md says what to do with a finding.
 soak-fuzz:

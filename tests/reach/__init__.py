@@ -1,0 +1,1 @@
+"""The oracle of `flashpager reach`: programs whose flash is inaccessible while the root runs."""

@@ -1,0 +1,11 @@
+// A function that is called as one of another type: types would not find it.
+#include "case.h"
+
+EITHER int helper(int x) { CLOBBER(); return x * 3 + 1; }
+RAM long other(long x, long y) { CLOBBER(); return x - y; }
+ROOT root(int x)
+{
+    long (*call)(long, long) = x == 2 ? (long (*)(long, long))OPAQUE(helper) : OPAQUE(other);
+    return (int)call(x, 1);
+}
+INPUTS(0, 2)
