@@ -16,7 +16,6 @@ use flashpager_trace::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::layout::with_slack;
 use followers::{LinkedUnit, followers};
 
 /// Maximum number of lines of an order that an error names.
@@ -364,7 +363,7 @@ impl LinkedProgram {
         let order = Order::of_names(&self.units, names.iter().map(String::as_str))?;
         let numbers = Order::of_names(&self.units, hot.iter().map(String::as_str))?;
         let hot = &numbers.numbers()[..hot.len()];
-        let units = with_slack(self.ordered_units.clone(), hot, slack_bytes);
+        let units = self.ordered_units.clone().with_slack(hot, slack_bytes);
         let placement = self.checked(&units, &order)?;
         let slotted = order.numbers().iter().filter(|number| hot.contains(number));
         let offsets = slotted.map(|number| (*number, placement.offsets[*number as usize]));

@@ -104,18 +104,18 @@ mod tests {
         .expect("units that can be")
         .with_followers(vec![3]);
         let order = Order::original(&units);
-        // a 0..8 and 16 free, b 24..30 and 16 free, c 46..50, then 10 for data: 60.
-        let slotted = units.clone().with_slack(&[0, 1], 16, 10);
+        // a 0..8 and 16 free, b 24..30 and 16 free, c 46..50 and 4 free, data aligned.
+        let slotted = units.clone().with_slack(&[0, 1], 16);
         let placement = place(&slotted, &order).unwrap();
-        assert_eq!(placement.offsets, [0, 24, 46, 60]);
-        assert_eq!(placement.gap_bytes, 16 + 16 + 10);
-        let frozen = units.in_slots([(0, 0), (1, 24)], 60);
+        assert_eq!(placement.offsets, [0, 24, 46, 56]);
+        assert_eq!(placement.gap_bytes, 16 + 16 + 6);
+        let frozen = units.in_slots([(0, 0), (1, 24)], 56);
         let mut edit = LinkEdit::none(&frozen);
         edit.bytes[0] += 16;
         edit.added = vec![AddedCode { place: 3, bytes: 8, align: 2 }];
         // c has no slot: it follows b. Data stays behind what was added.
-        assert_eq!(edit.place(&frozen, &order).unwrap().offsets, [0, 24, 30, 60]);
+        assert_eq!(edit.place(&frozen, &order).unwrap().offsets, [0, 24, 30, 56]);
         edit.bytes[0] += 4;
-        assert_eq!(edit.place(&frozen, &order).unwrap().offsets, [0, 28, 34, 60]);
+        assert_eq!(edit.place(&frozen, &order).unwrap().offsets, [0, 28, 34, 56]);
     }
 }

@@ -27,6 +27,9 @@ impl Unit {
     }
 }
 
+/// A movable unit without slack has this part of the slack of the others before the followers.
+const RESERVED_PART: u32 = 4;
+
 /// The free bytes around a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
@@ -128,13 +131,14 @@ impl Units {
         self
     }
 
-    /// Returns the units with `slack_bytes` behind each of these numbers, and `reserve_bytes` before
-    /// the followers.
-    pub fn with_slack(mut self, numbers: &[u32], slack_bytes: u32, reserve_bytes: u32) -> Self {
+    /// Returns the units with `slack_bytes` behind each of these movable ones, and with room for the
+    /// growth of the others before the followers.
+    pub fn with_slack(mut self, numbers: &[u32], slack_bytes: u32) -> Self {
         for number in numbers {
             self.rooms[*number as usize].slack_bytes = slack_bytes;
         }
-        self.reserve_bytes = reserve_bytes;
+        let others = self.movable.len().saturating_sub(numbers.len()) as u32;
+        self.reserve_bytes = others.saturating_mul(slack_bytes) / RESERVED_PART;
         self
     }
 

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::heat::PageHeat;
-use super::slots::SlotLayout;
 use super::units::Coverage;
 use crate::result::ResultRow;
 
@@ -81,6 +80,38 @@ pub struct PlacedUnit {
     pub fixed: bool,
     /// Executed bytes of the unit, counted at each execution and weighted by trace.
     pub executed_bytes: f64,
+}
+
+/// Times of links after commits, each over the time before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CommitTimes {
+    /// Number of commits.
+    pub commits: u32,
+    /// Number of links drawn.
+    pub draws: usize,
+    /// The time below which a tenth of them lies.
+    pub p10: f64,
+    /// The median.
+    pub p50: f64,
+    /// The time below which nine of ten lie.
+    pub p90: f64,
+    /// The longest.
+    pub worst: f64,
+}
+
+/// An order in slots, and what commits make of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SlotLayout {
+    /// Free bytes behind each unit in a slot.
+    pub slack_bytes: u32,
+    /// The units in slots, by their offsets in the new image.
+    pub names: Vec<String>,
+    /// Free bytes before the data behind the code.
+    pub reserve_bytes: u32,
+    /// The recorded program after one commit, in the order of its link.
+    pub recorded: CommitTimes,
+    /// The program in slots after one commit and more.
+    pub after: Vec<CommitTimes>,
 }
 
 /// Layouts for all cache pages of a request.

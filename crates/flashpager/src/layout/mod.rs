@@ -33,12 +33,12 @@ pub use flashpager_layout::{
     Units, place,
 };
 
-pub use answer::{Layout, LayoutOutcome, LayoutProgress, PageLayout, PlacedUnit};
+pub use answer::{
+    CommitTimes, Layout, LayoutOutcome, LayoutProgress, PageLayout, PlacedUnit, SlotLayout,
+};
 pub use budget::SearchLimit;
 pub use heat::{Heat, PageHeat};
 pub use request::LayoutRequest;
-pub(crate) use slots::with_slack;
-pub use slots::{CommitTimes, SlotLayout};
 pub use units::{Coverage, ExecutedBytes, executed_share, units};
 
 use judge::Judge;

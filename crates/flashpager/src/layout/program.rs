@@ -8,7 +8,6 @@ use flashpager_layout::{Order, PieceSequence, Profile, Units};
 use super::heat::Heat;
 use super::names::NamedUnits;
 use super::request::LayoutRequest;
-use super::slots::with_slack;
 use super::traces::TraceSet;
 use super::units::{Coverage, check_named, executed_share, units};
 use crate::linked::LinkedProgram;
@@ -73,7 +72,7 @@ impl Program {
         let plain_units = units.clone();
         let units = match request.slots_bytes {
             0 => units,
-            slack_bytes => with_slack(units, &profile.executed(&plain_units), slack_bytes),
+            slack_bytes => units.with_slack(&profile.executed(&plain_units), slack_bytes),
         };
         Ok(Self { units, plain_units, recorded_units, sequences, profile, heat, coverage })
     }

@@ -8,8 +8,8 @@
 use flashpager_base::Result;
 use flashpager_base::random::SplitMix64;
 use flashpager_layout::{Order, UnitPlacement, Units, place};
-use serde::Serialize;
 
+use super::answer::{CommitTimes, SlotLayout};
 use super::judge::Judge;
 use super::luck::{DrawKind, LinkDraws, quantile};
 use super::search::PageDesigns;
@@ -19,25 +19,6 @@ use crate::design::Design;
 const DRAWS: usize = 48;
 /// Numbers of commits after which times are told.
 const COMMITS: [u32; 2] = [1, 10];
-/// A unit without a slot has this part of the slack before the data behind the code.
-const RESERVED_PART: u32 = 4;
-
-/// Times of links after commits, each over the time before.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct CommitTimes {
-    /// Number of commits.
-    pub commits: u32,
-    /// Number of links drawn.
-    pub draws: usize,
-    /// The time below which a tenth of them lies.
-    pub p10: f64,
-    /// The median.
-    pub p50: f64,
-    /// The time below which nine of ten lie.
-    pub p90: f64,
-    /// The longest.
-    pub worst: f64,
-}
 
 impl CommitTimes {
     fn of(commits: u32, mut ratios: Vec<f64>) -> Self {
@@ -46,29 +27,6 @@ impl CommitTimes {
         let worst = ratios.last().copied().unwrap_or(f64::NAN);
         Self { commits, draws: ratios.len(), p10, p50, p90, worst }
     }
-}
-
-/// An order in slots, and what commits make of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SlotLayout {
-    /// Free bytes behind each unit in a slot.
-    pub slack_bytes: u32,
-    /// The units in slots, by their offsets in the new image.
-    pub names: Vec<String>,
-    /// Free bytes before the data behind the code.
-    pub reserve_bytes: u32,
-    /// The recorded program after one commit, in the order of its link.
-    pub recorded: CommitTimes,
-    /// The program in slots after one commit and more.
-    pub after: Vec<CommitTimes>,
-}
-
-/// The units with slack behind those that are `executed`, and with room for the growth of the others
-/// before the data.
-pub(crate) fn with_slack(units: Units, executed: &[u32], slack_bytes: u32) -> Units {
-    let rest = units.movable().len().saturating_sub(executed.len()) as u32;
-    let reserve_bytes = rest.saturating_mul(slack_bytes) / RESERVED_PART;
-    units.with_slack(executed, slack_bytes, reserve_bytes)
 }
 
 /// The units in the slots that `placement` gives those with slack.
