@@ -82,7 +82,7 @@ def test_the_papers_are_apart(wheel: Path, papers: Path) -> None:
     with zipfile.ZipFile(papers) as archive:
         held = set(archive.namelist())
     folder = ROOT / "papers" / "flashpager_papers"
-    kept = {".py", ".json", ".toml", ".typed"}
+    kept = {".csv", ".py", ".json", ".toml", ".typed"}
     listed = {
         str(path.relative_to(folder.parent))
         for path in folder.rglob("*")
