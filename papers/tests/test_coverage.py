@@ -57,7 +57,7 @@ def test_the_spread_by_hand() -> None:
     assert (spread.low, spread.sources) == (1, 3)
     assert spread.likely == pytest.approx(math.e)
     assert spread.high == pytest.approx(math.exp(1 + reach))
-    # Of two sources left, 1 and 2: mean 1.5, variance 1/2.
+    # Two sources are left, 1 and 2: their mean is 1.5, their variance 1/2.
     rest = coverage.controller_spread(seen, without="source 0")
     assert rest.sources == 2
     assert rest.high == pytest.approx(math.exp(1.5 + 3.078 * math.sqrt(0.5 * 1.5)))

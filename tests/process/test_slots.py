@@ -129,6 +129,11 @@ def test_commits_change_little_in_slots() -> None:
     [
         (("--slots", "32", "-o", "order.txt"), ["--format gnu-ld", "--map"]),
         (("--refresh", "slots.ld"), ["--map", "-o"]),
+        (("--refresh", "slots.ld", "--map", "a.map", "-o", "b.ld", "a.trace"), ["alone", "2"]),
+        (
+            ("--refresh", "slots.ld", "--map", "a.map", "-o", "b.ld", "--format", "lld"),
+            ["--format gnu-ld"],
+        ),
     ],
 )
 def test_slots_need_a_linker_script(

@@ -2,21 +2,21 @@
 //! as linkers read them, and the trace of the program linked in such an order.
 
 mod followers;
+mod slots;
 
 use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, LinkMap, Linker, OrderLine, OrderText, PinFormat, PinText, SlottedSection,
-    fragment, lines, names, pinned, recorded_at, slot_fragment, slot_lines, symbol_order,
+    InputSection, LinkMap, Linker, OrderLine, OrderText, PinFormat, PinText, fragment, names,
+    pinned, recorded_at, symbol_order,
 };
-use flashpager_layout::{Order, Unit, UnitPlacement, Units, place};
-use flashpager_trace::{
-    Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter, for_runs,
-};
+use flashpager_layout::{Order, Slots, Unit, UnitPlacement, Units, place};
+use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use followers::{LinkedUnit, followers};
+pub use slots::RefreshedOrder;
 
 /// Maximum number of lines of an order that an error names.
 const SHOWN: usize = 3;
@@ -67,26 +67,6 @@ pub struct NamedOrder {
     pub repeated: Vec<String>,
     /// The slots of its units, if it has any.
     pub slots: Option<Slots>,
-}
-
-/// Places that units of an order keep while others grow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slots {
-    /// Numbers of units, each with the offset of its slot in the image, ascending.
-    pub offsets: Vec<(u32, u32)>,
-    /// Offset before which no data behind the code begins; 0 if there is none.
-    pub data_from: u32,
-}
-
-/// An order whose slots fit the functions of a new link.
-#[derive(Clone, Debug)]
-pub struct RefreshedOrder {
-    /// The order, with its slots.
-    pub order: NamedOrder,
-    /// Units that have kept their slots.
-    pub kept: usize,
-    /// Names of units that got another slot, or their first one.
-    pub moved: Vec<String>,
 }
 
 impl LinkedProgram {
@@ -297,174 +277,12 @@ impl LinkedProgram {
         Ok(NamedOrder { order, units: named, unknown, repeated, slots: None })
     }
 
-    /// The order that the text of a file describes, with its slots. Lines are those of
-    /// [`LinkedProgram::order`].
-    ///
-    /// # Errors
-    /// Lines that name no unit at all.
-    pub fn order_of_text(&self, text: &str) -> Result<NamedOrder> {
-        let mut named = self.order(&lines(text))?;
-        let Some(slots) = slot_lines(text) else { return Ok(named) };
-        let offset = |address: u64| {
-            let ahead = address.checked_sub(self.section.address)?;
-            u32::try_from(u64::from(self.section.offset).checked_add(ahead)?).ok()
-        };
-        let mut offsets = Vec::new();
-        for (line, address) in &slots.slots {
-            let movable = self.units.movable().iter();
-            let input = |number: &u32| self.inputs[*number as usize].as_ref();
-            let selected = movable
-                .copied()
-                .find(|number| input(number).is_some_and(|input| line.selects(input)));
-            offsets.extend(selected.zip(offset(*address)));
-        }
-        let data_from = slots.end.and_then(offset).unwrap_or(0);
-        named.slots = Some(Slots { offsets, data_from });
-        Ok(named)
-    }
-
-    /// Names of the movable units of which `trace` executes something, as they lie. `should_continue`
-    /// is as in [`for_runs`].
-    ///
-    /// # Errors
-    /// A trace that cannot be read.
-    pub fn executed(
-        &self,
-        trace: &TraceFile,
-        should_continue: &dyn Fn() -> bool,
-    ) -> Result<Vec<String>> {
-        let all = self.units.all();
-        let mut is_executed = vec![false; all.len()];
-        for_runs(trace, should_continue, |runs| {
-            for run in runs {
-                let first = all.partition_point(|unit| unit.end() <= u64::from(run.offset));
-                let in_run =
-                    all[first..].iter().take_while(|unit| u64::from(unit.offset) < run.end());
-                let count = in_run.count();
-                is_executed[first..first + count].fill(true);
-            }
-            Ok(())
-        })?;
-        let movable = self.units.movable().iter().filter(|number| is_executed[**number as usize]);
-        Ok(movable.map(|number| all[*number as usize].name.clone()).collect())
-    }
-
-    /// The order of units of these names with a slot for each unit of `hot`, which has `slack_bytes`
-    /// behind it. It is placed as the search for an order with slots places it.
-    ///
-    /// # Errors
-    /// Names of no movable unit, and the errors of [`LinkedProgram::place`].
-    pub fn in_slots(
-        &self,
-        names: &[String],
-        hot: &[String],
-        slack_bytes: u32,
-    ) -> Result<NamedOrder> {
-        let order = Order::of_names(&self.units, names.iter().map(String::as_str))?;
-        let numbers = Order::of_names(&self.units, hot.iter().map(String::as_str))?;
-        let hot = &numbers.numbers()[..hot.len()];
-        let units = self.ordered_units.clone().with_slack(hot, slack_bytes);
-        let placement = self.checked(&units, &order)?;
-        let slotted = order.numbers().iter().filter(|number| hot.contains(number));
-        let offsets = slotted.map(|number| (*number, placement.offsets[*number as usize]));
-        let first = units.followers().first();
-        let data_from = first.map_or(0, |number| placement.offsets[*number as usize]);
-        let slots = Some(Slots { offsets: offsets.collect(), data_from });
-        let (units, unknown, repeated) = (names.len(), Vec::new(), Vec::new());
-        Ok(NamedOrder { order, units, unknown, repeated, slots })
-    }
-
-    /// The order for a link of changed functions. Units of `order` keep the slots that they fit in.
-    /// Others, and units of `hot` without a slot, get one in the room of those that left, or behind
-    /// the last, with `slack_bytes`.
-    ///
-    /// # Errors
-    /// An order without slots, names of no movable unit, and the errors of [`LinkedProgram::place`].
-    pub fn refreshed(
-        &self,
-        order: &NamedOrder,
-        hot: &[String],
-        slack_bytes: u32,
-    ) -> Result<RefreshedOrder> {
-        let Some(slots) = order.slots.as_ref().filter(|slots| !slots.offsets.is_empty()) else {
-            return Err(Error::design(
-                "the order has no slots of this program: search one with 'layout --slots'",
-            ));
-        };
-        let all = self.units.all();
-        let mut room_begins = slots.offsets.iter().map(|(_, from)| *from).skip(1);
-        let (mut kept, mut rooms, mut moving) = (Vec::new(), Vec::new(), Vec::new());
-        for &(number, from) in &slots.offsets {
-            let end = room_begins.next();
-            let unit = &all[number as usize];
-            if end.is_none_or(|end| from.saturating_add(unit.bytes) <= end)
-                && from.is_multiple_of(unit.align)
-            {
-                kept.push((number, from));
-            } else {
-                moving.push(number);
-                rooms.extend(end.map(|end| (from, end)));
-            }
-        }
-        let hot = Order::of_names(&self.units, hot.iter().map(String::as_str))?.numbers()
-            [..hot.len()]
-            .to_vec();
-        let slotted: FxHashSet<u32> = slots.offsets.iter().map(|(number, _)| *number).collect();
-        moving.extend(hot.into_iter().filter(|number| !slotted.contains(number)));
-        let names = moving.iter().map(|number| all[*number as usize].name.clone()).collect();
-        let last =
-            slots.offsets.last().map_or(0, |(number, from)| from + all[*number as usize].bytes);
-        let mut behind = last.saturating_add(slack_bytes);
-        let count = kept.len();
-        let mut placed = kept;
-        moving.sort_by_key(|number| std::cmp::Reverse(all[*number as usize].bytes));
-        for number in moving {
-            let unit = &all[number as usize];
-            let fits = |(from, end): &(u32, u32)| {
-                u64::from(from.next_multiple_of(unit.align)) + u64::from(unit.bytes)
-                    <= u64::from(*end)
-            };
-            let room =
-                rooms.iter_mut().filter(|room| fits(room)).min_by_key(|(from, end)| end - from);
-            let next = match room {
-                Some((from, _)) => from,
-                None => &mut behind,
-            };
-            let from = next.next_multiple_of(unit.align);
-            *next = from.saturating_add(unit.bytes).saturating_add(slack_bytes);
-            placed.push((number, from));
-        }
-        placed.sort_by_key(|(_, from)| *from);
-        let taken: FxHashSet<u32> = placed.iter().map(|(number, _)| *number).collect();
-        let rest = order.order.numbers().iter().copied().filter(|number| !taken.contains(number));
-        let numbers = placed.iter().map(|(number, _)| *number).chain(rest).collect();
-        let named = NamedOrder {
-            order: Order::new(&self.units, numbers)?,
-            slots: Some(Slots { offsets: placed, data_from: slots.data_from }),
-            ..order.clone()
-        };
-        self.place_named(&named)?;
-        Ok(RefreshedOrder { order: named, kept: count, moved: names })
-    }
-
     /// Lays the image out in `order`, as a linker does with [`LinkedProgram::text`].
     ///
     /// # Errors
     /// A fixed unit behind which the linker would have to put a movable one.
     pub fn place(&self, order: &Order) -> Result<UnitPlacement> {
         self.checked(&self.ordered_units, order)
-    }
-
-    /// Lays the image out in `order` and its slots, as a linker does with
-    /// [`LinkedProgram::text`].
-    ///
-    /// # Errors
-    /// Those of [`LinkedProgram::place`].
-    pub fn place_named(&self, order: &NamedOrder) -> Result<UnitPlacement> {
-        let Some(slots) = &order.slots else { return self.place(&order.order) };
-        let units = self.ordered_units.clone();
-        let units = units.in_slots(slots.offsets.iter().copied(), slots.data_from);
-        self.checked(&units, &order.order)
     }
 
     /// Places `units`, which are those of an order with some perhaps resident.
@@ -540,23 +358,6 @@ impl LinkedProgram {
             ));
         }
         Ok(OrderText { text: self.slot_text(&order.order, slots), ..OrderText::default() })
-    }
-
-    fn slot_text(&self, order: &Order, slots: &Slots) -> String {
-        let address = |offset: u32| {
-            self.section.address + u64::from(offset.saturating_sub(self.section.offset))
-        };
-        let at: FxHashMap<u32, u32> = slots.offsets.iter().copied().collect();
-        let ordered: Vec<SlottedSection<'_>> = order
-            .numbers()
-            .iter()
-            .filter_map(|number| {
-                let slot = at.get(number).map(|offset| address(*offset));
-                Some((self.inputs[*number as usize].as_ref()?, slot))
-            })
-            .collect();
-        let end = Some(slots.data_from).filter(|from| *from > 0).map(address);
-        slot_fragment(&self.map, &ordered, end, self.section.address)
     }
 
     fn written(&self, order: &Order, placement: &UnitPlacement, format: OrderFormat) -> OrderText {

@@ -57,7 +57,7 @@ impl LinkEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Unit, place};
+    use crate::{Slots, Unit, place};
 
     fn unit(name: &str, offset: u32, bytes: u32, align: u32, fixed: bool) -> Unit {
         Unit { name: name.to_owned(), offset, bytes, align, fixed }
@@ -109,7 +109,9 @@ mod tests {
         let placement = place(&slotted, &order).unwrap();
         assert_eq!(placement.offsets, [0, 24, 46, 56]);
         assert_eq!(placement.gap_bytes, 16 + 16 + 6);
-        let frozen = units.in_slots([(0, 0), (1, 24)], 56);
+        let slots = Slots::of(&slotted, &order, &placement);
+        assert_eq!(slots, Slots { offsets: vec![(0, 0), (1, 24)], followers_from: 56 });
+        let frozen = units.in_slots(&slots);
         let mut edit = LinkEdit::none(&frozen);
         edit.bytes[0] += 16;
         edit.added = vec![AddedCode { place: 3, bytes: 8, align: 2 }];

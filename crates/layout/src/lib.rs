@@ -15,6 +15,7 @@ pub mod profile;
 mod reduce;
 mod search;
 mod sequence;
+mod slots;
 mod stream;
 mod units;
 
@@ -27,4 +28,4 @@ pub use profile::Profile;
 pub use search::{Annealer, Budget, Cooling, Evaluations, SearchResult};
 pub use sequence::{Piece, PieceSequence};
 pub use stream::LayoutTask;
-pub use units::{Room, Unit, Units};
+pub use units::{Room, Slots, Unit, Units};

@@ -39,6 +39,15 @@ pub struct Room {
     pub slack_bytes: u32,
 }
 
+/// Slots: offsets that units keep while others grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// Numbers of units, each with the offset of its slot, in the order of the image.
+    pub offsets: Vec<(u32, u32)>,
+    /// Offset before which no follower is placed; 0 if there is none.
+    pub followers_from: u32,
+}
+
 /// The units of an image, sorted by offset, without overlaps. Bytes between them are padding, which
 /// another layout does not have. All executed code belongs to a unit.
 ///
@@ -142,18 +151,13 @@ impl Units {
         self
     }
 
-    /// Returns the units without slack, none of which is placed before its offset in `slots`. The
-    /// followers are not placed before `followers_from`.
-    pub fn in_slots(
-        mut self,
-        slots: impl IntoIterator<Item = (u32, u32)>,
-        followers_from: u32,
-    ) -> Self {
+    /// Returns the units without slack, none of which is placed before its slot.
+    pub fn in_slots(mut self, slots: &Slots) -> Self {
         self.rooms.fill(Room::default());
-        for (number, from) in slots {
-            self.rooms[number as usize].from = from;
+        for (number, from) in &slots.offsets {
+            self.rooms[*number as usize].from = *from;
         }
-        (self.reserve_bytes, self.followers_from) = (0, followers_from);
+        (self.reserve_bytes, self.followers_from) = (0, slots.followers_from);
         self
     }
 

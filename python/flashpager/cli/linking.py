@@ -245,21 +245,22 @@ def check(
     disobeys = f"{counted(wrong, 'unit')} of {elf} do not lie as {order} says"
     if wrong == 1:
         disobeys = disobeys.replace(" do not lie ", " does not lie ")
-    lie = "lies" if len(slipped) == 1 else "lie"
-    moved = f"{counted(len(slipped), 'unit')} of {elf} {lie} beside the slot in {order}"
+    do = "does" if len(slipped) == 1 else "do"
+    moved = f"{counted(len(slipped), 'unit')} of {elf} {do} not lie in the slot that {order} gives"
     faults = ([disobeys] if wrong else []) + ([moved] if slipped else [])
     with held_to(faults):
         if json:
-            found = [unit.as_dict() for unit in slipped]
-            print_json({"obeys": not faults, **checked.as_dict(), "slipped": found})
+            units = [unit.as_dict() for unit in slipped]
+            print_json({"obeys": not faults, **checked.as_dict(), "slipped": units})
         elif wrong:
             _show(checked)
         elif not slipped:
             seen = checked.lines - checked.unseen - checked.unclear - checked.repeated
-            units = counted(seen, "unit")
-            out.print(f"{elf} obeys {order}: {units} in its order{_unseen(checked)}", markup=False)
-        for unit in slipped if not json else ():
-            out.print(_slipped_text(unit), markup=False)
+            named = counted(seen, "unit")
+            out.print(f"{elf} obeys {order}: {named} in its order{_unseen(checked)}", markup=False)
+        if not json:
+            for unit in slipped:
+                out.print(_slipped_text(unit), markup=False)
 
 
 def _slipped_text(unit: "SlippedUnit") -> str:

@@ -230,7 +230,7 @@ def layout(
     to split functions, and 'flashpager layout outline' splits the methods of Java programs.
     """
     if flags.refresh is not None:
-        _refresh(traces, flags.refresh, flags)
+        _refresh(traces, flags.refresh, flags, json=json)
         return
     if flags.slots and flags.output is not None:
         linking.check_slots_format(flags.format_)
@@ -275,16 +275,22 @@ def layout(
         note("note: -o ORDER keeps the order")
 
 
-def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags) -> None:
+def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags, *, json: bool) -> None:
     """Write the order of a file with slots for the functions of a new link.
 
     Raises:
-        FlashpagerError: if the map or the output is not named, or the file has no slots.
+        FlashpagerError: if the map or the output is not named, there are several traces, another
+            format is named, or the file has no slots.
 
     """
     if flags.map_ is None or flags.output is None:
         message = "--refresh takes the slots of a file to a new link: name its --map, and -o"
         raise FlashpagerError(message)
+    if len(traces) > 1:
+        message = f"--refresh takes the trace of the new link alone, and here are {len(traces)}"
+        raise FlashpagerError(message)
+    if flags.format_ != linking.DEFAULT_FORMAT:
+        linking.check_slots_format(flags.format_)
     check_files([flags.output], [*traces, flags.map_], None)
     linked = Linked(traces[0], flags.map_)
     order = linked.order(read_text(slots))
@@ -292,6 +298,8 @@ def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags) -> None:
     linking.write_order(flags.output, linked.text(fresh, linking.LINKER_SCRIPT))
     linking.note_named(linked, order, slots)
     linking.note_relaxed(linked)
+    if json:
+        print_json({"version": _engine.version(), "kept": kept, "made": moved})
     named = f": {', '.join(moved)}" if moved else ""
     note(f"{flags.output}: {counted(kept, 'slot')} kept, {len(moved)} made{named}")
 
@@ -406,6 +414,8 @@ def _show(
         out.print(f"with cache pages of {counted(best.cache_page_bytes, 'byte')}, one by one:")
         print_whole(_each(best, cases))
     before = min(page.before.time_ratio for page in result.pages)
+    # Slots are judged after commits below.
+    link = "" if result.slots else f", {in_this_link(info)}"
     out.print()
     if best.found.time_ratio >= before:
         out.print("no order is better than the recorded one")
@@ -415,7 +425,7 @@ def _show(
             f"best: cache pages of {counted(best.cache_page_bytes, 'byte')}, "
             f"{before / best.found.time_ratio:.2f} times as fast as the recorded order{of_any}, "
             f"{_least_baseline(result) / best.found.time_ratio:.2f} times as fast as the best "
-            f"published one{of_any}, {in_this_link(info)}"
+            f"published one{of_any}{link}"
         )
     out.print(_limits(best))
     out.print(

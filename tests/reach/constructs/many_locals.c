@@ -1,4 +1,4 @@
-// So many values alive that registers are spilled, a function pointer among them.
+// More values are alive than there are registers: some are spilled, a function pointer among them.
 #include "case.h"
 
 EITHER int helper(int x) { CLOBBER(); return x * 3 + 1; }

@@ -7,7 +7,7 @@
 
 use flashpager_base::Result;
 use flashpager_base::random::SplitMix64;
-use flashpager_layout::{Order, UnitPlacement, Units, place};
+use flashpager_layout::{Order, Slots, UnitPlacement, Units, place};
 
 use super::answer::{CommitTimes, SlotLayout};
 use super::judge::Judge;
@@ -29,17 +29,6 @@ impl CommitTimes {
     }
 }
 
-/// The units in the slots that `placement` gives those with slack.
-fn frozen(units: &Units, placement: &UnitPlacement) -> Units {
-    let numbers = units.movable().iter().copied();
-    let slotted = numbers.filter(|number| units.room(*number).slack_bytes > 0);
-    let slots: Vec<(u32, u32)> =
-        slotted.map(|number| (number, placement.offsets[number as usize])).collect();
-    let first = units.followers().first();
-    let from = first.map_or(0, |number| placement.offsets[*number as usize]);
-    units.clone().in_slots(slots, from)
-}
-
 /// Judges `order` after commits. `units` have the slack of slots, `recorded` are those without.
 /// `designs` are those of the request.
 ///
@@ -52,10 +41,10 @@ pub(super) fn judge_slots(
     order: &Order,
     (slack_bytes, executed_bytes, seed): (u32, &[u32], u64),
 ) -> Result<SlotLayout> {
-    let placement = place(units, order)?;
-    let frozen = frozen(units, &placement);
-    let slotted = order.numbers().iter().filter(|number| units.room(**number).slack_bytes > 0);
-    let names = slotted.map(|number| units.all()[*number as usize].name.clone()).collect();
+    let slots = Slots::of(units, order, &place(units, order)?);
+    let frozen = units.clone().in_slots(&slots);
+    let slotted = slots.offsets.iter();
+    let names = slotted.map(|(number, _)| units.all()[*number as usize].name.clone()).collect();
     let times = |units: &Units, draws: LinkDraws<'_>, commits: u32, designs: &[(Design, f64)]| {
         let mut random = SplitMix64::new(seed.wrapping_mul(31).wrapping_add(commits.into()));
         let links = (0..DRAWS).map(|_| draws.draw(&mut random));
