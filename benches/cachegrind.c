@@ -4,10 +4,10 @@
 //
 //     cachegrind FILE WAYS LINE_BYTES SIZE,SIZE,...   one cache after another
 //
-// FILE holds little-endian 32-bit line numbers. Prints one line of JSON. `seconds` is the
-// references alone, for each piece of them at each size, out of the first-level cache of the
-// processor: neither reading the file, nor memory, nor making a cache is in it. The
-// second level, which cachegrind cannot be without, is as small as it can be and is asked at misses.
+// FILE holds little-endian 32-bit line numbers. Prints one line of JSON. `seconds` has the time of
+// each piece of references at each size. A piece lies in the processor's first-level cache when its
+// time starts, so the time excludes reading the file, waiting for memory, and creating the cache.
+// cachegrind always has a second level, which sees the misses; here it is as small as possible.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-// What cg_sim.c takes from Valgrind.
+// Declarations that cg_sim.c expects from Valgrind.
 typedef int Int;
 typedef unsigned int UInt;
 typedef unsigned char UChar;
@@ -44,7 +44,7 @@ static void vg_tool_panic(const char *message) {
 #define vg_printf printf
 #include CG_SIM
 
-enum { PIECE = 1 << 12 };
+enum { PIECE_REFERENCES = 1 << 12 };
 
 static double now(void) {
   struct timespec time;
@@ -62,20 +62,22 @@ int main(int count, char **arguments) {
   if (fread(lines, 4, references, file) != (size_t)references) vg_tool_panic("cannot read them");
   fclose(file);
   int ways = atoi(arguments[2]), line_bytes = atoi(arguments[3]), shift = vg_log2(line_bytes);
-  static uint32_t piece[PIECE];
+  static uint32_t piece[PIECE_REFERENCES];
   char *sizes = arguments[4];
-  long pieces = (references + PIECE - 1) / PIECE, caches = 1;
+  long pieces = (references + PIECE_REFERENCES - 1) / PIECE_REFERENCES, caches = 1;
   for (char *c = sizes; *c; c++) caches += *c == ',';
   double *seconds = malloc(pieces * caches * sizeof *seconds), *next = seconds;
   char *separator = "";
   printf("{\"misses\": [");
   for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ",")) {
-    cache_t first = {atoi(size), ways, line_bytes}, second = {line_bytes, 1, line_bytes};
-    cachesim_initcaches(first, first, second);
-    // A tag of 0 is an empty way, and line 0 is one of ours: all lie higher by whole caches.
+    cache_t first_level = {atoi(size), ways, line_bytes};
+    cache_t second_level = {line_bytes, 1, line_bytes};
+    cachesim_initcaches(first_level, first_level, second_level);
+    // cachegrind reads a tag of 0 as an empty way. So that line 0 has another tag, all addresses
+    // are moved up by a multiple of the cache's size.
     ULong misses = 0, second_misses = 0;
-    for (long first = 0; first < references; first += PIECE) {
-      long length = references - first < PIECE ? references - first : PIECE;
+    for (long first = 0; first < references; first += PIECE_REFERENCES) {
+      long length = references - first < PIECE_REFERENCES ? references - first : PIECE_REFERENCES;
       memcpy(piece, lines + first, length * sizeof *piece);
       double start = now();
       for (long i = 0; i < length; i++) {
@@ -88,6 +90,7 @@ int main(int count, char **arguments) {
     separator = ", ";
   }
   printf("], \"seconds\": [");
-  for (double *one = seconds; one < next; one++) printf("%s%.9f", one > seconds ? ", " : "", *one);
+  for (double *time = seconds; time < next; time++)
+    printf("%s%.9f", time > seconds ? ", " : "", *time);
   printf("]}\n");
 }

@@ -1,10 +1,11 @@
-"""How the best design changes on a device: what memories alone take, and what an AVR takes.
+"""Compare the best designs by memory time alone with those of a device, an AVR.
 
     .venv/bin/python benches/device.py
 
-The sensors trace in 2 KB from a MT29F1G08ABAEA, by policy, register and cache page. In one column
-the prices of the micaz board, whose software takes no time; in the other the cycles of the pager in
-C on an ATmega1284P at 16 MHz, of which nothing is fitted. 36 runs of simavr take five minutes.
+The sensors trace runs in 2 KB from an MT29F1G08ABAEA, by policy, register and cache page. One
+column has the time at the prices of the micaz board, whose software takes no time. The other has
+the cycles of the C pager on an ATmega1284P at 16 MHz, as measured, without fitted prices. 36 runs
+of simavr take five minutes.
 """
 
 import json
@@ -43,7 +44,7 @@ class _Measured:
 
 
 def _device_ms(design: Design, board: Path) -> float:
-    """Run a design on the device, and return the time of the pager and of the bytes taken."""
+    """Run a design on the device, and return the time of the pager and of reading its windows."""
     settings = {
         "--part": design.part,
         "--cache": str(design.cache_bytes),
@@ -57,7 +58,7 @@ def _device_ms(design: Design, board: Path) -> float:
     done = subprocess.run(
         [_COMMAND, "verify", _TRACE, *flags, "--json"], capture_output=True, text=True, check=False
     )
-    # 1 says that the fitted prices are off by more than 1 %; what was measured holds.
+    # Exit code 1 means that the fitted prices are off by more than 1 %. The measurement holds.
     if done.returncode > 1:
         sys.exit(f"benches/device.py: {done.stderr.strip()}")
     parts = json.loads(done.stdout)["parts"]
@@ -78,7 +79,7 @@ def _measure(policy: str, register: str, page_bytes: int, board: Path) -> _Measu
 
 
 def main() -> None:
-    """Print the designs, the best one of the device first."""
+    """Print the designs, the fastest on the device first."""
     with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
         board = Path(folder) / "fitted.toml"
         shapes = product(_POLICIES, _REGISTERS, _PAGES)

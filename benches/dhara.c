@@ -5,18 +5,19 @@
 
 #define NO_PAGE UINT32_MAX
 #define NO_SECTOR UINT32_MAX
-// A checkpoint: header (magic, epoch, tail, bad blocks now and last), cookie (sectors), and for each
-// page of the group its sector and an alt-pointer for each bit of a sector's number.
-#define COOKIE 16u
-#define ENTRIES 20u
-#define BITS 32u
-#define ENTRY_BYTES (4u + 4u * BITS)
-// How many blocks, or groups, in a row may be unusable.
+// A checkpoint holds a header (magic, epoch, tail, bad blocks of this and the last pass), a cookie
+// (the number of mapped sectors), and an entry for each page of the group: its sector, and an
+// alt-pointer for each bit of a sector's number.
+#define COOKIE_OFFSET 16u
+#define ENTRIES_OFFSET 20u
+#define SECTOR_BITS 32u
+#define ENTRY_BYTES (4u + 4u * SECTOR_BITS)
+// The number of unusable blocks in a row after which a search gives up.
 #define RETRIES 8u
 
 struct entry {
   uint32_t sector;
-  uint32_t alt[BITS];
+  uint32_t alt[SECTOR_BITS];
 };
 
 static uint32_t get32(const uint8_t *at) {
@@ -56,7 +57,7 @@ static bool is_bad(const struct dhara *d, uint32_t block) {
   return d->nand->is_bad(d->nand->context, block);
 }
 
-// Whether a page has not been programmed: it has to be read to know.
+// Returns true if a page has not been programmed. The page has to be read to know.
 static bool is_free(struct dhara *d, uint32_t page) {
   if (nand_read(d, page, 0, d->copy, page_bytes(d))) return false;
   for (uint32_t i = 0; i < page_bytes(d); i++)
@@ -64,7 +65,7 @@ static bool is_free(struct dhara *d, uint32_t page) {
   return true;
 }
 
-// The journal: pages with metadata, in at the head, out at the tail ---------------------------
+// The journal: pages with metadata, added at the head and removed at the tail ------------------
 
 static uint32_t block_of(const struct dhara *d, uint32_t page) { return page / d->block_pages; }
 static uint32_t blocks(const struct dhara *d) { return d->nand->block_count; }
@@ -73,7 +74,7 @@ static bool ends_group(const struct dhara *d, uint32_t page) {
   return page % d->group_pages == d->group_pages - 1;
 }
 
-// The next page that is not for metadata.
+// Returns the next page that does not hold metadata.
 static uint32_t after(const struct dhara *d, uint32_t page) {
   page++;
   if (ends_group(d, page)) page++;
@@ -99,11 +100,12 @@ static void empty(struct dhara *d) {
   forget_metadata(d);
 }
 
-// As large a power of two of pages as one page holds the metadata of, with itself among them.
+// Returns the pages of a group: the largest power of two whose metadata fits one page, which is
+// itself a page of the group.
 static uint32_t pages_of_group(const struct fp_medium *nand) {
   uint32_t pages = 2;
   while (pages < nand->block_bytes / nand->program_bytes &&
-         ENTRIES + (2 * pages - 1) * ENTRY_BYTES <= nand->program_bytes)
+         ENTRIES_OFFSET + (2 * pages - 1) * ENTRY_BYTES <= nand->program_bytes)
     pages *= 2;
   return pages;
 }
@@ -124,7 +126,7 @@ static uint32_t journal_size(const struct dhara *d) {
 
 static int entry_of(struct dhara *d, uint32_t page, struct entry *entry) {
   uint8_t bytes[ENTRY_BYTES];
-  uint32_t offset = ENTRIES + page % d->group_pages * ENTRY_BYTES;
+  uint32_t offset = ENTRIES_OFFSET + page % d->group_pages * ENTRY_BYTES;
   if (page / d->group_pages == d->head / d->group_pages) {
     memcpy(bytes, d->metadata + offset, ENTRY_BYTES);
   } else {
@@ -133,11 +135,11 @@ static int entry_of(struct dhara *d, uint32_t page, struct entry *entry) {
     if (error) return error;
   }
   entry->sector = get32(bytes);
-  for (uint32_t bit = 0; bit < BITS; bit++) entry->alt[bit] = get32(bytes + 4 + 4 * bit);
+  for (uint32_t bit = 0; bit < SECTOR_BITS; bit++) entry->alt[bit] = get32(bytes + 4 + 4 * bit);
   return DHARA_OK;
 }
 
-// Make the head a page that can be programmed.
+// Moves the head to a page that can be programmed.
 static int prepare_head(struct dhara *d) {
   uint32_t next = after(d, d->head), kept = block_of(d, d->tail_synced);
   if (block_of(d, next) == kept && block_of(d, next) != block_of(d, d->head)) return DHARA_FULL;
@@ -159,21 +161,21 @@ static int enqueue(struct dhara *d, const uint8_t *data, const struct entry *ent
   int error = prepare_head(d);
   if (error) return error;
   if ((error = nand_program(d, d->head, data))) return error;
-  uint8_t *at = d->metadata + ENTRIES + d->head % d->group_pages * ENTRY_BYTES;
+  uint8_t *at = d->metadata + ENTRIES_OFFSET + d->head % d->group_pages * ENTRY_BYTES;
   put32(at, entry->sector);
-  for (uint32_t bit = 0; bit < BITS; bit++) put32(at + 4 + 4 * bit, entry->alt[bit]);
+  for (uint32_t bit = 0; bit < SECTOR_BITS; bit++) put32(at + 4 + 4 * bit, entry->alt[bit]);
   d->root = d->head;
   if (!ends_group(d, d->head + 1)) {
     d->head++;
     return DHARA_OK;
   }
-  // The group is full: a checkpoint.
+  // The group is full, so its last page becomes a checkpoint.
   memcpy(d->metadata, "Dha", 3);
   d->metadata[3] = d->epoch;
   put32(d->metadata + 4, d->tail);
   put32(d->metadata + 8, d->bad_seen);
   put32(d->metadata + 12, d->bad_last);
-  put32(d->metadata + COOKIE, d->count);
+  put32(d->metadata + COOKIE_OFFSET, d->count);
   if ((error = nand_program(d, d->head + 1, d->metadata))) return error;
   forget_metadata(d);
   d->dirty = false;
@@ -188,7 +190,7 @@ static int copy_to_head(struct dhara *d, uint32_t page, const struct entry *entr
   return error ? error : enqueue(d, d->copy, entry);
 }
 
-// The oldest page, past blocks that are bad.
+// Moves the tail past bad blocks, and returns the oldest page.
 static uint32_t oldest(struct dhara *d) {
   if (d->head == d->tail) return NO_PAGE;
   uint32_t block = block_of(d, d->tail);
@@ -205,36 +207,36 @@ static uint32_t oldest(struct dhara *d) {
 static void dequeue(struct dhara *d) {
   if (d->head == d->tail) return;
   d->tail = after(d, d->tail);
-  // Of a journal that is clean this page was obsolete anyway.
+  // In a clean journal the page was obsolete already.
   if (!d->dirty) d->tail_synced = d->tail;
 }
 
-// Resumption: the last block of this pass by bisection, in it the last group, in that the head --
+// Resumption: bisects to the last block of this pass, then to its last group; the head is there --
 
-// Read the first checkpoint of the first block from `block` on that has one.
-static bool find_checkpoint(struct dhara *d, uint32_t block, uint32_t *found) {
+// Reads the first checkpoint of the first block, from `block` on, that has one.
+static bool find_checkpoint(struct dhara *d, uint32_t block, uint32_t *holder) {
   for (uint32_t tries = 0; tries < RETRIES && block < blocks(d); tries++, block++) {
     uint32_t page = block * d->block_pages + d->group_pages - 1;
     if (is_bad(d, block) || nand_read(d, page, 0, d->metadata, page_bytes(d))) continue;
     if (memcmp(d->metadata, "Dha", 3)) continue;
-    *found = block;
+    *holder = block;
     return true;
   }
   return false;
 }
 
-static bool is_of_pass(struct dhara *d, uint32_t block, uint32_t *found) {
-  return find_checkpoint(d, block, found) && d->metadata[3] == d->epoch;
+static bool is_of_pass(struct dhara *d, uint32_t block, uint32_t *holder) {
+  return find_checkpoint(d, block, holder) && d->metadata[3] == d->epoch;
 }
 
 static uint32_t last_block(struct dhara *d, uint32_t first) {
   uint32_t low = first, high = blocks(d);  // in [low, high)
   while (low < high) {
-    uint32_t middle = (low + high - 1) / 2, found, next;
-    if (!is_of_pass(d, middle, &found)) {
+    uint32_t middle = (low + high - 1) / 2, block, next;
+    if (!is_of_pass(d, middle, &block)) {
       high = middle;
     } else {
-      if (found + 1 >= blocks(d) || !is_of_pass(d, found + 1, &next)) return found;
+      if (block + 1 >= blocks(d) || !is_of_pass(d, block + 1, &next)) return block;
       low = next;
     }
   }
@@ -263,7 +265,7 @@ static uint32_t last_group(struct dhara *d, uint32_t block) {
   return first;
 }
 
-// The last whole checkpoint at or before a group.
+// Reads the last intact checkpoint at or before a group, in the same block.
 static bool read_root(struct dhara *d, uint32_t group) {
   uint32_t first = block_of(d, group) * d->block_pages;
   for (;; group -= d->group_pages) {
@@ -315,13 +317,13 @@ static void resume(struct dhara *d) {
   d->tail = get32(d->metadata + 4);
   d->bad_seen = get32(d->metadata + 8);
   d->bad_last = get32(d->metadata + 12);
-  d->count = get32(d->metadata + COOKIE);
+  d->count = get32(d->metadata + COOKIE_OFFSET);
   forget_metadata(d);
   find_head(d, group);
   d->tail_synced = d->tail;
 }
 
-// The map: from any page of the journal alt-pointers lead to every sector as it was then --------
+// The map: the alt-pointers of a journal page lead to every sector as it was at that time -------
 
 static uint32_t capacity(const struct dhara *d) {
   uint32_t journal = journal_capacity(d);
@@ -329,8 +331,8 @@ static uint32_t capacity(const struct dhara *d) {
   return journal > kept ? journal - kept : 0;
 }
 
-// Go from the root to a sector's page; `path` gets what a new page of it would point to.
-static int find(struct dhara *d, uint32_t sector, uint32_t *found, struct entry *path) {
+// Walks from the root to a sector's page. `path` receives the entry of a new page of this sector.
+static int find(struct dhara *d, uint32_t sector, uint32_t *sector_page, struct entry *path) {
   struct entry entry;
   uint32_t page = d->root, bit = 0;
   if (path) path->sector = sector;
@@ -339,8 +341,8 @@ static int find(struct dhara *d, uint32_t sector, uint32_t *found, struct entry 
     if (error) return error;
     if (entry.sector == NO_SECTOR) page = NO_PAGE;
   }
-  for (; page != NO_PAGE && bit < BITS; bit++) {
-    if (!((sector ^ entry.sector) >> (BITS - 1 - bit) & 1)) {
+  for (; page != NO_PAGE && bit < SECTOR_BITS; bit++) {
+    if (!((sector ^ entry.sector) >> (SECTOR_BITS - 1 - bit) & 1)) {
       if (path) path->alt[bit] = entry.alt[bit];
       continue;
     }
@@ -353,21 +355,21 @@ static int find(struct dhara *d, uint32_t sector, uint32_t *found, struct entry 
     int error = entry_of(d, page, &entry);
     if (error) return error;
   }
-  for (; path && bit < BITS; bit++) path->alt[bit] = NO_PAGE;
-  if (found) *found = page;
+  for (; path && bit < SECTOR_BITS; bit++) path->alt[bit] = NO_PAGE;
+  if (sector_page) *sector_page = page;
   return page == NO_PAGE ? DHARA_NONE : DHARA_OK;
 }
 
-// Take the oldest page out; if it counts it goes in again.
+// Removes the oldest page of the journal. A page that is still current is copied to the head first.
 static int collect(struct dhara *d) {
   struct entry entry;
   uint32_t page = d->count ? oldest(d) : NO_PAGE, current;
   if (page == NO_PAGE) return DHARA_OK;
   int error = entry_of(d, page, &entry);
   if (error == DHARA_DAMAGED) {
-    // A cut tore the checkpoint of its group, and nothing points there. Its documents do not say
-    // what becomes of it, and its issues 37 and 46 tell that collection fails there for good. Here
-    // it is taken for garbage, in favour of Dhara.
+    // A power cut damaged the checkpoint of this group, and no pointer leads to it. Dhara's
+    // documents do not cover this case; according to its issues 37 and 46 collection then fails for
+    // good. The model treats the group as garbage, which favours Dhara.
     error = DHARA_OK;
   } else if (!error && entry.sector != NO_SECTOR) {
     error = find(d, entry.sector, &current, &entry);
@@ -380,7 +382,7 @@ static int collect(struct dhara *d) {
   return error;
 }
 
-// Write the newest page once more, to fill a group.
+// Writes the newest page again, to fill a group.
 static int pad(struct dhara *d) {
   struct entry entry;
   if (d->root == NO_PAGE) return DHARA_NONE;
@@ -392,7 +394,7 @@ uint32_t dhara_ratio_for(const struct fp_medium *nand, uint32_t sectors) {
   struct dhara d = {.nand = nand, .group_pages = pages_of_group(nand)};
   d.block_pages = nand->block_bytes / nand->program_bytes;
   d.bad_last = nand->block_count >> 6;
-  // It has 8 bits.
+  // Dhara stores the ratio in 8 bits.
   for (d.ratio = 1; d.ratio < 256; d.ratio++)
     if (capacity(&d) >= sectors) return d.ratio;
   return 0;

@@ -1,10 +1,10 @@
-"""What recording a Java program costs, beside the program alone, in one run.
+"""Compare the time of recording a Java program with that of the program alone.
 
     .venv/bin/python benches/java.py
 
-The shipped programs run alone and under `flashpager record --java`, the whole command timed from
-outside: start of the virtual machine, agent, decoding, and writing of the trace included. Each
-runs at the length at which its trace is kept, and longer.
+The shipped programs run alone and under `flashpager record --java`. The time is that of the whole
+command: start of the virtual machine, agent, decoding, and writing the trace. Each program runs
+with the input of its shipped trace, and with a longer one.
 """
 
 import shutil
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLASHPAGER = Path(sys.executable).with_name("flashpager")
 _JAVA = ROOT / "examples" / "java"
 _CARDS = "cards.*,javacard.*,javacardx.*"
-#: Project, classes, and arguments: as the trace is kept, and longer.
+#: Project, classes, and arguments: those of the shipped trace, and longer ones.
 _RUNS = (
     ("sensors", "sensors.*", ()),
     ("sensors", "sensors.*", ("100000",)),
@@ -42,7 +42,7 @@ def _seconds(command: list[str | Path]) -> float:
 
 
 def main() -> None:
-    """Print a row a program: the best of some rounds."""
+    """Print the best time of some rounds, one row for each program."""
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             sys.exit(f"benches/java.py: {tool} is not installed")

@@ -1,15 +1,16 @@
-"""What an order of the program gains, beside published orders, in one run.
+"""Measure how much a search for an order of the program gains over published orders.
 
     .venv/bin/python benches/layout.py [--seconds 60] [TRACE...]
 
-For each trace: a cache of 2 KB (of the sensors 4 KB, too), LRU, K9F1208Q0B read by start-column,
-the smart card's bus, RAM and NOR, and no time of a fault handler. Orders are made from the first
-70 % of the runs and judged by the last 30 %. Share of NOR's bandwidth on these, the best of cache
-pages of 16, 32, 64 and 128 bytes in each column by itself (of 8, too, for the recorded order).
+Each trace runs in a cache of 2 KB (the sensors also in 4 KB), with LRU, a K9F1208Q0B read by
+start-column, the smart card's bus, RAM and NOR, and a fault handler that takes no time. Orders are
+made from the first 70 % of the runs and judged by the last 30 %. The columns give the share of
+NOR's bandwidth on the latter. Each column has its own best cache page, of 16, 32, 64 and 128 bytes
+(and 8 for the recorded order).
 
     .venv/bin/python benches/layout.py --converging 5,10,20,30 --seconds 180 [--map MAP] TRACE
 
-How much of what a search of 180 seconds gains shorter ones do, on all of the trace.
+prints how much of the gain of a 180-second search shorter searches reach, on the whole trace.
 """
 
 import argparse
@@ -61,10 +62,10 @@ def _row(path: Path, cache_bytes: str, seconds: float) -> str:
     )
 
 
-def _converging(path: Path, map_: Path | None, several_seconds: list[float]) -> None:
-    """Print the time that orders save, in share of what the last and longest search saves."""
+def _print_convergence(path: Path, map_: Path | None, searches_seconds: list[float]) -> None:
+    """Print the time that each search saves, absolutely and relative to the last, longest one."""
     saved = []
-    for seconds in several_seconds:
+    for seconds in searches_seconds:
         result: Layout = flashpager.layout(
             Trace.open(path), _design("2K"), map_=map_, seconds=seconds, pages=PAGES
         )
@@ -72,12 +73,12 @@ def _converging(path: Path, map_: Path | None, several_seconds: list[float]) -> 
         saved.append(1 - before / max(_share(page.found.rows) for page in result.pages))
     print(f"{path.stem}: {result.coverage.movable} units")
     print("| s | time saved, % | of the longest search, % |\n|--:|--:|--:|")
-    for seconds, share in zip(several_seconds, saved, strict=True):
+    for seconds, share in zip(searches_seconds, saved, strict=True):
         print(f"| {seconds:g} | {100 * share:.2f} | {100 * share / saved[-1]:.1f} |")
 
 
 def main() -> None:
-    """Print a row a trace."""
+    """Print one row for each trace."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("traces", nargs="*", type=Path)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -85,9 +86,9 @@ def main() -> None:
     parser.add_argument("--map", type=Path)
     options = parser.parse_args()
     if options.converging:
-        several_seconds = [float(word) for word in options.converging.split(",")]
+        searches_seconds = [float(word) for word in options.converging.split(",")]
         for path in options.traces:
-            _converging(path, options.map, [*several_seconds, options.seconds])
+            _print_convergence(path, options.map, [*searches_seconds, options.seconds])
         return
     traces = options.traces or [ROOT / "examples" / "traces" / f"{name}.trace" for name in _TRACES]
     print(

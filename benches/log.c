@@ -1,17 +1,17 @@
-// What a store on NAND programs, reads and erases: our log, or Dhara (dhara.h).
+// Counts the programs, reads and erasures of a store on NAND: our log, or Dhara (dhara.h).
 //
 // benches/log.py compiles this and calls it:
 //
 //     log log|dhara WORKLOAD LIVE SYNC TURNOVERS SEED [BLOCKS]
 //
-// On an emulated NAND of BLOCKS (256) blocks of 128 KiB and flash pages of 2 KiB, pages of memory of
-// 4 KiB that do not shrink are written: all of them, LIVE percent of the medium, in order; then
-// TURNOVERS times as many as WORKLOAD draws them. All that is counted is of these. With SYNC n the
-// store is synced after every n pages, with 0 never. Then pages are read at random, and the store is
-// mounted, after a sync and after cuts. What a page holds is checked at each read. Prints one line of
-// JSON.
+// The emulated NAND has BLOCKS (256) blocks of 128 KiB and flash pages of 2 KiB. The pages of memory
+// are 4 KiB and incompressible. First all of them are written in order; together they fill LIVE
+// percent of the medium. Then TURNOVERS times as many pages are overwritten, drawn by WORKLOAD. The
+// printed counts are those of the overwriting. With SYNC n the store is synced after every n pages,
+// with 0 never. Finally pages are read at random, and the store is mounted after a sync and after
+// power cuts. Every page read is checked. Prints one line of JSON.
 //
-// A page of memory is two sectors of Dhara's.
+// A page of memory is two sectors of Dhara.
 #include "../runtime/medium/emulated.h"
 #include "../runtime/swap/flashpager_swap.h"
 #include "dhara.h"
@@ -55,21 +55,21 @@ static double unit(void) { return (double)(draw() >> 11) * 0x1p-53; }
 // Workloads ---------------------------------------------------------------------------------------
 
 static uint32_t slots;
-static uint32_t *shuffled;    // which slots are often written: in no order
-static double *zipf_up_to;    // of a rank, the share of it and all before
-static uint64_t all_writes;   // of the workload
+static uint32_t *shuffled;           // slots in random order, the most often written first
+static double *zipf_shares_through;  // for each rank, the share of all ranks up to it
+static uint64_t all_writes;          // pages that the workload writes
 
 static void prepare_workload(void) {
   double sum = 0;
   shuffled = allocate(slots * sizeof *shuffled);
-  zipf_up_to = allocate(slots * sizeof *zipf_up_to);
+  zipf_shares_through = allocate(slots * sizeof *zipf_shares_through);
   for (uint32_t i = 0; i < slots; i++) {
     uint32_t other = below(i + 1);
     shuffled[i] = shuffled[other];
     shuffled[other] = i;
-    zipf_up_to[i] = sum += pow(i + 1.0, -0.99);
+    zipf_shares_through[i] = sum += pow(i + 1.0, -0.99);
   }
-  for (uint32_t i = 0; i < slots; i++) zipf_up_to[i] /= sum;
+  for (uint32_t i = 0; i < slots; i++) zipf_shares_through[i] /= sum;
 }
 
 static uint32_t uniform(uint64_t write) {
@@ -85,7 +85,7 @@ static uint32_t zipf(uint64_t write) {
   (void)write;
   while (low < high) {
     uint32_t middle = (low + high) / 2;
-    if (zipf_up_to[middle] < share)
+    if (zipf_shares_through[middle] < share)
       low = middle + 1;
     else
       high = middle;
@@ -93,9 +93,9 @@ static uint32_t zipf(uint64_t write) {
   return shuffled[low];
 }
 
-// `often` percent of the writes go to so many slots from `first` on.
-static uint32_t hot(uint32_t often, uint32_t first, uint32_t count) {
-  if (below(100) < often) return shuffled[(first + below(count)) % slots];
+// Draws a slot: with `percent` probability one of the `count` slots from rank `first` on.
+static uint32_t hot(uint32_t percent, uint32_t first, uint32_t count) {
+  if (below(100) < percent) return shuffled[(first + below(count)) % slots];
   return shuffled[(first + count + below(slots - count)) % slots];
 }
 
@@ -104,7 +104,7 @@ static uint32_t hot_cold(uint64_t write) {
   return hot(90, 0, slots / 10);
 }
 
-// Half way other slots become the hot ones.
+// Half way through, other slots become the hot ones.
 static uint32_t phases(uint64_t write) {
   return hot(80, write < all_writes / 2 ? 0 : slots / 2, slots / 5);
 }
@@ -136,7 +136,7 @@ static uint32_t crc(uint32_t crc, const void *data, size_t size) {
 
 static int mount_store(bool fresh) {
   if (!is_dhara) {
-    // Nothing of what was in memory may matter.
+    // The old contents of the memory must not matter, so they are overwritten.
     memset(config.memory, 0x6b, config.memory_bytes);
     return fresh ? fp_swap_format(&store, &config) : fp_swap_mount(&store, &config);
   }
@@ -178,13 +178,13 @@ static void open_store(uint32_t blocks) {
   };
 }
 
-// What pages hold: in both halves their slot and version --------------------------------------------
+// Contents of pages: each half begins with its slot and version --------------------------------------
 
 static uint8_t page[PAGE_BYTES];
 static uint32_t last_version;
-static uint32_t *tried;    // the last one of each slot, written or not
-static uint32_t *version;  // that it holds
-static uint32_t *synced;   // that it held at the last sync
+static uint32_t *tried;    // the version last sent to each slot, whether or not the write succeeded
+static uint32_t *version;  // the version that each slot holds
+static uint32_t *synced;   // the version that each slot held at the last sync
 
 static int write_next(uint32_t slot) {
   tried[slot] = ++last_version;
@@ -203,7 +203,7 @@ static void sync_all(void) {
   memcpy(synced, version, slots * sizeof *synced);
 }
 
-// Read a page that is of a version in these bounds; whether its halves are of the same one.
+// Reads a page and checks that its versions lie within bounds. Returns true if its halves agree.
 static bool read_back(uint32_t slot, uint32_t oldest, uint32_t newest) {
   uint32_t heads[2][2];
   int error = read_page(slot, page);
@@ -262,7 +262,7 @@ int main(int argc, char **argv) {
   uint32_t *wear = allocate(blocks * sizeof *wear);
   for (uint32_t block = 0; block < blocks; block++) wear[block] = fp_emulated_wear(emulated, block);
   struct fp_emulated_counters before = count(), last = before;
-  uint64_t most = 0;  // programs, loads and erasures of one write, a sync apart
+  uint64_t most = 0;  // the most programs, loads and erasures of one write, without its sync
   for (uint64_t i = 0; i < all_writes; i++) {
     if ((error = write_next(next(i)))) fail("cannot be written", error);
     struct fp_emulated_counters now = count();
@@ -281,7 +281,7 @@ int main(int argc, char **argv) {
   printf(", \"amplification\": %.4f",
          (double)(after.program_bytes - before.program_bytes) / writes / PAGE_BYTES);
   printf(", \"worst\": %llu", (unsigned long long)most);
-  // Of the whole life, and of what is measured alone.
+  // `wear` counts the erasures of the whole run, `wear_since` those of the overwriting alone.
   double sum = 0, largest = 0, sum_since = 0, largest_since = 0;
   for (uint32_t block = 0; block < blocks; block++) {
     double erasures = fp_emulated_wear(emulated, block), since = erasures - wear[block];
@@ -308,7 +308,7 @@ int main(int argc, char **argv) {
   printf(", \"mount_programs\": %llu", (unsigned long long)(after.programs - before.programs));
 
   double cut_loads = 0, cut_programs = 0, cut_most = 0;
-  uint32_t mixed = 0;  // pages half of one version and half of another
+  uint32_t mixed = 0;  // pages whose halves have different versions
   for (uint32_t cut = 0; cut < CUTS; cut++) {
     sync_all();
     fp_emulated_cut_power(emulated, 1 + below(3000), (enum fp_emulated_cut)below(3));
@@ -327,7 +327,7 @@ int main(int argc, char **argv) {
     cut_programs += (double)(after.programs - before.programs) / CUTS;
     for (uint32_t slot = 0; slot < slots; slot++) {
       if (read_back(slot, synced[slot], tried[slot])) continue;
-      // Halves of two versions are no page.
+      // The page is not usable, and is written again.
       mixed++;
       if ((error = write_next(slot))) fail("cannot be written", error);
     }

@@ -1,9 +1,9 @@
-"""Programs, reads and erasures of the log and of Dhara on one emulated NAND.
+"""Count programs, reads and erasures of the log and of Dhara on one emulated NAND.
 
     .venv/bin/python benches/log.py [--turnovers N] [--seed N]
 
-The NAND has 32 MiB in blocks of 128 KiB and flash pages of 2 KiB. The pages of memory have 4 KiB
-and do not shrink. Each store is filled to a share of the medium, then overwritten ten times.
+The NAND has 32 MiB in blocks of 128 KiB and flash pages of 2 KiB. The pages of memory are 4 KiB
+and incompressible. Each store is filled to a share of the medium, then overwritten ten times.
 Operations are counted and nothing is timed, so the results are the same on any machine.
 benches/log.c calls both stores, each row in a process of its own, and checks the pages it reads.
 
@@ -29,14 +29,14 @@ _WORKLOADS = {
     "uniform": "uniform",
     "zipf": "Zipf 0.99",
     "hot-cold": "hot-cold 90/10",
-    "phases": "80/20, other pages half way",
+    "phases": "80/20, other pages from half way",
     "sequential": "sequential",
 }
 _SHARES = (70, 80, 90)
 _SYNCS = {0: "never", 64: "64", 1: "1"}
 
 Run = dict[str, Any]
-#: Store, workload, percent of the medium, pages from sync to sync.
+#: Store, workload, percent of the medium filled, pages between syncs (0: never synced).
 Key = tuple[str, str, int, int]
 
 
@@ -62,7 +62,7 @@ def _run(program: Path, key: Key, turnovers: float, seed: int) -> Run:
         [str(word) for word in command], check=False, capture_output=True, text=True
     )
     if done.returncode:
-        # A failure, such as a store too small for the pages, is a row of the results, too.
+        # A failed run, such as a store too small for the pages, also has its row in the tables.
         return {"holds": False, "why": done.stderr.strip()}
     return dict(json.loads(done.stdout))
 
@@ -75,7 +75,7 @@ def _number(run: Run, name: str, digits: int) -> str:
     return f"{run[name]:,.{digits}f}" if name in run else "-"
 
 
-def _amplification(runs: dict[Key, Run]) -> None:
+def _print_amplification(runs: dict[Key, Run]) -> None:
     print("\nThe log: bytes programmed per byte written; most erasures of a block over the mean:\n")
     _row("workload", *(f"{live} %, {figure}" for live in (80, 90) for figure in ("WA", "max/mean")))
     _row("---", *["--:"] * 4)
@@ -85,8 +85,8 @@ def _amplification(runs: dict[Key, Run]) -> None:
         _row(title, *(cell for pair in cells for cell in pair))
 
 
-def _beside(runs: dict[Key, Run], sync: int) -> None:
-    print(f"\nFor each page of memory written, log / Dhara, sync after pages: {_SYNCS[sync]}:\n")
+def _print_comparison(runs: dict[Key, Run], sync: int) -> None:
+    print(f"\nFor each page of memory written, log / Dhara, pages between syncs: {_SYNCS[sync]}\n")
     columns = {
         "programs": ("programs", 2),
         "reads": ("loads", 1),
@@ -104,7 +104,7 @@ def _beside(runs: dict[Key, Run], sync: int) -> None:
             _row(title, f"{live} %", *cells)
 
 
-def _mounts(runs: dict[Key, Run]) -> None:
+def _print_mounts(runs: dict[Key, Run]) -> None:
     print("\nFlash pages read (programmed) to mount, log / Dhara, of 16,384, uniform:\n")
     _row("live", "after a sync", "after a cut, mean", "at most", "pages half old and half new")
     _row(*["--:"] * 5)
@@ -128,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turnovers", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     program = _compile()
     keys = [
         (store, workload, live, sync)
@@ -138,12 +138,12 @@ def main() -> None:
         for sync in _SYNCS
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda key: _run(program, key, given.turnovers, given.seed), keys)
+        results = pool.map(lambda key: _run(program, key, options.turnovers, options.seed), keys)
         runs = dict(zip(keys, results, strict=True))
-    _amplification(runs)
+    _print_amplification(runs)
     for sync in _SYNCS:
-        _beside(runs, sync)
-    _mounts(runs)
+        _print_comparison(runs, sync)
+    _print_mounts(runs)
     for key, run in runs.items():
         if "why" in run:
             print(f"{' '.join(map(str, key))}: {run['why']}", file=sys.stderr)

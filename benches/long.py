@@ -1,11 +1,11 @@
-"""Time and memory that a very long trace needs: to record, describe, replay and report it.
+"""Measure the time and memory that long traces take to record, describe, replay and report.
 
     .venv/bin/python benches/long.py
     .venv/bin/python benches/long.py --words 5000000 --folder /big/disk
 
-`bzip2 -9` compresses generated text under QEMU, with its library placed: 20 million words take 41 G
-instructions. For each command it prints the time, and the most memory of a process. The commands
-after `record` work on the recorded trace.
+`bzip2 -9` compresses generated text under QEMU, recorded with its library: 20 million words take
+41 G instructions. Each row has a command's time, and the largest memory of one of its processes.
+The commands after `record` work on the recorded trace.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def _write_text(path: Path, words: int) -> None:
 
 
 def _run(title: str, *arguments: str | Path) -> None:
-    """Run a command, and print its seconds, its processor seconds, and its most memory in MiB."""
+    """Run a command; print its seconds, its processor seconds, and its peak memory in MiB."""
     start = time.perf_counter()
     with subprocess.Popen(
         [FLASHPAGER, *arguments],

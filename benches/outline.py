@@ -1,11 +1,11 @@
-"""What moving cold parts of Java methods into methods of their own gains, beside order alone.
+"""Measure the gain of moving cold parts of Java methods into methods of their own.
 
     .venv/bin/python benches/outline.py [--evaluations 30000] [--colder-than 10]
 
-Builds and records the programs of examples/workloads/java.sh, outlines them, records them again
-and compares what they print. Both recordings are laid out: 2 KB, LRU, K9F1208Q0B read by
-start-column on the smart card's board, the first 70 % of the runs for the search and the last 30 %
-to judge. Needs a JDK and Maven.
+The bench builds and records the programs of examples/workloads/java.sh, outlines them, records them
+again, and fails if their output changes. Both recordings are laid out: 2 KB, LRU, K9F1208Q0B read
+by start-column on the smart card's board. The search sees the first 70 % of the runs, and the last
+30 % judge it. Needs a JDK and Maven.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from flashpager.choose.outline import outline
 ROOT = Path(__file__).resolve().parent.parent
 _COMMAND = ROOT / ".venv" / "bin" / "flashpager"
 _CARDS = "cards.*,javacard.*,javacardx.*"
-#: Project, classes to record, arguments.
+#: Project, classes to record, and arguments of each program.
 _PROGRAMS = {
     "sensors": ("sensors", "sensors.*", []),
     **{name: ("cards", _CARDS, [name]) for name in ("purse", "oath", "pki")},
@@ -36,7 +36,7 @@ def _record(jar: Path, classes: str, arguments: list[str], trace: Path) -> str:
     return done.stdout
 
 
-def _laid_out(trace: Path, evaluations: int) -> PageLayout:
+def _best_layout(trace: Path, evaluations: int) -> PageLayout:
     board = Design.from_board("smartcard")
     design = board.replace(part="K9F1208Q0B", register="start-column", cache_bytes="2K")
     opened = Trace.open(trace)
@@ -47,42 +47,44 @@ def _laid_out(trace: Path, evaluations: int) -> PageLayout:
 
 
 def _cells(page: PageLayout) -> tuple[float, float]:
-    """Share of NOR, and milliseconds, of what was held out."""
+    """Return the share of NOR in percent, and the milliseconds, of the held-out runs."""
     row = page.found.held_out[0]
     return 100 * (row.nor.nor_ratio if row.nor else 0.0), row.time.time_ns / 1e6
 
 
 def main() -> None:
-    """Print a row a program."""
+    """Print one row for each program."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--evaluations", type=int, default=30_000)
     parser.add_argument("--colder-than", type=float, default=10.0, metavar="PERCENT")
     options = parser.parse_args()
-    print("| program | parts moved | order alone, % of NOR | and outlined | time, % |")
+    print("| program | parts moved | order alone, % of NOR | with outlining, % of NOR | time, % |")
     print("|---|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        shutil.copytree(ROOT / "examples" / "java", place / "java")
+        work = Path(folder)
+        shutil.copytree(ROOT / "examples" / "java", work / "java")
         for project in ("sensors", "cards"):
-            pom = place / "java" / project / "pom.xml"
+            pom = work / "java" / project / "pom.xml"
             subprocess.run(["mvn", "-q", "-B", "-f", pom, "package"], check=True)
         for name, (project, classes, arguments) in _PROGRAMS.items():
-            target = place / "java" / project / "target"
+            target = work / "java" / project / "target"
             jar, kept = target / f"{project}.jar", target / "kept.jar"
-            before, after = place / f"{name}.trace", place / f"{name}-outlined.trace"
+            before, after = work / f"{name}.trace", work / f"{name}-outlined.trace"
             printed = _record(jar, classes, arguments, before)
             shutil.move(jar, kept)
             share = options.colder_than / 100
             libraries = sorted((target / "lib").glob("*.jar"))
-            made = outline(before, kept, jar, cold_share=share, at_least=8, class_path=libraries)
+            outlining = outline(
+                before, kept, jar, cold_share=share, at_least=8, class_path=libraries
+            )
             if _record(jar, classes, arguments, after) != printed:
-                parser.error(f"{name}: outlined, it prints something else")
+                parser.error(f"{name}: the outlined program prints something else")
             shutil.move(kept, jar)
             (alone, slow), (outlined, fast) = (
-                _cells(_laid_out(trace, options.evaluations)) for trace in (before, after)
+                _cells(_best_layout(trace, options.evaluations)) for trace in (before, after)
             )
             print(
-                f"| {name} | {len(made.moved)} | {alone:.1f} | {outlined:.1f} "
+                f"| {name} | {len(outlining.moved)} | {alone:.1f} | {outlined:.1f} "
                 f"| {100 * (fast / slow - 1):+.1f} |",
                 flush=True,
             )

@@ -1,12 +1,12 @@
-"""The time of a fault of code: the pager by userfaultfd, beside the kernel's own reclaim.
+"""Compare the time of a code fault of the userfaultfd pager with one of the kernel's reclaim.
 
     .venv/bin/python benches/page.py [MEGABYTES]
 
-A program with this many megabytes of code, 64 by default, calls its pages in an order drawn by a
-generator. It runs alone, then paged through frames for a quarter of its code, then alone in a
-memory cgroup whose limit leaves as much for code. The time and processor time beyond those of the
-first run are printed for each fault. The cgroup needs root, and its faults read the disk that holds
-TMPDIR.
+A program with this many megabytes of code, 64 by default, calls its pages in random order. It runs
+alone, then paged through frames for a quarter of its code, then alone in a memory cgroup whose
+limit leaves the same room for code. Each row has the time and processor time of a fault: those of
+the run beyond those of the first run, divided by its faults. The cgroup needs root, and its faults
+read the disk that holds TMPDIR.
 """
 
 import os
@@ -26,9 +26,9 @@ from flashpager.verify import linux
 _ROUNDS = 20_000
 #: A fault that reads a disk may take milliseconds.
 _ROUNDS_FROM_DISK = 1_000
-_TURNS = 3
-#: Memory of the process beside its code.
-_BESIDE_BYTES = 2 << 20
+_REPEATS = 3
+#: Memory of the process in addition to its code.
+_OTHER_BYTES = 2 << 20
 _SOURCE = r"""
 #include <stdlib.h>
 extern char code[];
@@ -46,10 +46,10 @@ int main(int argc, char **argv)
 
 
 def main() -> None:
-    """Measure, and print the results."""
+    """Run the program in each way, and print the results."""
     pages = int(sys.argv[1] if len(sys.argv) > 1 else 64) * 256
-    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-        path = Path(place) / "program"
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as folder:
+        path = Path(folder) / "program"
         source = path.with_suffix(".c")
         source.write_text(
             _SOURCE.replace("PAGES", str(pages), 1).replace("PAGES", f"{pages}u"), encoding="ascii"
@@ -58,24 +58,26 @@ def main() -> None:
         subprocess.run(["cc", *flags, "-o", str(path), str(source)], check=True)
         command = [str(path), str(_ROUNDS)]
         frames = pages // 4
-        alone = min(_Run.of(partial(_alone, command)) for _ in range(_TURNS))
-        print(f"{pages:,} pages of code, {_ROUNDS:,} calls, {frames:,} frames; medians of {_TURNS}")
+        alone = min(_Run.of(partial(_alone, command)) for _ in range(_REPEATS))
+        print(
+            f"{pages:,} pages of code, {_ROUNDS:,} calls, {frames:,} frames; medians of {_REPEATS}"
+        )
         print(f"alone, all in memory   {alone.seconds:8.3f} s")
         program = linux.LinuxProgram.of(str(path))
         for policy in ("fifo", "clock", "fifo-sc(50%)"):
             design = linux.LinuxPageDesign.of(policy, frames)
             _print_run(policy, alone, partial(_paged, program, command, design))
         try:
-            with _limited(frames * linux.PAGE_BYTES + _BESIDE_BYTES) as join:
-                few = [str(path), str(_ROUNDS_FROM_DISK)]
-                _print_run("memory cgroup", alone, partial(_alone, few, join))
+            with _limited(frames * linux.PAGE_BYTES + _OTHER_BYTES) as join:
+                short = [str(path), str(_ROUNDS_FROM_DISK)]
+                _print_run("memory cgroup", alone, partial(_alone, short, join))
         except OSError as error:
             print(f"memory cgroup: left out: {error}")
 
 
 @dataclass(frozen=True, order=True)
 class _Run:
-    """Seconds of the clock and of the processor, and faults."""
+    """Seconds of the clock, seconds of the processor (`busy`), and faults of one run."""
 
     seconds: float
     busy: float
@@ -83,7 +85,7 @@ class _Run:
 
     @classmethod
     def of(cls, run: Callable[[], int]) -> "_Run":
-        """Run a program by a function that returns its faults."""
+        """Measure a function that runs a program and returns its faults."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         faults = run()
         seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -92,10 +94,10 @@ class _Run:
 
 
 def _print_run(name: str, alone: _Run, run: Callable[[], int]) -> None:
-    median = sorted(_Run.of(run) for _ in range(_TURNS))[_TURNS // 2]
+    median = sorted(_Run.of(run) for _ in range(_REPEATS))[_REPEATS // 2]
     busy, seconds = (
-        1e6 * more / max(median.faults, 1)
-        for more in (median.busy - alone.busy, median.seconds - alone.seconds)
+        1e6 * added / max(median.faults, 1)
+        for added in (median.busy - alone.busy, median.seconds - alone.seconds)
     )
     print(
         f"{name:22} {median.seconds:8.3f} s {median.faults:7,} faults, each {busy:6.1f} µs of the "
@@ -104,13 +106,13 @@ def _print_run(name: str, alone: _Run, run: Callable[[], int]) -> None:
 
 
 def _paged(program: linux.LinuxProgram, command: list[str], design: linux.LinuxPageDesign) -> int:
-    """Return true and false faults."""
+    """Run a program paged; return its faults, false ones included."""
     counts = linux.page(program, command, design, quiet=True).counts
     return counts["misses"] + counts["false_faults"]
 
 
 def _alone(command: list[str], join: Path | None = None) -> int:
-    """Return faults that had to wait for the disk."""
+    """Run a program unpaged, in the cgroup of `join` if given; return its faults from disk."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_majflt
 
     def enter() -> None:
@@ -123,15 +125,15 @@ def _alone(command: list[str], join: Path | None = None) -> int:
 
 @contextmanager
 def _limited(size: int) -> Iterator[Path]:
-    """Make a memory cgroup, of either version; return the file by which a process enters it."""
+    """Make a memory cgroup, of version 1 or 2; yield the file by which a process enters it."""
     root = Path("/sys/fs/cgroup")
-    first = (root / "memory").is_dir()
-    group = root / ("memory" if first else "") / f"flashpager-{os.getpid()}"
+    is_version_1 = (root / "memory").is_dir()
+    group = root / ("memory" if is_version_1 else "") / f"flashpager-{os.getpid()}"
     group.mkdir()
     try:
-        limit = "memory.limit_in_bytes" if first else "memory.max"
+        limit = "memory.limit_in_bytes" if is_version_1 else "memory.max"
         (group / limit).write_text(str(size))
-        # Pages in the cache already are charged to the process that brought them.
+        # Pages already in the page cache are charged to the process that read them, so drop them.
         os.sync()
         with suppress(OSError):
             Path("/proc/sys/vm/drop_caches").write_text("1")

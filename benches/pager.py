@@ -1,10 +1,10 @@
-"""The cost of a hit of the pager on a device: instructions on a Cortex-M3, cycles on an AVR.
+"""Measure the cost of a hit of the pager: instructions on a Cortex-M3, cycles on an AVR.
 
     .venv/bin/python benches/pager.py
 
 A program is compiled for two numbers of hits. It runs in QEMU, where `flashpager record` counts
-instructions, and in simavr, which counts cycles. The difference is the cost of the hits with call
-and return; the cost of the loop is measured with a function that does nothing, and subtracted. Set
+instructions, and in simavr, which counts cycles. The difference is the cost of the added hits, with
+call and return. The loop's own cost is measured with an empty function, and subtracted. Set
 CPPFLAGS and LDFLAGS if simavr is not where compilers look for libraries.
 """
 
@@ -34,10 +34,10 @@ _DESIGN = {
 _POLICIES = ("FIFO", "CLOCK", "SIEVE", "LRU", "RANDOM")
 _LOOKUPS = ("TABLE", "HINT", "SCAN")
 _FEW, _MORE = 1000, 3000
-#: The cost of a call and a return, which belongs to the hit.
+#: The cost of a call and a return, which counts as part of the hit.
 _EMPTY_CALL = {"Cortex-M3": 2, "AVR": 8}
-#: Two numbers of bytes taken from a window, for the cost of one more.
-_TAKEN = (10, 50)
+#: Two numbers of bytes read from a window, whose difference gives the cost of one byte.
+_BYTES_READ = (10, 50)
 
 
 def _run(*command: str | Path, cwd: Path) -> str:
@@ -90,39 +90,39 @@ def _has_simavr(folder: Path) -> bool:
 def _measure(target: str, folder: Path) -> None:
     count = _instructions if target == "Cortex-M3" else _cycles
 
-    def each(policy: str, lookup: str, what: str, times: int, taken: int = 0) -> int:
+    def run_cost(policy: str, lookup: str, work: str, times: int, bytes_read: int = 0) -> int:
         choices = {
             "FP_PAGER_POLICY": f"FP_PAGER_{policy}",
             "FP_PAGER_LOOKUP": f"FP_PAGER_{lookup}",
-            "WHAT": what,
+            "WHAT": work,
             "TIMES": times,
-            "TAKEN": taken,
+            "TAKEN": bytes_read,
         }
         return count(choices | _DESIGN, folder)
 
-    def of_one(policy: str, lookup: str, what: str, taken: int = 0) -> float:
-        few, more = (each(policy, lookup, what, times, taken) for times in (_FEW, _MORE))
+    def turn_cost(policy: str, lookup: str, work: str, bytes_read: int = 0) -> float:
+        few, more = (run_cost(policy, lookup, work, times, bytes_read) for times in (_FEW, _MORE))
         return (more - few) / (_MORE - _FEW)
 
-    loop = of_one("CLOCK", "TABLE", "NOTHING") - _EMPTY_CALL[target]
-    byte, nothing = (
-        (of_one("CLOCK", "TABLE", what, _TAKEN[1]) - of_one("CLOCK", "TABLE", what, _TAKEN[0]))
-        / (_TAKEN[1] - _TAKEN[0])
-        for what in ("BYTES", "NO_BYTES")
-    )
+    def byte_cost(work: str) -> float:
+        few, more = (turn_cost("CLOCK", "TABLE", work, bytes_read) for bytes_read in _BYTES_READ)
+        return (more - few) / (_BYTES_READ[1] - _BYTES_READ[0])
+
+    loop_cost = turn_cost("CLOCK", "TABLE", "NOTHING") - _EMPTY_CALL[target]
+    window_byte_cost = byte_cost("BYTES") - byte_cost("NO_BYTES")
     unit = "instructions" if target == "Cortex-M3" else "cycles"
-    print(f"\n{target}, {unit}; a byte of a window {byte - nothing:.1f}\n")
+    print(f"\n{target}, {unit}; a byte of a window {window_byte_cost:.1f}\n")
     print("| policy | " + " | ".join(name.lower() for name in _LOOKUPS) + " |")
     print("|---|" + "--:|" * len(_LOOKUPS))
     for policy in _POLICIES:
-        hits = [of_one(policy, lookup, "PAGE") - loop for lookup in _LOOKUPS]
+        hits = [turn_cost(policy, lookup, "PAGE") - loop_cost for lookup in _LOOKUPS]
         print(f"| `{policy.lower()}` | " + " | ".join(f"{hit:.0f}" for hit in hits) + " |")
 
 
 def main() -> None:
-    """Measure on the devices whose tools are installed."""
-    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-        folder = Path(place)
+    """Measure on each device whose tools are installed."""
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as name:
+        folder = Path(name)
         if shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm"):
             _measure("Cortex-M3", folder)
         else:

@@ -1,11 +1,11 @@
-"""The size of the pager behind an MMU on an ARM926EJ-S: ARM and Thumb code, and RAM per frame.
+"""Measure the pager behind the MMU of an ARM926EJ-S: ARM and Thumb code, and RAM per frame.
 
     .venv/bin/python benches/pager_mmu.py [POLICY ...]
 
 Prints the table of docs/pager-mmu.md: the pager with the port for the ARM926, which includes both
-abort handlers, compiled with -Os for 48 frames of 1 KB before an image of 109 KB. RAM a frame
+abort handlers, compiled with -Os for 48 frames of 1 KB and an image of 109 KB. RAM per frame
 excludes the page table and the frame itself. It is given for an image of up to 126 pages, and as
-"of many" for an image of over 32,766 pages before more than 254 frames.
+"of many" for an image of over 32,766 pages with more than 254 frames.
 """
 
 import re

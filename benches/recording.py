@@ -1,13 +1,16 @@
-"""How fast programs are recorded, with QEMU, with lackey and by stepping, in one run.
+"""Measure how fast programs are recorded with QEMU, with lackey, and by stepping.
 
     .venv/bin/python benches/recording.py [reads]
 
-First QEMU without and with recording, in seconds and in processor seconds, which depend less on
-what else runs. All run `bzip2` over the same text, the stepper over a few words of it, with its
-library placed, the whole `flashpager record` timed from outside: start of the emulator, translation
-and writing of the trace included. Then QEMU with and without data reads, on programs that gcc
-compiles: one reads a constant at every sixth instruction or so, the other sorts in RAM and reads
-none in its loop.
+The bench has three parts, of which `reads` runs the last alone:
+
+1. QEMU with and without recording, in seconds and in processor seconds. Other load on the machine
+   affects the latter less.
+2. Each recorder on `bzip2` with its library. The texts come from the same generator; slower
+   recorders get shorter ones. The time is that of the whole `flashpager record`: start of the
+   emulator, translation, and writing the trace.
+3. QEMU with and without data reads, on two programs that gcc compiles. One reads a constant at
+   about every eleventh instruction; the other sorts in RAM, and its loop reads no constant.
 """
 
 import json
@@ -49,8 +52,8 @@ def _timed(command: list[str]) -> tuple[float, float]:
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _ratio(folder: Path) -> None:
-    """Print what recording costs beside QEMU alone."""
+def _print_ratio(folder: Path) -> None:
+    """Print the times of QEMU with recording and without it."""
     text = _text(_LONG_WORDS)
     alone = _alone(text, folder)
     source = folder / "recorded"
@@ -58,12 +61,13 @@ def _ratio(folder: Path) -> None:
     command = [str(FLASHPAGER), "record", "--recorder", "qemu", "--with-libraries"]
     command += ["-o", str(folder / "ratio.trace"), "--", "bzip2", "-kf", str(source)]
     recorded = _timed(command)
-    for words, one, other in zip(("seconds", "processor seconds"), alone, recorded, strict=True):
-        print(f"QEMU alone {one:.2f} {words}, recorded {other:.2f}: {other / one:.1f} times")
+    for unit, without, with_ in zip(("seconds", "processor seconds"), alone, recorded, strict=True):
+        print(f"QEMU alone {without:.2f} {unit}, recorded {with_:.2f}: {with_ / without:.1f} times")
     print()
 
 
 def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, int]]:
+    """Record bzip2 on a text; return the seconds and the trace's facts."""
     source, trace = folder / "input", folder / f"{recorder}.trace"
     source.write_text(text)
     command = [FLASHPAGER, "record", "--no-reads", "--with-libraries", "--recorder", recorder]
@@ -106,8 +110,8 @@ int main(void)
 """
 
 
-def _reads(folder: Path) -> None:
-    """Print what data reads cost."""
+def _print_reads(folder: Path) -> None:
+    """Print the times of recording with data reads and without them."""
     source = folder / "reading.c"
     source.write_text(_READING)
     print(f"\n{'program':<10}{'recording':>12}{'seconds':>9}{'M instr/s':>11}{'data reads':>12}")
@@ -115,8 +119,8 @@ def _reads(folder: Path) -> None:
         program, trace = folder / name, folder / f"{name}.trace"
         build = ["gcc", "-O1", "-w", "-static", "-no-pie", *flags, "-o", program, source]
         subprocess.run(build, check=True)
-        for word, more in (("plain", ["--no-reads"]), ("with reads", ["--with-reads"])):
-            command = [FLASHPAGER, "record", *more, "--section", ".text,.rodata", "-o", trace]
+        for title, choice in (("plain", ["--no-reads"]), ("with reads", ["--with-reads"])):
+            command = [FLASHPAGER, "record", *choice, "--section", ".text,.rodata", "-o", trace]
             start = time.perf_counter()
             subprocess.run([*command, "--", program], check=True, capture_output=True)
             seconds = time.perf_counter() - start
@@ -126,20 +130,20 @@ def _reads(folder: Path) -> None:
             info = json.loads(printed)
             rate = info["instructions"] / seconds / 1e6
             reads = info.get("reads", 0)
-            print(f"{name:<10}{word:>12}{seconds:>9.2f}{rate:>11.2f}{reads:>12,}")
+            print(f"{name:<10}{title:>12}{seconds:>9.2f}{rate:>11.2f}{reads:>12,}")
 
 
 def main() -> None:
-    """Print one row a recording."""
+    """Print one row for each recording."""
     if sys.argv[1:] == ["reads"]:
         with tempfile.TemporaryDirectory() as name:
-            _reads(Path(name))
+            _print_reads(Path(name))
         return
     for tool in ("bzip2", "gcc", "qemu-x86_64", "valgrind"):
         if shutil.which(tool) is None:
             sys.exit(f"benches/recording.py: {tool} is not installed")
     with tempfile.TemporaryDirectory() as name:
-        _ratio(Path(name))
+        _print_ratio(Path(name))
     print(
         f"{'recorder':<10}{'input':>8}{'instructions':>15}{'seconds':>9}"
         f"{'M instr/s':>11}{'bit/instr':>11}"
@@ -166,7 +170,7 @@ def main() -> None:
     ratio = rates["lackey", "short"] / rates["step", "tiny"]
     print(f"lackey records at {ratio:.0f} times the stepper's rate")
     with tempfile.TemporaryDirectory() as name:
-        _reads(Path(name))
+        _print_reads(Path(name))
 
 
 if __name__ == "__main__":

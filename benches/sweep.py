@@ -1,20 +1,21 @@
-"""How fast misses come at one, sixteen and 1024 cache sizes, beside other simulators, in one run.
+"""Compare the speed of counting misses at one, 16 and 1024 cache sizes with other simulators.
 
     .venv/bin/python benches/sweep.py
 
-All tools take the same collapsed page references of a recorded trace, on one core, in turns; the
-best of all rounds counts. Their misses are compared, too. The others are
+All tools get the same collapsed page references of a recorded trace. They run on one core, in
+turns, and the best of all rounds counts. Their misses are compared, too. The other tools are
 
-- libCacheSim 0.3.5, an in-memory loop over its C interface (benches/libcachesim.c, built with the
+- libCacheSim 0.3.5: an in-memory loop over its C interface (benches/libcachesim.c, built with the
   library's own release flags) and, for sixteen sizes of LRU and MIN, its Python package;
-- for LRU at all sizes at once, libCacheSim's stack distances and those of PyMimircache 0.0.2.103.
+- for LRU at all sizes at once, the stack distances of libCacheSim and of PyMimircache 0.0.2.103.
 
-What is timed: for flashpager all from references in memory to misses, with making the caches and,
-for MIN, finding the next uses. For libCacheSim the requests alone, next uses are given to it; its
-Python package and PyMimircache read a mapped file, which is in the page cache.
+flashpager's time covers everything from references in memory to misses: creating the caches and,
+for MIN, finding the next uses. libCacheSim's time is that of the requests alone; it gets the next
+uses as input. Its Python package and PyMimircache read a mapped file from the page cache.
 
-They are fetched from PyPI into build/bench-venv and compiled there: this needs a C and C++
-compiler, cmake, pkg-config and the headers of glib and zstd (Debian: libglib2.0-dev, libzstd-dev).
+The other tools are fetched from PyPI into build/bench-venv and compiled there. This needs a C and
+C++ compiler, cmake, pkg-config and the headers of glib and zstd (Debian: libglib2.0-dev,
+libzstd-dev).
 """
 
 import argparse
@@ -42,17 +43,17 @@ _SINGLES = (32, 256)
 
 
 class Measured(NamedTuple):
-    """One run of one tool: how long, and the misses of each size."""
+    """One run of one tool: its seconds, and the misses of each size."""
 
     seconds: float
     misses: dict[int, int]
-    # Of flashpager's seconds, what finding the next uses took.
+    #: The part of `seconds` that finding the next uses took; 0 unless the tool reports it.
     next_use_seconds: float = 0.0
 
 
 @dataclass
 class Job:
-    """A tool's way to a row's misses, with the best of its runs."""
+    """A tool's computation of a row's misses, with its fastest run."""
 
     tool: str
     run: Callable[[], Measured]
@@ -61,7 +62,7 @@ class Job:
 
 @dataclass
 class Row:
-    """What several tools compute."""
+    """A computation that several tools run, flashpager first."""
 
     title: str
     jobs: list[Job] = field(default_factory=list)
@@ -83,7 +84,7 @@ def _call(*command: object) -> None:
 
 
 def _environment() -> Path:
-    """Make the virtual environment with the other tools, once."""
+    """Make the virtual environment with the other tools unless it exists; return its Python."""
     python = _VENV / "bin" / "python"
     done = _VENV / ".built"
     if done.exists():
@@ -98,7 +99,7 @@ def _environment() -> Path:
     pip = (python, "-m", "pip", "--disable-pip-version-check")
     _call(*pip, "install", "numpy", "matplotlib", "heapdict", "setuptools<81", "wheel")
     _call(*pip, "install", f"libcachesim=={_LIBCACHESIM}")
-    # Its setup imports numpy without asking for it.
+    # PyMimircache's setup imports numpy, which it does not declare as a requirement.
     _call(*(*pip, "install", "--no-build-isolation", "--no-deps", f"PyMimircache=={_PYMIMIRCACHE}"))
     # The source distribution holds the whole C library.
     _call(
@@ -122,8 +123,8 @@ def _compile_driver() -> Path:
     """Compile the loop over libCacheSim's C interface."""
     driver, build = _BUILD / "libcachesim", _VENV / "libcachesim-build"
 
-    def glib(what: str) -> list[str]:
-        command = ["pkg-config", what, "glib-2.0"]
+    def glib(option: str) -> list[str]:
+        command = ["pkg-config", option, "glib-2.0"]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
     _call(
@@ -135,7 +136,7 @@ def _compile_driver() -> Path:
 
 
 def _build_ours() -> Path:
-    """Build benches/references.rs of the engine."""
+    """Build the engine's benches/references.rs."""
     command = "cargo bench -p flashpager --bench references --locked --no-run --message-format json"
     done = subprocess.run(
         command.split(),
@@ -153,9 +154,9 @@ def _build_ours() -> Path:
 
 
 def _write_references(flashpager: str, trace: Path, page_bytes: int) -> Path:
-    """Write the trace's collapsed page references as the tools want them.
+    """Write the trace's collapsed page references in the formats of the tools.
 
-    Gives the path of a file of 32-bit page numbers; beside it lies one in libCacheSim's
+    Returns the path of a file of 32-bit page numbers. A file beside it has libCacheSim's
     oracleGeneral format, with the next uses.
     """
     import numpy as np  # noqa: PLC0415  (only in the environment made here)
@@ -199,7 +200,7 @@ def _run(sizes: list[int], *command: object) -> Measured:
 
 
 def _python_package(path: Path, policy: str, sizes: list[int]) -> Measured:
-    """One cache after another through the package's compiled loop, making them not timed."""
+    """Run one cache after another in the package's compiled loop; creating them is not timed."""
     import libcachesim  # noqa: PLC0415
 
     kind = {"lru": libcachesim.LRU, "min": libcachesim.Belady}[policy]
@@ -218,7 +219,7 @@ def _python_package(path: Path, policy: str, sizes: list[int]) -> Measured:
 
 
 def _pymimircache(path: Path) -> Measured:
-    """LRU at all sizes from one pass."""
+    """Count LRU's misses at all sizes in one pass."""
     from PyMimircache.cacheReader.binaryReader import BinaryReader  # noqa: PLC0415
     from PyMimircache.profiler.cLRUProfiler import CLRUProfiler  # noqa: PLC0415
 
@@ -234,9 +235,9 @@ def _pymimircache(path: Path) -> Measured:
 
 
 def _rows(ours: Path, driver: Path, path: Path) -> list[Row]:
-    def flashpager(policy: str, what: str, sizes: list[int]) -> Job:
+    def flashpager(policy: str, mode: str, sizes: list[int]) -> Job:
         listed = ",".join(map(str, sizes))
-        return Job("flashpager", lambda: _run(sizes, ours, path, what, policy, listed))
+        return Job("flashpager", lambda: _run(sizes, ours, path, mode, policy, listed))
 
     def in_c(policy: str, sizes: list[int]) -> Job:
         listed = ",".join(map(str, sizes))
@@ -285,11 +286,11 @@ def _rows(ours: Path, driver: Path, path: Path) -> list[Row]:
     return rows
 
 
-# Measuring and telling ------------------------------------------------------
+# Measuring and printing -----------------------------------------------------
 
 
 def _verdict(reference: dict[int, int], other: dict[int, int]) -> str:
-    """How another tool's misses stand to ours where both know them."""
+    """Compare another tool's misses with ours at the sizes that both have."""
     common = sorted(reference.keys() & other.keys())
     different = [size for size in common if reference[size] != other[size]]
     if not different:
@@ -301,7 +302,7 @@ def _verdict(reference: dict[int, int], other: dict[int, int]) -> str:
     )
 
 
-def _tell(name: str, references: int, rows: list[Row]) -> None:
+def _print_table(name: str, references: int, rows: list[Row]) -> None:
     print(f"\n{name}: {references / 1e6:.2f} M references\n")
     print("| | | ns/reference | M references/s | flashpager is faster by | misses |")
     print("|---|---|---:|---:|---:|---|")
@@ -333,7 +334,7 @@ def main() -> None:
 
     python = _environment()
     if Path(sys.prefix) != _VENV:
-        # Once more, where the other tools are.
+        # Start again in the environment that has the other tools.
         command = [str(python), __file__, *sys.argv[1:], "--flashpager", options.flashpager]
         os.execv(python, command)  # noqa: S606
     _BUILD.mkdir(parents=True, exist_ok=True)
@@ -353,7 +354,7 @@ def main() -> None:
                         measured = job.run()
                         if job.best is None or measured.seconds < job.best.seconds:
                             job.best = measured
-            _tell(f"{trace.stem}, {page_bytes}-byte pages", path.stat().st_size // 4, rows)
+            _print_table(f"{trace.stem}, {page_bytes}-byte pages", path.stat().st_size // 4, rows)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Measure the fault handler on the emulated ARM926, as ``flashpager reproduce swl`` shows it.
+"""Measure the fault handler on the emulated ARM926, for ``flashpager reproduce swl``.
 
     .venv/bin/python benches/swl_machine.py
 
-writes papers/flashpager_papers/swl/machine.json. It takes gcc-arm-none-eabi, newlib and
-qemu-system-arm, and a minute.
+This writes papers/flashpager_papers/swl/machine.json. It needs gcc-arm-none-eabi, newlib and
+qemu-system-arm, and takes a minute.
 """
 
 import os
@@ -17,12 +17,12 @@ from flashpager_papers.swl.machine import BUILD, FILE, PROGRAM, RECORD, measure,
 
 
 def main() -> None:
-    """Build and record the program, and measure."""
-    # A sound card of the host's is nobody's business.
+    """Build and record the program, measure its faults, and write the file."""
+    # Keeps QEMU from opening the host's sound card.
     os.environ["QEMU_AUDIO_DRV"] = "none"
     root = Path(__file__).resolve().parent.parent
-    with tempfile.TemporaryDirectory(prefix="flashpager-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="flashpager-") as name:
+        folder = Path(name)
         command = ["make", "-s", "-C", str(root / BUILD), f"BUILD={folder}"]
         subprocess.run(command, check=True)
         trace = folder / "newlib.trace"

@@ -4,8 +4,8 @@
 
 There are two comparisons. Both run on one core, and the tools run in turns.
 
-- *references*: the line references of a recorded trace are counted in caches of 2 ways and lines of
-  8 bytes: the 16 KB of an RP2040, and eight sizes from 1 KB to 128 KB. cachegrind's simulation
+- *references*: the misses of a recorded trace are counted in caches of 2 ways and lines of
+  8 bytes: 16 KB as in an RP2040, and eight sizes from 1 KB to 128 KB. cachegrind's simulation
   counts one size after another. It is cg_sim.c of Debian's source package, which apt-get fetches
   into build/bench-cachegrind and benches/cachegrind.c includes, built with -O3. Each tool gets
   references in its own form: flashpager the first and last line of each run, cachegrind every line,
@@ -37,8 +37,8 @@ from flashpager import _engine
 _ROOT = Path(__file__).resolve().parents[1]
 _BUILD = _ROOT / "build" / "bench-cachegrind"
 _LINE, _WAYS = 8, 2
-_ONE = [16 << 10]
-_EIGHT = [1 << power for power in range(10, 18)]
+_ONE_SIZE = [16 << 10]
+_EIGHT_SIZES = [1 << power for power in range(10, 18)]
 #: cachegrind has no lines of 8 bytes.
 _PROGRAM_LINE = 32
 _SOURCES = """Types: deb-src
@@ -50,19 +50,20 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 
 
 class Measured(NamedTuple):
-    """One run of one tool: the seconds of each piece, and the misses of each size."""
+    """One run of one tool: the seconds of each piece of references, and the misses of each size."""
 
     seconds: list[float]
     misses: list[int]
 
 
 class References(NamedTuple):
-    """The lines of a trace, for either tool."""
+    """Files with the lines of a trace, one for each tool."""
 
-    #: First and last line of each run.
+    #: First and last line of each run, for flashpager.
     spans: Path
-    #: All lines, one after another.
+    #: All lines, one after another, for cachegrind.
     lines: Path
+    #: The number of lines in `lines`.
     count: int
 
 
@@ -80,7 +81,7 @@ def _call(*command: object, cwd: Path | None = None) -> str:
 
 
 def _cg_sim() -> Path:
-    """Fetch cachegrind's source, once."""
+    """Return the path of cachegrind's source, which is fetched once."""
     source = next(_BUILD.glob("valgrind-*/cachegrind/cg_sim.c"), None)
     if source is not None:
         return source
@@ -101,15 +102,16 @@ def _cg_sim() -> Path:
     return next(_BUILD.glob("valgrind-*/cachegrind/cg_sim.c"))
 
 
-def _driver() -> Path:
+def _build_cachegrind() -> Path:
+    """Compile cachegrind's simulation with the loop of benches/cachegrind.c."""
     driver = _BUILD / "cachegrind"
     source = _ROOT / "benches" / "cachegrind.c"
     _call("cc", "-O3", f'-DCG_SIM="{_cg_sim()}"', "-o", driver, source)
     return driver
 
 
-def _ours() -> Path:
-    """Build benches/references.rs of the engine."""
+def _build_ours() -> Path:
+    """Build the engine's benches/references.rs."""
     command = "cargo bench -p flashpager --bench references --locked --no-run --message-format json"
     artifacts = [json.loads(line) for line in _call(*command.split(), cwd=_ROOT).splitlines()]
     (path,) = (
@@ -120,8 +122,8 @@ def _ours() -> Path:
     return Path(path)
 
 
-def _references(flashpager: str, trace: Path) -> References:
-    """Write the lines that a trace touches, in both forms."""
+def _write_references(flashpager: str, trace: Path) -> References:
+    """Write the lines that a trace touches, in the form of each tool."""
     text = _BUILD / f"{trace.stem}.csv"
     spans, lines = (_BUILD / f"{trace.stem}-{_LINE}.{form}" for form in ("spans", "lines"))
     _call(flashpager, "trace", "export", trace, "-o", text)
@@ -142,14 +144,16 @@ def _measured(*command: object) -> Measured:
 
 
 def _best(rounds: int, *tools: tuple[object, ...]) -> list[Measured]:
-    """Measure tools in turns, and keep the fastest time of each piece."""
+    """Run the tools in turns, and keep the fastest time of each piece."""
     best = [_measured(*tool) for tool in tools]
     for _ in range(rounds - 1):
-        for known, tool in zip(best, tools, strict=True):
+        for fastest, tool in zip(best, tools, strict=True):
             seconds, misses = _measured(*tool)
-            if misses != known.misses:
-                sys.exit(f"benches/xip.py: {tool[0]} counts {misses} and {known.misses}")
-            known.seconds[:] = map(min, known.seconds, seconds)
+            if misses != fastest.misses:
+                sys.exit(
+                    f"benches/xip.py: {tool[0]} counted {fastest.misses} misses, then {misses}"
+                )
+            fastest.seconds[:] = map(min, fastest.seconds, seconds)
     return best
 
 
@@ -158,7 +162,7 @@ def _compare_references(ours: Path, driver: Path, trace: References, rounds: int
     print(f"\n{trace.lines.stem}: {count / 1e6:.2f} M lines of {_LINE} bytes, {_WAYS} ways, LRU\n")
     print("| sizes | flashpager, ns a reference | cachegrind | ratio | misses |")
     print("|---|--:|--:|--:|---|")
-    for sizes in (_ONE, _EIGHT):
+    for sizes in (_ONE_SIZE, _EIGHT_SIZES):
         frames = ",".join(str(size // _LINE) for size in sizes)
         listed = ",".join(map(str, sizes))
         own, other = _best(
@@ -168,26 +172,26 @@ def _compare_references(ours: Path, driver: Path, trace: References, rounds: int
         )
         if own.misses != other.misses:
             sys.exit(f"benches/xip.py: misses differ: {own.misses} and {other.misses}")
-        ns = [1e9 * sum(one.seconds) / count for one in (own, other)]
+        ns = [1e9 * sum(tool.seconds) / count for tool in (own, other)]
         print(f"| {len(sizes)} | {ns[0]:.2f} | {ns[1]:.2f} | {ns[1] / ns[0]:.1f} | equal |")
 
 
 def _timed(*command: object) -> float:
-    """Run a command, and return the processor time that it took."""
+    """Run a command, and return its processor time in seconds."""
 
-    def spent() -> float:
+    def processor_seconds() -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
-    start = spent()
+    start = processor_seconds()
     done = subprocess.run([str(word) for word in command], check=False, capture_output=True)
     if done.returncode:
         sys.exit(f"benches/xip.py: {command[0]} failed:\n{done.stderr[-3000:].decode()}")
-    return spent() - start
+    return processor_seconds() - start
 
 
 def _compare_programs(flashpager: str, rounds: int) -> None:
-    """Run bzip2 below cachegrind, and replay what was recorded of it."""
+    """Compare running bzip2 under cachegrind with replaying its recorded trace."""
     if shutil.which("valgrind") is None:
         sys.exit("benches/xip.py: valgrind is not installed")
     program, data = shutil.which("bzip2"), _BUILD / "input"
@@ -196,13 +200,13 @@ def _compare_programs(flashpager: str, rounds: int) -> None:
     command = (program, "-kc", data)
     record = (flashpager, "record", "--with-libraries", "-o", trace, "--", *command)
     _timed(*record)
-    size = f"{_ONE[0]},{_WAYS},{_PROGRAM_LINE}"
+    size = f"{_ONE_SIZE[0]},{_WAYS},{_PROGRAM_LINE}"
     cachegrind = (
         *("valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"),
         *(f"--I1={size}", *command),
     )
     design = (
-        *("--part", "W25Q128JV", "--bus", "104MHz-x4", "--cache", _ONE[0], "--ways", _WAYS),
+        *("--part", "W25Q128JV", "--bus", "104MHz-x4", "--cache", _ONE_SIZE[0], "--ways", _WAYS),
         *("--cache-page", _PROGRAM_LINE, "--policy", "lru"),
     )
     runs = [
@@ -230,16 +234,16 @@ def main() -> None:
     os.environ["RAYON_NUM_THREADS"] = "1"
     _BUILD.mkdir(parents=True, exist_ok=True)
     if options.only != "programs":
-        _all_references(options)
+        _compare_all_references(options)
     if options.only != "references":
         _compare_programs(options.flashpager, options.rounds)
 
 
-def _all_references(options: argparse.Namespace) -> None:
-    ours, driver = _ours(), _driver()
+def _compare_all_references(options: argparse.Namespace) -> None:
+    ours, driver = _build_ours(), _build_cachegrind()
     examples = _ROOT / "examples" / "traces"
     for trace in options.trace or [examples / "bzip2.trace", examples / "phalanx.trace"]:
-        references = _references(options.flashpager, trace)
+        references = _write_references(options.flashpager, trace)
         _compare_references(ours, driver, references, options.rounds)
 
 

@@ -1,11 +1,11 @@
 #!/bin/bash
-# What an order gains for a program that no parameter of the search was chosen on, and whether the
-# program that is linked so counts what was predicted: Lua 5.4 on x86-64.
+# Measures the gain of a searched order on a program that the search was not tuned on, Lua 5.4 on
+# x86-64, and compares the counts of the newly linked program with the predicted ones.
 #
 #   benches/lua/run.sh LUA-SOURCES FOLDER [SECONDS]
 #
-# LUA-SOURCES is the folder with lvm.c, of `apt-get source lua5.4` or from lua.org. The order is
-# found on words.lua and judged by another text for it, and by solve.lua, which is another program.
+# LUA-SOURCES is the folder that holds lvm.c, from `apt-get source lua5.4` or lua.org. The order is
+# searched on words.lua, and judged on another text for it and on solve.lua, another program.
 # Design: 2 KB, LRU, K9F1208Q0B read by start-column on the smart card's bus.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,14 +15,14 @@ mkdir -p "$2" && cd "$2"
 seconds=${3:-60}
 design=(--board smartcard --part K9F1208Q0B --register start-column --cache 2K)
 
-# The hash of strings is seeded by the time and by addresses, unless a seed is given.
+# Without a fixed seed, Lua seeds its hash of strings by the time and by addresses.
 for source in "$sources"/*.c; do
     [ "$(basename "$source")" = luac.c ] || gcc -Os -ffunction-sections -DLUA_USE_POSIX \
         '-Dluai_makeseed(L)=1' -c "$source"
 done
-gcc -Wl,--verbose -o tried *.o -lm | sed '1,/^=====/d; /^=====/,$d' >program.ld
+gcc -Wl,--verbose -o unused *.o -lm | sed '1,/^=====/d; /^=====/,$d' >program.ld
 sed -i 's/^ *\*(\.text\.unlikely /    INCLUDE order.ld\n&/' program.ld
-# link NAME: with the order of order.ld.
+# link NAME: links the program NAME in the order of order.ld.
 link() { gcc -Wl,-T,program.ld -Wl,-Map="$1.map" -Wl,--gc-sections -o "$1" *.o -lm; }
 
 : >order.ld

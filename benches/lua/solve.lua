@@ -1,4 +1,4 @@
--- Another program: queens with coroutines, objects with metatables, a queue, some floating point.
+-- Solves the queens problem with coroutines, metatables, a queue, and some floating point.
 local Queue = {}
 Queue.__index = Queue
 function Queue.new() return setmetatable({first = 1, last = 0}, Queue) end
