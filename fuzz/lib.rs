@@ -21,14 +21,14 @@ pub fn input(data: &[u8]) -> Result<Input, Error> {
     Input::new("fuzz", Cursor::new(data.to_vec()))
 }
 
-/// Imports `data`: addresses are offsets, or placed for every other input.
+/// Imports `data`. If its last byte is odd, code is placed; otherwise addresses are offsets.
 pub fn import(data: &[u8], format: ImportFormat) {
     let placed = data.last().is_some_and(|byte| byte % 2 == 1);
     let outcome = (|| {
         let placer = placed.then(|| Placer::for_range(0x1000, 0x40_0000)).transpose()?;
         let limit = placer.as_ref().map_or(MAX_IMAGE_BYTES, Placer::image_bytes);
         let info = TraceInfo { program: "fuzz".into(), ..TraceInfo::default() };
-        // Methods are laid out only in files that can be read again.
+        // The methods of a recorder stream are laid out by reading the trace again, so it is a file.
         let output = match format {
             ImportFormat::Stream => std::env::temp_dir().join("flashpager-fuzz.trace"),
             _ => "/dev/null".into(),

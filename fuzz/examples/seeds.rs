@@ -1,4 +1,4 @@
-//! Writes the seeds that no text editor makes: `cargo run --example seeds`.
+//! Writes the binary seeds: `cargo run --example seeds`.
 
 use std::error::Error;
 use std::fs::File;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     TraceWriter::create(&folder.join("empty.trace"), false)?.finish(TraceInfo::default())?;
 
-    // Unpacked, so that a changed byte reaches the decoders.
+    // Not compressed, so that a changed byte reaches the decoders.
     for (name, dictionary) in [("plain.trace", false), ("dictionary.trace", true)] {
         let properties = WriterProperties::builder().set_dictionary_enabled(dictionary).build();
         let schema = Arc::new(parse_message_type(SCHEMA)?);

@@ -4,8 +4,8 @@ use flashpager::record::import::ImportFormat;
 use flashpager::record::input::TextLines;
 use libfuzzer_sys::fuzz_target;
 
-/// Unpacked bytes after which a well-made bomb proves nothing more.
-const ENOUGH_BYTES: usize = 4 << 20;
+/// Decompressed bytes after which the target stops: more of a decompression bomb tests nothing new.
+const MAX_BYTES: usize = 4 << 20;
 
 fuzz_target!(|data: &[u8]| {
     let outcome = (|| {
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
         let mut bytes = 0;
         while let Some(line) = lines.next_line()? {
             bytes += line.len() + 1;
-            if bytes > ENOUGH_BYTES {
+            if bytes > MAX_BYTES {
                 break;
             }
         }

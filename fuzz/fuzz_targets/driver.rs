@@ -7,7 +7,7 @@ fuzz_target!(|data: &[u8]| {
     // Seeds have functions of these names.
     for function in ["read_page", "write_page"] {
         match copy_loop(data, "fuzz", function, None) {
-            Ok(found) => assert!(found.bytes > 0 && found.instructions > 0),
+            Ok(copy) => assert!(copy.bytes > 0 && copy.instructions > 0),
             Err(error) => flashpager_fuzz::check(&error),
         }
     }

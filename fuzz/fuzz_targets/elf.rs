@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     let names: Vec<String> = [".text", ".init", ".plt"].map(str::to_owned).into();
     let outcome = (|| {
-        let elf = ElfFile::parse(data).map_err(|what| Error::data("fuzz", what))?;
+        let elf = ElfFile::parse(data).map_err(|reason| Error::data("fuzz", reason))?;
         let start = elf.first_executable().unwrap_or_default();
         elf.bias(0x1000, start, start.wrapping_add(0x2000));
         let image = elf.place(Path::new("fuzz"), &names, 3)?;

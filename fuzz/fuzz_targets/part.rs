@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Composes every operation, possible or not, at the part's pace and at a bus's.
+/// Composes every operation, possible or not, at the part's own pace and at that of a bus.
 fn compose(part: &Part) {
     let composed = |kind: OperationKind, bus: Option<Bus>| -> Result<(), Error> {
         let request = OperationRequest { kind, bytes: None, mode: None, bus, waits: false };

@@ -32,8 +32,8 @@ static bool is_begun_again(const struct block *block, uint64_t executed, uint64_
     return next != block && !block->may_return && (!block->repeats || accesses == 0);
 }
 
-/* Returns true if a block that counts as whole may have ended before. What cut
- * it short leads elsewhere. */
+/* Returns true if a block that counts as whole may have ended early, because
+ * `next` does not follow its end. */
 static bool is_in_doubt(const struct block *block, uint64_t accesses, const struct block *next)
 {
     uint64_t end = block->address + (uint32_t)block->whole;
@@ -49,12 +49,12 @@ static bool is_in_doubt(const struct block *block, uint64_t accesses, const stru
            (next == NULL || next->address != end - block->last_bytes);
 }
 
-/* Returns the number for what a processor has executed of its block, or NEVER for nothing. Takes
- * off `executed_of_it` what did not count. */
-static uint64_t executed_number(unsigned int vcpu, uint64_t *executed_of_it,
-                                const struct block *next)
+/* Returns the number of the block that a processor has executed, or of the part of it that it has
+ * executed, or NEVER if it has executed nothing. `counter` is the processor's counter; instructions
+ * that do not count are subtracted from it. */
+static uint64_t executed_number(unsigned int vcpu, uint64_t *counter, const struct block *next)
 {
-    uint64_t executed = *executed_of_it;
+    uint64_t executed = *counter;
     struct block *block = processors[vcpu].block;
     uint64_t accesses = processors[vcpu].accesses;
     bool repetition = processors[vcpu].repetition;
@@ -67,7 +67,7 @@ static uint64_t executed_number(unsigned int vcpu, uint64_t *executed_of_it,
     }
     if (next != NULL && is_begun_again(block, executed, accesses, next)) {
         executed -= ONE_INSTRUCTION + (uint32_t)next->whole;
-        *executed_of_it = executed;
+        *counter = executed;
         if (executed == 0) {
             return NEVER;
         }
@@ -99,8 +99,8 @@ static uint64_t executed_number(unsigned int vcpu, uint64_t *executed_of_it,
     return number;
 }
 
-/* Puts the further iterations of a block's last instruction into the stream. QEMU from 10.0 on
- * repeats it within the block, and its accesses count them. */
+/* Puts the further iterations of a block's last instruction into the stream. From QEMU 10.0 on the
+ * instruction is repeated within the block. Its accesses give the number of iterations. */
 static void put_repetitions(struct block *block, uint64_t accesses)
 {
     for (uint64_t i = accesses / block->accesses; i > 1; i--) {
@@ -187,9 +187,9 @@ void change_block(unsigned int vcpu, struct block *next)
     atomic_store_explicit(&now->position, NEVER, memory_order_release);
 }
 
-/* Changes the block of the only thread of a program, if the one that ended was executed whole and
- * nothing else is to be put into the stream. Does the same as change_block(). Returns false if it
- * did nothing. */
+/* A faster change_block() for a program of one thread. It works only if the ended block was
+ * executed whole and nothing else is to be put into the stream; otherwise it does nothing and
+ * returns false. */
 static inline bool change_whole_block(struct block *next)
 {
     struct running *now = &running[0];
@@ -249,7 +249,7 @@ void on_instruction(unsigned int vcpu, void *amount)
 
 void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *wants_store)
 {
-    (void)address; /* QEMU 7.2 also reports loads if only stores are asked for */
+    (void)address; /* QEMU 7.2 also reports loads if only stores are requested */
     if (stream.is_read && vcpu < MAX_RUNNING &&
         qemu_plugin_mem_is_store(info) == (wants_store != NULL)) {
         processors[vcpu].accesses++;

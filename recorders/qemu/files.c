@@ -92,7 +92,7 @@ void report_guest_files(uint64_t address, const struct qemu_plugin_insn *instruc
     uint64_t host = (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(instruction);
     for_each_mapped_file(put_guest_file, host - address);
     if (!in_ranges(&guest_known, address)) {
-        /* Code without a file (vdso, a JIT): its page is not searched again. */
+        /* The code has no file (vdso, a JIT), so its page is not searched again. */
         add_range(&guest_known, address & ~UINT64_C(4095), (address | UINT64_C(4095)) + 1);
     }
 }

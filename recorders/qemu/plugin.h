@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What the plugin's files share. The lock guards everything here except what
- * one processor alone uses.
+ * The declarations that the plugin's files share. The lock guards all variables
+ * here except those of one processor alone.
  */
 #ifndef FLASHPAGER_QEMU_PLUGIN_H
 #define FLASHPAGER_QEMU_PLUGIN_H
@@ -16,17 +16,18 @@
 #define EXPORT __attribute__((visibility("default")))
 #pragma GCC visibility push(hidden)
 
-/* Bytes of the slot behind the tail. */
+/* Bytes of the slot after the tail. */
 #define SLOT_BYTES (32u * 1024u)
 
-/* What a processor has begun and the stream does not have. `position` is where
- * the stream gets the block's number, once that is known: if the stream reaches
- * further, it has the block. */
+/* A block that a processor has begun and that is not yet in the stream.
+ * `position` is the position in the stream at which the block's number is
+ * written, once that is known, or NEVER. If the stream is longer, it has the
+ * block. */
 struct running {
     _Atomic uint64_t position;
     _Atomic uint64_t address;
     _Atomic uint64_t begun;
-    _Atomic uint64_t thread; /* its number; plus BEGUN_IN_DOUBT if `begun` may be too much */
+    _Atomic uint64_t thread; /* its number; plus BEGUN_IN_DOUBT if `begun` may be too large */
 };
 
 #define MAX_RUNNING 1023
@@ -57,13 +58,13 @@ struct piece {
 struct block {
     uint64_t address;
     uint64_t whole; /* the counter when all of it has been executed */
-    uint64_t usual; /* the same, or NEVER if its end needs a closer look */
+    uint64_t usual; /* the same, or NEVER if its end must be examined at each execution */
     struct piece *pieces;
     uint32_t number;
     uint32_t again;      /* number of its last instruction alone; 0 if that is not described */
     uint32_t last_bytes; /* bytes of its last instruction */
-    uint32_t accesses;   /* of one iteration of its last instruction, if that repeats */
-    bool alone;       /* has one instruction, which may be one that QEMU begins again */
+    uint32_t accesses;   /* accesses of one iteration of its last instruction, if that repeats */
+    bool alone;       /* it has one instruction, which QEMU may begin again */
     bool may_return;  /* its last instruction may lead to itself */
     bool repeats;     /* its last instruction is a repeated one, whose accesses are counted */
     bool maybe_short; /* its last instruction may be two bytes shorter than QEMU reports */
@@ -80,10 +81,10 @@ struct data_read {
 
 struct processor {
     struct block *block; /* the block that has begun; NULL before the first */
-    uint64_t accesses;   /* of its repeated instruction */
+    uint64_t accesses;   /* accesses of the block's repeated instruction */
     bool repetition;     /* the block is the last instruction of the one before */
     uint32_t thread;     /* executed here now; another thread may follow it */
-    struct data_read *reads; /* of the block */
+    struct data_read *reads; /* data reads of the block */
     size_t read_count;
     size_t read_capacity;
 };
@@ -99,18 +100,18 @@ struct ranges {
     size_t capacity;
 };
 
-extern struct stream stream; /* read by somebody as long as the plugin records */
+extern struct stream stream; /* has a reader as long as the plugin records */
 extern struct running_slot *slot;
 extern struct running *running;
 extern struct processor processors[MAX_RUNNING];
 extern bool threads_together;     /* one stream, in the order executed */
 extern unsigned int current_vcpu; /* the processor of the blocks at the stream's end */
 
-/* Block numbers in the stream until a second thread begins: then the first
- * thread's THREAD record gives them all to it. */
+/* Block numbers in the stream before a second thread begins. The first thread's
+ * THREAD record then assigns them all to it. */
 extern uint64_t blocks_of_first;
 extern uint32_t thread_count;
-extern uint32_t block_count; /* described */
+extern uint32_t block_count; /* blocks described in the stream */
 
 extern struct qemu_plugin_scoreboard *counters; /* NULL in version 1 of the interface */
 extern bool several_processors;
@@ -120,12 +121,12 @@ extern bool repeats_within; /* QEMU may repeat an instruction without leaving it
 extern bool system_emulation;
 extern atomic_flag lock;
 
-/* Ranges whose data reads are recorded: as linked, and from the first block on
- * as they lie in guest memory. */
+/* Ranges whose data reads are recorded: linked addresses before the first block,
+ * and afterwards addresses in guest memory. */
 extern struct ranges watched_reads;
 extern struct range watched_reads_span; /* from the lowest to the highest of them */
 
-/* Where the program's executable segments were linked for, or NEVER. */
+/* Address for which the program's executable segments were linked, or NEVER. */
 extern uint64_t linked_code;
 
 static inline void acquire(void)
@@ -140,18 +141,18 @@ static inline void release(void)
     atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
-/* Ends the emulator: without memory no true stream can be written. */
+/* Ends the emulator, since without memory the stream would be wrong. */
 _Noreturn void out_of_memory(void);
 
 /* files.c: files in guest memory. */
 
 bool in_ranges(const struct ranges *, uint64_t address);
-/* Returns false without memory. */
+/* Returns false if there is no memory. */
 bool add_range(struct ranges *, uint64_t start, uint64_t end);
 /* Remembers QEMU's own files, before the guest's are mapped. */
 void remember_own_files(void);
 /* Puts a MAP record for each new file into the stream, if the instruction at a
- * guest address is in none that is known. */
+ * guest address is in no known file. */
 void report_guest_files(uint64_t address, const struct qemu_plugin_insn *instruction);
 
 /* translate.c: blocks that QEMU translates. */
@@ -162,12 +163,12 @@ void on_block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
 /* Describes a block; `executed` is its counter. Returns its number. */
 uint32_t describe_block(uint64_t address, uint64_t executed);
-/* Names a processor's thread in the stream; it executes what follows. */
+/* Names a processor's thread in the stream. The blocks that follow are its own. */
 void put_thread(unsigned int vcpu, uint64_t blocks_before);
-/* A processor's block has ended, and `next` begins, if it is not NULL. */
+/* Ends a processor's block, and begins `next` if it is not NULL. */
 void change_block(unsigned int vcpu, struct block *next);
 void on_block_executed(unsigned int vcpu, void *block);
-/* Counts an instruction, if QEMU cannot do that in line. */
+/* Counts an instruction, if QEMU cannot count it with inline code. */
 void on_instruction(unsigned int vcpu, void *amount);
 /* Counts an access of a repeated instruction. */
 void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *wants_store);

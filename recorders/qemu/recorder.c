@@ -12,20 +12,20 @@
  *             killed
  *   reads=START-END  also records data reads that touch these addresses, as
  *             linked; may be given several times
- *   linked=ADDRESS   where the program's executable segments were linked for,
- *             in user mode; by default it runs where it was linked for
+ *   linked=ADDRESS   address for which the program's executable segments were
+ *             linked, in user mode; by default the program runs at that address
  *   one-stream  records all threads together, in the order executed; by default
  *             THREAD and SWITCH records distinguish them, once there are several
  *
  * docs/formats.md, "Recorder stream", describes the stream.
  *
  * Every instruction counts when it begins, in a counter of its processor. When
- * the next block begins, that counter shows how far the block before it came: a
- * fault, a store into the block itself or an access to a device may have cut it
- * short; and QEMU before 8.0 reports an instruction at a page's end that it then
- * leaves to the next block. The executed part of such a block is described as a
- * block of its own. A block thus enters the stream when it has ended. Until then
- * it is in the slot, for the reader of a killed program.
+ * the next block begins, the counter shows how much of the previous block was
+ * executed. A fault, a store into the block itself or an access to a device may
+ * have cut that block short. QEMU before 8.0 also reports an instruction at a
+ * page's end that it then leaves to the next block. The executed part of such a
+ * block is described as a block of its own. A block thus enters the stream when
+ * it has ended. Until then it is in the slot, for the reader of a killed program.
  */
 #define _GNU_SOURCE
 #include "plugin.h"
@@ -36,8 +36,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* QEMU reads this after dlopen(). 9.0 refuses version 1, 8.2 refuses version 2,
- * so pick_version() sets it to the host's. */
+/* QEMU reads this after dlopen(). QEMU 9.0 refuses version 1, and QEMU 8.2
+ * refuses version 2, so pick_version() sets the host's version. */
 EXPORT int qemu_plugin_version = 1;
 
 struct stream stream;
@@ -74,7 +74,7 @@ __attribute__((constructor)) static void pick_version(void)
     }
 }
 
-/* A processor begins. QEMU translates anew when a second one appears. */
+/* Registers a new processor. QEMU translates all code again when the second one begins. */
 static void on_processor(qemu_plugin_id_t id, unsigned int vcpu)
 {
     (void)id;
@@ -95,7 +95,7 @@ static void on_processor(qemu_plugin_id_t id, unsigned int vcpu)
     release();
 }
 
-/* A thread has ended, and with it its last block. */
+/* Ends the last block of a thread that has ended. */
 static void on_processor_exit(qemu_plugin_id_t id, unsigned int vcpu)
 {
     (void)id;
@@ -124,7 +124,7 @@ static void on_emulator_exit(qemu_plugin_id_t id, void *unused)
     }
 }
 
-/* The program has forked a child, which runs unrecorded. */
+/* Notes that the program has forked a child, which runs unrecorded. */
 static void on_fork(void)
 {
     acquire();
@@ -134,12 +134,12 @@ static void on_fork(void)
     release();
 }
 
-/* A forked child is another run of the program: it neither writes into the
- * shared tail nor holds the pipe open. */
+/* Detaches a forked child from the stream. The child is another run of the
+ * program: it must neither write into the shared tail nor hold the pipe open. */
 static void on_forked_child(void)
 {
     stream.is_read = false;
-    /* Translated code goes on counting, in memory of the child's own. */
+    /* Translated code continues to count, in memory of the child's own. */
     mmap(stream.tail, STREAM_TAIL_BYTES + SLOT_BYTES, PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (stream.pipe >= 0) {
@@ -148,7 +148,7 @@ static void on_forked_child(void)
     }
 }
 
-/* Moves a file descriptor out of the way of guests that close low numbers. */
+/* Moves a file descriptor to a high number, since guests may close low ones. */
 static int take_fd(const char *text)
 {
     int fd = fcntl(atoi(text), F_DUPFD_CLOEXEC, 512);
@@ -159,7 +159,7 @@ static int take_fd(const char *text)
     return fd;
 }
 
-/* The targets that are recorded, by the start of QEMU's name. Tests know each one's lengths. */
+/* The targets that can be recorded, by the start of QEMU's name. Tests check the lengths of each. */
 static const struct {
     const char *begins;
     enum target target;
@@ -197,7 +197,7 @@ static bool parse_arguments(int argc, char **argv, int *pipe_fd, int *tail_fd)
             uint64_t from = strtoull(argv[i] + 6, &end, 0);
             uint64_t to = *end == '-' ? strtoull(end + 1, &end, 0) : 0;
             if (*end != '\0' || to <= from || !add_range(&watched_reads, from, to)) {
-                fprintf(stderr, "flashpager recorder: '%s' is no range\n", argv[i]);
+                fprintf(stderr, "flashpager recorder: '%s' is not a range\n", argv[i]);
                 return false;
             }
         } else if (strncmp(argv[i], "linked=", 7) == 0) {
@@ -234,7 +234,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     running = slot->processors;
     system_emulation = info->system_emulation;
     api_version = info->version.cur;
-    /* QEMU 10.0 does; 9.2 has the same version. */
+    /* True for QEMU 10.0; QEMU 9.2 has the same version and is treated alike. */
     repeats_within = api_version >= 4;
     if (qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu != NULL) {
         counters = qemu_plugin_scoreboard_new(sizeof(uint64_t));

@@ -11,7 +11,7 @@ static bool start_is_reported; /* the stream has the META record start_code */
 static void watch_reads(struct qemu_plugin_insn *instruction, uint64_t begun)
 {
     if (watched_reads.count > 0) {
-        /* QEMU 7.2 reports nothing if only loads are asked for. */
+        /* QEMU 7.2 reports nothing if only loads are requested. */
         qemu_plugin_register_vcpu_mem_cb(instruction, on_read, QEMU_PLUGIN_CB_NO_REGS,
                                          api_version < 2 ? QEMU_PLUGIN_MEM_RW : QEMU_PLUGIN_MEM_R,
                                          (void *)(uintptr_t)begun);
@@ -37,7 +37,7 @@ static void place_watched_reads(void)
     watched_reads_are_placed = true;
 }
 
-/* Lets QEMU count an instruction of so many bytes. */
+/* Lets QEMU count an instruction with this number of bytes. */
 static void count_instruction(struct qemu_plugin_insn *instruction, size_t bytes)
 {
     uint64_t amount = ONE_INSTRUCTION + bytes;
@@ -69,13 +69,14 @@ static size_t first_bytes(const struct qemu_plugin_insn *instruction, unsigned c
     return length;
 }
 
-/* Returns true if a block is ARM code, since one of its first instructions cannot be a Thumb one. */
+/* Returns true if one of a block's first instructions cannot be Thumb code: the block is ARM. */
 static bool is_arm(const struct qemu_plugin_tb *tb, size_t instructions)
 {
     for (size_t i = 0; i < instructions; i++) {
         unsigned char code[4] = { 0 };
-        const struct qemu_plugin_insn *one = qemu_plugin_tb_get_insn(tb, i);
-        if (qemu_plugin_insn_size(one) == 4 && first_bytes(one, code, sizeof code) == 4 &&
+        const struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
+        if (qemu_plugin_insn_size(instruction) == 4 &&
+            first_bytes(instruction, code, sizeof code) == 4 &&
             code[1] >> 3 < 0x1d) {
             return true;
         }
@@ -83,8 +84,8 @@ static bool is_arm(const struct qemu_plugin_tb *tb, size_t instructions)
     return false;
 }
 
-/* Fills in the fields of a block that depend on its last ARM or Thumb instruction. Returns the length of
- * that instruction. */
+/* Fills in the fields of a block that depend on its last ARM or Thumb instruction. Returns the
+ * length of that instruction. */
 static size_t examine_arm(struct block *block, const struct qemu_plugin_insn *last,
                           const unsigned char *code, size_t reported, bool is_thumb)
 {
@@ -148,9 +149,9 @@ static void refuse_length(uint64_t address)
     release();
 }
 
-/* Returns the length of an instruction as QEMU reports it, or, of a target whose lengths QEMU 7.2
- * does not report, by its first bytes in memory. Returns 0 for a call of a kernel helper that QEMU
- * executes itself, without any guest code. */
+/* Returns the length of an instruction as QEMU reports it. For targets whose lengths QEMU 7.2 does
+ * not report, the length follows from the first bytes in memory. Returns 0 for a call of a kernel
+ * helper that QEMU executes itself, without any guest code. */
 static size_t length_of(const struct qemu_plugin_insn *instruction)
 {
     size_t reported = qemu_plugin_insn_size(instruction);
@@ -188,7 +189,7 @@ static size_t examine_last(struct block *block, struct qemu_plugin_insn *last, b
     case ARM:
         return examine_arm(block, last, code, reported, is_thumb);
     case RISCV:
-        /* QEMU reports bytes of the next instruction as with Thumb. */
+        /* QEMU may report bytes of the next instruction, as with Thumb. */
         block->may_return = true;
         return reported > 2 && (code[0] & 3) != 3 ? 2 : reported > 4 ? 4 : reported;
     case AARCH64:

@@ -7,10 +7,10 @@
  *   flashpager-simavr --pipe FD --tail FD --mcu NAME [--hertz N] FIRMWARE
  *
  * Each instruction is executed by itself, so that a block ends where the processor jumped or took
- * an interrupt. An instruction that is skipped counts: the processor fetches it. What the firmware
- * sends by its serial ports goes to standard output.
+ * an interrupt. An instruction that is skipped counts, since the processor fetches it. Bytes that
+ * the firmware sends over its serial ports go to standard output.
  *
- * The run ends where nothing can follow: in a jump to itself or in sleep, both without interrupts.
+ * The run ends in a jump to itself or in sleep, both with interrupts disabled.
  */
 #define _GNU_SOURCE
 #include "../stream/stream.h"
@@ -24,11 +24,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* The library whose headers these are. It is opened when the recorder runs, which can thus be
- * installed where simavr is not. */
+/* The library of these headers. It is opened when the recorder runs, so that the recorder can be
+ * installed without simavr. */
 #define LIBRARY "libsimavr.so.2"
 
-/* The functions of the library, under its own names. */
+/* The functions of the library, under their own names. */
 static struct {
     __typeof__(avr_make_mcu_by_name) *avr_make_mcu_by_name;
     __typeof__(avr_init) *avr_init;
@@ -44,7 +44,7 @@ static struct {
 /* Bytes of the longest block. */
 #define MAX_BLOCK_BYTES 8192u
 
-/* A block that was described, in the list of those that begin at the same word of flash. */
+/* A described block, in the list of blocks that begin at the same word of flash. */
 struct block {
     struct block *next;
     uint32_t bytes;
@@ -57,7 +57,7 @@ static struct block **blocks; /* by the word at which they begin */
 static uint32_t block_count;
 static volatile sig_atomic_t stopped_by;
 
-/* The block at hand. */
+/* The block being collected. */
 static uint32_t block_start, block_end, block_instructions;
 
 static void on_signal(int number)
@@ -65,13 +65,13 @@ static void on_signal(int number)
     stopped_by = number;
 }
 
-_Noreturn static void fail(const char *what, const char *why)
+_Noreturn static void fail(const char *subject, const char *reason)
 {
-    fprintf(stderr, "simavr: %s: %s\n", what, why);
+    fprintf(stderr, "simavr: %s: %s\n", subject, reason);
     exit(2);
 }
 
-/* Opens the library. Returns false where it is not installed. */
+/* Opens the library. Returns false if it is not installed. */
 static bool open_library(void)
 {
     const struct {
@@ -96,7 +96,7 @@ static bool open_library(void)
     return opened != NULL;
 }
 
-/* Puts the block at hand into the stream. */
+/* Puts the collected block into the stream. */
 static void end_block(void)
 {
     if (block_instructions == 0) {
@@ -109,7 +109,7 @@ static void end_block(void)
     if (*at == NULL) {
         *at = malloc(sizeof **at);
         if (*at == NULL) {
-            fail("memory", "there is no more");
+            fail("memory", "the recorder is out of memory");
         }
         **at = (struct block){ NULL, block_end - block_start, block_instructions, block_count++ };
         stream_put_block(&stream, block_start, (*at)->bytes, block_instructions);
@@ -132,7 +132,7 @@ static uint32_t length_of(uint16_t word)
     return jumps || direct ? 4 : 2;
 }
 
-/* Returns true for an instruction that may skip the one behind it. */
+/* Returns true for an instruction that may skip the next one. */
 static bool may_skip(uint16_t word)
 {
     return (word & 0xfc00) == 0x1000 ||                               /* cpse */
@@ -157,9 +157,9 @@ static void step(avr_t *avr)
     block_instructions++;
     library.avr_run(avr);
     if (avr->pc != block_end) {
-        uint32_t behind = block_end + length_of(word_at(avr, block_end));
-        if (may_skip(word) && avr->pc == behind) {
-            block_end = behind;
+        uint32_t after_skipped = block_end + length_of(word_at(avr, block_end));
+        if (may_skip(word) && avr->pc == after_skipped) {
+            block_end = after_skipped;
             block_instructions++;
         } else {
             end_block();
@@ -167,7 +167,7 @@ static void step(avr_t *avr)
         }
     }
     if (avr->pc == pc && word == 0xcfff && !avr->sreg[S_I]) {
-        avr->state = cpu_Done; /* rjmp to itself, as behind exit() */
+        avr->state = cpu_Done; /* rjmp to itself, as after exit() */
     }
 }
 
@@ -178,7 +178,7 @@ static void print_byte(struct avr_irq_t *irq, uint32_t value, void *unused)
     putchar((int)(value & 255));
 }
 
-/* Prints what the serial ports send, instead of simavr, which adds colours. */
+/* Prints the output of the serial ports. simavr, which would add colours, prints none. */
 static void print_ports(avr_t *avr)
 {
     for (char port = '0'; port <= '3'; port++) {
@@ -202,7 +202,7 @@ static void no_log(avr_t *avr, const int level, const char *format, va_list argu
     }
 }
 
-static avr_t *machine(const char *mcu, unsigned long hertz, const char *file)
+static avr_t *make_machine(const char *mcu, unsigned long hertz, const char *file)
 {
     elf_firmware_t firmware = { 0 };
     library.avr_global_logger_set(no_log);
@@ -230,7 +230,7 @@ static void open_stream(int pipe_fd, int tail_fd)
 {
     void *shared = mmap(NULL, STREAM_TAIL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, tail_fd, 0);
     if (pipe_fd < 0 || shared == MAP_FAILED) {
-        fail("--pipe, --tail", "are no open files");
+        fail("--pipe, --tail", "are not open files");
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGINT, on_signal);
@@ -274,10 +274,10 @@ int main(int argc, char **argv)
     if (mcu == NULL || file == NULL) {
         fail("arguments", "--mcu NAME and the firmware are needed");
     }
-    avr_t *avr = machine(mcu, hertz, file);
+    avr_t *avr = make_machine(mcu, hertz, file);
     blocks = calloc(avr->flashend / 2 + 1, sizeof *blocks);
     if (blocks == NULL) {
-        fail("memory", "there is no more");
+        fail("memory", "the recorder is out of memory");
     }
     block_end = UINT32_MAX;
     open_stream(pipe_fd, tail_fd);
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
     }
     stream_flush(&stream);
     if (!is_done && stopped_by == 0 && stream.is_read) {
-        fprintf(stderr, "simavr: stops at 0x%x, where no code is or no instruction\n", avr->pc);
+        fprintf(stderr, "simavr: stops at 0x%x, where there is no valid instruction\n", avr->pc);
     }
     return is_done ? 0 : stopped_by != 0 ? 128 + stopped_by : 1;
 }

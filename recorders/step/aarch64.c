@@ -187,13 +187,13 @@ bool store_exclusive(pid_t thread, const struct instruction *instruction, regist
                      const struct monitor *monitor)
 {
     struct exclusive store = fields(instruction, regs);
-    unsigned char found[16], value[16];
+    unsigned char current[16], value[16];
     if (store.address % store.bytes != 0 ||
-        !read_memory(thread, store.address, found, store.bytes)) {
+        !read_memory(thread, store.address, current, store.bytes)) {
         return false;
     }
     bool holds = monitor->bytes == store.bytes && monitor->address == store.address &&
-                 memcmp(found, monitor->value, store.bytes) == 0;
+                 memcmp(current, monitor->value, store.bytes) == 0;
     if (holds) {
         size_t one = store.is_pair ? store.bytes / 2 : store.bytes;
         put_register(value, regs, store.first, one);

@@ -14,7 +14,7 @@
 /* The x86-64 page of calls that the kernel executes in the program's place. */
 #define VSYSCALL UINT64_C(0xffffffffff600000)
 
-/* Lets the stream say that this thread executes what follows. */
+/* Names this thread in the stream as the one that executes the blocks that follow. */
 static void announce_thread(struct thread *thread)
 {
     char name[48];
@@ -22,7 +22,7 @@ static void announce_thread(struct thread *thread)
         return;
     }
     if (!current->names_threads) {
-        /* All blocks so far are of one thread. */
+        /* All blocks so far belong to one thread. */
         put_thread(current->current_thread, "main", output_blocks());
         current->names_threads = true;
     }
@@ -66,23 +66,23 @@ void count_fetch(struct thread *thread, const struct instruction *it)
 void count_completed(struct thread *thread, const registers *after)
 {
     struct instruction *it = &thread->now;
-    uint64_t behind = program_counter(after);
+    uint64_t reached = program_counter(after);
     if (it->kind == SHADOWS) {
         uint64_t next = it->bytes > 0 ? it->address + it->bytes : thread->returns_to;
         if (it->bytes == 0) {
             end_block(thread);
             announce_thread(thread);
             put_unseen(it->address);
-        } else if (behind != next) {
+        } else if (reached != next) {
             count_fetch(thread, it);
         }
-        if (behind != next) {
+        if (reached != next) {
             *it = instruction_at(next);
         }
     }
-    if (it->kind == ORDINARY && behind > it->address &&
-        behind - it->address <= MAX_INSTRUCTION_BYTES) {
-        it->bytes = (uint32_t)(behind - it->address); /* as the processor decodes it */
+    if (it->kind == ORDINARY && reached > it->address &&
+        reached - it->address <= MAX_INSTRUCTION_BYTES) {
+        it->bytes = (uint32_t)(reached - it->address); /* as the processor decodes it */
     }
     for (uint64_t i = fetches(it, &thread->before, after); i > 0; i--) {
         count_fetch(thread, it);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Stepping fills the tail in seconds. It is written earlier, so that a reader
- * sees the stream grow. */
+/* Number of bytes in the tail after which it is written. Stepping would take
+ * seconds to fill the tail, and the reader would not see the stream grow. */
 #define UNWRITTEN_BYTES 16384u
 
 struct block {
@@ -31,7 +31,7 @@ struct output_process {
 
 static struct stream stream;
 static uint32_t processes_named;
-/* The process of what is put next, and that of what was put last. */
+/* The process that the next record belongs to, and its number; the process of the last record. */
 static struct output_process *selected;
 static uint32_t selected_number, written_number;
 
@@ -90,7 +90,7 @@ static void grow_table(void)
     size_t capacity = selected->block_capacity;
     selected->blocks = calloc(2 * capacity, sizeof *selected->blocks);
     if (selected->blocks == NULL) {
-        abort(); /* the program goes on unrecorded; what the stream has is true */
+        abort(); /* the program runs on unrecorded; the stream so far is right */
     }
     selected->block_capacity = 2 * capacity;
     for (size_t i = 0; i < capacity; i++) {

@@ -90,7 +90,7 @@ _Noreturn static void trace(pid_t id, int up, int down)
     _exit(0);
 }
 
-/* In the process between: starts the tracer, in a session of its own, and ends. */
+/* Runs in the process between: starts the tracer in a session of its own, and ends. */
 _Noreturn static void start_tracer(pid_t id, const int up[2], const int down[2], int pipe_fd,
                                    int tail_fd)
 {
@@ -129,8 +129,8 @@ int main(int argc, char **argv)
         return 2;
     }
     pid_t id = getpid();
-    /* It sends no signal when it ends: the program would find that pending, and if SIGCHLD is
-     * ignored nobody could wait for it. */
+    /* The process between sends no signal when it ends. The program would find that signal pending,
+     * and if the program ignores SIGCHLD, nobody could wait for the process. */
     pid_t between = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
     if (between == 0) {
         start_tracer(id, up, down, pipe_fd, tail_fd);

@@ -41,7 +41,7 @@ static bool is_caught(pid_t id, int number)
     return signal_set(id, "SigCgt") >> (number - 1) & 1;
 }
 
-/* Lets a thread go on, with a signal or 0. */
+/* Resumes a thread, with a signal or 0. */
 static void resume(struct thread *thread, int number)
 {
     if (!output_is_read()) {
@@ -56,7 +56,8 @@ static void resume(struct thread *thread, int number)
         block_trap(thread);
     }
     if (thread->popped_flags) {
-        /* If the thread stepped on, the kernel would take its own trap flag for the program's.
+        /* If the thread were stepped again, the kernel would mistake its own trap flag for the
+         * program's.
          * It clears its own flag if the thread goes on without stepping, so the thread runs until
          * an interrupt that stops it immediately. */
         thread->popped_flags = false;
@@ -145,7 +146,7 @@ static void on_system_call(struct thread *thread)
     if (thread->restarts) {
         return;
     }
-    if (is_return || result != -EINTR) { /* else the mask may be that of the call alone */
+    if (is_return || result != -EINTR) { /* otherwise the mask may be valid for the call alone */
         unblock_trap(thread);
     }
     decode_next(thread);
@@ -188,7 +189,7 @@ static int on_signal(struct thread *thread, int number)
     return number;
 }
 
-/* Ends the stepper as the program becomes another one, which is not recorded. */
+/* Ends the stepper when the process executes another program, which is not recorded. */
 _Noreturn static void end_by_exec(pid_t id)
 {
     while (thread_count > 0) {
@@ -238,7 +239,7 @@ static bool begin(pid_t id)
         refuse("the program's memory cannot be read: is its file readable?");
     }
     if (!is_first && !is_of_this_machine(id)) {
-        detach_process("it is no 64-bit program of this processor, or cannot be read");
+        detach_process("it is not a 64-bit program of this processor, or cannot be read");
         return false;
     }
     if (!is_first && !open_memory()) {
@@ -255,8 +256,8 @@ static bool begin(pid_t id)
     return true;
 }
 
-/* Begins to record the program that the current process has become. Returns false if it cannot be
- * recorded. */
+/* Begins to record the next program that the current process executes. Returns false if it cannot
+ * be recorded. */
 static bool begin_next(pid_t id)
 {
     uint32_t number = current->number;
@@ -444,7 +445,7 @@ static void on_start(struct thread *thread)
     }
 }
 
-/* Handles a stop of a thread, and lets it go on. */
+/* Handles a stop of a thread, and resumes the thread. */
 static void on_stop(pid_t id, int status)
 {
     int number = WSTOPSIG(status), event = status >> 16, deliver = 0;
@@ -494,7 +495,7 @@ void trace_until_end(void)
             if (!wait_for_stop(0)) {
                 return; /* no process is left */
             }
-            /* All waiting stops are collected before a thread goes on: each gets its turn. */
+            /* All waiting stops are collected before a thread is resumed: each gets its turn. */
             while (thread_count > 1 && wait_for_stop(WNOHANG)) {
             }
         }

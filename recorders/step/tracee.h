@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * The processes and threads that the stepper traces, and what its files do with
- * them. One process is current at a time: functions without a process or thread
- * as an argument, and all output, are about that one.
+ * The processes and threads that the stepper traces, and the functions of its
+ * files. One process is current at a time: functions without a process or thread
+ * as an argument concern that one, and so does all output.
  */
 #ifndef FLASHPAGER_STEP_TRACEE_H
 #define FLASHPAGER_STEP_TRACEE_H
@@ -39,7 +39,7 @@ struct process {
     uint32_t number; /* in the order of start; exec() keeps it */
     struct output_process *output;
     uint32_t threads_seen;
-    uint32_t current_thread; /* the one that executes the blocks at the stream's end */
+    uint32_t current_thread; /* the thread of the blocks at the stream's end */
     bool names_threads;      /* the stream distinguishes threads */
     bool ignores_trap;       /* the program ignores SIGTRAP */
     int memory;              /* /proc/ID/mem; -1 if it cannot be opened */
@@ -68,7 +68,7 @@ struct thread {
     bool restarts;      /* the system call is done again unless a handler runs */
     bool blocks_trap;   /* the program blocks SIGTRAP, and the kernel does not know */
     bool has_child;     /* its call has started a process that is followed */
-    bool is_new;        /* of a process that has not executed anything yet */
+    bool is_new;        /* it has not been stepped yet */
     bool popped_flags;  /* the kernel may take the stepper's trap flag for the program's own */
     bool holds_trap;    /* a SIGTRAP from outside waits until it is not blocked */
     siginfo_t held;
@@ -104,7 +104,7 @@ void *grow(void *items, size_t count, size_t size);
 void select_process(struct process *);
 /* Returns NULL if there is none. */
 struct process *find_process(pid_t);
-/* Adds a process, or the program that one has become, and makes it current. */
+/* Adds a process, or an existing process with its new program, and makes it current. */
 void add_process(pid_t, uint32_t number);
 /* Removes the current process and its threads. */
 void drop_process(void);
@@ -140,19 +140,19 @@ struct instruction instruction_at(uint64_t address);
 void end_block(struct thread *);
 /* Adds an instruction that was fetched to the thread's block. */
 void count_fetch(struct thread *, const struct instruction *);
-/* Adds what a step of a thread has executed. */
+/* Adds the instructions that a step of a thread has executed. */
 void count_completed(struct thread *, const registers *after);
-/* Decodes what a stopped thread executes next. */
+/* Decodes the next instruction of a stopped thread. */
 void decode_next(struct thread *);
 
-/* trap.c: SIGTRAP, which the program must not find changed. */
+/* trap.c: handling of SIGTRAP that the program cannot notice. */
 
-/* Unblocks SIGTRAP of a thread that blocks it. A step would unblock it, too, and
- * drop its handler. */
+/* Unblocks SIGTRAP of a thread that blocks it. Otherwise a step would unblock it
+ * and also remove its handler. */
 void unblock_trap(struct thread *);
 /* Blocks it again, before the kernel uses the thread's signal mask. */
 void block_trap(struct thread *);
-/* After sigaction(SIGTRAP): corrects the old action that the kernel gave. */
+/* Corrects the old action that the kernel returned from sigaction(SIGTRAP). */
 void restore_ignored_trap(struct thread *);
 /* Handles a SIGTRAP. Returns SIGTRAP if the program gets it, or else 0. */
 int on_trap(struct thread *, const siginfo_t *, const registers *after);

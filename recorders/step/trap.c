@@ -91,7 +91,7 @@ int on_trap(struct thread *thread, const siginfo_t *info, const registers *after
     default:
         break;
     }
-    /* Another process, or the program itself, has sent it. */
+    /* Another process, or the program itself, has sent the signal. */
     if (moved && thread->is_stepping && !thread->restarts) {
         count_completed(thread, after);
     }

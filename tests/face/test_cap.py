@@ -352,7 +352,7 @@ def test_a_class_has_one_place(reader: Reader, tmp_path: Path) -> None:
     lines = reader.run("place", cap, reader.file("One"), reader.file("Two"), reader.file("Purse"))
     reasons = {line[1]: line[3] for line in lines if line[0] == "class"}
     assert reasons["card/One"] == "-"
-    assert reasons["card/Two"] == "what looks like it in the CAP file is card/One"
+    assert reasons["card/Two"] == "the class of the CAP file that looks like it is card/One"
     assert "no class of the CAP file looks like it" in reasons["card/Purse"]
 
 
@@ -380,7 +380,7 @@ def test_files_that_are_none(reader: Reader, tmp_path: Path) -> None:
         written("directory.cap", without("Directory")): "no Directory component",
         written("extended.cap", whole | {"Header": header[:-1] + b"\x08"}): "extended format",
         written("magic.cap", whole | {"Header": header[:3] + bytes(7)}): "DECAFFED",
-        written("size.cap", whole | {"Method": whole["Method"] + b"\0"}): "bytes, and",
+        written("size.cap", whole | {"Method": whole["Method"] + b"\0"}): "bytes, but",
         written("bomb.cap", whole | {"Method": bytes(1 << 24)}): "tag is 0",
         written("large.cap", whole | {"Method": b"\x07\xff\xff" + bytes(1 << 24)}): "more than",
     }

@@ -146,17 +146,17 @@ class TestBadInput:
         )
         other = _built(_PARTS.replace("n * 3L", "n * 3L + 1"), tmp_path / "other")
         refused = fails("layout", "outline", trace, other, "-o", out)
-        assert "Main.odd(int): has other code than the program that was recorded" in refused
+        assert "Main.odd(int): has different code in the recorded program" in refused
         # The outlined program is another program than the recorded one, too.
         flashpager("layout", "outline", trace, classes, "-o", tmp_path / "outlined")
         refused = fails("layout", "outline", trace, tmp_path / "outlined", "-o", out)
-        assert "has other code than the program that was recorded" in refused
+        assert "has different code in the recorded program" in refused
         cut = tmp_path / "cut"
         shutil.copytree(classes, cut)
         whole = (cut / "Main.class").read_bytes()
         (cut / "Main.class").write_bytes(whole[: len(whole) // 2])
         refused = fails("layout", "outline", trace, cut, "-o", out)
-        assert "Main.class: is no whole class file" in refused
+        assert "Main.class: is not a complete class file" in refused
         refused = fails("layout", "outline", trace, classes, "-o", out, "--class-path", "none")
         assert "--class-path none: is not there" in refused
         assert not out.exists()

@@ -297,8 +297,8 @@ _start: mov $1, %eax
         assert done.out == "0 6\n"
         (left_out,) = info_of(trace)["left_out"]
         assert left_out == (
-            f"process 2, {program}, and what it starts: it is no 64-bit program of this "
-            "processor, or cannot be read"
+            f"process 2, {program}, and what it starts: it is not a 64-bit program of "
+            "this processor, or cannot be read"
         )
 
     def test_nothing_placed(self, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ final class Code {
     final MethodNode method;
     final AbstractInsnNode[] instructions;
 
-    /** Offset of each instruction in its code, in bytes, and behind them the length of the code. */
+    /** Offset of each instruction in the method's code, in bytes; last, the length of the code. */
     final int[] offsets;
 
     /** Executions of each instruction. */
@@ -66,7 +66,7 @@ final class Code {
         successors = new int[count][];
         for (int i = 0; i < count; i++) {
             times[i] = profile.times(offsets[i]);
-            successors[i] = leads(i);
+            successors[i] = findSuccessors(i);
         }
         for (TryCatchBlockNode block : method.tryCatchBlocks) {
             guards.add(new Guard(place(block.start), place(block.end), place(block.handler)));
@@ -120,13 +120,13 @@ final class Code {
     }
 
     /**
-     * Returns the live locals before each instruction from {@code start} to {@code end}; {@code
-     * after} is live outside.
+     * Returns the locals that are live before each instruction from {@code start} to {@code end}.
+     * Outside of these instructions {@code after} are live.
      */
     BitSet[] liveness(int start, int end, BitSet after) {
-        BitSet[] wanted = new BitSet[end - start];
+        BitSet[] live = new BitSet[end - start];
         for (int i = start; i < end; i++) {
-            wanted[i - start] = new BitSet();
+            live[i - start] = new BitSet();
         }
         boolean changed = true;
         while (changed) {
@@ -134,7 +134,7 @@ final class Code {
             for (int i = end - 1; i >= start; i--) {
                 BitSet now = new BitSet();
                 for (int next : successors[i]) {
-                    now.or(next >= start && next < end ? wanted[next - start] : after);
+                    now.or(next >= start && next < end ? live[next - start] : after);
                 }
                 if (written(i) >= 0) {
                     now.clear(written(i));
@@ -145,41 +145,41 @@ final class Code {
                 for (Guard guard : guards) {
                     boolean inside = guard.handler >= start && guard.handler < end;
                     if (i >= guard.start && i < guard.end && inside) {
-                        now.or(wanted[guard.handler - start]);
+                        now.or(live[guard.handler - start]);
                     }
                 }
-                if (!now.equals(wanted[i - start])) {
-                    wanted[i - start] = now;
+                if (!now.equals(live[i - start])) {
+                    live[i - start] = now;
                     changed = true;
                 }
             }
         }
-        return wanted;
+        return live;
     }
 
-    private int[] leads(int instruction) {
+    private int[] findSuccessors(int instruction) {
         AbstractInsnNode node = instructions[instruction];
         int opcode = node.getOpcode();
         List<LabelNode> labels = new ArrayList<>();
-        boolean falls = opcode != Opcodes.GOTO && opcode != Opcodes.ATHROW;
+        boolean fallsThrough = opcode != Opcodes.GOTO && opcode != Opcodes.ATHROW;
         if (opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN) {
-            falls = false;
+            fallsThrough = false;
         } else if (node instanceof JumpInsnNode jump) {
             labels.add(jump.label);
         } else if (node instanceof TableSwitchInsnNode table) {
             labels.addAll(table.labels);
             labels.add(table.dflt);
-            falls = false;
+            fallsThrough = false;
         } else if (node instanceof LookupSwitchInsnNode lookup) {
             labels.addAll(lookup.labels);
             labels.add(lookup.dflt);
-            falls = false;
+            fallsThrough = false;
         }
-        int[] next = new int[labels.size() + (falls ? 1 : 0)];
+        int[] next = new int[labels.size() + (fallsThrough ? 1 : 0)];
         for (int i = 0; i < labels.size(); i++) {
             next[i] = place(labels.get(i));
         }
-        if (falls) {
+        if (fallsThrough) {
             next[labels.size()] = instruction + 1;
         }
         return next;

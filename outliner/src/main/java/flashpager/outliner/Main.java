@@ -17,15 +17,15 @@ import java.util.zip.ZipFile;
 import java.util.zip.ZipOutputStream;
 
 /**
- * {@code PROFILE SHARE BYTES IN OUT [CLASSPATH...]}: reads the jar or the folder IN and writes it
- * to OUT, with the cold parts of methods in methods of their own. Prints {@code moved TAB method
- * TAB into TAB bytes TAB times} for each, {@code note TAB text}, and at last {@code methods TAB
- * executed TAB found}.
+ * The command {@code PROFILE SHARE BYTES IN OUT [CLASSPATH...]}: reads the jar or the folder IN and
+ * writes it to OUT, with the cold parts of methods in methods of their own. Prints a line {@code
+ * moved TAB method TAB into TAB bytes TAB times} for each part, a line {@code note TAB text} for
+ * each note, and finally {@code methods TAB executed TAB found}.
  */
 public final class Main {
     private Main() {}
 
-    /** Exits with 2 and one line on an error. */
+    /** Runs the command. On an error it prints one line and exits with 2. */
     public static void main(String[] arguments) throws IOException {
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         try {
@@ -56,15 +56,15 @@ public final class Main {
             } else {
                 jar(from, to, outliner);
             }
-            for (Outliner.Moved one : outliner.moved()) {
+            for (Outliner.Moved part : outliner.moved()) {
                 out.println(
                         String.join(
                                 "\t",
                                 "moved",
-                                one.method(),
-                                one.into(),
-                                String.valueOf(one.saved()),
-                                String.valueOf(one.times())));
+                                part.method(),
+                                part.into(),
+                                String.valueOf(part.saved()),
+                                String.valueOf(part.times())));
             }
             outliner.notes().forEach(note -> out.println("note\t" + note));
             out.println("methods\t" + profile.size() + "\t" + profile.found());
@@ -78,7 +78,7 @@ public final class Main {
                 ZipEntry entry = all.nextElement();
                 if (entry.getName().matches("META-INF/[^/]*\\.(SF|RSA|DSA|EC)")) {
                     throw new OutlineException(
-                            from + ": is signed, which new code would not be: take it unsigned");
+                            from + ": is signed, and changed code is not: take an unsigned jar");
                 }
                 byte[] bytes;
                 try (var in = jar.getInputStream(entry)) {
@@ -122,8 +122,9 @@ public final class Main {
         try {
             return outliner.rewrite(bytes);
         } catch (IndexOutOfBoundsException | IllegalArgumentException error) {
-            // ASM throws this on a file that is cut or damaged.
-            throw new OutlineException(name + ": is no whole class file: " + error.getMessage());
+            // ASM throws these exceptions for a file that is cut off or damaged.
+            String reason = error.getMessage();
+            throw new OutlineException(name + ": is not a complete class file: " + reason);
         }
     }
 }

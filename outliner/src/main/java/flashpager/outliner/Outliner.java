@@ -31,7 +31,7 @@ import org.objectweb.asm.tree.analysis.AnalyzerException;
 import org.objectweb.asm.tree.analysis.BasicValue;
 import org.objectweb.asm.tree.analysis.SimpleVerifier;
 
-/** Rewrites classes. */
+/** Moves the cold parts of a class's methods into new methods. */
 final class Outliner {
     /** A part that was moved: its method, the new method, and the bytes saved in the old one. */
     record Moved(String method, String into, int saved, long times) {}
@@ -48,10 +48,10 @@ final class Outliner {
     private final List<String> notes = new ArrayList<>();
 
     /**
-     * Makes an outliner. {@code profile} has the executions; {@code classes} finds the classes that
-     * the program refers to. A part is cold if it was executed at most {@code coldShare} times as
-     * often as the most executed part of its method. It is moved if that saves {@code atLeast}
-     * bytes.
+     * Makes an outliner. {@code profile} has the executions; {@code classes} finds the classes to
+     * which the program refers. A part is cold if it was executed at most {@code coldShare} times
+     * as often as the most executed part of its method. It is moved if that saves at least {@code
+     * atLeast} bytes.
      */
     Outliner(Profile profile, ClassLoader classes, double coldShare, int atLeast) {
         this.profile = profile;
@@ -76,7 +76,7 @@ final class Outliner {
         int before = moved.size();
         for (MethodNode method : List.copyOf(node.methods)) {
             Profile.Method known = profile.of(node.name, method.name, method.desc);
-            // Constructors may write fields that no other method may.
+            // Only constructors may write final fields, so their code stays in them.
             if (known == null || method.name.startsWith("<")) {
                 continue;
             }
@@ -84,7 +84,7 @@ final class Outliner {
                 outline(node, method, known, reader.offsets(method, known));
             } catch (AnalyzerException | TypeNotPresentException error) {
                 String text = Profile.text(node.name, method.name, method.desc);
-                notes.add(text + ": left whole: " + firstLine(error));
+                notes.add(text + ": left unchanged: " + firstLine(error));
             }
         }
         if (moved.size() == before) {
@@ -96,7 +96,7 @@ final class Outliner {
             return writer.toByteArray();
         } catch (IllegalArgumentException | TypeNotPresentException | MethodTooLargeException error) {
             moved.subList(before, moved.size()).clear();
-            notes.add(node.name.replace('/', '.') + ": left whole: " + firstLine(error));
+            notes.add(node.name.replace('/', '.') + ": left unchanged: " + firstLine(error));
             return file;
         }
     }
@@ -112,7 +112,7 @@ final class Outliner {
                 new Code(method, offsets, verifier(owner).analyze(owner.name, method), known);
         List<Region> regions = choose(code);
         List<String> names = new ArrayList<>();
-        // All are copied before the first is replaced.
+        // All regions are copied before the first one is replaced.
         for (Region region : regions) {
             String name = nameFor(owner, method.name);
             names.add(name);
@@ -156,7 +156,7 @@ final class Outliner {
             leaders.addAll(List.of(guard.start(), guard.end(), guard.handler()));
         }
         List<Integer> bounds = List.copyOf(leaders);
-        List<Region> found = new ArrayList<>();
+        List<Region> candidates = new ArrayList<>();
         for (int from = 0; from < bounds.size(); from++) {
             for (int to = from + 1; to < bounds.size(); to++) {
                 int start = bounds.get(from);
@@ -166,12 +166,12 @@ final class Outliner {
                 }
                 Region.of(code, start, end)
                         .filter(region -> region.saved() >= atLeast)
-                        .ifPresent(found::add);
+                        .ifPresent(candidates::add);
             }
         }
-        found.sort(Comparator.comparingInt(Region::saved).reversed());
+        candidates.sort(Comparator.comparingInt(Region::saved).reversed());
         List<Region> chosen = new ArrayList<>();
-        for (Region region : found) {
+        for (Region region : candidates) {
             if (chosen.stream().noneMatch(region::overlaps)) {
                 chosen.add(region);
             }
@@ -295,7 +295,7 @@ final class Outliner {
         for (int i = region.start(); i < region.end(); i++) {
             instructions.remove(code.instructions[i]);
         }
-        // Debug information about variables that are only in the region.
+        // Removes the debug information of variables that exist only in the region.
         if (code.method.localVariables != null) {
             code.method.localVariables.removeIf(
                     variable -> isInside(code, region, variable.start)
@@ -311,7 +311,7 @@ final class Outliner {
 
     /** Locals of a new method, in the order of their first use. */
     private static final class Locals {
-        /** A slot, and its size: a later value in it may be longer. */
+        /** A slot and the size of its value; a later value in the same slot may be longer. */
         private record Slot(int number, int size) {}
 
         private final Map<Slot, Integer> places = new HashMap<>();
@@ -395,7 +395,7 @@ final class Outliner {
             ends.add(bytes);
             boolean fits = last != null && count == known.size();
             if (fits && last instanceof InsnNode) {
-                // A return or a throw, as in nearly all methods.
+                // The last instruction is a return or a throw, as in nearly all methods.
                 fits = known.get(count - 1) == bytes - 1;
             } else if (fits) {
                 fits = known.get(count - 1) < bytes;
@@ -406,7 +406,7 @@ final class Outliner {
             String text = Profile.text(getClassName(), method.name, method.desc);
             if (!fits) {
                 throw new OutlineException(
-                        text + ": has other code than the program that was recorded");
+                        text + ": has different code in the recorded program");
             }
             int[] all = new int[count + 1];
             for (int i = 0; i < count; i++) {
@@ -417,7 +417,7 @@ final class Outliner {
         }
     }
 
-    /** Computes frames anew, with the program's classes at hand. */
+    /** Computes new frames, for which it can load the program's classes. */
     private final class Writer extends ClassWriter {
         Writer() {
             super(COMPUTE_FRAMES);

@@ -31,8 +31,8 @@ final class Profile {
     private final Map<String, Boolean> used = new HashMap<>();
 
     /**
-     * Reads lines of {@code name TAB bytes TAB start TAB end TAB times}: a method as people write
-     * it ({@code com.acme.Foo.bar(int,byte[])}), the length of its code, and a part of it.
+     * Reads lines of {@code name TAB bytes TAB start TAB end TAB times}: a method in its usual
+     * notation ({@code com.acme.Foo.bar(int,byte[])}), the length of its code, and one part of it.
      */
     static Profile read(Path file) throws IOException {
         Profile profile = new Profile();

@@ -11,11 +11,11 @@ import org.objectweb.asm.tree.analysis.Frame;
 
 /**
  * Consecutive instructions that can become a method. Jumps from outside lead only to the first one.
- * They are left to one other instruction, or only by returns. The operand stack is empty at both
- * ends, and at most one local that they write is read afterwards.
+ * All jumps out of the region lead to one instruction, or it is left only by returns. The operand
+ * stack is empty at both ends, and at most one local that the region writes is read afterwards.
  *
  * @param start index of the first instruction
- * @param end index behind the last instruction
+ * @param end index after the last instruction
  * @param exit index of the instruction that follows the region; -1 if the region ends the method
  * @param result the local that the new method returns, or -1
  * @param resultType return type of the new method
@@ -35,7 +35,7 @@ record Region(
         int saved,
         long times) {
 
-    /** Most parameters of a method. */
+    /** Largest number of parameters of a new method. */
     private static final int MAX_PARAMETERS = 16;
 
     private static final int CALL_BYTES = 3;
@@ -98,10 +98,10 @@ record Region(
         int result = after.nextSetBit(0);
         List<Integer> parameters = new ArrayList<>();
         List<Type> types = new ArrayList<>();
-        BitSet wanted = code.liveness(start, end, after)[0];
+        BitSet live = code.liveness(start, end, after)[0];
         int call = CALL_BYTES + (exit >= 0 && exit != end ? GOTO_BYTES : 0);
         call += exit < 0 ? 1 : result < 0 ? 0 : bytesOf(result);
-        for (int local = wanted.nextSetBit(0); local >= 0; local = wanted.nextSetBit(local + 1)) {
+        for (int local = live.nextSetBit(0); local >= 0; local = live.nextSetBit(local + 1)) {
             parameters.add(local);
             types.add(typeOf(entry.getLocal(local)));
             call += bytesOf(local);
@@ -124,7 +124,7 @@ record Region(
         return start < other.end && other.start < end;
     }
 
-    /** Returns true if an instruction outside leads into the region behind its first instruction. */
+    /** Returns true if an instruction outside leads into the region after its first instruction. */
     private static boolean isEntered(Code code, int start, int end) {
         for (int i = 0; i < code.instructions.length; i++) {
             if (i >= start && i < end) {

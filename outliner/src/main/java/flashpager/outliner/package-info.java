@@ -1,5 +1,5 @@
 /**
- * Moves cold parts of Java methods into methods of their own, so that a layout can put them apart
- * from what is hot. Works on class files, with a profile of what was executed.
+ * Moves cold parts of Java methods into methods of their own, so that a layout can separate them
+ * from hot code. Works on class files, with a profile of the executed code.
  */
 package flashpager.outliner;

@@ -31,10 +31,10 @@ final class Bytecode {
      * @param code offset of the code in it
      * @param bytes length of the code
      * @param owner the class's name, with slashes
-     * @param fields fields that the class itself declares, each its name, a space and its
-     * descriptor
+     * @param fields fields that the class itself declares: for each its name, a space and its
+     *     descriptor
      * @param buffer space for the longest name of the file
-     * @throws IllegalArgumentException if it is no code that a JVM would take
+     * @throws IllegalArgumentException if a JVM would not accept the code
      */
     Bytecode(
             ClassReader file,
@@ -136,7 +136,7 @@ final class Bytecode {
     }
 
     /** Returns the flag of a block that ends with this instruction, or 0. */
-    int does(int at) {
+    int flag(int at) {
         int opcode = opcode(at);
         return opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN ? MethodCode.RETURNS : 0;
     }

@@ -9,9 +9,9 @@ import java.util.List;
 /** Maps methods and blocks to the addresses and sizes with which they are described. */
 interface CodeMap {
     /** Receives methods that are not recorded. */
-    interface Left {
+    interface LeftOutReporter {
         /** Reports a method and the reason, in one line. */
-        void out(String method, String why);
+        void report(String method, String reason);
     }
 
     /**
@@ -21,7 +21,8 @@ interface CodeMap {
      * @return the places of those methods, null for those that are not in the image
      * @throws CapException if the class file is damaged
      */
-    Place[] place(byte[] classFile, List<MethodCode> methods, Left left) throws CapException;
+    Place[] place(byte[] classFile, List<MethodCode> methods, LeftOutReporter leftOut)
+            throws CapException;
 
     /** The place of a method and its blocks. Sizes are bytes of the image. */
     interface Place {
@@ -41,9 +42,9 @@ interface CodeMap {
         int blockInstructions(int block);
     }
 
-    /** Places methods one after another as they come, with the bytecode of the class file. */
+    /** Places methods one after another as they are loaded, with the class file's bytecode. */
     final class Bytecode implements CodeMap {
-        /** Free bytes between two methods, which tell them apart. */
+        /** Free bytes between two methods, so that the methods are not adjacent. */
         private static final int GAP_BYTES = 1;
 
         private long next;
@@ -54,7 +55,8 @@ interface CodeMap {
         }
 
         @Override
-        public synchronized Place[] place(byte[] classFile, List<MethodCode> methods, Left left) {
+        public synchronized Place[] place(
+                byte[] classFile, List<MethodCode> methods, LeftOutReporter leftOut) {
             Place[] places = new Place[methods.size()];
             for (int i = 0; i < places.length; i++) {
                 places[i] = new InClassFile(methods.get(i), next);
@@ -101,25 +103,27 @@ interface CodeMap {
         }
 
         @Override
-        public Place[] place(byte[] classFile, List<MethodCode> methods, Left left)
+        public Place[] place(byte[] classFile, List<MethodCode> methods, LeftOutReporter leftOut)
                 throws CapException {
             PlacedClass placed = image.place(classFile);
             if (placed == null) {
-                return others.place(classFile, methods, left);
+                return others.place(classFile, methods, leftOut);
             }
             Place[] places = new Place[methods.size()];
             for (int i = 0; i < places.length; i++) {
                 MethodCode method = methods.get(i);
-                PlacedMethod found = placed.method(method.name(), method.descriptor());
-                String why = placed.reason != null || found == null ? placed.reason : found.reason;
-                if (found != null && found.address >= 0) {
-                    places[i] = new InCapFile(method, found);
-                    if (why == null && !hasPlaces(places[i], method.blocks())) {
-                        why = "a block of it has no place in the CAP file";
+                PlacedMethod inCap = placed.method(method.name(), method.descriptor());
+                String reason =
+                        placed.reason != null || inCap == null ? placed.reason : inCap.reason;
+                if (inCap != null && inCap.address >= 0) {
+                    places[i] = new InCapFile(method, inCap);
+                    if (reason == null && !hasPlaces(places[i], method.blocks())) {
+                        reason = "a block of it has no place in the CAP file";
                     }
                 }
-                if (places[i] == null || why != null) {
-                    left.out(method.text(), why == null ? "it is not in the CAP file" : why);
+                if (places[i] == null || reason != null) {
+                    String missing = "it is not in the CAP file";
+                    leftOut.report(method.text(), reason == null ? missing : reason);
                     methods.set(i, method.withoutBlocks());
                 }
             }

@@ -12,8 +12,8 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * Lets every block of a class begin with a call of {@link Recorder#block}. Nothing else of the code
- * changes; the call leaves locals and stack as they are, so all frames stay right.
+ * Inserts a call of {@link Recorder#block} at the beginning of every block of a class. The rest of
+ * the code does not change. The call leaves locals and stack unchanged, so all frames stay valid.
  */
 final class Instrumenter extends ClassVisitor {
     private static final int API = Opcodes.ASM9;
@@ -29,9 +29,9 @@ final class Instrumenter extends ClassVisitor {
     }
 
     /**
-     * Returns the class file with calls.
+     * Returns the class file with the inserted calls.
      *
-     * @param methods its methods that have code
+     * @param methods the methods of the class that have code
      * @param first the number of the class's first block
      */
     static byte[] instrument(ClassReader file, List<MethodCode> methods, int first) {
@@ -39,8 +39,8 @@ final class Instrumenter extends ClassVisitor {
                 new ClassWriter(file, 0) {
                     @Override
                     protected String getCommonSuperClass(String one, String other) {
-                        // It would load classes of the program. Without new frames it is never
-                        // called.
+                        // The inherited method would load classes of the program. It is not called,
+                        // since no frames are computed.
                         throw new IllegalStateException("frames need a common superclass");
                     }
                 };
@@ -70,8 +70,8 @@ final class Instrumenter extends ClassVisitor {
         private int labels;
 
         /**
-         * Frames name an uninitialised object by the label of the instruction that made it. If
-         * there is a call at that label, a label of its own must be after the call.
+         * Frames name an uninitialised object by the label of the instruction that made it. If a
+         * call is inserted at that label, the frames need a new label after the call.
          */
         private Map<Label, Label> creations;
 

@@ -7,13 +7,13 @@ import java.util.Map;
 
 /**
  * Class loaders that find the recorder. A loader that isolates parts of a program may find only
- * {@code java.*} outside of them; a class of it that called the recorder would not run.
+ * {@code java.*} outside of them. A class of such a loader could not call the recorder.
  */
 final class Loaders {
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();
     private static final String APPLICATION = "jdk.internal.loader.ClassLoaders$AppClassLoader";
 
-    /** Answers so far. Not locked while the program's code runs. */
+    /** Answers so far. The map is not locked while the program's code runs. */
     private final Map<Key, Boolean> known = new HashMap<>();
 
     private final ReferenceQueue<ClassLoader> gone = new ReferenceQueue<>();
@@ -43,9 +43,10 @@ final class Loaders {
     }
 
     /**
-     * Returns whether classes of a loader can call the recorder. The loader is queried once, which
-     * runs the program's code, as the JVM does when it links a class. Classes loaded for the answer
-     * are not recorded: the JVM offers none to a transformer that is at work on the same thread.
+     * Returns whether classes of a loader can call the recorder. The loader is queried once. The
+     * query runs the loader's own code, as linking a class does. Classes loaded during the query
+     * are not recorded: the JVM does not offer them to a transformer that is running on the same
+     * thread.
      */
     boolean findRecorder(ClassLoader loader) {
         if (loader == null
@@ -62,14 +63,14 @@ final class Loaders {
                 return finds;
             }
         }
-        boolean finds = ask(loader);
+        boolean finds = query(loader);
         synchronized (known) {
             known.put(new Key(loader, gone), finds);
         }
         return finds;
     }
 
-    private static boolean ask(ClassLoader loader) {
+    private static boolean query(ClassLoader loader) {
         try {
             return Class.forName(Recorder.class.getName(), false, loader) == Recorder.class;
         } catch (StackOverflowError | OutOfMemoryError e) {

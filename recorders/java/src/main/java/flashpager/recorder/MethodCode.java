@@ -65,7 +65,7 @@ final class MethodCode {
         for (int at = 0; at < bytes; at += bytecode.length(at)) {
             if (leaders[at]) {
                 if (at > 0) {
-                    finish(at, bytecode.does(last));
+                    finish(at, bytecode.flag(last));
                 }
                 starts[blocks] = at;
                 blockAt[instruction] = blocks++;
@@ -74,7 +74,7 @@ final class MethodCode {
             last = at;
             instruction++;
         }
-        finish(bytes, bytecode.does(last));
+        finish(bytes, bytecode.flag(last));
         flags[0] |= ENTERS;
     }
 

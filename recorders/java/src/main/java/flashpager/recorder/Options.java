@@ -18,7 +18,7 @@ record Options(int pipe, int tail, List<String> include, boolean oneStream, Stri
     /**
      * Parses the text after the agent's {@code =}.
      *
-     * @throws IllegalArgumentException if it is not understood
+     * @throws IllegalArgumentException if an option is unknown or wrong
      */
     static Options parse(String text) {
         int pipe = -1;

@@ -4,10 +4,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * The code that recorded code calls. A block counts as executed whole when it is entered, so
- * instructions after one that throws inside a block are counted, too. Calls, jumps and whatever may
- * initialise another class end a block. Only exceptions that the JVM throws by itself (null,
- * bounds, division, cast, memory) can thus make a difference.
+ * The methods that recorded code calls. A block counts as executed whole when it is entered. So if
+ * an instruction inside a block throws, the instructions after it are counted, too. Calls, jumps
+ * and instructions that may initialise another class end a block. Only exceptions that the JVM
+ * throws by itself (null, bounds, division, cast, memory) can thus make a difference.
  *
  * <p>A block does not end where the JVM only loads a class, for a cast, an array or a field of an
  * object. If the program's own class loader is recorded, its blocks then come after this block.
@@ -28,34 +28,34 @@ public final class Recorder {
      */
     private static final Object LOCK = new Object();
 
-    /** The slot of threads of which nothing is recorded. */
-    private static final Slot NOWHERE = new Slot((Thread) null);
+    /** The slot of threads that are not recorded. */
+    private static final Slot UNRECORDED = new Slot((Thread) null);
 
-    /** Slots by their thread's identity hash, to find one again quickly. */
-    private static final Slot[] FOUND = new Slot[1024];
+    /** A cache of slots, by their thread's identity hash. */
+    private static final Slot[] CACHE = new Slot[1024];
 
-    /** Threads that run the recorder itself: nothing of them is recorded now. */
+    /** Threads that run the recorder itself now, and are not recorded meanwhile. */
     private static final ThreadList PAUSED = new ThreadList();
 
     /**
-     * Threads that found no slot, by their identity hash. They never get one later, as their trace
-     * would begin in the middle.
+     * Threads for which there was no slot, by their identity hash. They never get one later, since
+     * their trace would begin in the middle.
      */
-    private static final Slot[] LEFT_OUT = new Slot[FOUND.length];
+    private static final Slot[] LEFT_OUT = new Slot[CACHE.length];
 
     /**
-     * The slot of the thread that filled one last. It is tried first, as usually one thread does
-     * the work.
+     * The slot that was filled last. It is tried first, since one thread usually does most of the
+     * work.
      */
-    private static Slot last = NOWHERE;
+    private static Slot last = UNRECORDED;
 
     private static Stream stream;
     private static Slot[] slots = {};
 
-    /** Slots that have ever been used. */
+    /** Number of slots that have ever been used. */
     private static int used;
 
-    /** Threads that have had a slot, and threads that have had none. */
+    /** Number of threads that have had a slot, and number of threads that never had one. */
     private static int threads;
 
     private static int leftOut;
@@ -66,8 +66,8 @@ public final class Recorder {
     private static int blocks;
 
     static {
-        for (int i = 0; i < FOUND.length; i++) {
-            FOUND[i] = NOWHERE;
+        for (int i = 0; i < CACHE.length; i++) {
+            CACHE[i] = UNRECORDED;
         }
     }
 
@@ -92,7 +92,7 @@ public final class Recorder {
         if (slot.thread != thread) {
             slot = find(thread);
         }
-        // In line, as a method of its own needs more stack.
+        // Inlined by hand, since a call would need more stack.
         int next = slot.next;
         if (next < slot.limit) {
             slot.numbers.put(next, number + 1);
@@ -103,19 +103,19 @@ public final class Recorder {
     }
 
     private static Slot find(Thread thread) {
-        Slot slot = FOUND[System.identityHashCode(thread) & FOUND.length - 1];
+        Slot slot = CACHE[System.identityHashCode(thread) & CACHE.length - 1];
         return slot.thread == thread ? slot : claim(thread);
     }
 
     /** Finds or makes a thread's slot. */
     private static Slot claim(Thread thread) {
         if (shared != null || Thread.holdsLock(LOCK)) {
-            return NOWHERE;
+            return UNRECORDED;
         }
         touchStack();
         synchronized (LOCK) {
             if (stream == null || PAUSED.contains(thread)) {
-                return NOWHERE;
+                return UNRECORDED;
             }
             int hash = System.identityHashCode(thread);
             Slot slot = owned(thread);
@@ -136,10 +136,10 @@ public final class Recorder {
                 try {
                     slot = leaveOut(thread, hash);
                 } catch (OutOfMemoryError e) {
-                    return NOWHERE; // the program finds out when it needs memory itself
+                    return UNRECORDED; // the program finds out when it needs memory itself
                 }
             }
-            FOUND[hash & FOUND.length - 1] = slot;
+            CACHE[hash & CACHE.length - 1] = slot;
             return slot;
         }
     }
@@ -157,11 +157,11 @@ public final class Recorder {
     }
 
     /**
-     * Returns a slot for a new thread, or null. Slots of threads that have ended are taken back, as
-     * only those threads would look for them.
+     * Returns a slot for a new thread, or null. Slots of threads that have ended are reused, since
+     * no other thread looks for them.
      */
     private static Slot unused() {
-        Slot found = null;
+        Slot free = null;
         for (int i = used - 1; i >= 0; i--) {
             Slot slot = slots[i];
             if (slot.thread != null && !slot.thread.isAlive()) {
@@ -171,13 +171,13 @@ public final class Recorder {
                 slot.thread = null;
             }
             if (slot.thread == null) {
-                found = slot;
+                free = slot;
             }
         }
-        return found == null && used < slots.length ? slots[used++] : found;
+        return free == null && used < slots.length ? slots[used++] : free;
     }
 
-    /** Finds a thread among those left out, and forgets ended ones on the way. */
+    /** Finds a thread among those left out, and removes ended threads from the list. */
     private static Slot leftOut(Thread thread, int hash) {
         int at = hash & LEFT_OUT.length - 1;
         Slot before = null;
@@ -194,8 +194,8 @@ public final class Recorder {
             } else {
                 before.link = slot.link;
             }
-            if (FOUND[at] == slot) {
-                FOUND[at] = NOWHERE;
+            if (CACHE[at] == slot) {
+                CACHE[at] = UNRECORDED;
             }
         }
         return null;
@@ -245,9 +245,9 @@ public final class Recorder {
     }
 
     /**
-     * Ignores the current thread's blocks until {@link #resume}: recorded JDK classes that the
-     * recorder executes are not the program. It runs for every class that is loaded, even one that
-     * the holder of the lock waits for, so it must not take the lock.
+     * Ignores the current thread's blocks until {@link #resume}, since JDK code that the recorder
+     * itself executes does not belong to the program. This method runs for every class that is
+     * loaded, even one for which the holder of the lock waits, so it must not take the lock.
      */
     static void pause() {
         touchStack();
@@ -326,19 +326,19 @@ public final class Recorder {
     }
 
     /** Reports the reason why nothing is recorded. Returns false if the reader has gone. */
-    static boolean refuse(String why) {
+    static boolean refuse(String reason) {
         synchronized (LOCK) {
             if (stream == null) {
                 return false;
             }
-            meta("refused", why);
+            meta("refused", reason);
             return true;
         }
     }
 
-    /** Reports that something runs and is not recorded. */
-    static void leaveOut(String what, String why) {
-        meta("left_out", what + ": " + why);
+    /** Reports a thread or class that runs but is not recorded, with the reason. */
+    static void leaveOut(String subject, String reason) {
+        meta("left_out", subject + ": " + reason);
     }
 
     /** Returns text in UTF-8, cut to what fits into a record. */
@@ -353,8 +353,8 @@ public final class Recorder {
     }
 
     /**
-     * Lets a StackOverflowError strike now, before anything has changed, and not in the middle of
-     * what follows.
+     * Uses as much stack as the code that follows, so that a StackOverflowError is thrown now,
+     * before anything has changed.
      */
     private static void touchStack() {
         touchStack(200, 0, 0, 0, 0);

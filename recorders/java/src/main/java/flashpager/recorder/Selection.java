@@ -33,7 +33,7 @@ final class Selection {
 
     private static final String RECORDER_PACKAGE = "flashpager.recorder.";
 
-    /** Prefix of classes that the JDK makes for reflection, which the JVM does not even verify. */
+    /** Prefix of classes that the JDK makes for reflection. The JVM does not even verify them. */
     private static final String REFLECTION = "jdk.internal.reflect.";
 
     private static final ClassLoader PLATFORM = ClassLoader.getPlatformClassLoader();

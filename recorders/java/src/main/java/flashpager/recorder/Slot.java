@@ -26,10 +26,10 @@ final class Slot {
     /** The next slot in a list of slots that hold nothing. */
     Slot link;
 
-    /** Index of the next number. */
+    /** Index of the next block number. */
     int next;
 
-    /** Numbers that fit; 0 while nothing is recorded. */
+    /** Number of block numbers that fit; 0 while the slot ignores them. */
     int limit;
 
     /** Block numbers + 1, up to the first 0. */
@@ -93,7 +93,7 @@ final class Slot {
         return start;
     }
 
-    /** Lets the slot take numbers, or ignore them. */
+    /** Sets whether the slot keeps block numbers or ignores them. */
     void setOpen(boolean open) {
         limit = open ? CAPACITY : 0;
     }

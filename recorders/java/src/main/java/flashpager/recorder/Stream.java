@@ -33,7 +33,7 @@ final class Stream {
     private final ByteBuffer memory;
     private final OutputStream pipe;
 
-    /** Buffer for one write to the pipe; so small that the write allocates no memory. */
+    /** Buffer for one write to the pipe, small enough that the write allocates no memory. */
     private final byte[] piece = new byte[8192];
 
     private final byte[] zeros = new byte[Integer.BYTES];

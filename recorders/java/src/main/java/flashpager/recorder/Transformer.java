@@ -21,7 +21,7 @@ final class Transformer implements ClassFileTransformer {
     private final CodeMap map;
     private final Loaders loaders = new Loaders();
 
-    /** Recorded classes by name, for other agents may transform a class again. */
+    /** Recorded classes by name. They are kept because other agents may transform a class again. */
     private final Map<String, Recorded> recorded = new HashMap<>();
 
     private final Set<String> leftOut = new HashSet<>();
@@ -36,10 +36,10 @@ final class Transformer implements ClassFileTransformer {
     private volatile boolean isReporting;
 
     /** Not a lambda, which would start the machinery of java.lang.invoke. */
-    private final CodeMap.Left left =
-            new CodeMap.Left() {
+    private final CodeMap.LeftOutReporter leftOutReporter =
+            new CodeMap.LeftOutReporter() {
                 @Override
-                public void out(String method, String reason) {
+                public void report(String method, String reason) {
                     leaveOut(method, reason);
                 }
             };
@@ -69,7 +69,7 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** A class that was missed. */
+    /** A class that was not recorded for lack of stack or memory. */
     private static final class Missed {
         private Module module;
         private ClassLoader loader;
@@ -124,7 +124,7 @@ final class Transformer implements ClassFileTransformer {
         }
     }
 
-    /** Reports classes that were missed before, one thread at a time. */
+    /** Reports missed classes, on one thread at a time. */
     private void reportMissed() {
         if (reportedCount == missedCount) {
             return;
@@ -185,7 +185,7 @@ final class Transformer implements ClassFileTransformer {
                 before.strip(methods);
                 return Instrumenter.instrument(file, methods, before.first);
             }
-            CodeMap.Place[] places = map.place(bytes, methods, left);
+            CodeMap.Place[] places = map.place(bytes, methods, leftOutReporter);
             while (true) {
                 // A class is described after it was instrumented without an error, and its blocks
                 // are numbered in that order. If another thread has taken these numbers meanwhile,

@@ -6,18 +6,23 @@ import java.util.Arrays;
  * Maps offsets in the class file's code of a method to offsets in its code in the CAP file.
  *
  * <p>Java Card bytecode differs from class-file bytecode, so only borders of blocks have a
- * counterpart: the start, what follows a mark ({@link Flow}), returns, targets of branches and
- * starts of exception handlers. The nth mark of the one is the nth of the other, and so are its targets;
- * handlers are paired in ascending order (6.9 has them sorted so). This is taken for true only if
- * all marks are of the same kinds and all switches have the same cases, if no offset has two
- * counterparts, if the order is the same, and if there are as many marks before an offset as before
- * its counterpart.
+ * counterpart: the start, the instruction after a mark ({@link Flow}), returns, targets of branches
+ * and starts of exception handlers. The nth mark of one code is paired with the nth mark of the
+ * other, and their targets likewise. Handlers are paired in ascending order, in which section 6.9
+ * sorts them. The pairs are accepted only if
+ *
+ * <ul>
+ *   <li>all marks are of the same kinds, and all switches have the same cases,
+ *   <li>no offset has two counterparts,
+ *   <li>the order is the same,
+ *   <li>and there are as many marks before an offset as before its counterpart.
+ * </ul>
  */
 final class Alignment {
     /** Offset in the CAP file's code for each offset in the class file's code, or -1. */
     private final int[] counterpart;
 
-    /** The reason why the two codes do not agree, or null. */
+    /** The reason why the two codes do not match, or null if they do. */
     String reason;
 
     Alignment(Method java, Method card) {
@@ -68,8 +73,8 @@ final class Alignment {
             if (from.kind[i] >= Flow.RETURN && from.kind[i] <= Flow.RETURN_REFERENCE) {
                 border(from.at[i], to.at[i]);
             }
-            // The same number of targets: a switch has one more than values, all other marks of a
-            // kind have equally many.
+            // Both have the same number of targets: a switch has one more than it has values, and
+            // all other marks of a kind have equally many.
             for (int t = 0; t < from.targets[i].length; t++) {
                 border(from.targets[i][t], to.targets[i][t]);
             }
@@ -82,8 +87,8 @@ final class Alignment {
         }
     }
 
-    private static String differ(String what, int java, int card) {
-        return "it has " + java + ' ' + what + ", in the CAP file " + card;
+    private static String differ(String parts, int java, int card) {
+        return "it has " + java + ' ' + parts + ", in the CAP file " + card;
     }
 
     private static String nth(int i) {
@@ -92,8 +97,8 @@ final class Alignment {
 
     private void border(int java, int card) {
         if (counterpart[java] >= 0 && counterpart[java] != card) {
-            String two = counterpart[java] + " and " + card;
-            reason = "offset " + java + " would be both " + two + " in the CAP file";
+            String both = counterpart[java] + " and " + card;
+            reason = "offset " + java + " would be both " + both + " in the CAP file";
         }
         counterpart[java] = card;
     }

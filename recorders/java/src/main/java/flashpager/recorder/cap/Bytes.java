@@ -18,8 +18,8 @@ final class Bytes {
         this.part = part;
     }
 
-    CapException wrong(String what) {
-        return new CapException(file, part + ": " + what);
+    CapException wrong(String problem) {
+        return new CapException(file, part + ": " + problem);
     }
 
     /** Goes to an offset from the start. */
@@ -62,7 +62,7 @@ final class Bytes {
     }
 
     /**
-     * Returns so many bytes as text: names of classes and methods, for which only equality matters.
+     * Returns the next bytes as text: names of classes and methods, which are only compared.
      */
     String text(int bytes) throws CapException {
         skip(bytes);

@@ -36,7 +36,7 @@ final class CapCode {
             }
             if (op >= LENGTHS.length()) {
                 throw in.wrong(
-                        "opcode 0x" + Integer.toHexString(op) + " at " + (base + at) + " is none");
+                        "unknown opcode 0x" + Integer.toHexString(op) + " at " + (base + at));
             }
             int operand = in.at;
             in.skip(LENGTHS.charAt(op) - '1');
@@ -67,7 +67,7 @@ final class CapCode {
         return flow;
     }
 
-    /** Returns the kind of the nth jump of a byte: ifeq …, if_acmpeq …, if_scmpeq …, goto. */
+    /** Returns the kind of the nth jump: ifeq …, if_acmpeq …, if_scmpeq …, goto. */
     private static int jump(int nth) {
         if (nth < 10) {
             return nth;
@@ -113,7 +113,8 @@ final class CapCode {
     }
 
     /**
-     * stableswitch, itableswitch, slookupswitch, ilookupswitch: no padding, offsets of two bytes.
+     * Decodes stableswitch, itableswitch, slookupswitch or ilookupswitch. They have no padding, and
+     * offsets of two bytes.
      */
     private static void branch(Bytes in, Flow flow, int op, int at, int base, int end)
             throws CapException {

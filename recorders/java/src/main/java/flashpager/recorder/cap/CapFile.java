@@ -26,7 +26,7 @@ final class CapFile {
     /** Name of the package, with slashes as in class files. */
     String packageName;
 
-    /** The info item of the Method component (6.9). Offsets of methods count in it. */
+    /** The info item of the Method component (6.9). Offsets of methods count from its start. */
     byte[] code;
 
     /** Bytes of the exception handlers, before the first method. */
@@ -70,7 +70,7 @@ final class CapFile {
         // 6.4: the seventh of component_sizes[] is the Method component's.
         int listed = new Bytes(directory, path, "Directory.cap").skip(12).u2();
         if (listed != file.code.length) {
-            String sizes = file.code.length + " bytes, and " + listed + " by its directory";
+            String sizes = file.code.length + " bytes, but " + listed + " by its directory";
             throw new CapException(path, "its Method component has " + sizes);
         }
         file.methods = new Bytes(file.code, path, "Method.cap");
@@ -125,22 +125,22 @@ final class CapFile {
             all = in.readNBytes(3 + MAX_COMPONENT_BYTES + 1);
         }
         Bytes in = new Bytes(all, path, name + ".cap");
-        int tagFound = in.u1();
-        if (tagFound != tag) {
-            throw in.wrong("its tag is " + tagFound + " instead of " + tag);
+        int actualTag = in.u1();
+        if (actualTag != tag) {
+            throw in.wrong("its tag is " + actualTag + " instead of " + tag);
         }
         int size = in.u2();
         if (size != all.length - 3) {
-            String found =
+            String actual =
                     all.length > 3 + MAX_COMPONENT_BYTES
                             ? "more than " + MAX_COMPONENT_BYTES
                             : "" + (all.length - 3);
-            throw in.wrong("it says it has " + size + " bytes, and " + found + " follow");
+            throw in.wrong("its size field is " + size + " bytes, but " + actual + " follow");
         }
         CRC32 crc = new CRC32();
         crc.update(all);
         if (entry.getCrc() != crc.getValue()) {
-            throw in.wrong("it is damaged: its checksum is another");
+            throw in.wrong("it is damaged: its checksum does not match");
         }
         return Arrays.copyOfRange(all, 3, all.length);
     }
@@ -162,7 +162,7 @@ final class CapFile {
     private void readDescriptor(Bytes in) throws CapException {
         types = new ArrayList<>();
         int count = in.u1();
-        // The types come last, so the methods' types are looked up after everything else was read.
+        // The types come last, so the methods' types are looked up at the end.
         List<int[]> shapes = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             Type type = new Type();
@@ -306,7 +306,7 @@ final class CapFile {
         in.skip(9L * variables + 6L * lines);
         readCode(method);
         if (method.codeBytes > 0 && method.headerBytes != headerBytes) {
-            String sizes = headerBytes + " bytes, and " + method.headerBytes;
+            String sizes = headerBytes + " bytes, but " + method.headerBytes;
             throw in.wrong("the header of " + method.name + " has " + sizes + " in the code");
         }
         return method;
@@ -333,15 +333,15 @@ final class CapFile {
         method.headerBytes = (methods.seek(method.offset).u1() & EXTENDED_HEADER) == 0 ? 2 : 4;
         int start = method.offset + method.headerBytes;
         methods.seek(method.offset).skip((long) method.headerBytes + method.codeBytes);
-        int[] found = new int[handlerBytes / 8];
+        int[] handlers = new int[handlerBytes / 8];
         int count = 0;
-        for (int i = 0; i < found.length; i++) {
+        for (int i = 0; i < handlers.length; i++) {
             int handler = methods.seek(1 + 8 * i + 4).u2();
             if (handler >= start && handler < start + method.codeBytes) {
-                found[count++] = handler - start;
+                handlers[count++] = handler - start;
             }
         }
-        method.handlers = Type.ascending(found, count);
+        method.handlers = Type.ascending(handlers, count);
         try {
             method.flow = CapCode.flow(methods.seek(start), method.codeBytes);
             for (int handler : method.handlers) {
@@ -349,7 +349,7 @@ final class CapFile {
                     throw methods.wrong(
                             "a handler starts at "
                                     + (start + handler)
-                                    + ", where no instruction does");
+                                    + ", where no instruction starts");
                 }
             }
         } catch (CapException e) {

@@ -5,15 +5,17 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * The code of one or more CAP files as it lies on a card: the info items of their Method components
- * (6.9: exception handlers, then methods, each header and bytecodes), one file behind the other.
- * The image lacks everything that a card adds or resolves when it loads the files.
+ * The code of one or more CAP files as it lies on a card: the info items of their Method
+ * components, one file after another. Section 6.9 describes such an item: exception handlers, then
+ * methods, each a header and bytecodes. The image lacks everything that a card adds or resolves
+ * when it loads the files.
  *
- * <p>{@link #place} finds a class file's methods in it. With a Debug component (6.14) they are
- * found by name. Without one, a class is the one of the CAP file's package that has as many
- * interfaces and the same shapes of fields and methods (6.13), and if there are several, the only
- * one whose methods all agree ({@link Alignment}); its methods are paired in order, and if that
- * differs, by shape and code where these leave one choice. What stays open has no place.
+ * <p>{@link #place} finds a class file's methods in the image. If the CAP file has a Debug
+ * component (6.14), they are found by name. Otherwise a class is matched with the one class of the
+ * CAP file's package that has as many interfaces and the same shapes of fields and methods (6.13).
+ * If there are several such classes, it is the only one whose methods all match ({@link
+ * Alignment}). Methods are then paired in order or, if the orders differ, by shape and code where
+ * these leave one choice. Methods without a match have no place.
  */
 public final class CapImage {
     /** A stretch of the image. */
@@ -136,7 +138,7 @@ public final class CapImage {
             card = alike.size() == 1 ? alike.get(0) : null;
         }
         if (card != null && card.taken != null && !card.taken.equals(java.name)) {
-            reason = "what looks like it in the CAP file is " + card.taken;
+            reason = "the class of the CAP file that looks like it is " + card.taken;
             card = null;
         }
         if (card == null) {
@@ -154,32 +156,32 @@ public final class CapImage {
                 || !java.fields.equals(card.fields) && !allFields.equals(card.fields)) {
             return false;
         }
-        String[] ours = likes(java);
-        String[] theirs = likes(card);
+        String[] ours = signatures(java);
+        String[] theirs = signatures(card);
         Arrays.sort(ours);
         Arrays.sort(theirs);
         return Arrays.equals(ours, theirs);
     }
 
     /**
-     * Flags and shapes of the methods in order, without class initializers, which a card does not
-     * have.
+     * Returns the flags and shapes of the methods in order, without class initializers, which a
+     * card does not have.
      */
-    private static String[] likes(Type type) {
-        List<String> likes = new ArrayList<>();
+    private static String[] signatures(Type type) {
+        List<String> signatures = new ArrayList<>();
         for (Method method : type.methods) {
             if (!method.isInitializer()) {
-                likes.add(method.like());
+                signatures.add(method.signature());
             }
         }
-        return likes.toArray(new String[0]);
+        return signatures.toArray(new String[0]);
     }
 
     private static boolean agrees(Type java, Type card) {
         for (Method method : java.methods) {
             if (method.flow != null && !method.isInitializer()) {
-                Method found = counterpart(java, card, method);
-                if (found == null || new Alignment(method, found).reason != null) {
+                Method other = counterpart(java, card, method);
+                if (other == null || new Alignment(method, other).reason != null) {
                     return false;
                 }
             }
@@ -187,7 +189,7 @@ public final class CapImage {
         return true;
     }
 
-    /** Returns the card's method that is this one of the class file, or null. */
+    /** Returns the card's method for a method of the class file, or null. */
     private static Method counterpart(Type java, Type card, Method method) {
         if (card.name != null) {
             for (Method other : card.methods) {
@@ -197,7 +199,7 @@ public final class CapImage {
             }
             return null;
         }
-        boolean isOrdered = Arrays.equals(likes(java), likes(card));
+        boolean isOrdered = Arrays.equals(signatures(java), signatures(card));
         int nth = 0;
         for (Method other : java.methods) {
             if (other == method) {
@@ -208,57 +210,60 @@ public final class CapImage {
         if (isOrdered) {
             return card.methods[nth];
         }
-        Method found = null;
+        Method match = null;
         for (Method other : card.methods) {
-            if (other.like().equals(method.like()) && new Alignment(method, other).reason == null) {
-                if (found != null) {
+            if (other.signature().equals(method.signature())
+                    && new Alignment(method, other).reason == null) {
+                if (match != null) {
                     return null;
                 }
-                found = other;
+                match = other;
             }
         }
-        // No other method of the class file may be like the one found.
+        // The match must not fit another method of the class file, too.
         for (Method other : java.methods) {
-            if (found != null
+            if (match != null
                     && other != method
                     && other.flow != null
-                    && other.like().equals(found.like())
-                    && new Alignment(other, found).reason == null) {
+                    && other.signature().equals(match.signature())
+                    && new Alignment(other, match).reason == null) {
                 return null;
             }
         }
-        return found;
+        return match;
     }
 
     private PlacedMethod[] methods(Type java, Type card, int index, boolean isNew) {
-        List<PlacedMethod> found = new ArrayList<>();
+        List<PlacedMethod> methods = new ArrayList<>();
         for (Method method : java.methods) {
             if (method.flow == null) {
                 continue;
             }
             Method other = method.isInitializer() ? null : counterpart(java, card, method);
             if (other == null) {
-                String why = "its method of the CAP file is unknown";
-                why = method.isInitializer() ? "a card has no class initializers" : why;
-                found.add(new PlacedMethod(method, null, 0, null, why));
+                String reason =
+                        method.isInitializer()
+                                ? "a card has no class initializers"
+                                : "its method of the CAP file is unknown";
+                methods.add(new PlacedMethod(method, null, 0, null, reason));
                 continue;
             }
             Alignment alignment = new Alignment(method, other);
-            PlacedMethod one =
+            PlacedMethod place =
                     new PlacedMethod(method, other, bases[index], alignment, alignment.reason);
-            found.add(one);
+            methods.add(place);
             if (isNew && other.codeBytes > 0) {
-                String name = java.name + '.' + one.name + one.descriptor;
-                placed.add(new Stretch(one.address, one.bytes, name));
+                String name = java.name + '.' + place.name + place.descriptor;
+                placed.add(new Stretch(place.address, place.bytes, name));
             }
         }
-        return found.toArray(new PlacedMethod[0]);
+        return methods.toArray(new PlacedMethod[0]);
     }
 
     /**
-     * Returns the parts of the image that no placed class has claimed, ascending: the exception
-     * handlers of each file and the methods of classes that were not placed. With the claimed ones
-     * they are the whole image.
+     * Returns the parts of the image that no placed class has claimed, in ascending order: the
+     * exception handlers of each file and the methods of classes that were not placed. Claimed and
+     * unclaimed parts together are the whole image.
      */
     public synchronized List<Stretch> rest() {
         boolean[] taken = new boolean[bytes];

@@ -9,8 +9,8 @@ import java.util.Arrays;
  * method's first bytecode.
  */
 final class Flow {
-    // Kinds of marks. EQ to LE are the six relations, each of a number with zero or of two
-    // numbers: an if_icmplt of a class file may be icmp, iflt on a card.
+    // Kinds of marks. EQ to LE are the six relations, each between a number and zero or between two
+    // numbers, because an if_icmplt of a class file may be an icmp and an iflt on a card.
     static final int EQ = 0;
     static final int LE = 5;
     static final int NULL = 6;
@@ -155,7 +155,7 @@ final class Flow {
         return index >= 0 ? index : -index - 1;
     }
 
-    /** Returns a message on the first target where no instruction starts; null if there is none. */
+    /** Returns a message about the first target at which no instruction starts, or null. */
     String wrongTarget() {
         for (int i = 0; i < marks; i++) {
             for (int target : targets[i]) {

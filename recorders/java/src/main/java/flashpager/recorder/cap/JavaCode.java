@@ -38,7 +38,7 @@ final class JavaCode {
                 continue;
             }
             if (op >= LENGTHS.length()) {
-                throw in.wrong("opcode " + op + " at " + at + " is none");
+                throw in.wrong("unknown opcode " + op + " at " + at);
             }
             int length = op == WIDE ? wide(in) : LENGTHS.charAt(op) - '0';
             int operand = in.at;

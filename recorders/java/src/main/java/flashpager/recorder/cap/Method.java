@@ -8,8 +8,8 @@ final class Method {
     String descriptor;
 
     /**
-     * Its types as far as a Descriptor component has them (6.13), which does not name classes:
-     * "(L[BS)V" takes an object, bytes and a short.
+     * Its types as a Descriptor component has them (6.13), without the names of classes: "(L[BS)V"
+     * has an object, a byte array and a short as parameters.
      */
     String shape;
 
@@ -28,7 +28,7 @@ final class Method {
     int headerBytes;
     int codeBytes;
 
-    /** Its flow; null if there is no code, or it cannot be read. */
+    /** Its flow; null if it has no code, or if the code cannot be read. */
     Flow flow;
 
     /** The reason why the code has no flow; null if it has one. */
@@ -37,7 +37,8 @@ final class Method {
     /** Starts of its exception handlers in the code, ascending, each once. */
     int[] handlers = {};
 
-    String like() {
+    /** Returns the method's flags and shape, by which methods without names are compared. */
+    String signature() {
         return flags + shape;
     }
 

@@ -8,7 +8,7 @@ public final class PlacedClass {
     /** Path of the CAP file. */
     public final String file;
 
-    /** The reason why no method has a place, in one line; null if some may have one. */
+    /** The reason why no method has a place, in one line; null if methods may have places. */
     public final String reason;
 
     /** The methods with code, in the class file's order; none if there is a reason. */

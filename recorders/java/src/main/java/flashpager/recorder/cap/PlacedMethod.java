@@ -3,9 +3,9 @@ package flashpager.recorder.cap;
 /**
  * A method's place in the image. Addresses are bytes from the image's start.
  *
- * <p>A method's bytes are its header (6.9: stack, arguments and locals, 2 or 4 bytes) and its
- * bytecodes behind it, as they lie on the card. A virtual machine reads the header at each call;
- * blocks do not contain it.
+ * <p>A method's bytes are its header (6.9: stack, arguments and locals, 2 or 4 bytes), followed by
+ * its bytecodes, as they lie on the card. A virtual machine reads the header at each call; blocks
+ * do not contain it.
  */
 public final class PlacedMethod {
     public final String name;
@@ -20,7 +20,7 @@ public final class PlacedMethod {
     /** Bytes of the header. */
     public final int headerBytes;
 
-    /** The reason why its blocks have no places, in one line; null if they have some. */
+    /** The reason why its blocks have no places, in one line; null if they have places. */
     public final String reason;
 
     private final Alignment alignment;
@@ -39,8 +39,8 @@ public final class PlacedMethod {
     }
 
     /**
-     * Returns the address of the counterpart of what is {@code offset} bytes after the method's
-     * first bytecode in the class file; -1 if there is none, as for all that is no border ({@link
+     * Returns the address of the counterpart of an offset from the method's first bytecode in the
+     * class file. Returns -1 if there is none, as for all offsets that are not borders ({@link
      * Alignment}).
      */
     public int address(int offset) {
@@ -49,8 +49,9 @@ public final class PlacedMethod {
     }
 
     /**
-     * Returns the bytes in the image of a block between two borders of the class file's code: 0 if
-     * it only has conversions that a card does not need, -1 if one of the two is no border.
+     * Returns the bytes in the image of a block between two borders of the class file's code. They
+     * are 0 if the block only has conversions that a card does not need, and -1 if one of the two
+     * offsets is not a border.
      */
     public int bytes(int from, int to) {
         int start = address(from);

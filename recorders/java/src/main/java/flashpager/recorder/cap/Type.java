@@ -22,7 +22,7 @@ final class Type {
     /** Its location in the Class component; -1 in a class file. */
     int location = -1;
 
-    /** Name of the class file that was identified with it. */
+    /** Name of the class file that was matched with it, or null. */
     String taken;
 
     static final int CONSTRUCTOR = 128;
