@@ -1,14 +1,14 @@
-"""A small converter from class files to CAP files, so that tests know where everything lies.
+"""A small converter from class files to CAP files, which tests use to know where everything lies.
 
-The converter that everybody uses is Oracle's, whose licence lets nobody pass it on. A free
-one, JavaCard Express, wants JDK 25 and was in no package registry when this was written. This
-one knows what the tests' classes need: bytes, shorts, booleans and references, but no int,
-and of a CAP file's components only those that are read. It folds and drops what Oracle's does
-(getfield_a_this, i2s), and uses the wide branches where they are needed. Section numbers are
-those of the Java Card Virtual Machine Specification 2.2.2.
+The usual converter is Oracle's, whose licence forbids to distribute it. A free one, JavaCard
+Express, requires JDK 25 and was in no package registry when this was written. This converter
+supports what the tests' classes need: bytes, shorts, booleans and references, but no int. It
+writes only those components of a CAP file that are read. Like Oracle's, it folds and drops
+instructions (getfield_a_this, i2s), and uses wide branches where they are needed. Section numbers
+are those of the Java Card Virtual Machine Specification 2.2.2.
 
-By hand, the reader was also tried on code that Oracle's converter had made: the 20 methods
-of two published packages, against class files compiled anew from their sources. All agreed.
+The reader was also tried by hand on code from Oracle's converter: the 20 methods of two
+published packages, and class files compiled again from their sources. All agreed.
 """
 
 import re
@@ -93,7 +93,7 @@ class Member:
     offset: int = 0
 
     def counterpart(self, offset: int) -> int:
-        """Return what an offset in the class file's code has become."""
+        """Return the counterpart in the CAP file of an offset in the class file's code."""
         return self.offset + len(self.header) + self.place[offset]
 
     def instructions(self, start: int, end: int) -> int:
@@ -189,7 +189,7 @@ class ClassFile:
     def _assemble(
         self, method: Member, steps: list[tuple[int, int]], targets: set[int], wide: set[int]
     ) -> bytes:
-        """Convert the code once; jumps that do not reach become wide ones for the next round."""
+        """Convert the code once. Jumps that are too short for their targets are wide next time."""
         code, place = method.code, {}
         pieces: list[tuple[int, int, bytes]] = []
         at = folded = 0
@@ -291,7 +291,7 @@ def _resolve(code: bytes, at: int, piece: bytes, distance: dict[int, int]) -> by
 
 
 def _type(descriptor: str) -> list[int]:
-    """Return the nibbles of a type (6.13.4); every class has the same place here."""
+    """Return the nibbles of a type (6.13.4). All classes have the same place here."""
     if descriptor.startswith("["):
         return [_type(descriptor[1:])[0] + 8, *([0x8, 0, 0, 1] if "L" in descriptor else [])]
     return [_NIBBLES[descriptor[0]], *([0x8, 0, 0, 1] if descriptor[0] == "L" else [])]
@@ -330,7 +330,7 @@ def method_component(classes: list[ClassFile]) -> bytes:
 
 
 def descriptor_component(classes: list[ClassFile], *, reverse: bool = False) -> bytes:
-    """Return the info item that tells shapes and places (6.13), methods backwards if asked."""
+    """Return the info item with shapes and places (6.13), with methods backwards if ``reverse``."""
     types, body = u2(0), u1(len(classes))
     for number, one in enumerate(classes):
         methods = [m for m in one.methods if m.name != "<clinit>"]
@@ -354,7 +354,7 @@ def descriptor_component(classes: list[ClassFile], *, reverse: bool = False) -> 
 
 
 def debug_component(classes: list[ClassFile]) -> bytes:
-    """Return the info item that tells names (6.14)."""
+    """Return the info item with names (6.14)."""
     strings: list[str] = []
 
     def index(text: str) -> bytes:

@@ -1,7 +1,7 @@
 """Runs of the command: in this process by default, or as another process on request.
 
-The engine and the programs that are recorded write to file descriptors, so these are what is
-redirected, not only ``sys.stdout``.
+The engine and recorded programs write to file descriptors, so the descriptors are redirected, not
+only ``sys.stdout``.
 """
 
 import io
@@ -24,13 +24,13 @@ from typing import IO, Any
 COMMAND = Path(sys.executable).with_name("flashpager")
 
 _TIMEOUT_SECONDS = 300
-#: Spellings that people do not write: "1 pages", and numbers with an exponent.
+#: Spellings that the output must not have: "1 pages", and numbers with an exponent.
 _ONE_OF_SEVERAL = re.compile(
     r"(?<![\w.,:-])1 (?:(?:more|changed|anonymous) )*"
     r"(?:blocks|bytes|charts|columns|designs|faults|files|frames|functions|instructions|lines"
     r"|methods|misses|numbers|pages|parts|rows|runs|symbols|threads|traces|windows|words)\b"
 )
-#: An endurance of 1e+13 is as its datasheet has it.
+#: Permitted numbers with an exponent: an endurance of 1e+13, as in its datasheet.
 _EXPONENT = re.compile(r"(?<![\w+])\d(?:\.\d+)?e(?:-\d+|\+0\d)\b")
 #: Variables that the interpreter or Rich reads only when a process starts.
 _READ_AT_START = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"}
@@ -95,7 +95,7 @@ def process(
     env: dict[str, str] | None = None,
     before: Callable[[], None] | None = None,
 ) -> Finished:
-    """Run the installed command to its end, as a shell would; ``before`` runs in its process."""
+    """Run the installed command to its end, as a shell would; its process calls ``before``."""
     with _input(stdin) as given:
         done = subprocess.run(
             [COMMAND, *map(str, arguments)],
@@ -201,7 +201,7 @@ def _place(cwd: Path | None, env: dict[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _warnings_are_seen() -> Iterator[None]:
-    """Filter and print warnings as an interpreter does; pytest would keep them."""
+    """Filter and print warnings as an interpreter does, since pytest would swallow them."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.resetwarnings()
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning):

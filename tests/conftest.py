@@ -38,7 +38,8 @@ __all__ = [
     "runs_of",
 ]
 
-# A shell starts background processes with Ctrl-C ignored, which the tests would inherit.
+# Restores Ctrl-C: a shell starts background processes with it ignored, and tests would inherit
+# that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -63,7 +64,7 @@ def _one_line(reason: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests that an earlier run left out, if one is named; both together are all tests."""
+    """Keep only the tests that an earlier run left out, if such a run is named."""
     records = tools.earlier("Python")
     if records is None:
         return
@@ -75,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Record each test, or print the skipped ones: one line a missing tool, or one a reason."""
+    """Record each test, or print a line for each missing tool and other reason of skips."""
     left_out = [
         tools.TestRecord("Python", _one_line(report.longrepr[2]), report.nodeid)
         for report in terminalreporter.getreports("skipped")

@@ -1,4 +1,4 @@
-"""Programs of a few instructions for every processor that QEMU has, as bytes: no assembler needed.
+"""Programs of a few instructions for every processor of QEMU, as bytes without an assembler.
 
 Each begins with straight code that ends in a jump over padding, and then executes a loop for ever.
 """
@@ -87,7 +87,7 @@ _AARCH64 = "1f2003d5 1f2003d5 02000014 1f2003d5 00000014"
 _RISCV = "13000000 0100 11a0 0100 6f000000"
 _PPC = "60000000 60000000 48000008 60000000 48000000"
 _PPC_LE = "00000060 00000060 08000048 00000060 00000048"
-#: With one: each jump executes the instruction behind it, too.
+#: Code with a delay slot: each jump executes the instruction after it, too.
 _MIPS = "00000000 00000000 10000002 00000000 00000000 1000ffff 00000000"
 _MIPS_LE = "00000000 00000000 02000010 00000000 00000000 ffff0010 00000000"
 _SPARC = "01000000 01000000 10800003 01000000 01000000 10800000 01000000"
@@ -153,7 +153,7 @@ USER = [
     ),
 ]
 
-#: The processors that QEMU has in machines only, with the machine and where its memory is.
+#: The processors that QEMU has in machines only, with the machine and the address of its memory.
 SYSTEM = [
     (
         MachineCode("avr", 83, 6, 32, "<", "0000 0c940400 0000 ffcf", 6, 8, 2, (2, 1)),
@@ -179,7 +179,7 @@ SYSTEM = [
     ),
 ]
 
-#: Processors whose instruction lengths QEMU 7.2 does not report, and no rule of ours gives.
+#: Processors whose instruction lengths are unknown: QEMU 7.2 does not report them.
 REFUSED = [
     MachineCode("cris", 76, 0, 32, "<", "0f05 0f05 ffe0", 0, 0, 0, (0, 0)),
 ]

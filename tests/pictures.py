@@ -1,7 +1,7 @@
 """A check of pictures in a browser: each word can be read."""
 
-#: JavaScript: the words of the pictures that a selector names, as far as they overlap others or
-#: leave their picture. Hidden pictures are passed by.
+#: JavaScript that returns the words, in the pictures of a selector, that overlap other words or
+#: leave their picture. Hidden pictures are skipped.
 UNREADABLE = """(selector) => [...document.querySelectorAll(selector)].flatMap((svg) => {
   if (!svg.checkVisibility()) return [];
   const paper = svg.getBoundingClientRect();

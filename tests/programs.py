@@ -24,9 +24,9 @@ def compile_with(compiler: str, folder: Path, name: str, source: str, *flags: st
 
 
 def stand_ins(folder: Path, *tools: str) -> dict[str, str]:
-    """Return an environment in which tools are found that do nothing.
+    """Return an environment with replacements for tools, which do nothing.
 
-    What is refused before a tool would run is refused on a machine that has none, too.
+    With them, refusals that precede the start of a tool can be tested on a machine without tools.
     """
     tools_folder = folder / "stand-ins"
     tools_folder.mkdir()
@@ -38,7 +38,7 @@ def stand_ins(folder: Path, *tools: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop that calls a function of two instructions; sizes are of instructions in bytes."""
+    """A loop that calls a function of two instructions; the fields list sizes in bytes."""
 
     #: Instructions before the loop.
     head: tuple[int, ...]
@@ -46,7 +46,7 @@ class Loop:
     body: tuple[int, ...]
     #: Instructions from the call's return, the branch back included.
     back: tuple[int, ...]
-    #: Instructions behind the loop, to the end of the program.
+    #: Instructions after the loop, to the end of the program.
     tail: tuple[int, ...]
     #: Instructions of the called function.
     function: tuple[int, ...]
@@ -78,7 +78,7 @@ class Loop:
         ]
 
 
-#: Endings of the x86-64 loop: the code behind the loop, and the lengths of its instructions.
+#: Endings of the x86-64 loop: the code after the loop, and the lengths of its instructions.
 ENDINGS: dict[str, tuple[str, tuple[int, ...]]] = {
     "exit 0": ("mov $60, %eax; xor %edi, %edi; syscall", (5, 2, 2)),
     "exit 3": ("mov $60, %eax; mov $3, %edi; syscall", (5, 5, 2)),
@@ -94,7 +94,7 @@ STATIC = ("-nostdlib", "-static", "-no-pie")
 
 
 def x86_loop(folder: Path, ending: str = "exit 0", times: int = 1000) -> tuple[Path, Loop]:
-    """Make a static program without a library, and what it executes."""
+    """Make a static program without a library, and return it with its execution."""
     code, tail = ENDINGS[ending]
     source = f"""
         .globl _start, function
@@ -182,7 +182,7 @@ function:
     return program, Loop((2,), (2, 4), (2, 2), (2, 2, 2), (2, 2), times)
 
 
-#: Runs without end whose offsets are as good as random: they fill a disk fast.
+#: A program with an endless sequence of random runs, which fill a disk fast.
 NOISE = """
         .globl _start
         .text
@@ -208,7 +208,7 @@ sled:
         .endr
 """
 
-#: Tells what it sees of its signals, flags, children and threads.
+#: A program that prints the state of its signals, flags, children and threads.
 CURIOUS = r"""
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,4 +1,4 @@
-"""The content of a recording, beside the known content of the program."""
+"""Comparisons of recordings with the known execution of programs."""
 
 import subprocess
 import time
@@ -22,9 +22,9 @@ KINDS = {
 
 
 def wait_until_it_ran(recording: subprocess.Popen[Any], seconds: float = 1) -> None:
-    """Wait until what a recording started has had the processor for some seconds.
+    """Wait until the recorded program has used some seconds of the processor.
 
-    A busy machine takes longer, and the recorded part is as long.
+    So the recorded part does not depend on the load of the machine.
     """
     command = psutil.Process(recording.pid)
     deadline = time.monotonic() + 600
@@ -46,7 +46,7 @@ def _user_seconds(command: psutil.Process) -> float:
 
 
 def kind_for(recorder: str) -> tuple[str, ...]:
-    """Return a way to link that is over in seconds: the stepper is slow to load libraries."""
+    """Return a way to link so that recording takes seconds: the stepper is slow with libraries."""
     return KINDS["static" if recorder == "step" else "pie"]
 
 

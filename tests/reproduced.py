@@ -1,9 +1,8 @@
 """``flashpager reproduce PAPER`` of the shipped examples, run once for all tests.
 
-The replays behind a paper take long, and several documents as well as the papers' tests ask
-for them. The first to ask runs the command, with pictures; everybody else, in any process, is
-handed what it printed. Run as a module this stands in for the command where documents are
-tested, and passes anything else on to it.
+The replays of a paper take long, and several documents and the papers' tests need them. The first
+user runs the command, with pictures; all other users, in any process, get its output. If run as a
+module, this file replaces the command in the tests of documents; it passes all other commands on.
 """
 
 import fcntl
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from tests.command import COMMAND
 
-#: Names the folder that all processes of one test session share.
+#: Variable with the folder that all processes of one test session share.
 SHARED = "FLASHPAGER_TESTS_SHARED"
 
 _TIMEOUT_SECONDS = 600
@@ -30,14 +29,14 @@ class Reproduced:
     code: int
     out: str
     err: str
-    #: The folder of its pictures; not there if it draws none.
+    #: The folder of its pictures, which is missing if there are none.
     plots: Path
     #: The file with its tables as Markdown.
     tables: Path
 
 
 def reproduced(paper: str, shared: Path) -> Reproduced:
-    """Return what the command prints and draws of a paper; ``shared`` is the session's folder."""
+    """Return the command's output for a paper; ``shared`` is the session's folder."""
     folder = shared / f"reproduce-{paper}"
     folder.mkdir(parents=True, exist_ok=True)
     plots, message, tables = folder / "plots", folder / "said.json", folder / "tables.md"
@@ -53,7 +52,7 @@ def reproduced(paper: str, shared: Path) -> Reproduced:
 
 
 def stand_in(folder: Path, shared: Path) -> dict[str, str]:
-    """Return an environment whose ``flashpager`` hands out what was reproduced already."""
+    """Return an environment whose ``flashpager`` returns outputs that were reproduced before."""
     script = folder / "flashpager"
     root = Path(__file__).resolve().parent.parent
     script.write_text(

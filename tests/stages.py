@@ -2,14 +2,14 @@
 
     python -m tests.stages test-c test-rust test-python
 
-Those in C and in Rust run at the same time, for neither keeps all cores busy to its end; the others
-one after another, to the first that fails. Their output goes through. The summary is a table of the
-tests that were left out for lack of a tool, the time of each target, and the tests' own closing
-lines.
+The tests in C and in Rust run at the same time, since neither keeps all cores busy to the end. The
+others run one after another, up to the first that fails. Their output is passed through. The
+summary has a table of the tests that were left out for lack of a tool, the time of each target, and
+the tests' own closing lines.
 
-Each test is recorded in ``build/tests.tsv``, with the reason if it was left out. Where
+Each test is recorded in ``build/tests.tsv``, with the reason if it was left out. If
 ``FLASHPAGER_ONLY_LEFT_OUT_IN`` names the record of an earlier run, on a machine with fewer tools,
-only the tests that it left out are run.
+only the tests left out there are run.
 """
 
 import os
@@ -35,7 +35,7 @@ _RUST_CLOSING = re.compile(
 )
 _PYTHON_CLOSING = re.compile(r"=* ?(?P<text>(\d+ \w+,? ?)+ in [\d.]+s( \([\d:]+\))?) ?=*")
 _MAKE = (os.environ.get("MAKE", "make"), "--no-print-directory")
-#: Libraries in C. A test of compressors goes without those that are missing.
+#: Libraries in C, which the test of compressors uses if they are installed.
 _C_LIBRARIES = {"deflate", "lz4", "zstd"}
 _C_COMPRESSOR_TESTS = ("compressors_keep_pages", "compressors_survive_any_bytes")
 #: Targets that run at the same time.
@@ -56,12 +56,12 @@ class Stage:
     code: int = 0
     #: The closing lines of the test runners.
     closing: list[str] = field(default_factory=list)
-    #: Tests in C; the other suites record theirs themselves.
+    #: The records of tests in C; the other suites record their tests themselves.
     records: list[tools.TestRecord] = field(default_factory=list)
     _rust: list[tuple[int, int, int]] = field(default_factory=list)
 
     def run(self, output: BinaryIO) -> None:
-        """Make the target, and let its output through."""
+        """Make the target, and pass its output through."""
         output.write(f"\n── {self.name}\n".encode())
         start = time.monotonic()
         with subprocess.Popen(
@@ -94,7 +94,7 @@ class Stage:
 
 
 def _run_together(stages: list[Stage]) -> None:
-    """Make targets at the same time; the output of the last goes through, the others' follows."""
+    """Make targets at the same time. Pass the last one's output through, then print the others'."""
     *others, last = stages
     outputs = [BytesIO() for _ in others]
     with ThreadPoolExecutor(len(stages)) as pool:

@@ -31,7 +31,7 @@ def meta(text: str) -> bytes:
 
 
 def block(address: int, size: int, instructions: int, does: int | None = None) -> bytes:
-    """Return the description of a block, with what it does if that is known."""
+    """Return the description of a block, with its flags if these are known."""
     word = b"" if does is None else struct.pack("<I", does)
     return record(BLOCK, struct.pack("<QII", address, size, instructions) + word)
 

@@ -3,8 +3,8 @@
     .venv/bin/python -m tests.stub
 
 PyO3 keeps a JSON fragment for each class, function and property in the compiled
-module: names, types, defaults and documentation. This command makes
-``python/flashpager/_engine.pyi`` of them; a test fails until that is done.
+module: names, types, defaults and documentation. This command writes
+``python/flashpager/_engine.pyi`` from them; a test fails if the file is out of date.
 """
 
 import builtins
@@ -42,7 +42,7 @@ Node: TypeAlias = dict[str, Any]
 
 
 def fragments(module: bytes) -> Iterator[Node]:
-    """Yield the JSON fragments of a compiled module. Four bytes before each hold its length."""
+    """Yield the JSON fragments of a compiled module, each of which follows four bytes of length."""
     for match in _FRAGMENT.finditer(module):
         start = match.start()
         end = start + int.from_bytes(module[start - 4 : start], "little")

@@ -1,4 +1,4 @@
-"""The tools that some tests want, and a summary of the tests that went without them."""
+"""The tools that some tests need, and a summary of the tests left out for lack of them."""
 
 import os
 import re
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-#: Set, it turns a missing tool into a failure.
+#: Variable that turns a missing tool into a failure.
 REQUIRE_TOOLS = "FLASHPAGER_REQUIRE_TOOLS"
-#: Names the record: a file to which each suite appends its tests, those left out with the reason.
+#: Variable with the record: a file to which each suite appends its tests, with reasons of skips.
 RECORD = "FLASHPAGER_TEST_RECORD"
-#: Names the record of an earlier run. Only the tests that it left out are run.
+#: Variable with the record of an earlier run. Only the tests left out there are run.
 EARLIER = "FLASHPAGER_ONLY_LEFT_OUT_IN"
 #: The Debian package that holds a tool, a header or a browser.
 PACKAGES = {
@@ -64,7 +64,7 @@ PACKAGES = {
     "zstd": "zstd",
     "zstd.h": "libzstd-dev",
 }
-#: QEMU's other processors, of which a test has a few instructions each.
+#: Further emulators of QEMU, for each of which a test has a few instructions.
 PACKAGES |= dict.fromkeys(
     (
         *("qemu-aarch64_be", "qemu-alpha", "qemu-armeb", "qemu-cris", "qemu-hexagon"),
@@ -77,19 +77,19 @@ PACKAGES |= dict.fromkeys(
     "qemu-user",
 )
 
-#: Machines of qemu-system-arm that not each version has, and why.
+#: Machines of qemu-system-arm that some versions lack, and the reason.
 MACHINES = {"n800": "QEMU 9.2 dropped it"}
 
 _NOT_INSTALLED = re.compile(r"(?P<tools>.+) not installed")
 
 
 def missing(*tools: str) -> list[str]:
-    """Return those of some tools that are not there."""
+    """Return the missing ones of some tools."""
     return [tool for tool in tools if tool not in MACHINES and shutil.which(tool) is None]
 
 
 def missing_machines(*tools: str) -> list[str]:
-    """Return those of some machines of QEMU's that it has not. Other tools are passed by."""
+    """Return the machines among some tools that the installed QEMU lacks."""
     wanted = [tool for tool in tools if tool in MACHINES]
     if not wanted or missing("qemu-system-arm"):
         return []
@@ -99,12 +99,12 @@ def missing_machines(*tools: str) -> list[str]:
 
 
 def promised() -> bool:
-    """Return whether all tools are promised to be there."""
+    """Return true if all tools are promised to be installed."""
     return bool(os.environ.get(REQUIRE_TOOLS))
 
 
 def not_installed(tools: Iterable[str]) -> str:
-    """Write the reason of a skip, as the summary reads it."""
+    """Return the reason of a skip in the form that the summary reads."""
     return f"{', '.join(tools)} not installed"
 
 
@@ -112,12 +112,12 @@ def not_installed(tools: Iterable[str]) -> str:
 class TestRecord:
     """One line of the record: a test that ran, or was skipped for a reason."""
 
-    #: Not a class of tests, whatever its name begins with.
+    #: Keeps pytest from collecting this class because of its name.
     __test__: ClassVar[bool] = False
 
     #: Its language: C, Rust or Python.
     suite: str
-    #: Why it was left out, in one line; empty if it ran.
+    #: The reason if it was left out, in one line; empty if it ran.
     reason: str
     test: str
 
@@ -125,8 +125,8 @@ class TestRecord:
 def summary(records: Iterable[TestRecord]) -> list[str]:
     """Return lines about the tests that were left out.
 
-    Grouped by missing tool: how many tests of which suites, and how to get it. A test that
-    wants two missing tools is counted with both. Any other reason stands as it is.
+    For each missing tool, a line has the number of tests by suite, and how to install the tool. A
+    test that needs two missing tools is counted with both. Other reasons are listed unchanged.
     """
     tools: dict[str, Counter[str]] = {}
     others: dict[str, Counter[str]] = {}
@@ -166,7 +166,7 @@ def append(file: Path, records: Iterable[TestRecord]) -> None:
 
 
 def collected(file: Path) -> list[TestRecord]:
-    """Return the lines of a record, each once."""
+    """Return the different lines of a record."""
     if not file.exists():
         return []
     lines = dict.fromkeys(file.read_text(encoding="utf-8").splitlines())
@@ -174,7 +174,7 @@ def collected(file: Path) -> list[TestRecord]:
 
 
 def record() -> Path | None:
-    """Return the file that collects the tests of all suites, if there is to be one."""
+    """Return the file that collects the tests of all suites, or None."""
     return _path(RECORD)
 
 
@@ -190,10 +190,10 @@ def earlier(suite: str) -> list[TestRecord] | None:
 
 
 def divided(records: Iterable[TestRecord], tests: Iterable[str]) -> tuple[set[str], list[str]]:
-    """Divide the tests of today by an earlier record.
+    """Divide today's tests by an earlier record.
 
-    Returns the tests that the earlier run left out, and one line for each test that the record and
-    today's tests do not share, so that the two runs together are all tests.
+    Returns the tests that the earlier run left out, and one line for each test that only the record
+    or only today's run has. Without such lines the two runs together are all tests.
     """
     records, today = list(records), set(tests)
     left_out = {one.test for one in records if one.reason}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
-#: In a namespace of its own the checkout is an empty folder; then all rights of root are dropped,
-#: which leaves an ordinary user who owns files.
+#: Runs a command in a namespace in which the checkout is an empty folder, and drops all rights of
+#: root, which leaves an ordinary user who owns files.
 _ELSEWHERE = (
     'mount -t tmpfs none "$0" && cd "$1" && shift && '
     'exec setpriv --bounding-set=-all --inh-caps=-all "$@"'

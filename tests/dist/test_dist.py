@@ -34,7 +34,7 @@ NATIVE: tuple[str, ...] = (
     "_recorders/flashpager-qemu.so",
     "_recorders/flashpager-step",
 )
-#: Libraries that every Linux has to which the wheel's tag applies.
+#: Libraries of every Linux to which the wheel's tag applies.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libdl.so.2", "libpthread.so.0"}
 MACHINE = os.uname().machine
 if MACHINE == "x86_64":
@@ -78,7 +78,7 @@ def contents(wheel: Path) -> dict[str, int]:
 
 
 def test_the_papers_are_apart(wheel: Path, papers: Path) -> None:
-    """The wheel of the papers holds them with their data, and no other wheel does."""
+    """The wheel of the papers holds them with their data, and the main wheel does not."""
     with zipfile.ZipFile(papers) as archive:
         held = set(archive.namelist())
     folder = ROOT / "papers" / "flashpager_papers"
@@ -135,8 +135,8 @@ class TestWheel:
         assert {f"flashpager/{path.relative_to(ROOT)}" for path in sources} <= set(held)
         assert wheel.stat().st_size < 16e6
 
-    def test_what_runs_may_run(self, wheel: Path) -> None:
-        """The stepper is started by the kernel."""
+    def test_programs_are_executable(self, wheel: Path) -> None:
+        """The stepper, which the kernel starts, is executable."""
         held = contents(wheel)
         assert held["flashpager/_recorders/flashpager-step"] & stat.S_IXOTH
         assert not any(mode & stat.S_IWOTH for mode in held.values())
@@ -161,8 +161,8 @@ class TestWheel:
                 libraries = set(re.findall(r"NEEDED +(\S+)", result))
                 assert {one for one in libraries if not one.startswith("ld-")} <= LIBRARIES, name
 
-    def test_nothing_leads_back(self, wheel: Path) -> None:
-        """The wheel has no file that names the checkout."""
+    def test_no_file_names_the_checkout(self, wheel: Path) -> None:
+        """No file of the wheel holds the path of the checkout."""
         with zipfile.ZipFile(wheel) as archive:
             leading = [
                 name for name in archive.namelist() if str(ROOT).encode() in archive.read(name)
@@ -201,7 +201,7 @@ class TestRecording:
         installation.flashpager("simulate", trace, *DESIGN)
 
     def test_java(self, installation: Installation) -> None:
-        """A class of one's own."""
+        """A class of the user's is recorded."""
         need("java", "javac")
         source = installation.work / "Main.java"
         source.write_text(
@@ -326,9 +326,9 @@ def test_the_library(installation: Installation) -> None:
 
 
 class TestSourceDistribution:
-    """The source distribution, of which `make dist` builds the wheel."""
+    """The source distribution, from which `make dist` builds the wheel."""
 
-    def test_what_stands_beside(self) -> None:
+    def test_other_contents(self) -> None:
         """The archive holds licences, the C library and sources of all recorders, each once."""
         with tarfile.open(release(Path(DIST), "*.tar.gz")) as archive:
             names = archive.getnames()

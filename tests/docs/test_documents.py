@@ -60,7 +60,7 @@ class Block:
 
     line: int
     script: str
-    #: The shown output, if the block behind this one has it; empty otherwise.
+    #: The shown output, if the next block has it; empty otherwise.
     shown: str = ""
     #: The tools that this block needs besides those of its document.
     tools: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def blocks(text: str, *, all_of_them: bool = False) -> list[Block]:
 
 
 def _check_shown(shown: str, printed: str, place: str) -> None:
-    """Find each line that is shown in one that is printed; what is left out are whole words."""
+    """Find each shown line in a printed line. A shown line may leave out whole words."""
     lines = [line.split() for line in printed.splitlines()]
     for line in shown.splitlines():
         words = [word for word in line.split() if word != "…"]
@@ -130,7 +130,7 @@ def _name(path: Path) -> str:
     ids=_name,
 )
 def test_document(document: Path, tmp_path: Path, shared: Path) -> None:
-    """Each block succeeds, of those that need no tools of their own."""
+    """Each block that needs no tools of its own succeeds."""
     for tools in _NEEDS.findall(_TEXTS[document]):
         need(*tools.split())
     _run(document, [each for each in blocks(_TEXTS[document]) if not each.tools], tmp_path, shared)
@@ -153,7 +153,7 @@ def _run(document: Path, every: list[Block], tmp_path: Path, shared: Path) -> No
     """Run blocks one after another in one copy of the repository, and compare what is shown."""
     copy = tmp_path / "flashpager"
     shutil.copytree(ROOT, copy, ignore=_LEFT_BEHIND, symlinks=True)
-    # Documents may name the command by its place in the repository.
+    # Documents may name the command by its path in the repository.
     (copy / ".venv").symlink_to(COMMAND.parent.parent)
     commands = tmp_path / "commands"
     commands.mkdir()

@@ -1,4 +1,4 @@
-"""The notebook runs from where a reader may start it, and is kept without outputs."""
+"""The notebook runs from every folder where a reader may start it, and is kept without outputs."""
 
 import json
 from pathlib import Path

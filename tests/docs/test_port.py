@@ -57,7 +57,7 @@ _NO_CHIP = {0xFF: -1}
     ],
 )
 def test_printed_port(flags: tuple[str, ...], answers: dict[int, int], tmp_path: Path) -> None:
-    """A page that was corrected is good, one that was not is CORRUPT, and no chip is IO."""
+    """A corrected page succeeds, an uncorrectable page is CORRUPT, and a missing chip is IO."""
     need("gcc")
     text = (ROOT / "docs" / "pager.md").read_text(encoding="utf-8")
     [port] = [

@@ -88,7 +88,7 @@ class TestSums:
         assert "99 % of the misses are in code of troff that no symbol names" in troff.err
 
     def test_by_image(self) -> None:
-        """A file a row."""
+        """Each row is an image file."""
         owners = attribute(BZIP2, "--by", "image")["owners"]
         assert {Path(owner["name"]).name for owner in owners} == {
             *("bzip2", "libbz2.so.1.0.4", "libc.so.6", "ld-linux-armhf.so.3")
@@ -99,7 +99,7 @@ class TestOutputs:
     """The output for people and for programs."""
 
     def test_table(self) -> None:
-        """A context, a table, and how much more there is."""
+        """The output has a context, a table, and the number of rows not shown."""
         done = flashpager("attribute", CARD, "--limit", "3")
         context, setting, _, sums, _, header, *rows, uncounted = done.out.splitlines()
         assert "card-firmware.elf (arm)" in context
@@ -169,7 +169,7 @@ class TestOutputs:
         assert "</script>[red]" not in page.read_text(encoding="utf-8")
 
     def test_free_faults(self, tmp_path: Path) -> None:
-        """A trace that names no program, and nothing to draw without faults' time."""
+        """A trace may name no program; if faults take no time, there is no picture."""
         trace = import_csv(tmp_path, "0,10\n600,10\n")
         done = flashpager("attribute", trace)
         assert "(no symbol)" in done.out
@@ -197,13 +197,13 @@ class TestShades:
     """The meaning of colours in a treemap."""
 
     def areas(self, loads: list[int]) -> dict[str, Any]:
-        """Draw two owners with so many loads, and return the layer of their areas."""
+        """Draw two owners with these loads, and return the layer of their areas."""
         spec = chart(owners(["f", "g"], loads)).to_dict()
         areas: dict[str, Any] = spec["layer"][0]
         return areas
 
-    def test_follow_the_paper(self) -> None:
-        """An area without loads lets the paper through, be it light or dark."""
+    def test_follow_the_background(self) -> None:
+        """An area without loads has the colour of the background, light or dark."""
         areas = self.areas([7, 0])
         assert areas["mark"]["fill"] in style.THEME
         least, most = areas["encoding"]["opacity"]["scale"]["range"]
@@ -212,7 +212,7 @@ class TestShades:
         assert areas["encoding"]["opacity"]["legend"]["symbolFillColor"] in style.THEME
 
     @pytest.mark.parametrize("loads", [[1, 0], [0, 0]])
-    def test_are_alike_where_they_tell_nothing(self, loads: list[int]) -> None:
+    def test_are_equal_without_information(self, loads: list[int]) -> None:
         """A program in one flash page loads it once, and no owner is coloured by that load."""
         assert "value" in self.areas(loads)["encoding"]["opacity"]
         more = chart(owners(["f", "g"], loads)).to_dict()["usermeta"]["more"]
@@ -223,7 +223,7 @@ class TestLabels:
     """The texts in the areas of a treemap."""
 
     def labels(self, names: list[str], size: Rectangle) -> dict[str, str]:
-        """Draw owners and give their labels."""
+        """Draw owners and return their labels."""
         spec = chart(owners(names, [1] * len(names)), size=size).to_dict()
         drawn: dict[str, str] = {}
         for cells in spec["datasets"].values():
@@ -231,7 +231,7 @@ class TestLabels:
         return drawn
 
     @pytest.mark.parametrize("size", [WIDE, SLIM])
-    def test_no_two_are_alike(self, size: Rectangle) -> None:
+    def test_all_differ(self, size: Rectangle) -> None:
         """Labels differ: similar names keep their ends, and methods lose their parameters."""
         names = [f"sqlite3{one}{two}" for one in ("Btree", "VdbeMem", "Pager") for two in "ABCDEFG"]
         names += [f"com.acme.app.{one}.add(int,java.lang.String)" for one in ("Log", "Pool")]
@@ -312,7 +312,7 @@ def line_of(text: str) -> int:
 
 
 def pong_faults(result: dict[str, Any]) -> int:
-    """Return how often the lines of pong were not there; gone over to, they never are."""
+    """Return the faults of the lines of pong, which fault whenever control passes to them."""
     return sum(
         owner["misses"]
         for owner in result["owners"]
@@ -324,7 +324,7 @@ class TestLines:
     """Attribution to lines of a program whose faults are known."""
 
     def test_known_by_construction(self, ping_pong: Path) -> None:
-        """Calls fault in the callee's first line, and returns behind the call."""
+        """Calls fault in the callee's first line, and returns fault after the call."""
         whole = ping_pong / "ping-pong.debug"
         trace = ping_pong / "whole.trace"
         result = attribute(trace, *ONE_FRAME, "--by", "line", "--elf", whole)
@@ -334,7 +334,7 @@ class TestLines:
             if owner["file"] and owner["file"].endswith("ping-pong.c")
         }
         assert {owner["name"].split(":")[0] for owner in lines.values()} == {"ping-pong.c"}
-        # -O1 loads the argument first or the sum first: either is the first line of ping.
+        # With -O1 the first line of ping loads either the argument or the sum.
         ping = [
             lines.get((line_of(text), name))
             for text, name in (
@@ -389,7 +389,7 @@ class TestLines:
         fails("attribute", trace, "--by", "line", words=words, cwd=ping_pong)
 
     def test_debug_information_alone(self, ping_pong: Path, tmp_path: Path) -> None:
-        """A file that holds nothing but debug information will do, packed too."""
+        """A file with nothing but debug information suffices, also if that is compressed."""
         need("objcopy")
         trace, elf = ping_pong / "stripped.trace", ping_pong / "ping-pong.debug"
         expected = attribute(trace, "--by", "line", "--elf", elf)["owners"]
@@ -415,7 +415,7 @@ class TestLines:
         cut.write_bytes((ping_pong / "ping-pong.debug").read_bytes()[:5000])
         fails(*flags, cut, words=["cut"])
 
-    def test_a_program_that_went_or_changed(self, ping_pong: Path, tmp_path: Path) -> None:
+    def test_a_program_that_is_missing_or_changed(self, ping_pong: Path, tmp_path: Path) -> None:
         """Errors: the recorded file is missing, or has changed since the recording."""
         program = tmp_path / "p"
         shutil.copy(ping_pong / "ping-pong.debug", program)
@@ -433,7 +433,7 @@ class TestLines:
         )
 
     def test_without_a_build_id(self, tmp_path: Path) -> None:
-        """Without a build ID, sections at the recorded places identify the program."""
+        """Without a build ID, sections at the recorded addresses identify the program."""
         need("gcc", "strip", QEMU)
         flags = ("-O1", "-g", "-static", "-no-pie", "-Wl,--build-id=none")
         program = compile_with("gcc", tmp_path, "p", PING_PONG, *flags)
@@ -502,7 +502,7 @@ class TestLayout:
     )
     @pytest.mark.parametrize("size", [(6.0, 4.0), (4.0, 600.0)])
     def test_fills(self, areas: list[float], size: tuple[float, float]) -> None:
-        """All areas are there, in proportion and inside, and none overlaps another."""
+        """All areas are drawn, in proportion and inside, and none overlaps another."""
         place = Rectangle(10, 20, *size)
         cells = squarified(areas, place)
         whole = size[0] * size[1]
@@ -522,7 +522,7 @@ class TestLayout:
                 assert min(across, along) < 1e-6
 
     def test_of_the_paper(self) -> None:
-        """The example of Bruls, Huizing and van Wijk: 6 by 4, areas 6 6 4 3 2 2 1."""
+        """The layout of the example of Bruls, Huizing and van Wijk: 6 by 4, areas 6 6 4 3 2 2 1."""
         cells = squarified([6, 6, 4, 3, 2, 2, 1], Rectangle(0, 0, 6, 4))
         sizes = [(round(cell.width, 3), round(cell.height, 3)) for cell in cells]
         assert sizes[:4] == [(3, 2), (3, 2), (1.714, 2.333), (1.286, 2.333)]

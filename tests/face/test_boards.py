@@ -16,7 +16,7 @@ class TestPico:
     """A Pico's flash runs at half of the system's clock."""
 
     def test_a_miss_takes_56_cycles(self) -> None:
-        """28 clocks of the flash for 8 bytes, each of 2 system clocks; the SDK's default has 4."""
+        """A miss of 8 bytes takes 28 flash clocks of 2 system clocks; the SDK's default takes 4."""
         cycles = {
             board: flashpager("simulate", PLOTTER, "--board", board, "--json").json["losses"][
                 "miss_cycles"
@@ -28,7 +28,7 @@ class TestPico:
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_board_says_what_it_is(name: str) -> None:
-    """Each shipped board has a kind; each to buy states its chip, flash, boot code, processor."""
+    """Each shipped board has a kind; boards to buy state chip, flash, boot code and processor."""
     table = tomllib.loads((ROOT / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
     assert table["kind"] in ("board", "chip", "model")
     if table["kind"] == "board":
@@ -36,17 +36,17 @@ def test_a_board_says_what_it_is(name: str) -> None:
         assert table["part"]
         assert set(table["processor"]) == {"core", "clock_mhz"}
         assert _engine.find_core(table["processor"]["core"]).name == table["processor"]["core"]
-    # Prices of a paper or an emulator are those of the file alone.
+    # Boards of papers and emulators have no prices but those of their files.
     if "ram" in table:
         processor = table["processor"]
         assert "none" in (processor, processor["core"] if isinstance(processor, dict) else "")
 
 
 class TestCatalogs:
-    """Without an argument catalogs list, with a name they show."""
+    """The catalogs list their entries without an argument, and show one with a name."""
 
-    def test_list_says_what_to_take(self) -> None:
-        """One line chooses among the kinds; boards to buy come first."""
+    def test_list_describes_the_kinds(self) -> None:
+        """One line describes the kinds to choose from; boards to buy come first."""
         listed = flashpager("boards").out
         assert listed.splitlines()[0].startswith("Take the board you have")
         kinds = [board["kind"] for board in flashpager("boards", "--json").json["boards"]]
@@ -65,7 +65,7 @@ class TestCatalogs:
 
 
 def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
-    """A kind that is misspelt is not silently another one; a board of one's own needs none."""
+    """A misspelt kind is refused; a board of the user's own needs no kind."""
     text = (ROOT / "boards/pico.toml").read_text(encoding="utf-8")
     board = tmp_path / "board.toml"
     for kind, words in (
@@ -79,8 +79,8 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     flashpager("simulate", PLOTTER, "--board", board, "--json")
 
 
-def test_a_fitted_board_is_no_processors(tmp_path: Path) -> None:
-    """A core of none leaves an estimate its clock, and a design without a processor."""
+def test_a_fitted_board_names_no_processor(tmp_path: Path) -> None:
+    """With the core `none` an estimate keeps its clock, and a design has no processor."""
     board = tmp_path / "board.toml"
     board.write_text('[processor]\ncore = "none"\nclock_mhz = 80\n', encoding="ascii")
     assert "run" not in flashpager("simulate", PLOTTER, "--board", board, "--json").json

@@ -1,7 +1,7 @@
 """The CAP reader of the Java recorder: where a class file's blocks lie on a card.
 
-Oracle's converter cannot be had here, so CAP files come from tests/cap_converter.py, which
-knows the answers from building them.
+Oracle's converter cannot be used here, so the CAP files come from tests/cap_converter.py, which
+knows where everything lies in them.
 """
 
 import functools
@@ -161,7 +161,7 @@ class Reader:
     """The reader, compiled, and class files for it."""
 
     def __init__(self, folder: Path) -> None:
-        """Compile into a folder."""
+        """Compile the reader's tool and the classes into a folder."""
         need("javac", "java")
         self._tool = folder / "tool"
         sources = [*JAVA.glob(f"main/{READER}/*.java"), *JAVA.glob(f"test/{READER}/*.java")]
@@ -252,12 +252,12 @@ def test_all_borders(reader: Reader, tmp_path: Path, debug: bool) -> None:  # no
     initializer = ["method", "<clinit>", "()V", "-1", "0", "0", "a card has no class initializers"]
     assert [line for line in got if line != initializer] == want
     assert initializer in got
-    # The bytes outside classes are exception handlers; every byte belongs to something.
+    # The bytes outside classes are exception handlers; every byte belongs to one part.
     table = code[0].offset
     assert table > 1
     assert lines[-1] == ["rest", "0", str(table), "card: exception handlers"]
     assert table + sum(len(m.header + m.converted) for m in code) == int(lines[0][1])
-    # The test is only useful if the converter did what makes the two differ.
+    # The test is only useful if the converter changed the code.
     purse = {m.name: m for m in classes[-1].methods}
     assert purse["many"].header[0] == 0x80
     assert any(op in purse["far"].converted for op in range(0x98, 0xA9))
@@ -269,7 +269,7 @@ def test_all_borders(reader: Reader, tmp_path: Path, debug: bool) -> None:  # no
     )
 
 
-def test_files_lie_one_behind_the_other(reader: Reader, tmp_path: Path) -> None:
+def test_files_lie_one_after_another(reader: Reader, tmp_path: Path) -> None:
     """A second file's addresses count from the end of the first."""
     one, two = reader.classes("Account"), reader.classes("One")
     first = converter.write(tmp_path / "a.cap", "other/place", converter.components(one))
@@ -296,8 +296,8 @@ def test_another_order_of_methods(reader: Reader, tmp_path: Path) -> None:
             assert got[method.name + method.descriptor] == expected(method)
 
 
-def test_what_disagrees_is_left_out(reader: Reader, tmp_path: Path) -> None:
-    """A method with other transfers has a place and no blocks; its neighbours have both."""
+def test_methods_that_disagree_are_left_out(reader: Reader, tmp_path: Path) -> None:
+    """A method with different transfers has a place but no blocks; its neighbours have both."""
     classes = reader.classes(*ALL)
     purse = {m.name: m for m in classes[-1].methods}
     code = bytearray(purse["credit"].converted)
@@ -347,7 +347,7 @@ def test_classes_that_look_alike(reader: Reader, tmp_path: Path) -> None:
 
 
 def test_a_class_has_one_place(reader: Reader, tmp_path: Path) -> None:
-    """A second class that looks like one of the file does not get its place."""
+    """A second class that looks like a class of the file does not get that class's place."""
     cap = converter.write(tmp_path / "a.cap", "card", converter.components(reader.classes("One")))
     lines = reader.run("place", cap, reader.file("One"), reader.file("Two"), reader.file("Purse"))
     reasons = {line[1]: line[3] for line in lines if line[0] == "class"}
@@ -356,8 +356,8 @@ def test_a_class_has_one_place(reader: Reader, tmp_path: Path) -> None:
     assert "no class of the CAP file looks like it" in reasons["card/Purse"]
 
 
-def test_files_that_are_none(reader: Reader, tmp_path: Path) -> None:
-    """Every damage is one line with the file's name."""
+def test_damaged_files(reader: Reader, tmp_path: Path) -> None:
+    """Each damaged file is reported in one line with its name."""
     whole = converter.components(reader.classes(*ALL), debug=True)
 
     def written(name: str, parts: dict[str, bytes]) -> Path:
@@ -434,7 +434,7 @@ public class Terminal {
 """
 
 
-def test_a_recording_lies_as_on_the_card(reader: Reader, tmp_path: Path) -> None:
+def test_a_recording_is_laid_out_as_on_the_card(reader: Reader, tmp_path: Path) -> None:
     """The execution of class files equals that of the CAP file's code, piece by piece."""
     need("java", "mvn")
     (tmp_path / "Terminal.java").write_text(TERMINAL, encoding="ascii")
@@ -511,7 +511,7 @@ def methods_of(trace: Path) -> list[dict[str, Any]]:
     return symbols
 
 
-def test_a_cap_file_that_is_none_is_one_line(reader: Reader, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cap_file_is_refused(reader: Reader, tmp_path: Path) -> None:
     """The program does not start, and one line gives the reason."""
     need("java", "mvn")
     cap = converter.write(tmp_path / "a.cap", "card", {})

@@ -1,4 +1,4 @@
-"""The values of the command line are converted as Typer converts them, though without Pydantic."""
+"""Values of the command line are converted as by Typer, but without Pydantic."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,7 +47,7 @@ def _outcome(conversion: Any, value: object, parameter: Any, context: Any) -> ob
 
 @pytest.mark.parametrize("name", [parameter.name for parameter in _made().params])
 def test_as_typer_converts(name: str) -> None:
-    """Each value of each kind of parameter becomes the same, or is refused in the same words."""
+    """Each value is converted to the same result as by Typer, or refused with the same message."""
     command = _made()
     context = typer.Context(command)
     [parameter] = (one for one in command.params if one.name == name)

@@ -44,7 +44,7 @@ def compared(a: Path, b: Path, *flags: str | Path) -> dict[str, Any]:
 
 
 def changed(source: Path, target: Path, expressions: list[pl.Expr], **about: object) -> Path:
-    """Write a table anew, with other columns or other metadata."""
+    """Write a copy of a table with changed columns or metadata."""
     metadata = pl.read_parquet_metadata(source)
     kept = {**json.loads(metadata["flashpager"]), **about}
     frame = pl.read_parquet(source).with_columns(expressions)
@@ -133,7 +133,7 @@ def test_across_processors(tmp_path: Path) -> None:
     assert compared(slow, fast)["time_ratio"]["worst"] < 1
     shown = flashpager("compare", slow, fast).out
     assert "compared across processor: cortex-m3@64MHz → cortex-m3@128MHz" in shown
-    # A processor and a part are two differences.
+    # A different processor and a different part are two differences.
     part = tmp_path / "part.parquet"
     flashpager(
         "explore", trace, *SIZES, "--part", "MT29F2G08AAC", "--processor", "none", "-o", part
@@ -256,7 +256,7 @@ def test_another_version_explains_counts(tables: Path, tmp_path: Path) -> None:
 
 
 def test_another_trace_explains_counts(tables: Path, tmp_path: Path) -> None:
-    """A trace of the same name that is another one."""
+    """Different contents of traces with the same name explain different counts."""
     trace = import_csv(tmp_path, RUNS + "0,4\n", "app.trace")
     b = tmp_path / "b.parquet"
     flashpager("explore", trace, *SIZES, "-o", b)
@@ -324,7 +324,7 @@ def test_refused(tables: Path, tmp_path: Path) -> None:
     fails("compare", good, good, "--limit", "-1", words=["--limit"])
 
 
-def test_rows_that_are_none(tables: Path, tmp_path: Path) -> None:
+def test_invalid_rows(tables: Path, tmp_path: Path) -> None:
     """Errors: missing columns, missing rows, impossible numbers, and rows that occur twice."""
     good = tables / "lru.parquet"
     frame = pl.read_parquet(good)
@@ -420,7 +420,7 @@ class TestFailAbove:
         flashpager("compare", a, b, "--fail-above", "3.5%")
 
     def test_a_missing_row(self, tables: Path, tmp_path: Path) -> None:
-        """A row that B has no more is not forgotten; one that A had not is welcome."""
+        """A row that is missing in B fails the gate; a row that is new in B does not."""
         a, b = tables / "lru.parquet", tmp_path / "b.parquet"
         changed(a, b, [])
         pl.read_parquet(b).head(3).write_parquet(b)
@@ -431,7 +431,7 @@ class TestFailAbove:
         flashpager("compare", b, a, "--fail-above", "50%")
 
     def test_many_rows(self, trace: Path, tmp_path: Path) -> None:
-        """The worst are named, the rest are counted."""
+        """The worst rows are named, and the other ones are counted."""
         a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
         sizes = ",".join(str(64 * n) for n in range(2, 12))
         flashpager("explore", trace, "--cache", sizes, "--cache-page", "64", "-o", a)
@@ -443,8 +443,8 @@ class TestFailAbove:
         assert lines[-1] == "need not met: 5 more rows; --json has all"
 
     @pytest.mark.parametrize("given", ["2", "two%", "-1%", "nan%", "%", "inf%"])
-    def test_no_share(self, tables: Path, given: str) -> None:
-        """A limit that is no share is wrong input, not an unmet need."""
+    def test_an_invalid_limit(self, tables: Path, given: str) -> None:
+        """A limit that is not a share is wrong input, not an unmet need."""
         a = tables / "lru.parquet"
         fails("compare", a, a, f"--fail-above={given}", words=["--fail-above", given, "2%"])
 

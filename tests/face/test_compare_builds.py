@@ -1,4 +1,4 @@
-"""Tests of the comparison of two builds: its sentences, its gate, and how builds are told."""
+"""Tests of the comparison of two builds: its sentences, its gate, and its recognition of builds."""
 
 import re
 from dataclasses import dataclass, field
@@ -104,7 +104,7 @@ def test_sentences_are_true() -> None:
 
 
 def test_functions_are_named() -> None:
-    """The largest come first by name, the others as a sum; each kind of difference has a word."""
+    """The largest changes are named first, the others summed; each kind of change has a word."""
     random = Random(9)  # noqa: S311
     for _ in range(200):
         shares = [random.uniform(-0.02, 0.02) for _ in range(random.randrange(1, 7))]
@@ -142,7 +142,7 @@ def test_functions_are_named() -> None:
 
 
 def test_the_gate_is_true() -> None:
-    """A reason is given exactly if the code takes longer by more than was allowed."""
+    """The gate gives a reason exactly if the code is slower by more than was allowed."""
     random = Random(2)  # noqa: S311
     for _ in range(300):
         compared = _Compared(1 + random.uniform(-0.02, 0.03), 0.001, random.uniform(0.7, 1.4))
@@ -156,7 +156,7 @@ def test_the_gate_is_true() -> None:
 
 
 def test_the_same_code_in_another_order(tmp_path: Path) -> None:
-    """Only the link differs: nothing of the change is code, whatever the order does."""
+    """If only the order differs, no part of the change is attributed to the code."""
     order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
     flashpager("layout", _SENSORS, *_SMARTCARD, "--evaluations", "300", "-o", order)
     flashpager("trace", "arrange", _SENSORS, "--order", order, "-o", arranged)
@@ -174,7 +174,7 @@ def test_the_same_code_in_another_order(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    """Traces and tables are told by their contents, and each has its options."""
+    """Traces and tables are recognized by their contents, and each accepts only its own options."""
     table, trace = tmp_path / "made.csv", tmp_path / "made.parquet"
     flashpager("explore", _CARD, "--cache", "1K", "-o", table)
     trace.write_bytes(_CARD.read_bytes())

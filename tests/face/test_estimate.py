@@ -110,7 +110,7 @@ def test_remedies(flags: tuple[str, ...], words: list[str]) -> None:
         assert word in verdict, verdict
 
 
-def test_shares_are_of_the_measured_driver(tmp_path: Path) -> None:
+def test_shares_belong_to_the_measured_driver(tmp_path: Path) -> None:
     """A layer is no faster than the one below it that was measured."""
     board = tmp_path / "board.toml"
     board.write_text(
@@ -125,7 +125,7 @@ def test_shares_are_of_the_measured_driver(tmp_path: Path) -> None:
 class TestRange:
     """Unknown properties of a host give a range, and known ones narrow it."""
 
-    def test_a_range_where_the_host_is_unknown(self) -> None:
+    def test_an_unknown_host_gives_a_range(self) -> None:
         """The output has both ends and the unknowns; the option that narrows most comes first."""
         result = estimated("--part", "W25N01GV")
         span = result["range"]
@@ -149,7 +149,7 @@ class TestRange:
         sure = flashpager("estimate", "--part", "W25N01GV", "--array-share", "1").out
         assert "slowest chip" not in sure
 
-    def test_one_number_where_all_is_known(self) -> None:
+    def test_a_known_host_gives_one_number(self) -> None:
         """The range is one number if bus, driver and array are known."""
         flags = ("--bus", "40MHz-x8", "--system", "linux", "--operation-time", "60us")
         known = estimated(*CHIP, *flags, "--array-share", "1")
@@ -181,8 +181,8 @@ class TestRange:
             assert after < before
         assert spans[-1]["assumed"] == []
 
-    def test_what_is_asked_and_what_runs(self, tmp_path: Path) -> None:
-        """A requested 50 MHz from 208 MHz by even divisors is 34.7 MHz, on a board and by flags."""
+    def test_requested_and_actual_clocks(self, tmp_path: Path) -> None:
+        """A requested 50 MHz from 208 MHz by even divisors becomes 34.7 MHz."""
         message = "50 MHz asked, 34.6667 MHz run"
         port = ("--peripheral", "208MHz-x4", "--controller", "mediatek-spi", "--asked", "50MHz")
         assert message in flashpager("estimate", "--part", "W25N01GV", *port).err
@@ -197,7 +197,7 @@ class TestRange:
         fast = estimated(*flags, "--asked", "52MHz")
         assert fast["bus"] == "52MHz-x4"
 
-    def test_the_sentence_is_of_the_likely_point(self) -> None:
+    def test_the_sentence_describes_the_likely_point(self) -> None:
         """The sentence describes the likely point: copying takes the time, and DMA removes it."""
         copied = estimated("--part", "W25N01GV", "--bus", "40MHz-x4", "--no-dma")
         by_dma = estimated("--part", "W25N01GV", "--bus", "40MHz-x4", "--dma")
@@ -205,7 +205,7 @@ class TestRange:
         assert f"DMA would help ({gain:.1f}x)" in copied["verdict"]
         assert "the driver takes" in copied["verdict"]
 
-    def test_likely_is_the_median_where_no_system_is_said(self) -> None:
+    def test_likely_is_the_median_without_a_named_system(self) -> None:
         """Without a named system the likely value is the median; only the best has no driver."""
         nor = ("--part", "W25Q128JV", "--bus", "50MHz-x4")
         nothing, firmware = estimated(*nor), estimated(*nor, "--system", "firmware")
@@ -233,7 +233,7 @@ class TestRange:
         assert "34.66666" not in shown.replace("34.6667", "")
 
     def test_copied_by_instructions(self) -> None:
-        """A copy by a loop is priced by its instructions; of an unknown loop there is a range."""
+        """A copying loop is priced by its instructions; an unknown loop gives a range."""
         flags = (*CHIP, "--bus", "40MHz-x8", "--processor", "100MHz", "--system", "firmware")
         loose = estimated(*flags, "--no-dma")["range"]
         tight = estimated(*flags, "--instructions", "40")["range"]
@@ -254,7 +254,7 @@ class TestRange:
         assert "104 MHz asked, 96 MHz run" in stm32.err
 
     def test_python(self) -> None:
-        """The range as a typed value."""
+        """The Python interface returns the range as a typed value."""
         result = estimate("W25Q128JV", Host(system="in-place", bus="62.5MHz-x4"), operation="read")
         assert result.range.assumed == []
         assert result.range.width == 1
@@ -298,7 +298,7 @@ class TestBoards:
         counted = flashpager("simulate", trace, "--board", board, "--json").json
         composed = estimated("--part", part, "--bus", "33MHz-x8")["on_bus"]["steps"]
         commands = sum(s["ns"] for s in composed if s["kind"] == "command")
-        # The wait before the first byte of the transfer is the load's, too.
+        # The load includes the wait before the first byte of the transfer.
         assert counted["prices"]["t_load_ns"] == pytest.approx(41_000 + commands + 20)
         assert counted["counts"] == free["counts"]
         loads = free["counts"]["loads"]
@@ -504,7 +504,7 @@ class TestRefused:
 
 
 class TestSweeps:
-    """Tables over page size, clock and bus width."""
+    """Sweeps over page size, clock and bus width."""
 
     def test_width_and_page(self) -> None:
         """More data lines or longer pages never slow a byte."""
@@ -529,7 +529,7 @@ class TestSweeps:
         assert "left out: the bus 80" in done.err
 
     def test_table(self) -> None:
-        """The output for people."""
+        """The output for people is a table."""
         done = flashpager("estimate", *CHIP, "--sweep", "page=2K,4K").out
         assert [line.split()[0] for line in done.splitlines()] == ["page", "2K", "4K"]
 
@@ -537,7 +537,7 @@ class TestSweeps:
 @pytest.mark.parametrize("suffix", ["png", "svg", "html"])
 @pytest.mark.parametrize("flags", [("--board", str(BOARD)), (*CHIP, "--sweep", "page=512,2K")])
 def test_pictures(tmp_path: Path, suffix: str, flags: tuple[str, ...]) -> None:
-    """The waterfall and a sweep, as files."""
+    """The waterfall and a sweep are written as picture files."""
     picture = tmp_path / f"a.{suffix}"
     flashpager("estimate", *flags, "--plot", picture)
     head = picture.read_bytes()[:200]
@@ -553,7 +553,7 @@ def test_blame_is_the_whole() -> None:
     json.dumps(result.as_dict(), allow_nan=False)
 
 
-#: The article's loop, in C of our own.
+#: The article's loop, written here in C.
 LOOP = """
 #define DATA_PORT 0x40000000u
 
@@ -600,8 +600,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return code
 
 
-#: Flags with which GCC writes the loop as the article's compiler did: the test at the top, the
-#: address of the port made anew for each byte, no address that increments itself.
+#: Flags with which GCC compiles the loop as the article's compiler did: the test is at the top, the
+#: port's address is computed again for each byte, and no addressing mode increments a register.
 ARTICLE_FLAGS = ("-Og", "-fno-reorder-blocks", "-fno-auto-inc-dec")
 
 
@@ -622,7 +622,7 @@ class TestDriver:
         assert round(100 * (1 - 1e9 / each / result["stages"][0]["bytes_per_s"])) == 76
 
     def test_refused(self, driver: Path, tmp_path: Path) -> None:
-        """Files that are no driver are refused."""
+        """Files that are not drivers are refused."""
         flags = (*CHIP, "--processor", "200MHz")
 
         def refused(code: Path, function: str, *words: str, operation: str = "read") -> None:

@@ -24,7 +24,7 @@ def test_they_are_copied(tmp_path: Path) -> None:
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    """A folder that is there stays as it is."""
+    """An existing folder stays unchanged."""
     mine = tmp_path / "mine"
     mine.mkdir()
     fails("examples", mine, words=["mine", "already", "name a folder"])
@@ -32,7 +32,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere/examples", "file/examples"])
-def test_where_nothing_can_be_written(tmp_path: Path, name: str) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path, name: str) -> None:
     """The error is one line, and no file is left."""
     (tmp_path / "file").write_bytes(b"")
     fails("examples", tmp_path / name, words=[name])

@@ -32,7 +32,7 @@ LISTS = [word for flag, values in SPACE.items() for word in (flag, ",".join(valu
 
 
 def noise(count: int, image: int) -> str:
-    """Return runs that jump about, the same every time."""
+    """Return runs that jump at random, the same every time."""
     state, lines = 1, []
     for _ in range(count):
         state = state * 1103515245 + 12345 & 0x7FFFFFFF
@@ -125,7 +125,7 @@ def test_sort_and_limit(trace: Path) -> None:
         values = [row[key] for row in printed]
         assert values == sorted(values, reverse=falling), column
     shown = flashpager("explore", trace, *LISTS, "--limit", "3")
-    # Three designs, the head, and what is not counted.
+    # Three designs, the head, and the line about what is not counted.
     assert len(shown.out.splitlines()) == 5
     assert "29 more designs" in shown.err
     assert len(flashpager("explore", trace, *LISTS, "--limit", "0").out.splitlines()) == 34
@@ -223,7 +223,7 @@ def test_patterns_and_all(trace: Path) -> None:
     assert {row["part"] for row in everything} == {part["name"] for part in listed}
 
 
-class TestTaken:
+class TestOpenParameters:
     """Open parameters follow from each part; parts that the bus does not carry are left out."""
 
     @pytest.mark.parametrize("needs", [(), ("--ram", "8K")])
@@ -277,8 +277,8 @@ class TestTaken:
         assert message.count("left out: SD-8GB-2012 is no NAND part") == 1
         assert "cannot carry" not in message
 
-    def test_parts_that_give_the_same(self, trace: Path) -> None:
-        """The answer names parts that would do as well."""
+    def test_equivalent_parts(self, trace: Path) -> None:
+        """The answer names parts with the same result."""
         parts = ("--part", "W25N01GV,W25N02KV,W25N512GW,MT29F2G08AAC")
         flags = ("explore", trace, *parts, "--ram", "2K", "--bus", "40MHz-x4")
         assert " with W25N01GV (or W25N02KV, W25N512GW) on 40MHz-x4" in flashpager(*flags).out
@@ -369,7 +369,7 @@ class TestNeeds:
 
     def test_which_need_bites(self, trace: Path, tmp_path: Path) -> None:
         """Each need alone costs speed if it is the limiting one, and then it is named."""
-        # Straight code behind a slow handler is fastest with large pages, whose faults are long.
+        # Straight code with a slow handler is fastest with large pages, whose faults are long.
         straight = "".join(f"{n % 40 * 512},512\n" for n in range(200))
         line = import_csv(tmp_path, straight, "line.trace")
         board = tmp_path / "board.toml"
@@ -393,7 +393,7 @@ class TestNeeds:
         assert easy["answer"]["bites"] == []
 
     def test_none_fits(self, trace: Path) -> None:
-        """The answer states how near designs come to a need that cannot be met."""
+        """The answer states how close designs come to a need that cannot be met."""
         flags = ("--cache", "1K,2K", "--cache-page", "64", "--register", "sequential")
         rows = flashpager("explore", trace, *flags, "--json").json["designs"]
         best = max(row["bandwidth_mib_s"] for row in rows)
@@ -436,7 +436,7 @@ class TestNeeds:
         assert len(front) > 2
 
     def test_weights(self, trace: Path, tmp_path: Path) -> None:
-        """The mean time a byte is weighted; needs hold on the worst trace."""
+        """The mean time per byte is weighted; needs must hold on the worst trace."""
         other = import_csv(tmp_path, noise(2000, 3000), "other.trace")
         flags = ("explore", trace, other, "--cache", "1K", "--policy", "lru,clock", "--json")
         result = flashpager(*flags, "--cache-page", "64", "--weight", "3,1", "--max-fault", "1s")
@@ -471,7 +471,7 @@ class TestSpaceFile:
     """A space and needs in a TOML file."""
 
     def test_space(self, trace: Path, tmp_path: Path) -> None:
-        """The file may name a board beside it, axes and needs; flags override them."""
+        """The file may name a board in its own folder, axes and needs; flags override them."""
         (tmp_path / "board.toml").write_text(
             'part = "MT29F2G08AAC"\n[handler]\npost_process_ns = 500\n', encoding="ascii"
         )
@@ -496,7 +496,7 @@ class TestSpaceFile:
         assert result["answer"]["fitting"] == len(result["designs"]) == 2
 
     def test_checked_ecc(self, trace: Path, tmp_path: Path) -> None:
-        """The needs of the file are needs."""
+        """Needs in the file count like needs in flags."""
         space = tmp_path / "space.toml"
         space.write_text("[needs]\nchecked_ecc = true\n", encoding="ascii")
         result = flashpager("explore", trace, "--space", space, "--json").json
@@ -606,7 +606,7 @@ class TestPython:
                 call()
 
 
-class TestKept:
+class TestOtherFiles:
     """Files that an exploration must not touch, and files that must not stop it."""
 
     def test_other_files_in_the_folder_stay(self, trace: Path, tmp_path: Path) -> None:
@@ -624,7 +624,7 @@ class TestKept:
         rows = flashpager("explore", trace, *flags).json["designs"]
         assert sorted(row["policy"] for row in rows) == ["lru", "random(1)"]
 
-    def test_all_keeps_what_else_is_named(self, trace: Path) -> None:
+    def test_all_can_be_combined_with_names(self, trace: Path) -> None:
         """The word ``all`` means the policies without parameters, and others may be added."""
         flags = ("--policy", "all,random(3)", "--cache", "1K", "--json")
         policies = {row["policy"] for row in flashpager("explore", trace, *flags).json["designs"]}
@@ -669,15 +669,15 @@ def test_no_room_is_an_unmet_need(tmp_path: Path) -> None:
     assert done.err == "need not met: no cache page fits into 3 bytes of RAM\n"
 
 
-def test_messages_have_no_pictures(tmp_path: Path) -> None:
-    """Words between colons are printed unchanged, not as pictures."""
+def test_messages_have_no_emoji(tmp_path: Path) -> None:
+    """Words between colons are printed unchanged, not as emoji."""
     fails("simulate", tmp_path / ":smile:x.trace", words=(":smile:x.trace",))
 
 
 class TestSwept:
-    """A question that names one design tries what it left open."""
+    """An exploration of one named design varies the values that were left open."""
 
-    def test_what_nobody_named(self, trace: Path) -> None:
+    def test_open_values_are_tried(self, trace: Path) -> None:
         """Parts, pages, policies and RAM are tried, and a line says so."""
         done = flashpager("explore", trace, "--json").json
         designs = pl.DataFrame(done["designs"])
@@ -691,8 +691,8 @@ class TestSwept:
         assert "tried, as nobody named them: " in printed.err
         assert "RAM against time" in printed.out
 
-    def test_what_is_named_stays(self, trace: Path) -> None:
-        """A named value is not varied; two named designs are not added to."""
+    def test_named_values_stay(self, trace: Path) -> None:
+        """A named value is not varied; if two designs are named, no further ones are tried."""
         flags = ("--part", "W25N01GV", "--policy", "clock")
         done = flashpager("explore", trace, *flags, "--json").json
         assert {(row["part"], row["policy"]) for row in done["designs"]} == {("W25N01GV", "clock")}
@@ -702,7 +702,7 @@ class TestSwept:
         assert {row["part"] for row in board["designs"]} == {"K9F1208Q0B"}
         assert {row["policy"] for row in board["designs"]} == {"lru"}
 
-    def test_long_traces_are_tried_with_less(self) -> None:
+    def test_long_traces_are_tried_with_fewer_designs(self) -> None:
         """The passes over a trace are bounded, whatever its length."""
         info = Trace.open(ROOT / "examples" / "traces" / "madplay.trace").info
         for times in (1, 30, 1000):

@@ -36,14 +36,14 @@ def misses(pages: list[int], frames: int) -> int:
 
 
 def exported(folder: Path, trace: Path, page: str) -> Path:
-    """Export a trace with pages of this size."""
+    """Export the references of a trace, with pages of this size."""
     file = folder / "pages.oracleGeneral"
     flashpager("trace", "export", trace, "-o", file, "--format", "oracle-general", "--page", page)
     return file
 
 
 def test_small(tmp_path: Path) -> None:
-    """References in a row are one, and each names the next to its page."""
+    """Consecutive references to a page become one, and each names the next to its page."""
     trace = import_csv(tmp_path, "0,64\n60,8\n256,200\n0,4\n")
     assert entries(exported(tmp_path, trace, "64")) == [
         (0, 0, 64, 6),
@@ -78,7 +78,7 @@ def test_a_recorded_trace(tmp_path: Path, page: int) -> None:
     assert counts["misses"] == misses(pages, 8)
 
 
-def test_memory_that_is_not_there(tmp_path: Path) -> None:
+def test_too_little_memory(tmp_path: Path) -> None:
     """More references than memory holds are refused in a line, and leave no file."""
     trace, file = import_csv(tmp_path, "0,16777216\n"), tmp_path / "pages.oracleGeneral"
     script = f"""
@@ -112,6 +112,6 @@ def test_libcachesim_counts_the_same(tmp_path: Path) -> None:
 
 
 def test_refused(tmp_path: Path) -> None:
-    """A page that is no power of two is refused."""
+    """A page size that is not a power of two is refused."""
     export = ("trace", "export", TRACE, "-o", tmp_path / "p", "--format", "oracle-general")
     assert "power of two" in fails(*export, "--page", "100")

@@ -12,7 +12,7 @@ from tests.conftest import ROOT, fails, flashpager
 BOARD = ROOT / "boards" / "omap5912-onenand.toml"
 PAPER_WALKS = (1, 2, 13, 14, 60)
 
-#: A host with nothing to do, a part of the catalog.
+#: A host without software times, and a part of the catalog.
 IDLE = 'part = "K9F1208Q0B"\ncache_page_bytes = 64\n'
 
 
@@ -56,13 +56,13 @@ class TestPaper:
         assert at(60, "parallel") == 118.6
 
     def test_gains(self, answer: dict[str, Any]) -> None:
-        """The gain is from 87 to 77 at a walk of 2, and largest at 13, roughly 20 %."""
+        """The time falls from 87 to 77 at a walk of 2; the gain is largest at 13, about 20 %."""
         gains = {f["walk"]: one_of(f, "parallel")["gain"] for f in answer["faults"]}
         assert gains[2] == pytest.approx(0.1113, abs=1e-4)
         assert gains[13] == max(gains.values()) == pytest.approx(0.2002, abs=1e-4)
 
     def test_budget(self, answer: dict[str, Any]) -> None:
-        """The longest walk hidden, where UpdateMMU is hidden too and where not."""
+        """The budget is the longest hidden walk, with and without UpdateMMU hidden, too."""
         fault = answer["faults"][0]
         (times,) = Design.from_board(BOARD).fault_times([fault["walk"]], 0)
         for name, longest in (("parallel", 13), ("parallel-mmu", 10)):
@@ -100,8 +100,8 @@ class TestPaper:
         assert spans["LoadPage"]["executor"] == "flash"
         assert not {"LoadStopover", "TransHostMem"} & spans.keys()
 
-    def test_nobody_does_two_things(self, answer: dict[str, Any]) -> None:
-        """Each executor's jobs follow one another, and end with the fault."""
+    def test_executors_work_on_one_job_at_a_time(self, answer: dict[str, Any]) -> None:
+        """The jobs of an executor do not overlap, and end with the fault."""
         for fault in answer["faults"]:
             for one in fault["schedules"]:
                 for executor in ("host", "flash"):
@@ -118,7 +118,7 @@ class TestPaper:
         assert answer["false_fault"] == {"alone_ns": 11_200, "with_downgrade_ns": 14_300}
 
     def test_table(self) -> None:
-        """The output for people; the board is the default, and a walk of 2 as in figure 6."""
+        """The output for people has the default board, and a walk of 2 as in figure 6."""
         done = flashpager("handler")
         for words in (
             "searching while the page loads saves 9.7 µs of 87.0 µs (11.1 %).",
@@ -147,7 +147,7 @@ class TestPaper:
         assert "cache_page_bytes" in [one["field"] for one in result["assumed"]]
 
     def test_downgrades(self) -> None:
-        """The time of a page moved down is part of the search, and is hidden, too."""
+        """The time of a downgrade is part of the search, and is hidden, too."""
         done = flashpager("handler", "--walk", "0", "--downgrades", "1", "--json").json
         (fault,) = done["faults"]
         assert fault["jobs"]["get_freeframe_ns"] == 7925 + 3100
@@ -216,8 +216,8 @@ def test_refused(tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> No
 @pytest.mark.parametrize(
     "text", ["x", "", ",", "1.5", "²", "5-2", "1-2-3", "-1", "1-2000", "0-999,2000", "9" * 5000]
 )
-def test_no_walks(text: str) -> None:
-    """Text that is no list of walks is refused."""
+def test_invalid_walks(text: str) -> None:
+    """Text that is not a list of walks is refused."""
     with pytest.raises(FlashpagerError, match="--walk"):
         handling.parse_walks(text)
 

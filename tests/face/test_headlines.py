@@ -1,6 +1,6 @@
-"""Headlines are true of the numbers beside them, whatever the design and the trace.
+"""Tests that headlines agree with the numbers beside them, whatever the design and the trace.
 
-Sentences are read as a reader reads them, by their words, and held against the table.
+Sentences are parsed by their words and compared with the table.
 """
 
 import os
@@ -23,7 +23,7 @@ from flashpager.report.demand_paging import build
 from flashpager.report.demand_paging_page import PagingReport
 from tests.conftest import flashpager
 
-#: Designs drawn; more of them with ``FLASHPAGER_TEST_ROUNDS``.
+#: Number of drawn designs, which ``FLASHPAGER_TEST_ROUNDS`` can set.
 ROUNDS = int(os.environ.get("FLASHPAGER_TEST_ROUNDS", "8"))
 SEED = int(os.environ.get("FLASHPAGER_TEST_SEED", "17"))
 #: Relative errors of figures with three digits, and of shares in whole percents.
@@ -37,7 +37,7 @@ _RATIO = r"(?:(?P<more>\d+) % faster than|(?P<times>[\d.]+) times as fast as)"
 
 @dataclass
 class Drawn:
-    """A report of a design and a trace that were drawn."""
+    """A report of a random design and a random trace."""
 
     report: PagingReport
     design: Design
@@ -57,7 +57,7 @@ class Drawn:
         )
 
     def title(self, chart: str) -> str:
-        """Return what stands above a chart."""
+        """Return the title of a chart."""
         text = self.report.charts[chart].to_dict()["title"]["text"]
         return " ".join(text).replace("\u00a0", " ")
 
@@ -73,7 +73,7 @@ def share(text: str) -> float:
 
 
 def trace_of(random: Random, folder: Path) -> Path:
-    """Draw a trace of instructions: loops over a few places, near one another and far."""
+    """Draw a trace of instructions: loops over a few places, close together and far apart."""
     image = 2 ** random.randint(9, 15)
     fetched = []
     for _ in range(random.randint(1, 12)):
@@ -87,7 +87,7 @@ def trace_of(random: Random, folder: Path) -> Path:
 
 
 def design_of(random: Random) -> Design:
-    """Draw a design that can be."""
+    """Draw a possible design."""
     parts = [part for part in _engine.catalog() if part.kind == "nand"]
     while True:
         part = random.choice(parts).name
@@ -109,7 +109,7 @@ def design_of(random: Random) -> Design:
 
 @pytest.fixture(scope="module", params=range(ROUNDS))
 def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    """Return a report drawn by the number of the test."""
+    """Return a report drawn with the test's number as seed."""
     random = Random(f"{SEED} {request.param}")  # noqa: S311
     trace = trace_of(random, tmp_path_factory.mktemp("drawn"))
     design = design_of(random)
@@ -150,8 +150,8 @@ def test_faster_and_as_fast_hold_in_no_more_ram(drawn: Drawn) -> None:
         assert within.is_empty()
 
 
-def test_min_stands_where_it_was_replayed(drawn: Drawn) -> None:
-    """The bound has marks of replays alone: between them nothing is known of it."""
+def test_min_has_marks_where_it_was_replayed(drawn: Drawn) -> None:
+    """The bound has marks only where it was replayed, since it is unknown in between."""
     replayed = set(
         drawn.report.frame.filter(pl.col("policy") == "min")
         .select("ram_bytes", "bandwidth_mib_s")
@@ -166,7 +166,7 @@ def test_min_stands_where_it_was_replayed(drawn: Drawn) -> None:
 
 
 def test_best_pages_are_the_best_of_their_caches(drawn: Drawn) -> None:
-    """The best page is at most 1 % behind any other page of that cache."""
+    """The best page is at most 1 % slower than any other page of that cache."""
     message = drawn.title("bandwidth-heat-map")
     own = drawn.own
     doubled = {
@@ -215,8 +215,8 @@ def _doubled(cache: int, own: int) -> bool:
     return ratio.is_integer() and (int(ratio) & (int(ratio) - 1)) == 0
 
 
-def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
-    """Each figure of the sentence is in the line below it, and the best design is the best."""
+def test_cache_page_agrees_with_the_table(drawn: Drawn) -> None:
+    """Each figure of the sentence is in the table, and the named design is the best."""
     message = drawn.title("bandwidth-over-cache-page")
     own = drawn.own
     rows = {
@@ -242,7 +242,7 @@ def test_cache_page_gives_what_the_table_says(drawn: Drawn) -> None:
         assert stated == pytest.approx(value, rel=0.06 if nor else ROUNDED)
 
 
-def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
+def test_small_caches_are_as_fast_as_stated(drawn: Drawn) -> None:
     """A small cache is called as fast as a large one only if it is."""
     message = drawn.title("bandwidth-over-cache-size")
     frame = drawn.report.frame.filter(pl.col("policy") == drawn.own["policy"])
@@ -284,7 +284,7 @@ def test_small_caches_are_as_fast_as_is_said(drawn: Drawn) -> None:
 
 
 def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
-    """The step named is the longest but reading; the part named is the fastest in no more RAM."""
+    """The named step is the longest but reading; the named part is the fastest in no more RAM."""
     own, row = drawn.report.own, drawn.own
     code = "reading the code from RAM" if own.run is None else "executing the code"
     times = {name: row[column] for name, column, _ in style.STEPS}
@@ -326,7 +326,7 @@ def test_steps_and_parts_are_those_of_the_table(drawn: Drawn) -> None:
         assert "alone can serve" in message or message.startswith(f"{tried}no part here")
 
 
-def test_run_time_is_one_everywhere(drawn: Drawn) -> None:
+def test_run_time_is_the_same_everywhere(drawn: Drawn) -> None:
     """The head and the chosen design show simulate's run time, with the slowdown."""
     own = drawn.report.own
     assert (own.run is None) == (drawn.design.processor is None)
@@ -343,7 +343,7 @@ def test_run_time_is_one_everywhere(drawn: Drawn) -> None:
         assert head[2] == numbers["slowdown"] == slower
 
 
-def test_software_is_said_to_be_free_where_it_is(drawn: Drawn) -> None:
+def test_uncounted_software_is_named(drawn: Drawn) -> None:
     """Uncounted times are named with the option that counts them."""
     notice = "lookups and the fault handler ("
     is_free = not any(ns for _, ns in drawn.report.own.prices.handler.times())
@@ -392,14 +392,14 @@ def test_sentences_on_owners_add_up() -> None:
         ("double-buffer-prefetch", "loads nothing"),
     ],
 )
-def test_what_going_back_costs_is_what_the_register_does(register: str, back: str) -> None:
-    """A buffer that is read like RAM loads nothing for a block before the last."""
+def test_the_cost_of_going_back_depends_on_the_register(register: str, back: str) -> None:
+    """A buffer that is read like RAM needs no load for an earlier block of its page."""
     message = headlines.distances({-1: 1, 1: 3}, register)
     assert message.endswith(f"25 % go back, which {back}")
 
 
 def points(random: Random) -> list[DesignPoint]:
-    """Draw points; some are equal."""
+    """Draw points, some of which are equal."""
     return [
         DesignPoint(
             f"point {at}",
@@ -413,7 +413,7 @@ def points(random: Random) -> list[DesignPoint]:
 
 
 def test_front_of_any_points_holds() -> None:
-    """The front holds with ties, points within 1 %, and designs alone in their RAM."""
+    """The front is right with ties, points within 1 %, and designs that are alone in their RAM."""
     random = Random(SEED)  # noqa: S311
     for _ in range(2000):
         own, *others = points(random)
@@ -434,8 +434,8 @@ def test_front_of_any_points_holds() -> None:
             assert best < style.NOTABLE * own.bandwidth_mib_s
 
 
-def test_a_sample_is_not_said_to_tell_what_it_does_not() -> None:
-    """Within the errors of both nothing is faster; without errors no design is called faster."""
+def test_a_sample_supports_its_sentences() -> None:
+    """No design is called faster within the errors of both, or if errors are unknown."""
     own = DesignPoint("own", 1024, 64, 1024, 1.0, 0.05)
     other = DesignPoint("other", 1024, 32, 1024, 1.08, 0.05)
     assert "sample's error" in headlines.front(own, [other])
@@ -454,8 +454,8 @@ _NEEDS: list[Callable[[Random], Needs]] = [
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_why_and_bites_hold(seed: int, tmp_path: Path) -> None:
-    """The figures of an answer's sentences are in its table."""
+def test_sentences_of_answers_hold(seed: int, tmp_path: Path) -> None:
+    """The figures in the sentences of an answer are in its table."""
     random = Random(f"{SEED} {seed}")  # noqa: S311
     trace = trace_of(random, tmp_path)
     space = Space(

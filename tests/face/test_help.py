@@ -15,7 +15,7 @@ _RUNNABLE = [
     (command, example)
     for command, examples in EXAMPLES.items()
     for example in examples
-    # Programs of the reader's own are recorded in tests/process.
+    # Recordings of programs are tested in tests/process.
     if command != "record"
 ]
 
@@ -42,18 +42,18 @@ def test_options_are_in_panels(command: str) -> None:
 
 @pytest.mark.parametrize(("command", "example"), _RUNNABLE)
 def test_examples_run(tmp_path: Path, command: str, example: str) -> None:
-    """Each example of a help does what it says, on the shipped traces."""
+    """Each example of a help text works on the shipped traces."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     words = shlex.split(example.partition(" > ")[0])
     assert words[:2] == ["flashpager", command]
     done = flashpager(*words[1:], cwd=tmp_path, code=None)
-    # An answer that meets no need has an exit code of its own.
+    # An unmet need has an exit code of its own.
     assert done.code in (0, 1), done.err
     assert example in flashpager(command, "--help").out
 
 
 def test_an_old_spelling() -> None:
-    """An option that was renamed is taken under its old name, with a line."""
+    """A renamed option is accepted under its old name, with a note."""
     flags = ("swap", "bench", "--ram", "256K", "--chunk", "64K", "--medium", "pcm:256K")
     new = flashpager(*flags, "--processor", "200MHz")
     old = flashpager(*flags, "--cpu", "200MHz")

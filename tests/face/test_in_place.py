@@ -24,7 +24,7 @@ from tests.face.test_xip import collapsed, least_recent
 
 FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
 ROUNDS = 8
-#: The relative error of a sentence, which has three digits.
+#: The relative error of a number with three digits.
 ROUNDED = 0.006
 #: The value of each change in a design.
 FIELDS = {
@@ -38,7 +38,7 @@ FIELDS = {
 
 
 def drawn(dice: random.Random, folder: Path) -> Path:
-    """Draw loops over places near one another and far."""
+    """Draw loops over code that lies close together and far apart."""
     image = 1 << dice.randint(10, 15)
     text = []
     for _ in range(dice.randint(5, 60)):
@@ -64,12 +64,12 @@ def design(dice: random.Random) -> Design:
 
 
 def lost_or_run(result: Any) -> float:  # noqa: ANN401  (a Row)
-    """Return what gains are made of."""
+    """Return the times of which gains are made."""
     return float(result.run.paged_ns if result.run else result.time.time_ns)
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-def test_what_bites_is_true(seed: int, tmp_path: Path) -> None:
+def test_sentences_on_limits_are_true(seed: int, tmp_path: Path) -> None:
     """Each sentence agrees with a simulation in which only one field is changed."""
     dice = random.Random(seed)  # noqa: S311
     own = design(dice)
@@ -125,7 +125,7 @@ def stretch(runs: list[tuple[int, int]], line: int, cache: tuple[int, int], wind
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_worst_stall(seed: int, tmp_path: Path) -> None:
-    """The worst stall is that of the worst stretch, found here by trying each."""
+    """The worst stall is that of the worst stretch, which this test finds by trying each."""
     dice = random.Random(seed)  # noqa: S311
     trace = drawn(dice, tmp_path / "drawn")
     runs = runs_of(trace)[:600]
@@ -166,7 +166,7 @@ def test_losses_add_up() -> None:
     assert parse_duration(match[2].replace(" ", "")) == pytest.approx(stall, rel=ROUNDED)
 
 
-def test_a_warm_up_stalls_nobody() -> None:
+def test_a_warm_up_is_no_stall() -> None:
     """Misses during the warm-up belong to no stretch."""
     own = Design.from_board("rp2040").replace(cache_bytes=1 << 14)
     whole = Trace.open(FIRMWARE)
@@ -176,8 +176,8 @@ def test_a_warm_up_stalls_nobody() -> None:
     assert stalls[1].executed_bytes >= warm.info.warm_up.bytes or not stalls[1].misses
 
 
-def test_an_unbounded_stretch_is_all() -> None:
-    """A window as long as the trace has all misses in it."""
+def test_a_stretch_of_the_whole_trace() -> None:
+    """A window as long as the trace contains all misses."""
     own = Design.from_board("rp2040").replace(cache_bytes=2048)
     trace = Trace.open(FIRMWARE)
     row = simulate(trace, own)
@@ -189,7 +189,7 @@ def test_an_unbounded_stretch_is_all() -> None:
 
 
 class TestExplore:
-    """The answer in the words of a board."""
+    """The answer of explore for a board that executes in place."""
 
     FLAGS = ("--board", "rp2040", "--cache", "1K,2K", "--ways", "1,2", "--limit", "4")
 
@@ -213,14 +213,14 @@ class TestExplore:
             assert foreign not in done.out, foreign
 
     def test_with_needs(self) -> None:
-        """A need that limits the answer is named beside it."""
+        """A need that limits the answer is named with it."""
         flags = (*self.FLAGS, "--ram", "1K")
         message = " ".join(flashpager("explore", FIRMWARE, *flags).out.split())
         assert "RAM of 1K bites: with 2,048 bytes" in message
         assert "lines of 16 against executed basic blocks" in message
 
     def test_pinned(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The figures for pinned functions are those that pin found, replayed."""
+        """The figures for pinned functions equal a replay of the functions that pin chose."""
         pinnings: list[_engine.Pinning] = []
 
         def spied(*given: Any, **named: Any) -> _engine.Pinning:  # noqa: ANN401
@@ -250,24 +250,24 @@ class TestExplore:
         return simulate(Trace.open(FIRMWARE), own)
 
     def test_what_cannot_be_pinned(self) -> None:
-        """Pinning is refused by an error of one line."""
+        """Impossible pinning is refused by an error of one line."""
         wrong = fails("explore", FIRMWARE, "--cache", "1K", "--pin", "1K")
         assert "'flashpager pin'" in wrong
 
     def test_parts_by_pattern(self) -> None:
-        """Behind a cache in hardware a pattern means the parts that are read in place."""
+        """With a cache in hardware a pattern selects the parts that are read in place."""
         flags = ("--part", "*", "--bus", "50MHz-x4", "--ways", "2", "--cache", "1K")
         rows = flashpager("explore", FIRMWARE, *flags, "--cache-page", "8", "--json").json
         parts = {row["part"] for row in rows["designs"]}
         assert "W25Q128JV" in parts
         assert all(_engine.find_part(part).is_read_in_place for part in parts)
-        # RAM does not keep the code without power.
+        # RAM parts are excluded, since they lose the code without power.
         assert all(_engine.find_part(part).kind != "psram" for part in parts)
         assert "no part that is read in place matches" in fails(
             "explore", FIRMWARE, "--part", "K9*", "--ways", "2", "--cache", "1K"
         )
 
-    def test_ram_that_is_named(self) -> None:
+    def test_a_named_ram_part(self) -> None:
         """A RAM part is accepted, with a warning that something has to copy the code there."""
         flags = ("--bus", "50MHz-x4", "--ways", "2", "--cache", "1K", "--cache-page", "8")
         ram = flashpager("explore", FIRMWARE, "--part", "APS6404L", *flags)
@@ -300,7 +300,7 @@ class TestExplore:
 
 
 class TestReport:
-    """The page of a board that executes in place."""
+    """The report for a board that executes in place."""
 
     @pytest.mark.parametrize("seed", range(60))
     def test_sentences_over_charts(self, seed: int) -> None:
@@ -351,7 +351,7 @@ class TestReport:
             charts = {chart["name"]: chart for chart in seen.page["charts"]}
             names = {"what-bites", "lost-over-cache-size", "lost-over-line", "faults-by-function"}
             assert set(charts) == names
-            # On a phone the parts below the first are folded.
+            # On a phone all parts but the first are folded.
             shown = names if width > 1000 else {"what-bites"}
             assert all(charts[name]["marks"] > 3 for name in shown)
             assert answer["changes"][0]["sentence"] in charts["what-bites"]["title"]
@@ -369,7 +369,7 @@ class TestReport:
 
 
 def test_a_row_is_a_design_again() -> None:
-    """Explored designs can be simulated: a part that is read in place has no pages."""
+    """A row of explore can be simulated, although a part that is read in place has no pages."""
     table = explore(Trace.open(FIRMWARE), Space(Design.from_board("rp2040"), cache_bytes="1K,2K"))
     best = find_answer(table).best
     assert best is not None
@@ -377,7 +377,7 @@ def test_a_row_is_a_design_again() -> None:
     assert row.counts.misses == best.misses
 
 
-def test_no_miss_no_words(tmp_path: Path) -> None:
+def test_a_program_without_misses(tmp_path: Path) -> None:
     """A program without misses has no worst stall, and no change helps."""
     assert collapsed([(0, 4)], 8) == [0]
     trace = import_csv(tmp_path, "0,4\n" * 9)

@@ -23,8 +23,8 @@ def class_of(method: str) -> str:
     return method.partition("(")[0].rpartition(".")[0]
 
 
-def test_what_a_trace_says() -> None:
-    """The description has blocks, calls and the page that they predict, as JSON and text."""
+def test_the_description() -> None:
+    """The description has blocks, calls and the predicted page, as JSON and as text."""
     result = flashpager("trace", "info", SENSORS, "--best-page", "--json").json
     assert (result["calls"], result["returns"]) == (89_675, 89_675)
     assert result["outside_instructions"] is None
@@ -39,7 +39,7 @@ def test_what_a_trace_says() -> None:
     done = flashpager("trace", "info", SENSORS, "--best-page")
     for words in ("89,675, 89,675", "not counted", "16 bytes predicted", "128 found"):
         assert words in done.out
-    # The output names everything that the prices depend on, and that it was assumed.
+    # The output names all assumptions on which the prices depend.
     design = page["design"]
     assert f"{design['part']}, {design['bus']}, {design['register']})" in done.out
     assert "assumed: " in done.err
@@ -50,10 +50,10 @@ def test_what_a_trace_says() -> None:
     assert flashpager("trace", "info", SENSORS).err == ""
 
 
-def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
-    """Calls counted by jumps to symbols come near the recorded ones; without symbols none do.
+def test_calls_without_recorded_calls(tmp_path: Path) -> None:
+    """Calls counted by jumps to symbols are close to the recorded calls; without symbols none are.
 
-    A loop at a method's very start looks like calls of it.
+    A loop at the very start of a method looks like calls of the method.
     """
     result = info_of(SENSORS)
     for kind in ("calls", "returns"):
@@ -61,7 +61,7 @@ def test_calls_are_seen_where_nobody_tells(tmp_path: Path) -> None:
     assert info_of(import_csv(tmp_path, "0,16\n8,8\n"))["blocks"]["seen_calls"] is None
 
 
-def test_an_order_lays_out_anew(tmp_path: Path) -> None:
+def test_an_order_changes_the_layout(tmp_path: Path) -> None:
     """Named methods come first, the rest by class name; the old order can be restored."""
     before = methods(SENSORS)
     assert [class_of(m) for m in before] == sorted(class_of(m) for m in before)
@@ -107,7 +107,7 @@ def test_what_cannot_be_arranged(tmp_path: Path) -> None:
     assert not output.exists()
 
 
-def test_a_board_says_what_fits() -> None:
+def test_the_ram_of_a_board() -> None:
     """Explore fits the RAM that the board has left; simulate fails beyond it."""
     ran = flashpager("explore", SENSORS, "--board", MICAZ, "--policy", "lru,clock", "--json").json
     assert 0 < ran["answer"]["best"]["ram_bytes"] <= LEFT

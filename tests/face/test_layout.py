@@ -31,7 +31,7 @@ class TestPrediction:
 
     @pytest.mark.parametrize("policy", ["lru", "clock", "s3-fifo"])
     def test_arranged(self, policy: str, tmp_path: Path) -> None:
-        """A Java trace that is arranged so has the predicted counts and time."""
+        """A Java trace arranged in the found order has the predicted counts and time."""
         order, arranged = tmp_path / "order.txt", tmp_path / "arranged.trace"
         flags = (*DESIGN, "--policy", policy)
         result = layout(SENSORS, *flags, "--pages", "32,64", "--evaluations", "2000", "-o", order)
@@ -51,7 +51,7 @@ class TestPrediction:
         assert best["before"]["rows"][0]["counts"]["misses"] == before["counts"]["misses"]
 
     def test_held_out(self) -> None:
-        """The end of a trace is not looked at."""
+        """The held-out end of a trace does not influence the search."""
         result = layout(
             *(SENSORS, *DESIGN, "--pages", "64", "--evaluations", "2000"),
             *("--held-out-share", "30%"),
@@ -63,8 +63,8 @@ class TestPrediction:
         assert part["counts"]["bytes_read"] + trained == whole
         assert page["found"]["held_out_ratio"] < page["before"]["held_out_ratio"]
 
-    def test_held_out_that_was_seen(self, tmp_path: Path) -> None:
-        """A trace that the search sees, under this name or another, is no other run."""
+    def test_held_out_traces_that_the_search_sees(self, tmp_path: Path) -> None:
+        """A trace that the search sees is refused as a held-out trace, under any name."""
         again = tmp_path / "again.trace"
         flashpager("trace", "check", SENSORS, "-o", again)
         for path in (SENSORS, again):
@@ -92,7 +92,7 @@ class TestSearch:
     """The limits of a search."""
 
     def test_repeats(self, tmp_path: Path) -> None:
-        """The same seed and number of evaluations find the same order; another seed another one."""
+        """The order depends on the seed and the number of evaluations alone."""
         orders = []
         for number, seed in enumerate(("1", "1", "2")):
             order = tmp_path / f"{number}.txt"
@@ -185,13 +185,13 @@ class TestResident:
             assert after["time"]["time_ns"] < plain["found"]["rows"][0]["time"]["time_ns"]
 
     def test_shown(self) -> None:
-        """The gain of the RAM alone is printed apart."""
+        """The gain of the RAM alone is printed separately."""
         flags = ("--cache-page", "64", "--evaluations", "10", "--resident", "radio_poll")
         message = flashpager("layout", CARD, *DESIGN, *flags).out
         assert re.search(r"alone they make the recorded order 1\.\d\d times as fast", message)
 
     def test_refused(self, tmp_path: Path) -> None:
-        """A name of nothing, and no name at all."""
+        """Names that match no unit, and empty names, are refused."""
         empty = tmp_path / "none.txt"
         empty.write_text("# none\n", encoding="utf-8")
         assert f"--resident: {empty} names no unit" in fails("layout", CARD, "--resident", empty)
@@ -211,7 +211,7 @@ class TestFace:
         )
         assert "102 units that can move, 100.0 % of the executed bytes" in finished.out
         assert "held out: before" in finished.out
-        # Pages are chosen here, not assumed.
+        # Pages are chosen by the command, so they are not reported as assumed.
         assert "and policy lru" in finished.out
         assert "cache page 64 and" not in finished.out
         assert "what takes the time now: the fault handler" in finished.out
@@ -262,7 +262,7 @@ class TestFace:
         assert message in fails("layout", SENSORS, *flags)
 
     def test_small_caches(self) -> None:
-        """A cache smaller than the usual page is laid out for the pages that it can have."""
+        """For a cache smaller than the usual page, the pages that fit are used."""
         few = ("--evaluations", "64")
         result = layout(SENSORS, *DESIGN, "--cache", "1K,32", "--pages", "16,32", *few)
         (first, second) = (row["design"]["cache_bytes"] for row in result["pages"][0]["cases"])

@@ -16,12 +16,12 @@ TROFF = ROOT / "examples" / "traces" / "troff.trace"
 PHALANX = TROFF.with_name("phalanx.trace")
 #: The number of runs above which a trace is sampled.
 MOST = 1 << 27
-#: A sample of some 9 % of troff.
+#: A sample of about 9 % of troff.
 PLAN = SamplePlan(windows=8, window_runs=2048)
 
 
 def anew(tmp_path: Path, trace: Path = TROFF) -> Path:
-    """Write a trace anew, with all that a description can hold."""
+    """Write a copy of a trace with a complete description."""
     written = tmp_path / "anew.trace"
     flashpager("trace", "check", trace, "-o", written)
     return written
@@ -30,8 +30,8 @@ def anew(tmp_path: Path, trace: Path = TROFF) -> Path:
 class TestInfo:
     """The command ``trace info`` is fast, as it reads only the end of the file."""
 
-    def test_a_trace_holds_what_is_told_of_it(self, tmp_path: Path) -> None:
-        """The description is right even if all runs are damaged."""
+    def test_the_description_is_read_from_the_end(self, tmp_path: Path) -> None:
+        """The description is read correctly even if all runs are damaged."""
         trace = import_csv(
             tmp_path, "".join(f"{at * 7 % 4096},{3 + at % 5}\n" for at in range(999))
         )
@@ -43,14 +43,14 @@ class TestInfo:
         assert info_of(trace) == result
         fails("trace", "check", trace, words=[str(trace), "damaged"])
 
-    def test_an_older_trace_is_read_and_that_is_said(
+    def test_an_older_trace_is_read_whole_with_a_note(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """An older trace, written anew, describes its blocks, and nothing else changes."""
+        """A rewritten older trace has a description of its blocks; nothing else changes."""
         old = tmp_path / "old.trace"
         old.write_bytes(without_blocks(anew(tmp_path)))
         read = flashpager("trace", "info", old, "--json")
-        # This is fast.
+        # Reading all runs of so short a trace is fast, so there is no note.
         assert read.err == ""
         monkeypatch.setattr("flashpager.cli.long._SHORT_RUNS", 0)
         assert "all its runs were read" in flashpager("trace", "info", old).err
@@ -62,7 +62,7 @@ class TestInfo:
         assert before == after
         assert more < 1000
 
-    def test_the_best_page_is_asked_for(self) -> None:
+    def test_replays_only_for_the_best_page(self) -> None:
         """Replays are made only for --best-page and for a board."""
         result = info_of(TROFF)["cache_page"]
         assert (result["best_bytes"], result["bandwidths"]) == (None, {})
@@ -76,7 +76,7 @@ class TestInfo:
 
 
 def without_blocks(trace: Path) -> bytes:
-    """Return a trace as it was written before it held its blocks, and without checksums."""
+    """Return a trace in its older form, without a count of blocks and without checksums."""
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     table = pq.read_table(trace)
@@ -99,7 +99,7 @@ class TestCheck:
         assert runs_of(written) == runs_of(TROFF)
 
     def test_it_never_overwrites_what_it_reads(self, tmp_path: Path) -> None:
-        """The output is another file."""
+        """An output that is also the input is refused."""
         trace = import_csv(tmp_path, "0,4\n")
         fails("trace", "check", trace, "-o", trace, words=["would be overwritten"])
         fails("trace", "check", tmp_path / "none.trace", words=["none.trace"])
@@ -116,7 +116,7 @@ class TestSample:
         assert (plan.all_windows, plan.window_runs) == (1024, 1 << 14)
         assert plan.runs == 1 << 24
 
-    def test_rows_say_how_far_they_may_be_off(self) -> None:
+    def test_rows_have_errors(self) -> None:
         """Bytes are exact, a whole replay has no error, and the sample is always the same."""
         designs = [Design(cache_bytes=size) for size in (1024, 4096)]
         exact = _engine.simulate(TROFF, designs)
@@ -134,8 +134,8 @@ class TestSample:
             assert one.time.time_ns == pytest.approx(whole.time.time_ns, rel=0.5)
 
     @pytest.mark.parametrize("cache_bytes", [4096, 65536, 131072, 262144])
-    def test_what_is_stated_holds(self, tmp_path: Path, cache_bytes: int) -> None:
-        """The intervals hold where the program fits the cache, too; other values are unknown."""
+    def test_intervals_hold(self, tmp_path: Path, cache_bytes: int) -> None:
+        """The intervals hold, also if the program fits the cache; other values are unknown."""
         designs = [
             Design(cache_bytes=cache_bytes, cache_page_bytes=page, policy=policy)
             for page in (8, 32, 64, 512)
@@ -165,8 +165,8 @@ class TestSample:
             ]
         assert len(outside) * 10 <= known, outside
 
-    def test_nothing_is_stated_of_what_no_window_can_see(self) -> None:
-        """An older trace lacks its number of pages, so misses may be many more."""
+    def test_unknown_numbers_of_pages(self) -> None:
+        """An older trace lacks its number of pages, so its misses have no interval."""
         design = Design(cache_bytes=65536, cache_page_bytes=8, policy="lru")
         (one,) = _engine.simulate(PHALANX, [design], sample=PLAN)
         (whole,) = _engine.simulate(PHALANX, [design])
@@ -184,7 +184,7 @@ class TestSample:
             with pytest.raises(_engine.FlashpagerError, match=r"has 100 runs: no sample"):
                 _engine.simulate(trace, [Design()], sample=plan)
 
-    def test_the_report_says_what_is_sampled(self) -> None:
+    def test_the_report_shows_errors(self) -> None:
         """The report shows each sampled figure with its error, and exact figures without one."""
         page = build(TROFF, Design(), sample=PLAN).html()
         assert "128 windows of 2,048 runs" in page
@@ -201,7 +201,7 @@ class TestSample:
             for name, value in design["numbers"]:
                 known = name in ("RAM", "worst fault")
                 assert known or "±" in value, (name, value)
-                # The digits that the sample knows, and one more.
+                # The digits that the sample determines, and one more.
                 digits = re.sub(r"\D", "", value.split("±")[0].split("times")[0]).rstrip("0")
                 assert known or len(digits) <= 5, (name, value)
         rows = re.findall(r"<tr(?: class=\"own\")?><td>.*?</tr>", page, re.DOTALL)
@@ -225,5 +225,5 @@ class TestSample:
 
 
 def build_charts(page: str) -> list[str]:
-    """Return the charts of a page that show replays, but those of the chosen design."""
+    """Return the charts of a page that show replays, except those of the chosen design."""
     return [name for name in re.findall(r'<figure id="([\w-]+)"', page) if "chosen" not in name]

@@ -1,4 +1,4 @@
-"""Tests of luck, which tells what a link's time owes to where its code lies."""
+"""Tests of luck, the command that measures how much of a time is due to the placement of code."""
 
 import re
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_sentences_are_true() -> None:
 
 
 def test_table_and_json_agree() -> None:
-    """The draws repeat each time, and the link's time equals that of simulate."""
+    """The draws are the same in each run, and the link's time equals that of simulate."""
     command = ("luck", _CARD, *_BOARD, "--draws", "12")
     done = flashpager(*command)
     assert "102 units that can move" in done.out
@@ -90,14 +90,14 @@ def test_table_and_json_agree() -> None:
 
 @pytest.mark.parametrize("kind", sorted(lucks.KINDS))
 def test_kinds(kind: str) -> None:
-    """Each kind has its sentence, and the engine knows no other."""
+    """Each kind of the engine has its sentence."""
     assert sorted(draw_kinds()) == sorted(lucks.KINDS)
     done = flashpager("luck", _SENSORS, "--board", "smartcard", "--of", kind, "--draws", "8")
     assert lucks.KINDS[kind][0] in done.out + done.err
 
 
 def test_several_designs() -> None:
-    """Each policy has a line, as where a maker publishes none."""
+    """Each policy has a line, as for a chip whose policy is not published."""
     done = flashpager("luck", _CARD, *_BOARD, "--policy", "lru,fifo", "--draws", "4")
     assert len(
         re.findall(r"^W25Q128JV, cache 2,048 in 8s, 2 ways, (?:lru|fifo):$", done.out, re.MULTILINE)

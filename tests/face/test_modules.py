@@ -1,4 +1,4 @@
-"""The modules of a crate form no circle: of two siblings, one may depend on the other, not both."""
+"""The modules of a crate form no circle: two siblings do not depend on each other."""
 
 import re
 from collections.abc import Iterator

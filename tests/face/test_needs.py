@@ -62,7 +62,7 @@ def test_needs_that_are_met(trace: Path, row: dict[str, Any]) -> None:
     assert "not met" not in flashpager("simulate", trace, *DESIGN, *needs).err
 
 
-def test_fetches_that_nobody_checks(trace: Path) -> None:
+def test_fetches_without_ecc(trace: Path) -> None:
     """A part without ECC of its own needs whole codewords."""
     part = ("--part", "K9F1208Q0B", "--cache", "1K", "--cache-page", "64", "--checked-ecc")
     done = flashpager("simulate", trace, *part, code=1)
@@ -70,8 +70,8 @@ def test_fetches_that_nobody_checks(trace: Path) -> None:
     flashpager("simulate", trace, *part, "--codeword", "512")
 
 
-def test_what_the_board_needs(trace: Path, tmp_path: Path) -> None:
-    """A board's needs are a gate, too, and flags overrule them."""
+def test_the_needs_of_a_board(trace: Path, tmp_path: Path) -> None:
+    """The needs of a board are checked, too, and flags override them."""
     board = tmp_path / "board.toml"
     board.write_text('part = "MT29F2G08AAC"\n[needs]\nram = "600"\n', encoding="utf-8")
     sizes = ("--board", board, "--cache", "1K", "--cache-page", "64")
@@ -83,7 +83,7 @@ def test_what_the_board_needs(trace: Path, tmp_path: Path) -> None:
 
 
 def test_a_space_in_which_nothing_fits(trace: Path) -> None:
-    """The command ``explore`` fails, too, and states how near it comes."""
+    """The command ``explore`` fails, too, and states how close its designs come."""
     needs = ("--ram", "1K", "--min-bandwidth", "1000MB/s", "--policy", "lru")
     done = flashpager("explore", trace, *needs, code=1)
     assert "none of " in done.out
@@ -102,8 +102,8 @@ def test_a_space_in_which_nothing_fits(trace: Path) -> None:
     ("flag", "value"), [("--ram", "much"), ("--min-bandwidth", "3"), ("--max-fault", "200")]
 )
 @pytest.mark.parametrize("command", ["simulate", "explore"])
-def test_no_needs(trace: Path, command: str, flag: str, value: str) -> None:
-    """A need that is no quantity is wrong input, and the error names the option."""
+def test_invalid_needs(trace: Path, command: str, flag: str, value: str) -> None:
+    """A need that is not a quantity is wrong input, and the error names the option."""
     if (flag, value) == ("--min-bandwidth", "3"):
         value = "fast"
     fails(command, trace, flag, value, words=[flag, value])

@@ -1,4 +1,4 @@
-"""The axes from SWL: schedules, reference bits, two buffers, caches in front."""
+"""Tests of the axes from the SWL paper: schedules, reference bits, two buffers, caches in front."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ class TestSchedules:
         assert one.time.hidden_ns == 0
         hidden = other.time.hidden_ns
         assert hidden == pytest.approx(one.time.time_ns - other.time.time_ns)
-        # A load of 15 µs is longer than any search here: all of it is hidden where one is loaded.
+        # A load of 15 µs is longer than any search here, so the whole search is hidden behind it.
         counts = one.counts
         searches_ns = counts.misses * 2000 + counts.walk * 500
         assert counts.max_walk * 500 + 2000 <= 15000
@@ -100,7 +100,7 @@ class TestSchedules:
         assert all(policy.startswith("pa-clock(") for policy in budgets)
 
 
-def test_measured_load_is_of_the_boards_part() -> None:
+def test_measured_load_belongs_to_the_boards_part() -> None:
     """A part other than the board's takes the t_R of its datasheet."""
     own = on_board("--register", "random-column")
     other = on_board("--register", "random-column", "--part", "W25N01GV", "--bus", "40MHz-x4")
@@ -110,7 +110,7 @@ def test_measured_load_is_of_the_boards_part() -> None:
 
 
 class TestReferenceBit:
-    """Reference bits set by hardware, or emulated by the valid bit."""
+    """Reference bits that hardware sets or that the valid bit emulates."""
 
     def test_emulated(self) -> None:
         """The victims are the same; every bit set again is a false fault."""
@@ -171,7 +171,7 @@ class TestBuffers:
         assert "OneNAND" in done.err
 
     def test_critical_block_first(self) -> None:
-        """The program goes on sooner, and never later than with the whole page first."""
+        """The program continues earlier, and never later than with the whole page first."""
         flags = ("--cache", "64K", "--policy", "clock")
         whole, first = on_board(*flags), on_board(*flags, "--critical-block", "64")
         assert first["counts"] == whole["counts"]
@@ -182,7 +182,7 @@ class TestBuffers:
         assert all_of_it["latency"] == pytest.approx(whole["latency"])
 
     def test_disk_has_no_buffer(self) -> None:
-        """A single step cannot be left for later."""
+        """A load that is one step has no part that could be left for later."""
         flags = ("--schedule", "hdd", "--critical-block", "64")
         done = flashpager("simulate", TROFF, "--board", BOARD, *flags, code=2)
         assert "in one step" in done.err
@@ -232,7 +232,8 @@ class TestHierarchy:
         assert total == pytest.approx(time["time_ns"])
         assert fetch["mean_fetch_ns"] == pytest.approx(total / counts["words"])
         assert fetch["worst_fetch_ns"] == latencies[-1][0]
-        # Thumb code: a word holds one or two instructions, a run may begin in the middle of one.
+        # Thumb code: a word holds one or two instructions, and a run may begin in the middle of a
+        # word.
         assert counts["bytes_read"] / 4 <= counts["words"] <= row["trace"]["instructions"]
 
     def test_example_of_the_model(self, tmp_path: Path) -> None:
@@ -265,7 +266,7 @@ class TestHierarchy:
             ]
 
     def test_without(self, trace: Trace) -> None:
-        """A small microcontroller has neither."""
+        """A small microcontroller has neither instruction cache nor TLB."""
         plain = simulate(trace, Design())
         assert plain.fetch is None
         assert plain.counts.words == 0

@@ -61,7 +61,7 @@ def test_every_part_follows_the_schema(path: Path, schema: dict[str, Any]) -> No
     ],
 )
 def test_the_schema_refuses(old: str, new: str, schema: dict[str, Any]) -> None:
-    """Errors that an editor underlines."""
+    """The schema refuses errors, which an editor can thus underline."""
     part = tomllib.loads(MINE)
     jsonschema.validate(part, schema)
     assert old in MINE
@@ -126,7 +126,7 @@ class TestShow:
         assert by_name.out == flashpager("parts", "show", ROOT / "parts" / "K9F1208Q0B.toml").out
 
     def test_units(self) -> None:
-        """The numbers are printed with units, under their paths in the file."""
+        """The numbers are printed with units, and with their paths in the file."""
         text = flashpager("parts", "show", "TC58BVG0S3H").out
         for words in (
             "page_bytes 2,048 bytes",
@@ -179,7 +179,7 @@ class TestDiff:
     """The comparison of two parts."""
 
     def test_siblings(self) -> None:
-        """The differences, and nothing else."""
+        """The comparison lists the differences and nothing else."""
         result = flashpager("parts", "diff", "NAND512W3A2S", "NAND512R3A2S", "--json").json
         differ = [(d["field"], d["a"]["value"], d["b"]["value"]) for d in result["differences"]]
         assert differ == [
@@ -243,8 +243,8 @@ class TestCheck:
         assert report["file"] == str(mine)
         assert line in {complaint["line"] for complaint in report["complaints"]}
 
-    def test_all_complaints(self, tmp_path: Path) -> None:
-        """A line each, file after file."""
+    def test_all_errors(self, tmp_path: Path) -> None:
+        """Each error is a line, file after file."""
         bad, good = tmp_path / "bad.toml", tmp_path / "good.toml"
         text = MINE.replace("value = 25000", "value = 1").replace("value = 64", "value = 0")
         bad.write_text(text, encoding="ascii")
@@ -261,7 +261,7 @@ class TestCheck:
         for message, start in zip(done.err.splitlines(), starts, strict=True):
             assert message.startswith(f"flashpager: {start}")
 
-    def test_what_is_no_text_of_a_part(self, tmp_path: Path) -> None:
+    def test_files_that_are_not_parts(self, tmp_path: Path) -> None:
         """Errors: folders, other encodings, huge files, and empty ones."""
         fails("parts", "check", tmp_path, words=[str(tmp_path), "directory"])
         odd = tmp_path / "odd.toml"
@@ -277,7 +277,7 @@ class TestCheck:
         fails("parts", "check", words=["FILE"])
 
     def test_the_catalog(self) -> None:
-        """Every part is in order."""
+        """Every part of the catalog is accepted."""
         done = flashpager("parts", "check", *PARTS)
         assert done.err == ""
         lines = [line for line in done.out.splitlines() if not line.startswith("  ")]

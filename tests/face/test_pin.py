@@ -15,7 +15,7 @@ CARD = ROOT / "examples/traces/card-firmware.trace"
 DESIGN = ("--board", "rp2040", "--cache", "2K")
 
 
-def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
+def test_all_outputs_agree(tmp_path: Path) -> None:
     """The sentence, the table, the file and JSON agree, and the answer fits."""
     names, picture = tmp_path / "pinned.txt", tmp_path / "pinned.svg"
     arguments = ("pin", CARD, *DESIGN, "--ram", "300")
@@ -34,11 +34,11 @@ def test_what_is_told_is_what_is_written(tmp_path: Path) -> None:
     assert "in this link (a commit moves it)" in " ".join(message.split())
 
 
-def test_the_slowdown_has_the_code_outside_of_flash() -> None:
-    """Code outside of flash takes its time before and after, and the line has it."""
+def test_the_slowdown_includes_code_outside_of_flash() -> None:
+    """Code outside of flash takes the same time before and after, and the line includes it."""
     trace = ROOT / "examples/traces/bzip2.trace"
     assert Trace.open(trace).info.outside_instructions
-    # Only this fits, so that no search chooses.
+    # Only this function fits, so that the search has no choice.
     request = ("pin", trace, "--board", "pico", "--ram", "6", "--always", "fopen64")
     message = " ".join(flashpager(*request).out.split())
     result = flashpager(*request, "--json").json
@@ -57,8 +57,8 @@ def test_the_slowdown_has_the_code_outside_of_flash() -> None:
         ("--part", "W25N01GV", "--cache", "4K", "--cache-page", "128"),
     ],
 )
-def test_the_copy_takes_what_reading_it_once_takes(tmp_path: Path, design: tuple[str, ...]) -> None:
-    """The flash's time of the copy is that of a program that reads so many bytes in a row, once."""
+def test_the_time_of_the_copy(tmp_path: Path, design: tuple[str, ...]) -> None:
+    """The copy takes the flash as long as a program that reads the same bytes once, in a row."""
     processor = ("--processor", "cortex-m0plus@125MHz")
     arguments = (*design, *processor, "--ram", "500", "--seconds", "3")
     result = flashpager("pin", CARD, *arguments, "--json").json
@@ -94,10 +94,10 @@ def rows_of(message: str) -> list[list[str]]:
     ],
     ids=" ".join,
 )
-def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """The table lists the units that are written, and ends with the result of the answer.
+def test_the_table_of_pinned_units(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """The table lists the units that are written, and ends with the result.
 
-    A knee is named only in a whole search that never rises, and its sentence is true.
+    A knee is named only if the search was not ended early and its times never rise.
     """
     names = tmp_path / "pinned.txt"
     arguments = tuple(str(tmp_path / "o") if one == "ORDER" else one for one in arguments)
@@ -107,7 +107,7 @@ def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...])
     assert pinned == result["pinned"]
     assert sorted(step["name"] for step in curve) == sorted(pinned)
     if not pinned and "--seconds" in arguments:
-        # A search of a second on a busy machine may end before it has chosen anything.
+        # On a busy machine a search of one second may end before it has chosen a function.
         assert not result["is_finished"]
         assert result["time_ratio"] == 1
         return
@@ -137,8 +137,8 @@ def test_the_table_is_what_is_pinned(tmp_path: Path, arguments: tuple[str, ...])
         assert f"save {100 * share:.1f} % of what all {curve[-1]['ram_bytes']:,} save" in printed
 
 
-def test_what_stays_is_said_with_its_reason() -> None:
-    """The reset handler of the shipped firmware stays, although its file is not there."""
+def test_functions_that_stay_have_a_reason() -> None:
+    """The reset handler of the shipped firmware stays in flash, although the file is missing."""
     done = flashpager("pin", CARD, *DESIGN, "--ram", "300")
     noted = " ".join(done.err.split())
     assert "1 unit stays in flash: it runs before main" in noted
@@ -165,16 +165,16 @@ def test_a_search_that_is_ended() -> None:
     assert "the search was ended after 3 s" in " ".join(flashpager(*arguments).err.split())
 
 
-def test_time_is_told_without_news() -> None:
-    """A search can be ended ten times a second, also before the first choice."""
+def test_time_limits_without_progress() -> None:
+    """A search calls its progress function also before its first choice, and ends in time."""
     result: list[tuple[float, int, float]] = []
     trace = Trace.open(ROOT / "examples/traces/troff.trace")
     design = Design.from_board("rp2040")
     pinning = pin(trace, design, 4096, seconds=1, progress=lambda *now: result.append(now))
     assert not pinning.is_finished
-    without_news = [share for ratio, ram, share in result if (ratio, ram) == (1.0, 0)]
-    assert len(without_news) > 1
-    assert without_news == sorted(without_news)
+    shares = [share for ratio, ram, share in result if (ratio, ram) == (1.0, 0)]
+    assert len(shares) > 1
+    assert shares == sorted(shares)
 
 
 def test_interrupted(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
 
 
 def test_limits_hold_in_an_order(tmp_path: Path) -> None:
-    """A call is no longer than it may be, in the order that was found, too."""
+    """A limit for calls also holds in the order that was found."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "300", "--order", tmp_path / "o")
     result = flashpager(
         *arguments, "--max-call", "radio_poll=470us", "--evaluations", "200", "--json"

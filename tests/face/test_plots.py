@@ -1,4 +1,4 @@
-"""Pictures of `layout`, `pin`, `estimate`: their titles are true, and their words can be read."""
+"""Tests of the pictures of `layout`, `pin` and `estimate`: true titles and readable words."""
 
 import math
 import re
@@ -22,7 +22,7 @@ from tests.pictures import UNREADABLE
 
 CARD = ROOT / "examples" / "traces" / "card-firmware.trace"
 SEED = 20261126
-#: A browser on a busy machine is slow.
+#: A time limit for the browser, which is slow on a busy machine.
 PATIENCE_MS = 600_000
 
 
@@ -39,7 +39,7 @@ def _browser() -> Iterator[Browser]:
 
 
 def unreadable(browser: Browser, picture: Path) -> list[str]:
-    """Return the words of a picture that overlap or leave it."""
+    """Return the words of a picture that overlap others or leave the picture."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     page.set_default_timeout(PATIENCE_MS)
     page.goto(picture.resolve().as_uri())
@@ -49,11 +49,11 @@ def unreadable(browser: Browser, picture: Path) -> list[str]:
 
 
 class TestLayout:
-    """The picture of an order: two images, and the way of each hot unit."""
+    """The picture of an order: two images, and lines from old to new places of hot units."""
 
     @staticmethod
     def drawn_page(random: Random) -> tuple[Any, dict[str, set[int]], dict[str, set[int]]]:
-        """Draw a layout by hand; return it, and the executed pages of each unit in both images."""
+        """Return a random layout, and the executed pages of each unit in both images."""
         page_bytes = random.choice((16, 64, 256))
         units: list[SimpleNamespace] = []
         pages: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
@@ -89,7 +89,7 @@ class TestLayout:
         return page, pages[0], pages[1]
 
     def test_the_title_is_true(self) -> None:
-        """The units, their share and their pages are those that one counts by hand."""
+        """The units, their share and their pages in the title are right."""
         random = Random(SEED)  # noqa: S311
         seen = set()
         for _ in range(400):
@@ -122,7 +122,7 @@ class TestLayout:
         assert seen == {"nothing", ",", "instead"}
 
     def test_names_can_be_read(self, browser: Browser, tmp_path: Path) -> None:
-        """No name overlaps another or leaves the picture, of few hot functions or of many."""
+        """No name overlaps another or leaves the picture, with few hot functions or many."""
         for number, trace in enumerate((CARD, ROOT / "examples/traces/java/sensors.trace")):
             picture = tmp_path / f"{number}.svg"
             flashpager(
@@ -140,7 +140,7 @@ class TestPin:
 
     @staticmethod
     def drawn_search(random: Random) -> SimpleNamespace:
-        """Draw a search by hand, with steps that also cost time."""
+        """Return a random search, some of whose steps cost time."""
         ram, time = 0, 1.0
         curve = []
         for number in range(random.choice((0, 1, 3, 20, 80))):
@@ -161,7 +161,7 @@ class TestPin:
         )
 
     def test_names_stand_below_the_line(self) -> None:
-        """The line passes through no name, and each name is the beginning of a step's own."""
+        """The line crosses no name, and each name is the beginning of its step's name."""
         random = Random(SEED)  # noqa: S311
         several = 0
         for _ in range(30):
@@ -188,7 +188,7 @@ class TestPin:
         assert several > 10
 
     def test_names_can_be_read(self, browser: Browser, tmp_path: Path) -> None:
-        """No word overlaps another or leaves the picture, of few steps or of many."""
+        """No word overlaps another or leaves the picture, with few steps or many."""
         random = Random(SEED)  # noqa: S311
         for number in range(4):
             drawn = pin_picture.chart(cast("Pinning", self.drawn_search(random)))
@@ -201,7 +201,7 @@ class TestEstimate:
     """The picture of an estimate."""
 
     @pytest.mark.parametrize("board", ["sam9263", "esp32-s3", "mt7986-spinand", "atmega1284p"])
-    def test_what_the_title_names_is_drawn(
+    def test_the_title_names_the_largest_share(
         self, board: str, browser: Browser, tmp_path: Path
     ) -> None:
         """The cause in the title is the largest in the picture, and all words can be read."""
@@ -226,7 +226,8 @@ class TestEstimate:
                 assert match
                 cause = names.get(match["cause"])
                 if cause is None:
-                    # The bus: at the part's pace, and what it is slower than that.
+                    # The bus has two parts: the time at the part's pace, and the time added by a
+                    # slower bus.
                     share = max(shares["transfer"], shares["transfer"] + shares.get("bus", 0.0))
                 else:
                     share = shares[cause]

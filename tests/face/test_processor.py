@@ -1,4 +1,4 @@
-"""Tests of processors: run time from RAM and paged, software of a fault, calls."""
+"""Tests of processors: run times from RAM and paged, software of a fault, calls."""
 
 import json
 import math
@@ -36,7 +36,7 @@ class TestRunTime:
         slower = f"{run['slowdown']:.3g} times slower than from RAM on {M3}: "
         assert slower in message
         assert "instead of 192.3 ms" in message
-        # Without a flag the processor follows from the trace, and is said.
+        # Without a flag the processor follows from the trace, and the output names it.
         usual = flashpager("simulate", CARD)
         assert slower in usual.out
         assert f"processor {M3} (usual for arm" in usual.out
@@ -59,8 +59,8 @@ class TestRunTime:
             assert run["paged_ns"] == pytest.approx(run["alone_ns"] + lost)
             assert run["slowdown"] == pytest.approx(run["paged_ns"] / run["alone_ns"])
 
-    def test_is_held_against_a_nor_that_is_executed_from(self) -> None:
-        """Executed from NOR, a program is no faster than its processor."""
+    def test_run_time_from_nor(self) -> None:
+        """A program executed from NOR is no faster than its processor."""
         command = ("simulate", CARD, "--part", "W25N01GV", "--bus", "40MHz-x4", "--json")
         memories, slow = (
             flashpager(*command, *more).json
@@ -73,7 +73,7 @@ class TestRunTime:
             (read_ns + executed_ns) / slow["time"]["time_ns"]
         )
 
-    def test_twice_the_clock_halves_what_the_processor_does(self) -> None:
+    def test_twice_the_clock_halves_the_processor_times(self) -> None:
         """The times of the processor halve, and the times of the flash stay."""
         slow, fast = (
             simulate(CARD, [Design(processor=f"cortex-m0plus@{clock}MHz")])[0].time
@@ -98,11 +98,11 @@ class TestRunTime:
         assert "the trace counts bytecodes" in error
         assert "atmega128(120)@8MHz" in error
         given = ("--board", "micaz", "--processor", "atmega128(120)@8MHz", "--json")
-        # The board's own needs are not met.
+        # The exit code is 1, since the board's own needs are not met.
         run = flashpager("simulate", SENSORS, *given, code=1).json["run"]
         assert run["instruction_ns"] == 15_000
 
-    def test_instructions_of_another_machine_are_said(self) -> None:
+    def test_instructions_of_another_machine_are_noted(self) -> None:
         """A note states that the program was compiled for another core."""
         of_arm = flashpager("simulate", CARD, "--processor", "picorv32@50MHz").err
         assert "as if picorv32 took as many instructions as the arm of the trace" in of_arm
@@ -123,7 +123,7 @@ class TestRunTime:
             ("missing.toml@64MHz", "missing.toml"),
         ],
     )
-    def test_what_is_no_processor_is_refused(self, processor: str, why: str) -> None:
+    def test_invalid_processors_are_refused(self, processor: str, why: str) -> None:
         """The error is one line that shows how to write a processor."""
         for command in ("simulate", "explore", "attribute"):
             assert why in fails(command, CARD, "--processor", processor)
@@ -132,22 +132,22 @@ class TestRunTime:
 class TestFaultPath:
     """The time of the software of a fault, and its source."""
 
-    def test_is_the_cores(self) -> None:
-        """The cycles are the core's, also for lookups."""
+    def test_core_cycles(self) -> None:
+        """The cycles are those of the core, also for lookups."""
         prices = flashpager("simulate", CARD, "--processor", M3, "--json").json["prices"]
         assert prices["handler"]["lookup_ns"] == pytest.approx(19 * 1.4 * 1e3 / 64)
         assert prices["handler"]["pre_process_ns"] == pytest.approx(339 * 1.4 / 1.5 * 1e3 / 64)
         assert Design(processor=M3).handler.lookup_ns == prices["handler"]["lookup_ns"]
 
     def test_a_board_comes_first(self) -> None:
-        """The papers' zeros are theirs."""
+        """The zeros on the boards of papers take precedence over the core's cycles."""
         command = ("simulate", CARD, "--board", "smartcard", "--processor", M3, "--json")
         assert flashpager(*command).json["prices"]["handler"]["lookup_ns"] == 0
         message = Design(processor=M3, handler=Handler(lookup_ns=7))
         assert message.handler.lookup_ns == 7
         assert message.replace(handler=None).handler.lookup_ns > 7
 
-    def test_is_said_where_it_is_assumed(self) -> None:
+    def test_assumed_times_are_named(self) -> None:
         """The output names the source of the times; without a processor they are not counted."""
         message = flashpager("simulate", CARD, "--processor", M3).out
         assert "1.4 cycles an instruction (unverified" in message
@@ -162,14 +162,14 @@ class TestFaultPath:
         free = flashpager("simulate", CARD, "--board", "smartcard", "--processor", M3).out
         assert "lookups and the fault handler (as the design says)" in free
 
-    def test_what_a_board_leaves_out_is_said(self, tmp_path: Path) -> None:
+    def test_steps_that_a_board_leaves_out(self, tmp_path: Path) -> None:
         """The time of a step that the board leaves out is 0, not that of the core."""
         board = tmp_path / "board.toml"
         board.write_text(f'processor = "{M3}"\n[handler]\nlookup_ns = 100\n')
         message = flashpager("simulate", CARD, "--board", board).out
         assert "handler pre_process_ns 0 ([handler] has other times)" in message
 
-    def test_is_the_same_where_a_design_is_refused(self) -> None:
+    def test_does_not_depend_on_the_bus(self) -> None:
         """The software's times do not depend on the bus."""
         refused = Design(part="W25N01GV", processor=M3, bus="200MHz-x4")
         assert refused.refusal()
@@ -193,7 +193,7 @@ class TestFaultPath:
             assert result["design"]["processor"] == M3
             assert result["run"]["instruction_ns"] == pytest.approx(1.4e3 / 64)
             flashpager("estimate", "--board", board, "--part", "W25N01GV")
-        # A clock alone is that of a driver; the core follows from the trace.
+        # A clock alone is that of a driver, and the core follows from the trace.
         board.write_text("[processor]\nclock_mhz = 80\n")
         result = flashpager("simulate", CARD, "--board", board, "--json").json
         assert result["design"]["processor"] == M3
@@ -279,7 +279,7 @@ class TestExplore:
         assert "slower" not in flashpager("explore", CARD, *none).out
 
     def test_a_need(self) -> None:
-        """The answer is slow enough by all that paging costs."""
+        """The slowdown of the answer, with all costs of paging, meets the need."""
         flags = ("--processor", M3, "--part", "W25N01GV", "--ram", "4K", "--json")
         free = flashpager("explore", CARD, *flags).json["answer"]
         best = free["best"]["slowdown"]
@@ -288,7 +288,7 @@ class TestExplore:
         assert met["answer"]["best"]["slowdown"] == best
 
     def test_a_gate(self) -> None:
-        """A slowdown that is not held ends simulate with 1; the answer is given."""
+        """An unmet slowdown ends simulate with exit code 1 after the answer."""
         command = ("simulate", CARD, "--processor", M3, "--max-slowdown")
         failed = flashpager(*command, "2", code=1)
         assert "slower than from RAM" in failed.out
@@ -297,7 +297,7 @@ class TestExplore:
         flashpager(*command, "100")
 
     def test_rows_know_their_designs(self) -> None:
-        """The columns of a table make the design again."""
+        """The columns of a table determine the design."""
         assert len(set(COLUMNS)) == len(COLUMNS)
         trace = Trace.open(CARD)
         space = Space(processor=[M3, "atmega128@16MHz"], cache_bytes="2K,4K", policy="pa-clock")
@@ -311,7 +311,7 @@ class TestExplore:
             assert again.run.slowdown == row["slowdown"]
             assert again.design == design
 
-    def test_a_need_that_nobody_can_tell_is_not_met(self) -> None:
+    def test_a_slowdown_without_a_processor_is_unmet(self) -> None:
         """A need for a slowdown is not met without a processor."""
         needs = Needs(max_slowdown=2)
         (unmet,) = needs.unmet(simulate(CARD, [Design(processor=None)])[0])
@@ -338,7 +338,7 @@ class TestExplore:
 class TestCalls:
     """The times of calls of a function."""
 
-    def test_of_the_card(self) -> None:
+    def test_calls_of_the_card(self) -> None:
         """Each command of a session is one call; the time lost in it is no more than its time."""
         command = ("simulate", CARD, "--processor", M3, "--calls", "exchange", "--calls", "main")
         result = flashpager(*command, "--json").json
@@ -350,7 +350,7 @@ class TestCalls:
             assert 0 < lost["mean_ns"] < spread["mean_ns"]
             assert spread["mean_ns"] <= spread["worst_ns"]
             assert spread["p99_ns"] <= spread["worst_ns"]
-        # The whole program runs in main, but for a few instructions before.
+        # The whole program runs in main, except for a few instructions before it.
         assert main["calls"] == 1
         assert main["all_ns"] == pytest.approx(result["time"]["time_ns"], rel=1e-3)
         assert main["most_faults"] <= result["counts"]["misses"]
@@ -358,29 +358,29 @@ class TestCalls:
         assert "exchange" in message
         assert "lost to paging" in message
 
-    def test_what_is_not_there_is_refused(self) -> None:
+    def test_unknown_functions_are_refused(self) -> None:
         """The error suggests similar names; a stripped program has no names."""
         assert "names no function 'exchang'; did you mean exchange" in fails(
             "simulate", CARD, "--calls", "exchang"
         )
         assert "names no function" in fails("simulate", TROFF, "--calls", "main")
 
-    def test_one_function_asked_for_twice(self) -> None:
+    def test_one_function_named_twice(self) -> None:
         """A function that is named twice is answered twice."""
         flags = ("--calls", "exchange", "--calls", "exchange", "--json")
         one, other = flashpager("simulate", CARD, *flags).json["calls"]
         assert one == other
         assert one["calls"] == 587
 
-    def test_what_is_never_called_is_said(self) -> None:
-        """A name alone is no call."""
+    def test_functions_never_called_are_named(self) -> None:
+        """A message names functions that are never called, and calls that did not return."""
         finished = flashpager("simulate", CARD, "--calls", "reset", "--calls", "fault")
         assert "fault is never called" in finished.err
         assert "1 call of reset did not return" in finished.err
 
 
 class TestCores:
-    """The catalog."""
+    """The catalog of cores."""
 
     def test_lists_and_shows(self) -> None:
         """Every number has its source."""
@@ -391,7 +391,7 @@ class TestCores:
             assert shown["cycles_per_instruction"]["source"]
             assert all(job["source"] and job["measured_on"] for job in shown["jobs"])
 
-    def test_says_what_is_assumed(self) -> None:
+    def test_assumptions_are_printed(self) -> None:
         """Assumptions are printed; prices measured on another core are not used."""
         assert "assumed to take as many instructions" in flashpager("cores", "picorv32").out
         assert "assumed" not in flashpager("cores", "atmega128").out

@@ -1,4 +1,4 @@
-"""Tests of ``flashpager FILE``: it says what other commands say, and checks before it records."""
+"""Tests of ``flashpager FILE``: it agrees with other commands, and checks before it records."""
 
 import shlex
 from pathlib import Path
@@ -33,8 +33,8 @@ def _trace(tmp_path: Path) -> Path:
         ("--processor", "cortex-m3@64MHz"),
     ],
 )
-def test_it_says_what_simulate_says(trace: Path, flags: tuple[str, ...]) -> None:
-    """What was assumed and what is not counted is printed, as for the same design elsewhere."""
+def test_it_agrees_with_simulate(trace: Path, flags: tuple[str, ...]) -> None:
+    """Assumptions and omissions are printed as other commands print them for the same design."""
     answer = flashpager(trace, *flags, "--json", code=None)
     simulated = flashpager("simulate", trace, *flags, "--json", code=None)
     if simulated.code:
@@ -52,8 +52,8 @@ def test_it_says_what_simulate_says(trace: Path, flags: tuple[str, ...]) -> None
     assert all(f" {shlex.join(flags)}".rstrip() in command for command in answer.json["next"])
 
 
-def test_a_search_that_was_ended_says_so() -> None:
-    """With hardly any time the search is ended; with functions that all fit it comes to its end."""
+def test_a_search_that_was_ended_is_noted() -> None:
+    """A search with too little time is noted as ended, and one that comes to its end is not."""
     trace = Trace.open(CARD)
     design = Design.from_board("pico").for_trace(trace.info)
     assert not first_answers(trace, design, seconds=1e-3).is_finished
@@ -74,7 +74,7 @@ def test_a_search_that_was_ended_says_so() -> None:
 def test_options_are_checked_before_a_program_is_recorded(
     tmp_path: Path, command: tuple[str, ...], wrong: tuple[str, ...]
 ) -> None:
-    """A value that no design has is refused, and nothing was recorded for it."""
+    """An impossible value is refused before anything is recorded."""
     program = compile_with("gcc", tmp_path, "app", "int main(void) { return 0; }\n")
     name, *rest = (*command, program)
     error = fails(name, *rest, *wrong, cwd=tmp_path)
@@ -83,7 +83,7 @@ def test_options_are_checked_before_a_program_is_recorded(
 
 
 def test_a_size_is_checked_before_a_program_is_recorded(tmp_path: Path) -> None:
-    """So are sizes and times that are no part of a design."""
+    """Sizes and times that are not part of a design are checked before the recording, too."""
     program = compile_with("gcc", tmp_path, "app", "int main(void) { return 0; }\n")
     fails("pin", program, "--ram", "4Q", cwd=tmp_path, words=["--ram", "4Q"])
     fails("explore", program, "--max-fault", "soon", cwd=tmp_path, words=["--max-fault", "soon"])
@@ -91,7 +91,7 @@ def test_a_size_is_checked_before_a_program_is_recorded(tmp_path: Path) -> None:
 
 
 def test_the_printed_command_records_the_same(tmp_path: Path) -> None:
-    """The command has all limits of the recording: a program that waits ends as it did."""
+    """The printed command has all limits of the recording, so that a waiting program ends alike."""
     need("qemu-x86_64")
     source = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
     program = compile_with("gcc", tmp_path, "waits", source, "-static")
@@ -111,14 +111,14 @@ def test_the_printed_command_records_the_same(tmp_path: Path) -> None:
 
 
 def test_limits_of_time() -> None:
-    """A limit of time is more than 0."""
+    """A time limit of 0 is refused."""
     for flag in ("--max-seconds", "--max-idle"):
         for wrong in ("0", "-1", "nan", "inf"):
             fails("record", flag, wrong, "--", "true", words=[flag])
 
 
 def test_simavr_suits_an_avr(tmp_path: Path) -> None:
-    """Of an AVR's firmware both emulators are named, the microcontroller with its own name."""
+    """For AVR firmware both emulators are proposed, with the microcontroller's name."""
     need("avr-gcc")
     source = "int main(void) { for (;;) ; }\n"
     program = compile_with("avr-gcc", tmp_path, "blink.elf", source, "-mmcu=atmega328p", "-Os")
@@ -128,7 +128,7 @@ def test_simavr_suits_an_avr(tmp_path: Path) -> None:
 
 
 def test_an_avr_pins_nothing(tmp_path: Path) -> None:
-    """An AVR executes nothing from RAM: the door and pin say so in a line, and propose none."""
+    """An AVR executes nothing from RAM, which ``flashpager FILE`` and pin state."""
     need("avr-gcc", "qemu-system-avr")
     source = """
         volatile unsigned char sum;

@@ -1,7 +1,7 @@
 """Tests of progress and of the time left.
 
-The clock is the processor time of this process: it grows with the work, and hardly with the load of
-the machine. What a busy machine adds differs from run to run; a wrong estimate is wrong in each.
+The clock is the processor time of this process, which grows with the work and hardly with the load
+of the machine. A busy machine disturbs some runs; a wrong estimate is wrong in every run.
 """
 
 import time
@@ -16,15 +16,15 @@ from flashpager.choose.page_size import choose_page
 from tests.conftest import ROOT
 
 _TRACES = ROOT / "examples" / "traces"
-#: Ratio of an estimate to the time that it then took, at most.
+#: Largest ratio between an estimate and the actual time.
 _FACTOR = 1.5
-#: Seconds of loading a trace, before there is any progress, and of the imprecision that is left.
+#: Seconds added for loading a trace, before any progress, and for imprecision.
 _START_SECONDS = 0.5
-#: Share of the work from which estimates have to hold, and share before the end up to which.
+#: Shares of the work between which estimates have to hold.
 _FROM = 0.2
 _UNTIL = 0.9
 
-#: Attempts of which one has to succeed.
+#: Number of attempts, one of which has to succeed.
 _ATTEMPTS = 4
 
 ProgressFn = Callable[[float, int], None]
@@ -40,7 +40,7 @@ class Watch:
         self._made: list[tuple[float, float | None]] = []
 
     def __call__(self, finished: float, total: int) -> None:
-        """Take the progress."""
+        """Receive the progress, and note the estimate."""
         passed = time.process_time() - self._start
         self._made.append((passed, self._left.left(finished / total)))
 
@@ -116,7 +116,7 @@ def test_the_time_left(work: Callable[[ProgressFn], object]) -> None:
             return
 
 
-def test_time_that_an_earlier_call_took() -> None:
+def test_work_of_an_earlier_call() -> None:
     """Work that was kept from before an interruption takes no time; the rest sets the pace."""
     now = 100.0
     left = TimeLeft(lambda: now)
@@ -127,7 +127,7 @@ def test_time_that_an_earlier_call_took() -> None:
     assert left.left(1.0) == 0
 
 
-def test_no_time_left_is_told_before_anything_was_done() -> None:
+def test_no_estimate_before_any_work() -> None:
     """Without any work done there is no estimate."""
     left = TimeLeft(lambda: 0.0)
     assert left.left(0.0) is None
@@ -137,7 +137,7 @@ def test_no_time_left_is_told_before_anything_was_done() -> None:
 @pytest.mark.parametrize("step_seconds", [0.001, 0.01, 0.04, 0.049, 0.051, 0.2, 3.0])
 @pytest.mark.parametrize("steps", [2, 3, 10, 40, 1000])
 def test_even_work_is_estimated_exactly(step_seconds: float, steps: int) -> None:
-    """However quick its steps are, the time left of even work is that of the steps that follow."""
+    """The estimate for equal steps is the time of the remaining steps, however quick they are."""
     now = 0.0
     left = TimeLeft(lambda: now)
     estimates = []

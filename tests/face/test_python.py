@@ -61,7 +61,7 @@ def drawn(dice: random.Random) -> Design:
     )
 
 
-def test_what_a_design_says_can_be_typed() -> None:
+def test_the_representation_of_a_design_can_be_evaluated() -> None:
     """The representation of a design, evaluated, makes an equal design."""
     dice = random.Random(17)  # noqa: S311
     for _ in range(200):
@@ -70,15 +70,15 @@ def test_what_a_design_says_can_be_typed() -> None:
         assert typed(repr(design.handler)) == design.handler
 
 
-def test_what_a_design_says_is_short() -> None:
+def test_the_representation_of_a_design_is_short() -> None:
     """The representation is short, and has the handler only if it was given."""
     assert repr(Design(cache_bytes="4K")).count("=") < 12
     assert "Handler" not in repr(Design())
     assert "pre_process_ns=500.0" in repr(Design(handler=Handler(pre_process_ns=500)))
 
 
-def test_what_results_say(trace: Trace) -> None:
-    """A line that a notebook can print, however long its lists are."""
+def test_the_representation_of_results(trace: Trace) -> None:
+    """The representation is one line, however long the lists are."""
     row = flashpager.simulate(trace, Design(part="MT29F2G08AAC", cache_bytes="1K"))
     assert repr(row).startswith("Row(design=Design(")
     assert f"misses={row.counts.misses}," in repr(row.counts)
@@ -98,7 +98,7 @@ class TestAnswer:
     """The result of ``answer``."""
 
     def test_best(self, trace: Trace, result: Answer) -> None:
-        """A design to go on with, and typed numbers that are its own."""
+        """The best design is a typed ``Design`` with its own numbers."""
         best = result.best
         assert best is not None
         row = flashpager.simulate(trace, best.design)
@@ -129,7 +129,7 @@ class TestAnswer:
         assert result.unmet == []
 
     def test_brief(self, result: Answer) -> None:
-        """Columns that vary and columns to decide by fit into a notebook's table."""
+        """A short table, which fits into a notebook, has the columns that vary and decide."""
         brief = flashpager.brief(result.designs)
         assert brief.columns[:3] == ["policy", "cache_bytes", "cache_page_bytes"]
         assert "…" not in str(brief).splitlines()[1]
@@ -144,7 +144,7 @@ def test_columns_have_names_of_their_own() -> None:
 
 
 def test_rows_of_designs(trace: Trace) -> None:
-    """A flat row knows its design again."""
+    """A flat row gives its design again."""
     design = Design(
         part="MT29F2G08AAC",
         cache_bytes="1K",
@@ -173,7 +173,7 @@ def simulated(trace: Trace, **fields: str) -> Row:
 
 
 class TestNeeds:
-    """Needs that a design does not meet."""
+    """Unmet needs of a design."""
 
     def test_each_need(self, trace: Trace) -> None:
         """Each unmet need has its name, the required value and the actual one."""
@@ -194,15 +194,15 @@ class TestNeeds:
         stated, limit = unmet.said.removeprefix("worst fault ").split(" > ")
         assert stated != limit
 
-    def test_what_no_device_runs(self, trace: Trace) -> None:
+    def test_min_meets_no_need(self, trace: Trace) -> None:
         """MIN meets only the empty need, as no device can run it."""
         row = simulated(trace, policy="min")
         assert Needs().unmet(row) == []
         assert "no device can run min" in Needs(ram_bytes="1M").unmet(row)[0].said
 
 
-def test_what_travels(trace: Trace) -> None:
-    """Descriptions and designs can be pickled; the error for a row names what can be."""
+def test_pickling(trace: Trace) -> None:
+    """Descriptions and designs can be pickled; the error for a row names them."""
     row = simulated(trace, cache_bytes="1K")
     for value in (trace.info, row.design):
         assert pickle.loads(pickle.dumps(value)) == value  # noqa: S301  (our own)

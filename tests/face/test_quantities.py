@@ -91,7 +91,7 @@ def test_plurals() -> None:
 
 
 def test_shares() -> None:
-    """A share is read with its percent sign, and refused without."""
+    """A share is read with a percent sign, and refused without one."""
     assert parse_share(" 2.5 %") == 0.025
     for wrong in ("2", "", "%", "-2%", "1e3%"):
         with pytest.raises(FlashpagerError, match="write it as 2%"):

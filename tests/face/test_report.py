@@ -70,7 +70,7 @@ _DRAWN = """() => [...document.querySelectorAll("figure")].every((figure) =>
 
 @dataclass
 class Seen:
-    """A page as a browser shows it."""
+    """The content of a page in a browser."""
 
     page: dict[str, Any]
     #: Console messages, page errors and requests for anything but the file itself.
@@ -82,13 +82,13 @@ class OpenReport:
     """The report in a window that stays open."""
 
     page: Page
-    #: The page as it was when it was opened.
+    #: The content of the page when it was opened.
     seen: Seen
 
 
 @pytest.fixture(scope="module", name="browser")
 def _browser() -> Iterator[Browser]:
-    """Start a browser for all tests here; each page has a context of its own."""
+    """Start a browser for the tests of this file; each page has a context of its own."""
     tool = next((name for name in _BROWSERS if shutil.which(name)), _BROWSERS[0])
     need(tool)
     with sync_playwright() as playwright:
@@ -120,7 +120,7 @@ def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) 
 
 
 def look(browser: Browser, path: Path, width: int = 1000) -> Seen:
-    """Collect what a page shows when it is opened."""
+    """Open a page and return its content."""
     trouble: list[str] = []
     with opened(browser, path, trouble, width) as page:
         return Seen(page.evaluate(_LOOK), trouble)
@@ -148,7 +148,7 @@ def simulated(cache: str, page: str, policy: str) -> dict[str, Any]:
 
 
 def check_chosen(page: Page, cache: str, cache_page: str, policy: str) -> None:
-    """Check that words, numbers and charts show a design as ``simulate`` sees it."""
+    """Check that words, numbers and charts show a design with the results of ``simulate``."""
     expected = simulated(cache, cache_page, policy)
     time, counts, latency = expected["time"], expected["counts"], expected["latency"]
     assert f"of {policy} in {cache_page}-byte pages" in page.inner_text("#chosen-title")
@@ -222,7 +222,7 @@ def made(shared: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def report(browser: Browser, made: Path) -> Iterator[OpenReport]:
-    """Yield the report in a window of common width, which many tests look at: it draws slowly."""
+    """Yield the report in a window of common width. Tests share it, since it is drawn slowly."""
     trouble: list[str] = []
     with opened(browser, made / "r.html", trouble) as page:
         yield OpenReport(page, Seen(page.evaluate(_LOOK), trouble))
@@ -230,13 +230,13 @@ def report(browser: Browser, made: Path) -> Iterator[OpenReport]:
 
 @pytest.fixture(scope="module")
 def seen(report: OpenReport) -> Seen:
-    """Return the report as it was when it was opened."""
+    """Return the content of the report when it was opened."""
     return report.seen
 
 
 @pytest.fixture
 def page(report: OpenReport) -> Iterator[Page]:
-    """Yield the report with its own design chosen; there must be no trouble with it."""
+    """Yield the report with its own design chosen; the browser must report no trouble."""
     yield report.page
     if report.page.get_attribute("#chosen", "data-shown") != "0":
         report.page.click("#choose-own")
@@ -265,7 +265,7 @@ def test_front_point_that_is_clicked_shows_everywhere(page: Page) -> None:
     hit.scroll_into_view_if_needed()
     box = hit.bounding_box()
     assert box is not None
-    # Other marks lie over it: the click selects the nearest one, not the uppermost.
+    # Other marks cover it; the click selects the nearest mark, not the uppermost.
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_selector("#chosen:not([data-shown='0'])")
     check_chosen(page, "1K", "32", "clock")
@@ -280,7 +280,7 @@ def test_front_point_that_is_clicked_shows_everywhere(page: Page) -> None:
 
 
 def test_cell_that_is_clicked_is_chosen_and_outlined(page: Page) -> None:
-    """A click on the heat map chooses the design, on its number as well as beside it."""
+    """A click on a cell of the heat map, on its number or beside it, chooses the design."""
     outlined = "#bandwidth-heat-map path[stroke='var(--chosen)']"
     assert page.locator(outlined).count() == 0
     page.locator('#bandwidth-heat-map text[aria-label*="16; cache (bytes): 4K"]').first.click()
@@ -310,7 +310,7 @@ def test_design_can_be_chosen_with_the_keyboard(browser: Browser, made: Path) ->
     assert trouble == []
 
 
-def test_front_is_what_no_design_beats(page: Page, seen: Seen) -> None:
+def test_front_is_beaten_by_no_design(page: Page, seen: Seen) -> None:
     """Designs on the front have less RAM, or more speed, than any other one."""
     rows = [
         (int(row[4].replace(",", "")), float(row[6]), bool(row[5])) for row in seen.page["rows"]
@@ -347,8 +347,8 @@ def test_heat_map_has_all_cells_and_the_values_of_explore(page: Page) -> None:
     assert page.locator("#bandwidth-heat-map text", has_text="best").count() == 6
 
 
-def test_parts_stand_sorted_with_what_sets_them_apart(page: Page) -> None:
-    """A bar a part, the fastest above, each the best of explore in no more RAM."""
+def test_parts_are_sorted(page: Page) -> None:
+    """Each part has a bar for its best design in no more RAM; the fastest is at the top."""
     bars = [mark for mark in marks(page, "bandwidth-by-part") if "step" in mark]
     note = page.locator("#bandwidth-by-part .more p").text_content() or ""
     reasons = page.locator("details.more li").all_text_contents()
@@ -373,7 +373,7 @@ def test_parts_stand_sorted_with_what_sets_them_apart(page: Page) -> None:
     assert all(f"Like {part.split(' + ')[0]}: " in note for part in shown if " + " in part)
 
 
-def test_parts_that_cannot_are_named_with_the_reason_once(browser: Browser, tmp_path: Path) -> None:
+def test_unusable_parts_are_named_once_with_the_reason(browser: Browser, tmp_path: Path) -> None:
     """Small pages have no random column; one sentence names all such parts."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n" * 5)
     output = tmp_path / "r.html"
@@ -467,7 +467,7 @@ def test_page_fits_its_window(browser: Browser, made: Path, width: int) -> None:
         assert all(each <= width for each in table)
 
 
-def test_pictures_are_of_sane_size(made: Path) -> None:
+def test_pictures_have_a_sane_size(made: Path) -> None:
     """Each chart is one PNG, at twice the size of the screen's."""
     pictures = sorted((made / "plots").iterdir())
     assert [picture.stem for picture in pictures] == sorted(PICTURES)
@@ -481,8 +481,8 @@ def test_pictures_are_of_sane_size(made: Path) -> None:
 
 
 def test_hostile_description_is_inert(browser: Browser, tmp_path: Path) -> None:
-    """Text from a trace is shown, not run."""
-    # No slash can be in a file's name, so the folder's carries it.
+    """Text from a trace is shown and never executed."""
+    # A file's name cannot have a slash, so the folder's name supplies it.
     hostile = (
         tmp_path / "<" / "script><script>alert(1)<" / "script><img src=x onerror=alert(1)>.csv"
     )
@@ -519,7 +519,7 @@ def test_design_of_whole_flash_pages(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_design_that_no_device_can_run(browser: Browser, tmp_path: Path) -> None:
-    """MIN is compared with what can run, and is on no front."""
+    """MIN is compared with designs that a device can run, and is on no front."""
     trace = import_csv(tmp_path, "0,700\n2048,700\n64,64\n4096,128\n" * 5)
     output = tmp_path / "r.html"
     flashpager("report", trace, "--policy", "min", "-o", output, "--plots", tmp_path / "plots")
@@ -530,7 +530,7 @@ def test_design_that_no_device_can_run(browser: Browser, tmp_path: Path) -> None
 
 
 def test_trace_that_fits(browser: Browser, tmp_path: Path) -> None:
-    """A single run, a single fault: nothing divides by zero."""
+    """With a single run and a single fault nothing divides by zero."""
     trace = import_csv(tmp_path, "0,4\n")
     flashpager("report", trace, "-o", tmp_path / "r.html", "--plots", tmp_path / "plots")
     assert look(browser, tmp_path / "r.html").trouble == []
@@ -541,12 +541,12 @@ def test_lists_are_refused() -> None:
     fails("report", TRACE, "--cache-page", "32,64", words=("one design",))
 
 
-def test_place_that_is_not_there(tmp_path: Path) -> None:
+def test_output_in_a_missing_folder(tmp_path: Path) -> None:
     """The error names the file that could not be written."""
     fails("report", TRACE, "-o", tmp_path / "no" / "r.html", words=("no/r.html",))
 
 
-def test_long_call_says_how_far_it_is_without_a_terminal(
+def test_long_call_prints_progress_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A line is printed only after some seconds, so shorter work prints none."""
@@ -566,7 +566,7 @@ def test_long_call_says_how_far_it_is_without_a_terminal(
     assert [", about " in line for line in lines] == [False, False, True]
 
 
-def test_place_for_pictures_is_refused_before_the_work(tmp_path: Path) -> None:
+def test_folder_of_pictures_is_checked_before_the_work(tmp_path: Path) -> None:
     """An existing file in place of the pictures' folder is an error, and no page is written."""
     plots = tmp_path / "plots"
     plots.write_text("")
@@ -592,7 +592,7 @@ _CONTRAST = """() => {
 }"""
 
 
-def test_page_is_as_dark_as_its_reader_wants(browser: Browser, made: Path) -> None:
+def test_page_follows_the_color_scheme(browser: Browser, made: Path) -> None:
     """The text of page and charts has contrast in the reader's color scheme."""
     with opened(browser, made / "r.html", []) as page:
         schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -604,7 +604,7 @@ def test_page_is_as_dark_as_its_reader_wants(browser: Browser, made: Path) -> No
             assert seen["faint"] == []
 
 
-def test_phone_has_a_page_of_sane_height(browser: Browser, made: Path) -> None:
+def test_page_has_a_sane_height_on_a_phone(browser: Browser, made: Path) -> None:
     """Parts are folded; unfolded, each chart is drawn and keeps to the page."""
     trouble: list[str] = []
     with opened(browser, made / "r.html", trouble, 390) as page:
@@ -622,7 +622,7 @@ def test_phone_has_a_page_of_sane_height(browser: Browser, made: Path) -> None:
     assert trouble == []
 
 
-def test_page_that_becomes_narrow_is_drawn_anew(browser: Browser, made: Path) -> None:
+def test_page_that_becomes_narrow_is_redrawn(browser: Browser, made: Path) -> None:
     """After turning a phone or shrinking a window, all words and the chosen design remain."""
     trouble: list[str] = []
     with opened(browser, made / "r.html", trouble, 1000) as page:

@@ -1,4 +1,4 @@
-"""The rooms of the Python package stand on floors: imports lead down, and never in a circle."""
+"""Tests of the packages' floors: imports lead down, and never in a circle."""
 
 import ast
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ MODULES = modules()
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the modules that a file imports, wherever the import stands in it."""
+    """Yield the modules that a file imports, also inside functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

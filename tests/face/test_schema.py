@@ -64,7 +64,7 @@ def test_devices_count_what_replays_do() -> None:
 
 
 def test_an_older_table_has_mac_bytes(trace: Trace, tmp_path: Path) -> None:
-    """The missing column of an older table is replaced by the values that it would have had."""
+    """The missing column of an older table is replaced by the right values."""
     designs = (TAGGED, TAGGED.replace(tag_bytes=None))
     rows = [flashpager.simulate(trace, design) for design in designs]
     whole = table.to_frame(rows, "app")

@@ -1,4 +1,4 @@
-"""Tests of one design at a time: counts by hand, prices recomputed, wrong designs refused."""
+"""Tests of single designs: counts worked out by hand, prices recomputed, wrong designs refused."""
 
 import json
 import pickle
@@ -18,7 +18,7 @@ SMART_CARD = ROOT / "boards" / "smartcard.toml"
 HAND = "0,10\n100,50\n200,4\n130,6\n0,64\n1024,4\n64,4\n64,100\n450,4\n"
 HAND_BYTES = 10 + 50 + 4 + 6 + 64 + 4 + 4 + 100 + 4
 
-#: The counts of docs/model.md, by name.
+#: The names of the counts of docs/model.md.
 COUNTS = {
     *("references", "hits", "misses", "false_faults", "loads", "other_page", "forward"),
     *("backward", "column_changes", "bytes_read", "bytes_fetched", "bytes_skipped"),
@@ -178,7 +178,7 @@ class TestCounts:
         assert counts["false_faults"] == counts["downgrades"] == 0
 
     def test_keys(self, trace: Path) -> None:
-        """The keys are those of docs/model.md, one object and nothing else."""
+        """The output is one object with the keys of docs/model.md."""
         row = simulate(trace)
         assert set(row["counts"]) == COUNTS
         assert row.keys() >= {"version", "trace", "design", "frames", "prices", "counts", "time"}
@@ -263,7 +263,7 @@ class TestPrices:
             row = simulate(import_csv(tmp_path, text), *flags)
             assert row["counts"]["misses"] == 100
             latency = row["latency"]
-            # The first fault of all loads, too.
+            # The very first fault loads a page, too.
             assert row["counts"]["loads"] == slow + 1
             assert latency["worst_fault_ns"] > 25_000
             assert latency["p99_fault_ns"] > 25_000
@@ -271,8 +271,8 @@ class TestPrices:
         assert row["counts"]["loads"] == 1
         assert row["latency"]["p99_fault_ns"] < 10_000 < row["latency"]["worst_fault_ns"]
 
-    def test_a_part_of_ones_own(self, trace: Path, tmp_path: Path) -> None:
-        """A part file, named like a part."""
+    def test_a_part_file(self, trace: Path, tmp_path: Path) -> None:
+        """A part file may be given in place of a part's name."""
         part = tmp_path / "mine.toml"
         part.write_text(GOOD_PART, encoding="ascii")
         row = simulate(trace, "--part", part)
@@ -283,7 +283,7 @@ class TestPrices:
         assert any("not known" in warning for warning in row["warnings"])
         assert row["read_disturb"]["hours_to_refresh"] is None
 
-    def test_a_bus_of_ones_own(self, trace: Path) -> None:
+    def test_a_bus_without_a_source(self, trace: Path) -> None:
         """The user may give a bus that no source states; it is slower than part and NOR."""
         row = simulate(trace, "--bus", "10MHz-x8")
         assert row["prices"]["t_byte_ns"] == 100
@@ -328,7 +328,7 @@ class TestDesigns:
         ("text", "size"), [("1024", 1024), ("2K", 2048), ("2k", 2048), ("1M", MIB), ("3KiB", 3072)]
     )
     def test_sizes(self, trace: Path, text: str, size: int) -> None:
-        """K and M are powers of 1024; a cache need be no power of two."""
+        """K and M are powers of 1024; a cache need not be a power of two."""
         row = simulate(trace, "--cache", text)
         assert row["design"]["cache_bytes"] == size
         assert row["frames"] == size // 64
@@ -343,7 +343,7 @@ class TestDesigns:
         assert "hottest block" in done.out
 
     def test_ecc_warnings(self, trace: Path) -> None:
-        """Less than a codeword cannot be checked, unless the chip does it."""
+        """If the chip has no ECC, a warning states that less than a codeword is unchecked."""
         assert any("codeword" in text for text in simulate(trace)["warnings"])
         assert simulate(trace, "--codeword", "512")["warnings"] == []
         assert simulate(trace, "--part", "TC58BVG0S3H")["warnings"] == []
@@ -357,8 +357,8 @@ class TestDesigns:
 class TestAssumed:
     """Open parameters follow from the part by one rule, and are reported."""
 
-    def test_nothing_is_said(self, trace: Path) -> None:
-        """The paper's part, but no other value of the paper that the part does not take."""
+    def test_nothing_is_given(self, trace: Path) -> None:
+        """Without options the part is the paper's, with the paper's values that it permits."""
         row = simulate(trace)
         assert row["design"]["part"] == "K9F1208Q0B"
         assert row["design"]["bus"] == "20MHz-x8"
@@ -376,8 +376,8 @@ class TestAssumed:
         ram = "RAM 0 ns a byte (no processor: times of the flash alone)"
         assert f"{ram}, cache 2K and cache page 64 and policy lru (the default)" in line
 
-    def test_the_rest_is_said(self, trace: Path) -> None:
-        """A given cache is not reported as assumed; a board has its own, and its RAM's times."""
+    def test_the_rest_is_reported(self, trace: Path) -> None:
+        """A given cache is not reported as assumed; a board has its own cache and times of RAM."""
         flags = ("--cache", "4K", "--policy", "fifo")
         row = simulate(trace, *flags)
         fields = [one["field"] for one in row["assumed"]]
@@ -397,7 +397,7 @@ class TestAssumed:
         board = ("--board", "omap5912-onenand", "--max-fault", "1s")
         assert "commands" not in flashpager("simulate", trace, *board).err
 
-    def test_read_disturb_supposes_that_the_run_repeats(self, tmp_path: Path) -> None:
+    def test_read_disturb_assumes_that_the_run_repeats(self, tmp_path: Path) -> None:
         """A single load wears nothing out; otherwise the line states its assumptions."""
         once = import_csv(tmp_path, "0,64\n64,64\n", "once.trace")
         assert "read disturb" not in flashpager("simulate", once, "--part", "W25N01GV").out
@@ -413,7 +413,7 @@ class TestAssumed:
         assert failed == "the recorded program failed: exit status 3"
         assert "did not end by itself" in how_it_ended(_engine.Ending.interrupted())
 
-    def test_nor_is_read_on_a_bus_of_its_own(self, trace: Path) -> None:
+    def test_nor_has_a_bus_of_its_own(self, trace: Path) -> None:
         """The NOR has its own bus if the part runs at full speed; else both have the same bus."""
         of_own = [simulate(trace, "--part", part)["nor"] for part in ("W25N01GV", "GD5F1GQ5UE")]
         assert {nor["nor_bus"] for nor in of_own} == {"133MHz-x4"}
@@ -494,7 +494,7 @@ class TestAssumed:
         line = done.out.splitlines()[2]
         assert line.startswith("given: part, bus; assumed: register random-column (")
 
-    def test_nor_of_ones_own(self, trace: Path) -> None:
+    def test_other_nors(self, trace: Path) -> None:
         """The NOR may be another part, none, or one that the bus does not carry."""
         flags = ("--part", "W25N01GV")
         row = simulate(trace, *flags, "--nor", "MX25R6435F")
@@ -531,7 +531,7 @@ class TestUnverified:
     """Numbers from memory are named only if the answer depends on them."""
 
     def test_those_that_matter(self, trace: Path) -> None:
-        """The clock is priced where the bus runs at it, dummies where the column changes."""
+        """An unverified clock is named if the bus runs at it, and dummies if the column changes."""
         clock, dummies = "spi.clock_mhz", "spi.modes.1-4-4.dummy_clocks"
         supply = ["supply.volts", "supply.read_ma"]
         own = ("--part", "W25N01GV")
@@ -550,7 +550,7 @@ class TestUnverified:
         assert len(done.err) < 200
 
     def test_silence(self, trace: Path) -> None:
-        """An answer from checked numbers alone has no such note."""
+        """An answer that depends on checked numbers alone has no such note."""
         done = flashpager("simulate", trace, "--codeword", "512")
         assert done.err == ""
 
@@ -582,13 +582,13 @@ class TestBuses:
         fails(command, *traces, *flags, words=words)
 
     def test_fewer_lines(self, trace: Path) -> None:
-        """A serial part is read over fewer lines than it has, in a mode that has no more."""
+        """A serial part can be read over fewer lines than it has, in a mode with as few lines."""
         for lines in (1, 2, 4):
             row = simulate(trace, "--part", "W25N01GV", "--bus", f"40MHz-x{lines}")
             assert row["prices"]["t_byte_ns"] == pytest.approx(8 / lines * 25)
 
     def test_clipped(self, trace: Path, board: Path) -> None:
-        """A board may have a faster or wider parallel bus than its part if it states so."""
+        """A board file may explicitly state a faster or wider parallel bus than its part's."""
         done = flashpager("simulate", trace, "--board", board)
         assert "clip_bus 20 ns a byte (the part's own pace, slower than the bus)" in done.out
         refused = board.with_name("strict.toml")
@@ -614,14 +614,14 @@ class TestBoards:
         assert '"KFG1G16Q2M"' in process("handler", "--json", cwd=tmp_path).out
 
     def test_unknown(self, trace: Path) -> None:
-        """A name is not a file."""
+        """An unknown name of a board is refused."""
         words = ["unknown board 'smartcrad'", "did you mean smartcard", "micaz", ".toml"]
         fails("simulate", trace, "--board", "smartcrad", words=words)
         fails("boards", "show", "smartcrad", words=words[:2])
 
     @pytest.mark.parametrize("command", ["simulate", "estimate", "handler"])
     def test_typo(self, trace: Path, tmp_path: Path, command: str) -> None:
-        """Every command names the fields that a board may have."""
+        """Every command refuses an unknown field, and names the fields that a board may have."""
         board = tmp_path / "typo.toml"
         board.write_text('part = "W25N01GV"\nprocesor = 3\n', encoding="ascii")
         traces = (trace,) if command == "simulate" else ()
@@ -764,8 +764,8 @@ class TestRefused:
         fails("parts", "show", words=["NAME"])
 
 
-def test_designs_and_traces_travel(trace: Path) -> None:
-    """A design is a key and crosses processes; a trace does by its path."""
+def test_pickled_designs_and_traces(trace: Path) -> None:
+    """A design can be a key and can be pickled; a trace is pickled by its path."""
     design = Design(cache_bytes="1K", policy="clock", handler=Handler(lookup_ns=3))
     again = pickle.loads(pickle.dumps(design))  # noqa: S301  (our own)
     assert again == design
@@ -782,7 +782,7 @@ class TestStandardInput:
     """A trace may come through a pipe."""
 
     def test_from_a_pipe_and_a_file(self, trace: Path) -> None:
-        """The answer is the same, as often as the trace is read."""
+        """The answer is the same as for the file, however often the trace is read."""
         message = flashpager("simulate", trace, "--json").json
         for stdin in (trace, trace.read_bytes()):
             assert flashpager("simulate", "-", "--json", stdin=stdin).json == message
@@ -793,7 +793,7 @@ class TestStandardInput:
         assert flashpager("trace", "info", "-", stdin=trace).out
 
     def test_no_trace(self, trace: Path) -> None:
-        """Standard input that is no trace is refused as a file is."""
+        """Standard input that is not a trace is refused like a file."""
         fails("simulate", "-", stdin=b"", words=["standard-input"])
         fails("simulate", "-", stdin=b"text", words=["standard-input"])
         fails("explore", "-", "-", stdin=trace, words=["standard input is one trace"])

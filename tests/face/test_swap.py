@@ -27,7 +27,7 @@ from tests.conftest import REQUIRE_TOOLS, ROOT, fails, flashpager
 from tests.face.test_report import _browser  # noqa: F401  (a fixture)
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-#: A program that holds known pages, and starts a second one if it is given its text.
+#: A program that holds known pages. If given the text of a second program, it starts that one, too.
 HOLDER = """
 import hashlib, mmap, subprocess, sys
 name, *rest = sys.argv[1:]
@@ -142,7 +142,7 @@ class TestInfo:
         shown = flashpager("swap", "info", pages).out
         assert f"{100 * ratios['all']['compression_ratio']:.1f} %" in shown
 
-    def test_what_is_none(self, pages: Path, tmp_path: Path) -> None:
+    def test_files_without_pages(self, pages: Path, tmp_path: Path) -> None:
         """Text, a table of other columns, a damaged file and a missing file are refused."""
         text = tmp_path / "text.pages"
         text.write_text("no pages", encoding="ascii")
@@ -255,7 +255,7 @@ class TestBench:
             assert run["points"][0]["share_of_ram"] == pytest.approx(1)
 
     def test_answer(self, tmp_path: Path) -> None:
-        """The short answer ends when the medium is full, and is drawn as a picture."""
+        """The short benchmark ends when the medium is full, and its result is drawn."""
         plot = tmp_path / "bench.svg"
         small = ("--ram", "512K", "--medium", "ram:128K", "--chunk", "64K", "--repeat", "4")
         done = flashpager("swap", "bench", *small, "--reads", "random,last", "--plot", plot)
@@ -264,7 +264,7 @@ class TestBench:
         assert "ram:128K, deflate, fragments, lru" in first
         assert "out of memory at" in second
         usable = float(first.split()[0])
-        # RAM without store and swap, and what swap holds at a little over a quarter.
+        # The RAM without the store, and pages in swap of a little over a quarter of that.
         frames = int(done.out.split(" frames")[0].split()[-1].replace(",", ""))
         assert usable == pytest.approx(frames * 4096 / 2**20 + 0.125 / 0.28, rel=0.1)
         drawn = plot.read_text(encoding="utf-8")
@@ -347,7 +347,7 @@ class TestChurn:
         assert "most over mean" in done.out
 
     def test_checking_what_was_compressed(self) -> None:
-        """A check stores the same; it costs a decompression a page and one page of RAM."""
+        """A check stores the same bytes; it costs a decompression per page, and one page of RAM."""
         small = ("--medium", "pcm:256K", "--turnovers", "2", "--compressor", "zstd")
         plain = flashpager("swap", "churn", *small, "--json").json
         checked = flashpager("swap", "churn", *small, "--verify", "--json").json
@@ -401,7 +401,7 @@ def test_what_cannot_be(given: dict[str, Any], words: list[str]) -> None:
         assert word in message
 
 
-def test_a_system_takes_what_it_knows() -> None:
+def test_fields_of_a_system() -> None:
     """Unknown names and wrong types are refused; other values are the engine's defaults."""
     with pytest.raises(TypeError, match="compresor"):
         _engine.SwapSpec(compresor="lz4")  # type: ignore[call-arg]
@@ -414,7 +414,7 @@ def test_a_system_takes_what_it_knows() -> None:
     assert (filled.layout, filled.compressor, filled.medium) == ("fragments", "lz4", spec.medium)
 
 
-def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
+def test_impossible_flags(pages: Path) -> None:
     """The error is one line, and the exit code is 2."""
     fails("swap", "bench", "--medium", "ram:4M", "--layout", "log", words=["log", "NAND"])
     small = ("--ram", "2M", "--chunk", "64K")
@@ -425,7 +425,7 @@ def test_what_cannot_be_on_the_command_line(pages: Path) -> None:
     fails("swap", "bench", *same, words=[str(pages), "overwritten"])
 
 
-def test_churn_that_cannot_be() -> None:
+def test_impossible_churn() -> None:
     """A share that does not fit and zero turnovers are refused."""
     fails("swap", "churn", "--medium", "ram:64K", "--turnovers", "0", words=["turnovers"])
     for layout in (("--medium", "nand:2M", "--layout", "rewrite"), ("--medium", "pcm:1M")):
@@ -439,7 +439,7 @@ def test_churn_that_cannot_be() -> None:
 
 
 def test_live() -> None:
-    """The program runs in really paged memory, or a line explains how to permit that."""
+    """The program runs in memory that is really paged, or a line explains how to permit that."""
     small = ("--ram", "2M", "--medium", "ram:1M", "--chunk", "128K", "--repeat", "2")
     done = flashpager("swap", "bench", "--live", *small, "--json", code=None)
     if done.code == 2:
@@ -482,7 +482,7 @@ class TestVm:
             assert least >= 0
             assert width * 0.9 <= most <= width
 
-    def test_a_run_that_fails_is_left_out_alone(
+    def test_only_a_run_that_fails_is_left_out(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Other runs of the same system stay, and so do their results."""
@@ -531,7 +531,7 @@ class TestVm:
         picture.write(plots.kernel_chart(kernel_measurements), tmp_path / "vm.svg")
 
     def test_machines_at_once_fit_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As many machines run as there are CPUs and memory for, and at least one."""
+        """The number of machines at once is limited by CPUs and memory, and at least one."""
         monkeypatch.setattr(os, "cpu_count", lambda: 16)
         small, large = (
             kernels.KernelSetup(),

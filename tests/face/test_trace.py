@@ -57,7 +57,7 @@ FORMATS: dict[str, bytes] = {"lackey": LACKEY, "din": DIN, "csv": CSV, "stream":
 
 
 def zstandard(data: bytes) -> bytes:
-    """Compress with the tool that users have."""
+    """Compress with the command line tool zstd."""
     need("zstd")
     return subprocess.run(["zstd", "-qc"], input=data, capture_output=True, check=True).stdout
 
@@ -76,7 +76,7 @@ class TestImport:
     @pytest.mark.parametrize("packing", PACKINGS)
     @pytest.mark.parametrize("name", FORMATS)
     def test_formats(self, tmp_path: Path, name: str, packing: str) -> None:
-        """Each format, packed in each way, gives the same runs."""
+        """Each format, compressed in each way, gives the same runs."""
         file = tmp_path / f"input.{name}{packing}"
         file.write_bytes(PACKINGS[packing](FORMATS[name]))
         trace = tmp_path / "t.trace"
@@ -145,7 +145,7 @@ class TestImport:
             fails(*base, stdin=wrong, words=["line 2", "instructions"])
 
     def test_runs_join(self, tmp_path: Path) -> None:
-        """Consecutive instructions are joined to one run; runs in CSV stay as given."""
+        """Consecutive instructions are joined into one run; runs in CSV stay as they are."""
         trace = tmp_path / "t.trace"
         text = b"I  00000010,3\nI  00000013,5\nI  00000018,1\nI  00000010,3\n"
         flashpager("trace", "import", "-", "-o", trace, stdin=text)
@@ -153,7 +153,7 @@ class TestImport:
         assert runs_of(import_csv(tmp_path, "0,4\n4,4\n")) == [(0, 4), (4, 4)]
 
     def test_instruction_bytes(self, tmp_path: Path) -> None:
-        """Dinero has no lengths of instructions, so the user gives one."""
+        """Dinero traces have no instruction lengths, so the user gives one."""
         trace = tmp_path / "t.trace"
         text = b"2 10\n2 12\n2 14\n2 0x20\n"
         flashpager("trace", "import", "-", "--instruction-bytes", "2", "-o", trace, stdin=text)
@@ -253,7 +253,7 @@ class TestInfo:
 
     def test_blocks(self, tmp_path: Path) -> None:
         """The number of basic blocks equals the one counted by hand."""
-        # 0..16 falls through; jumps into its middle cut it: 0..8 and 8..16.
+        # 0..16 falls through; a jump into its middle cuts it into 0..8 and 8..16.
         blocks = info_of(import_csv(tmp_path, "0,16\n8,8\n8,8\n"))["blocks"]
         assert (blocks["used_blocks"], blocks["used_bytes"]) == (2, 16)
         assert blocks["mean_used_block_bytes"] == 8
@@ -352,7 +352,7 @@ class TestExport:
             assert runs_of(again) == RUNS
 
     def test_din(self, tmp_path: Path) -> None:
-        """Dinero text has one fetch for every so many bytes."""
+        """Dinero text has one fetch for each instruction of the given length."""
         trace = import_csv(tmp_path, "16,6\n")
         options = ("--format", "din", "--instruction-bytes", "2", "-o", "-")
         assert flashpager("trace", "export", trace, *options).out == "2 10\n2 12\n2 14\n"
@@ -497,7 +497,7 @@ class TestBadInput:
         fails("trace", "import", "-", "--elf", other, "-o", "t", stdin=LACKEY, words=words)
 
     def test_no_trace(self, tmp_path: Path) -> None:
-        """Commands refuse files that are not traces."""
+        """Commands refuse other files than traces."""
         foreign = tmp_path / "foreign.parquet"
         table = pl.DataFrame(
             {"offset": [1, 2], "length": [3, 4]}, schema=dict.fromkeys(COLUMNS, U32)

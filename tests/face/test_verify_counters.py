@@ -42,7 +42,7 @@ def test_equal(tmp_path: Path) -> None:
 
 
 def test_difference(tmp_path: Path) -> None:
-    """A difference above --within is exit code 1, with what it may come from."""
+    """A difference above --within is exit code 1, with its possible causes."""
     misses = _misses(*_DESIGN)
     more = round(1.08 * misses)
     text = f"CTR_ACC {more + 7}\nCTR_HIT 7\n"
@@ -102,12 +102,12 @@ def test_sentences_are_true() -> None:
     ],
 )
 def test_refused(design: tuple[str, ...], text: str, message: str, tmp_path: Path) -> None:
-    """Counters that are full, incomplete, contradictory or of something else."""
+    """Counters that have overflowed, or are incomplete, contradictory or unknown, are refused."""
     assert message in fails("verify", _CARD, *design, "--counters", _file(tmp_path, text))
 
 
 def test_refused_flags(tmp_path: Path) -> None:
-    """Options of a run and an impossible tolerance are refused."""
+    """Options that need a run and an impossible tolerance are refused."""
     counters = ("--counters", _file(tmp_path, "CTR_ACC 5\nCTR_HIT 4\n"))
     assert "nothing runs" in fails("verify", _CARD, *_DESIGN, *counters, "--device", "n800")
     assert "name one" in fails("verify", _CARD, *_DESIGN, *counters, *("--counts", counters[1]))

@@ -22,7 +22,7 @@ def _counts_file(folder: Path, text: str) -> Path:
 
 
 def test_equal(tmp_path: Path) -> None:
-    """The given counts are compared, in every form in which a firmware may print them."""
+    """The given counts are compared in each form in which firmware may print them."""
     counts = _simulated()
     text = (
         f"misses {counts['misses']}\n\nloads = {counts['loads']}\r\n  walk:{counts['walk']}\n"
@@ -63,12 +63,12 @@ def test_one_differs(tmp_path: Path) -> None:
     ],
 )
 def test_refusals(tmp_path: Path, text: str, message: str) -> None:
-    """A line that is no count is named by its number."""
+    """A line without a count is refused with its number."""
     assert message in fails("verify", _SENSORS, *_DESIGN, "--counts", _counts_file(tmp_path, text))
 
 
 def test_nothing_runs(tmp_path: Path) -> None:
-    """Errors: a missing file, and a device, as counts are compared without running anything."""
+    """Errors: a missing file, and a device, since nothing is run to compare counts."""
     missing = tmp_path / "none.txt"
     assert "No such file" in fails("verify", _SENSORS, *_DESIGN, "--counts", missing)
     counts_file = _counts_file(tmp_path, "misses 1")

@@ -1,4 +1,4 @@
-"""A warm-up fills the cache and is not counted: by hand, in every command that takes one."""
+"""Tests of warm-ups, which fill the cache and are not counted, in each command that has one."""
 
 import json
 import pickle
@@ -23,13 +23,13 @@ def _trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return import_csv(tmp_path_factory.mktemp("warm"), RUNS)
 
 
-def test_what_filled_the_cache_is_no_fault(trace: Path) -> None:
+def test_a_warm_up_is_not_counted(trace: Path) -> None:
     """Only runs after the warm-up count, and the answer names what is excluded."""
     cold = flashpager("simulate", trace, *FLAGS, "--json").json
     assert (cold["counts"]["misses"], cold["counts"]["bytes_read"]) == (5, 160)
     assert "warm_up" not in cold["trace"]
 
-    # The warm-up is the first round and one run more, as it has at least 65 bytes.
+    # The warm-up of at least 65 bytes is the first round and one further run.
     done = flashpager("simulate", trace, *FLAGS, "--warm-up", "65", "--json")
     assert done.json["trace"]["warm_up"] == {"runs": 5, "bytes": 80}
     counts = done.json["counts"]
@@ -63,7 +63,7 @@ def test_explore_and_attribute_count_the_same(trace: Path, tmp_path: Path) -> No
     assert owned.json["owners"][0]["bytes_executed"] == 80
 
 
-def test_a_comparison_says_that_another_part_was_counted(trace: Path, tmp_path: Path) -> None:
+def test_a_comparison_names_a_different_warm_up(trace: Path, tmp_path: Path) -> None:
     """The counts differ, and the comparison names the warm-up as the reason."""
     cold, warm = tmp_path / "cold.parquet", tmp_path / "warm.parquet"
     flashpager("explore", trace, *FLAGS, "-o", cold)
@@ -85,7 +85,7 @@ def test_a_comparison_says_that_another_part_was_counted(trace: Path, tmp_path: 
     ],
 )
 @pytest.mark.parametrize("command", ["simulate", "explore", "attribute"])
-def test_what_cannot_be_is_refused(
+def test_impossible_warm_ups_are_refused(
     trace: Path, command: str, warm_up: str, policy: str, what: str
 ) -> None:
     """The error is one line, and the exit code is 2."""
@@ -93,7 +93,7 @@ def test_what_cannot_be_is_refused(
 
 
 def test_a_trace_carries_its_warm_up(trace: Path, tmp_path: Path) -> None:
-    """In Python the warm-up belongs to the trace, also when that is pickled or kept."""
+    """In Python the warm-up belongs to the trace, also in pickles and kept cells."""
     warmed = Trace.open(trace, "50%")
     assert (warmed.info.warm_up.runs, warmed.info.warm_up.bytes) == (5, 80)
     assert pickle.loads(pickle.dumps(warmed)) == warmed  # noqa: S301  (our own)

@@ -17,7 +17,7 @@ FIRMWARE = ROOT / "examples" / "traces" / "card-firmware.trace"
 CLOCK_NS = 1e3 / 104
 MEDIUM = ("--part", "W25Q128JV", "--bus", "104MHz-x4")
 
-#: A set of a cache, as a function that takes a used page and returns whether it was there.
+#: A set of a cache: a function that is called with a used page and returns true on a hit.
 Set = Callable[[int], bool]
 
 
@@ -28,7 +28,7 @@ def simulate(trace: Path, *flags: str | Path) -> dict[str, Any]:
 
 
 def collapsed(runs: list[tuple[int, int]], line: int) -> list[int]:
-    """Return the lines that are touched; those that follow each other once."""
+    """Return the touched lines without immediate repetitions."""
     touched: list[int] = []
     for offset, length in runs:
         for page in range(offset // line, (offset + length - 1) // line + 1):
@@ -38,7 +38,7 @@ def collapsed(runs: list[tuple[int, int]], line: int) -> list[int]:
 
 
 def least_recent(ways: int) -> Set:
-    """Return a set with LRU, as a list."""
+    """Return a set with LRU, made with a list."""
     pages: list[int] = []
 
     def refer(page: int) -> bool:
@@ -136,7 +136,7 @@ class TestCounts:
         counts = simulate(trace, *MEDIUM, *flags, "--policy", policy)["counts"]
         assert (counts["references"], counts["misses"]) == (len(touched), expected)
         assert counts["hits"] == len(touched) - expected
-        # Each miss is a transaction that brings a line.
+        # Each miss is a transaction that fetches a line.
         assert counts["loads"] == counts["misses"]
         assert counts["bytes_fetched"] == counts["bytes_written"] == expected * line
 
@@ -148,8 +148,8 @@ class TestCounts:
         counts = simulate(trace, *MEDIUM, *flags)["counts"]
         assert (counts["references"], counts["misses"], counts["hits"]) == (9, 7, 2)
 
-    def test_all_ways_are_no_sets(self, trace: Path) -> None:
-        """One set of all ways counts as frames in software do."""
+    def test_a_single_set(self, trace: Path) -> None:
+        """A single set of all ways has the counts of frames in software."""
         flags = (*MEDIUM, "--cache", "1K", "--cache-page", "32")
         for policy in ("lru", "fifo", "plru", "random(7)", "clock", "min"):
             one_set = simulate(trace, *flags, "--ways", "32", "--policy", policy)
@@ -219,14 +219,14 @@ class TestPrices:
         wrong = fails("simulate", trace, *flags, "104MHz-x1", "--read-mode", "1-1-1-03h")
         assert "at most 50 MHz" in wrong
 
-    def test_the_fastest_way_is_taken(self, trace: Path) -> None:
-        """A continued read cannot be the first, so it must be requested."""
+    def test_the_fastest_mode_is_used(self, trace: Path) -> None:
+        """A mode of continued reads cannot be the first, so it is used only on request."""
         unsaid = simulate(trace, *MEDIUM, *self.CACHE)
         stated = simulate(trace, *MEDIUM, *self.CACHE, "--read-mode", "1-4-4")
         assert unsaid["time"] == stated["time"]
 
     def test_a_processor(self) -> None:
-        """Hits cost nothing more than RAM, and no software is paid for."""
+        """A hit costs no more than RAM, and a miss costs no software."""
         flags = ("--processor", "cortex-m0plus@125MHz", "--cache", "4K", "--cache-page", "8")
         row = simulate(FIRMWARE, *MEDIUM, *flags, "--ways", "2", "--policy", "lru")
         run, count = row["run"], row["counts"]["misses"]
@@ -267,11 +267,11 @@ class TestPrices:
 
 #: Boards that execute in place: flash clocks of a miss, and their time.
 BOARDS = {
-    # 6 of the address, 2 of the mode, 4 dummies, 16 of data, each four of 125 MHz.
+    # 6 clocks of address, 2 of mode, 4 dummies, 16 of data, each of four clocks of 125 MHz.
     "rp2040": (6 + 6 + 16, 4e3 / 125),
     # A Pico's boot code divides by two.
     "pico": (6 + 6 + 16, 2e3 / 125),
-    # With its command, each three of 150 MHz.
+    # With the command, each of three clocks of 150 MHz.
     "rp2350": (8 + 6 + 6 + 16, 3e3 / 150),
     "pico2": (8 + 6 + 6 + 16, 3e3 / 150),
     # On two lines: 32 bytes are 128 clocks.
@@ -291,7 +291,7 @@ BOARDS = {
 
 
 class TestAhead:
-    """Lines that are fetched while the program runs."""
+    """Lines that are fetched ahead while the program runs."""
 
     FLAGS = (
         *("--part", "W25Q128JV", "--bus", "80MHz-x4", "--read-mode", "1-4-4", "--cache", "1K"),
@@ -299,7 +299,7 @@ class TestAhead:
     )
 
     def test_a_second_model_of_the_buffer(self, trace: Path) -> None:
-        """The buffer holds the lines behind the last miss, whatever was missing before."""
+        """The buffer holds the lines after the last miss only."""
         caches = [least_recent(2) for _ in range(32)]
         missed = [page for page in collapsed(runs_of(trace), 16) if not caches[page % 32](page)]
         whole = simulate(trace, *self.FLAGS)
@@ -313,8 +313,8 @@ class TestAhead:
             assert row["time"]["time_ns"] < whole["time"]["time_ns"]
             assert row["design"]["prefetch_lines"] == lines
 
-    def test_words(self, trace: Path) -> None:
-        """Each miss has a word that is needed first, which arrives no later than the whole line."""
+    def test_the_word_that_is_needed_first(self, trace: Path) -> None:
+        """The word of a miss that is needed first arrives no later than the whole line."""
         whole = simulate(trace, *self.FLAGS)
         assert "first_words" not in whole["counts"]
         assert "line_fetch" not in whole["design"]
@@ -325,7 +325,7 @@ class TestAhead:
             assert sum(words.values()) == row["counts"]["misses"]
             assert row["counts"] == whole["counts"]
             assert row["time"]["time_ns"] < whole["time"]["time_ns"]
-            # The first word arrives 24 clocks of its address and 8 of its own after the miss.
+            # The first word arrives after 24 clocks of its address and 8 of its own.
             least = min(row["latency"]["mean_fault_ns"], whole["latency"]["mean_fault_ns"])
             assert least >= (8 + 6 + 6 + 8) * 1e3 / 80
             done = flashpager("simulate", trace, *self.FLAGS, "--line-fetch", fetch).out
@@ -364,7 +364,7 @@ class TestBoards:
         result = flashpager("boards", "list", "--json").json
         assert result["boards"] == flashpager("boards", "--json").json["boards"]
 
-    def test_all_of_them(self) -> None:
+    def test_all_boards(self) -> None:
         """The boards with a cache in hardware are those tested here."""
         names = [board["name"] for board in flashpager("boards", "--json").json["boards"]]
         designs = {name: Design.from_board(name) for name in names}
@@ -381,11 +381,11 @@ class TestBoards:
         done = flashpager("simulate", FIRMWARE, "--board", board)
         for what in row["unknown"]:
             assert what in " ".join(done.err.split())
-        # A part without a register has none in its description.
+        # The description of a part without a register has none.
         assert f"board {board}: part, bus" in done.out
         assert "register" not in done.out
 
-    def test_who_is_evicted_is_not_published(self) -> None:
+    def test_an_unpublished_policy(self) -> None:
         """If the policy is not published, all candidates are tried unless one is given."""
         flags = ("--board", "rp2040", "--cache", "2K")
         row = simulate(FIRMWARE, *flags)
@@ -405,13 +405,13 @@ class TestBoards:
         assert "read in place, read mode 0-4-4; cache 2K in hardware, 128 sets of 2 ways" in message
         assert "policy lru (not published; --policy, as fifo, random(1))" in message
 
-    def test_explore_says_what_is_assumed(self) -> None:
+    def test_explore_names_the_assumed_policy(self) -> None:
         """The assumed policy is named unless policies were given."""
         flags = ("explore", FIRMWARE, "--board", "rp2040", "--cache", "1K,2K", "--limit", "2")
         assert "policy lru (not published; " in flashpager(*flags).err
         assert "not published" not in flashpager(*flags, "--policy", "lru,fifo").err
 
-    def test_a_word_as_klipper_reckons(self) -> None:
+    def test_a_word_as_in_klipper(self) -> None:
         """A word takes 320 ns as in Klipper 6464, at half of 125 MHz."""
         flags = ("--bus", "125MHz/2-x4", "--cache-page", "4")
         row = simulate(FIRMWARE, "--board", "rp2040", *flags)
@@ -425,13 +425,13 @@ class TestBoards:
             ("rp2350", "100MHz-x4", "take 150MHz/2-x4"),
         ],
     )
-    def test_a_clock_that_no_divider_gives(self, board: str, bus: str, message: str) -> None:
+    def test_an_impossible_clock(self, board: str, bus: str, message: str) -> None:
         """A clock that no divider gives is refused, and the message names the next possible one."""
         assert message in fails("simulate", FIRMWARE, "--board", board, "--bus", bus)
 
     @pytest.mark.parametrize("bus", ["125MHz/6-x4", "62.5MHz-x4", "200MHz/4-x4"])
-    def test_clocks_that_one_gives(self, bus: str) -> None:
-        """A system may have another clock than the board's, too."""
+    def test_other_system_clocks(self, bus: str) -> None:
+        """A system may have another clock than the board's."""
         assert simulate(FIRMWARE, "--board", "rp2040", "--bus", bus)["design"]["bus"] == bus
 
     def test_a_list_of_no_text(self, tmp_path: Path) -> None:
@@ -499,8 +499,8 @@ def test_bad_designs(trace: Path, flags: tuple[str, ...], message: list[str]) ->
         assert words in wrong, wrong
 
 
-def test_no_device_pages_in_software_what_hardware_does(trace: Path, tmp_path: Path) -> None:
-    """Deploying a pager is refused where none is needed, with the reason."""
+def test_no_pager_for_caches_in_hardware(trace: Path, tmp_path: Path) -> None:
+    """A cache in hardware needs no pager, so deploying one is refused with the reason."""
     output = tmp_path / "out"
     nand = ("--part", "W25N01GV", "--cache", "1K", "--cache-page", "32", "--ways", "2")
     wrong = fails("deploy", trace, *nand, "-o", output)

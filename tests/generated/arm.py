@@ -173,7 +173,7 @@ class _Arm(Vocabulary):
         raise NotImplementedError
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Return conditional instructions, which are fetched even if they are not executed."""
+        """Return conditional instructions, which are fetched even if their condition is false."""
         compare = self.op(f"cmp r0, #{rng.randrange(4)}", 2)
         if self.mode == "arm":
             ops = [
@@ -347,7 +347,7 @@ class CortexM(_Arm):
     machine = "qemu-system-arm -M mps2-an385 -nographic -semihosting"
     modes = ("thumb",)
     has_kernel = False
-    # A fault in the handler of a fault would lock up the processor.
+    # A fault in a fault handler would lock up the processor.
     fault_handlers = ("skip",)
 
     def build(self, source: Path, program: Path, *, writable: bool) -> None:

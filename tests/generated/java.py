@@ -1,4 +1,4 @@
-"""Java programs drawn by a seed: methods of all kinds of control flow and of locals."""
+"""Java programs drawn by a seed: methods with all kinds of control flow and of locals."""
 
 import random
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ _DEPTH = 3
 
 
 class _Method:
-    """One method, as it is written."""
+    """A method that is being generated."""
 
     def __init__(self, draw: random.Random, name: str, called: list[str]) -> None:
         self.draw = draw
@@ -63,7 +63,7 @@ class _Method:
         return [f"{name} = {text};"]
 
     def condition(self) -> str:
-        # Some conditions are often true, and some seldom.
+        # Some conditions are often true, and others rarely.
         return f"n % {self.draw.choice([2, 3, 7, 40, 1000])} == {self.draw.randint(0, 2)}"
 
     def statement(self, depth: int) -> list[str]:

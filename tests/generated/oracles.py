@@ -11,10 +11,10 @@ import polars as pl
 from tests.conftest import flashpager, info_of
 from tests.generated.program import Generated, Step, Vocabulary
 
-#: 32-bit ARM's page of the kernel, whose helpers QEMU stands in for.
+#: The kernel's page of helpers on 32-bit ARM, which QEMU replaces.
 _HELPERS = range(0xFFFF0000, 0x100000000)
-#: Lines of QEMU's log about a block: the address of one that is entered, or that was entered
-#: and left before its first instruction, because another thread stopped all threads.
+#: Lines of QEMU's log about a block: the address of a block that is entered, or of one that was
+#: left before its first instruction because another thread stopped all threads.
 _EXECUTED = re.compile(
     rb"^(?:Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/|Stopped execution .* \[([0-9a-f]+)\])",
     re.MULTILINE,
@@ -22,7 +22,7 @@ _EXECUTED = re.compile(
 
 
 def runs_of(steps: Iterable[Step]) -> list[tuple[int, int]]:
-    """Join steps that follow one another in the text; those outside are left out."""
+    """Join adjacent steps in the text to runs; steps outside of the text are left out."""
     runs: list[tuple[int, int]] = []
     for step in steps:
         if step.offset is None:
@@ -49,10 +49,9 @@ def one_by_one(emulator: str | Path) -> list[str | Path]:
 def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
     """Return the addresses that QEMU executes when each block has a single instruction.
 
-    The log has a line for each block that is entered, and with one instruction a block is
-    exactly this instruction: it cannot be cut, nor translated anew while it runs. A debugger's
-    steps (gdbstub) tell the same of QEMU 7.2, but for instructions that fault, which a debugger
-    is not stopped behind.
+    The log has a line for each block that is entered. A block of one instruction cannot be cut, nor
+    translated again while it runs. With QEMU 7.2 the steps of a debugger (gdbstub) give the same
+    addresses, except for instructions that fault, after which a debugger does not stop.
     """
     log = made.program.with_suffix(".log")
     emulator, *rest = command
@@ -63,7 +62,7 @@ def single_stepped(made: Generated, command: Sequence[str | Path]) -> list[int]:
 
 
 def executed_addresses(log: Path) -> list[int]:
-    """Read such a log; the lines of threads take turns."""
+    """Read such a log, in which the lines of threads are interleaved."""
     addresses: list[int] = []
     for entered, left in _EXECUTED.findall(log.read_bytes()):
         if entered:
@@ -75,7 +74,7 @@ def executed_addresses(log: Path) -> list[int]:
 
 
 def compare_addresses(made: Generated, addresses: Sequence[int]) -> str:
-    """Return the first difference between steps and the addresses of another's, or nothing."""
+    """Return the first difference between steps and another tool's addresses, or an empty text."""
     expected = [step.offset for step in made.steps]
     inside = {*made.lengths}
     got = [address - made.base if address in inside else None for address in addresses]
@@ -104,7 +103,7 @@ def _first_difference(
 
 
 def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
-    """Record the program, and return what the trace has wrong, or nothing."""
+    """Record the program, and return the errors of the trace, or an empty text."""
     trace = made.program.with_suffix(f".{recorder}.trace")
     how = ["--system", words.machine] if words.machine else []
     command: list[str | Path] = [
@@ -128,7 +127,7 @@ def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
 
 
 def compare_trace(made: Generated, trace: Path) -> str:
-    """Return what a trace has that the program does not execute, or nothing."""
+    """Return the difference between a trace and the program's execution, or an empty text."""
     info = info_of(trace)
     expected = runs_of(made.steps)
     frame = pl.read_parquet(trace)

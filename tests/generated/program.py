@@ -221,7 +221,7 @@ class Vocabulary(ABC):
         """Return from the handler."""
 
     def restorer(self) -> list[Op]:
-        """Return from the handler by the text's own code (label ``restorer``), if it has such."""
+        """Return from the handler by code of the text (label ``restorer``), if there is any."""
         return []
 
     @abstractmethod
@@ -237,7 +237,7 @@ class Vocabulary(ABC):
         raise NotImplementedError(page)
 
     def fork(self, child: str) -> list[Op]:
-        """Start a process that goes on at a label."""
+        """Start a process that continues at a label."""
         raise NotImplementedError(child)
 
     def wait(self) -> list[Op]:
@@ -790,7 +790,7 @@ class Generated:
 def generate(
     vocabulary: Vocabulary, seed: int, folder: Path, without: Collection[str] = frozenset()
 ) -> Generated:
-    """Draw a program, build it, and run it in the abstract."""
+    """Draw a program, build it, and run it on the abstract machine."""
     generator = Generator(vocabulary, seed, without)
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / f"{vocabulary.name}-{seed}.S"
@@ -823,7 +823,7 @@ def generate(
 
 
 def run_tool(*command: str | Path) -> str:
-    """Run a tool of the compiler and give what it prints."""
+    """Run a tool of the compiler and return its output."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, check=False
     )

@@ -1,7 +1,7 @@
 """C programs with threads, a library that is loaded late, and jumps out of handlers.
 
-What runs of them is not known by construction, for the C library decides it, too; but of their
-own code it is the same in every run, apart from the order in which threads take turns.
+Their execution is not known by construction, since it also depends on the C library. But their own
+code is executed equally often in every run; only the order of the threads differs.
 """
 
 import os

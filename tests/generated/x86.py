@@ -254,7 +254,7 @@ strings: .skip 4096
         return [Op(f"movw ${value}, {site.label}(%rip)", 9)]
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Repeat a string instruction, whose rounds each count, or one that loops to itself.
+        """Repeat a string instruction, whose rounds all count, or branch to the same instruction.
 
         A repetition ends with its counter, or with the first byte that differs.
         """
@@ -291,9 +291,9 @@ class X86OfValgrind(X86):
     """The part of the instruction set that Valgrind supports."""
 
     def idiom(self, rng: random.Random) -> tuple[list[Op], Callable[[list[int]], list[int]]]:
-        """Repeat neither a comparison until something is equal nor a load.
+        """Return an idiom that repeats neither a load nor a comparison that ends at equal values.
 
-        Valgrind leaves out loads whose value another load replaces, so that a round looks empty.
+        Valgrind leaves out loads whose value another load overwrites, so a round looks empty.
         """
         while True:
             ops, executed = super().idiom(rng)

@@ -11,9 +11,9 @@ from tests.conftest import ROOT
 
 
 def fetched(name: str, command: list[str]) -> Path:
-    """Return a folder that a command fills; in the command it is called ``DIRECTORY``.
+    """Return a folder that a command fills. The command's word ``DIRECTORY`` stands for the folder.
 
-    Where it cannot be filled the test is skipped, or fails where all tools are promised.
+    If it cannot be filled the test is skipped, or fails if all tools are promised.
     """
     folder = ROOT / "build" / name
     if not folder.exists():
@@ -36,6 +36,6 @@ def fetched(name: str, command: list[str]) -> Path:
 
 
 def debian_source(package: str) -> Path:
-    """Return a folder that has the authors' source of a package, in a folder of its name."""
+    """Return a folder that holds the original source of a package, in a subfolder of its name."""
     command = [str(ROOT / "examples/debian-source"), "DIRECTORY", package]
     return fetched(f"{package}-packages", command)

@@ -31,10 +31,10 @@ RUNS = (
     ("nandsim", "auto", "lz4"),
     ("nandsim", "rewrite", "lz4"),
 )
-#: RAM of a machine by medium, in MiB. KASAN needs memory for its tables, and a chip allocates its
-#: whole memory immediately. With more RAM little is swapped; with less nandsim cannot start.
+#: RAM of a machine by medium, in MiB. KASAN needs memory for its tables, and a chip allocates all
+#: its memory at the start. With more RAM little is swapped; with less nandsim cannot start.
 _MEMORY_MIB = {"ram": 152, "mtdram": 164, "nandsim": 168}
-#: Longest time of a machine, in seconds: enough without KVM on a busy host.
+#: Longest time of a machine, in seconds. It is long enough without KVM on a busy host.
 _TIMEOUT_S = 1800
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="flashpager-debug-") as folder:
         kernel = vm.kernel(given=Path(os.environ[KERNEL]))
         machine = vm.make(kernel, Path(folder))
-        # The PVH entry of a kernel uses memory that KASAN has not set up: bzImage is booted.
+        # Boots bzImage, since the kernel's PVH entry uses memory that KASAN has not set up.
         image = kernel.one("boot/vmlinuz-*").read_bytes()
         (machine.directory / "vmlinux").write_bytes(image)
         for medium, layout, compressor in RUNS:

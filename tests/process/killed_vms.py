@@ -1,4 +1,4 @@
-"""Machines that are killed while they swap to a log whose cells a file keeps, or write to it.
+"""Machines that are killed while they swap to a log, or write to it. A file keeps the log's cells.
 
     python -m tests.process.killed_vms KILLS [SEED]
 
@@ -42,7 +42,7 @@ class Cut:
     synced: int
 
     def fault(self, before: int) -> str | None:
-        """Return what is wrong if writes up to `before` were flushed, or `None`."""
+        """Return the error of a machine for which writes up to `before` were flushed, or `None`."""
         checks = re.findall(r"^check (.*)$", self.said, re.MULTILINE)
         failed = re.search(r"^failed +(\d+)$", self.said, re.MULTILINE)
         if checks != ["ok"] or failed is None or int(failed[1]) != 0:
@@ -57,7 +57,7 @@ class Cut:
 def boot_and_kill(
     machine: vm.VirtualMachine, chip: Path, does: str, synced: int, wait_s: float
 ) -> Cut:
-    """Boot from a chip, new where there is no file; kill the machine `wait_s` after it is busy."""
+    """Boot from a chip, a new one if there is no file; kill the machine `wait_s` into its work."""
     is_new = not chip.exists()
     variables = {
         "CASE": "power_cuts",
@@ -100,11 +100,11 @@ def kill_some(
     seed: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Cut]:
-    """Kill machines one after another; fail where one finds something wrong."""
+    """Kill machines one after another; fail if one of them reports an error."""
     dice = random.Random(seed)  # noqa: S311
     cuts: list[Cut] = []
     synced = 0
-    # The last machine finds what the last kill left.
+    # The last machine checks the chip after the last kill.
     for number in range(kills + 1):
         does = ("write", "swap")[number % 2]
         cut = boot_and_kill(machine, chip, does, synced, dice.uniform(0, _LATEST_S))

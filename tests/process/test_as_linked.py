@@ -1,4 +1,4 @@
-"""Tests of sections placed as far apart as they are linked, with the program's lines and sets."""
+"""Tests of sections that keep their linked distances, and so the program's lines and sets."""
 
 import json
 import os
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
 )
 
-#: Code and table are in the same sets of the cache below as linked, in others if packed.
+#: Code and table are in the same sets of the cache below if placed as linked, not if packed.
 PROGRAM = """
         .globl _start
         .type _start, @function
@@ -40,7 +40,7 @@ TEXT, DATA = 0x401008, 0x402404
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """Return the program, its code 1024 · 5 bytes before its table, less 4."""
+    """Return the program, whose code lies 1024 · 5 - 4 bytes before its table."""
     need(*TOOLS["qemu"])
     flags = (*STATIC, f"-Wl,-Ttext={TEXT:#x},--section-start=.rodata={DATA:#x}")
     return compile_with("gcc", tmp_path, "apart", PROGRAM, *flags)
@@ -74,20 +74,20 @@ def test_distances_are_kept(program: Path) -> None:
 
 
 def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
-    """Code and table evict one another; where they do not, a warning gives the reason."""
+    """Code and table evict each other; if they do not, a warning gives the reason."""
     rows = [
         json.loads(flashpager("simulate", trace, *CACHE, "--json").out)
         for trace in (record(program), record(program, "--as-linked"))
     ]
     few, many = (row["counts"]["misses"] for row in rows)
-    # One of the loop's two lines has the table's set.
+    # One of the loop's two lines is in the table's set.
     assert few <= 4
     assert many >= 200
     assert rows[1]["warnings"] == []
     [warning] = rows[0]["warnings"]
     assert "lines of 16 bytes begin elsewhere in the program: its .text" in warning
     assert "record or import it with --as-linked" in warning
-    # Lines of 8 are the same, sets are not.
+    # Lines of 8 bytes are the same, but sets are not.
     narrow = ("--cache-page", "8")
     message = flashpager("simulate", record(program), *CACHE, *narrow).err
     assert ".text and .rodata share other sets in the program" in message
@@ -96,7 +96,7 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     message = flashpager("simulate", record(program, "--as-linked"), *CACHE[:4], *wide).err
     assert "--as-linked keeps lines of up to 4096 bytes" in message
     assert "with --as-linked" not in message
-    # Commands that choose by conflicts in these sets print the warning, too, and once.
+    # Commands that choose by conflicts in these sets print the warning, too, once each.
     for chosen in (("pin", "--ram", "1K"), ("layout",)):
         command, *flags = chosen
         message = flashpager(
@@ -108,7 +108,7 @@ def test_a_cache_has_the_sets_of_the_program(program: Path) -> None:
     assert "as-linked" not in frames.err
 
 
-def test_an_import_places_so_too(program: Path, tmp_path: Path) -> None:
+def test_an_import_can_place_as_linked(program: Path, tmp_path: Path) -> None:
     """Addresses become offsets in the same way."""
     din, trace = tmp_path / "a.din", tmp_path / "a.trace"
     din.write_text(f"2 {TEXT:x}\n", encoding="ascii")
@@ -125,7 +125,7 @@ def test_a_section_named_twice_is_placed_once(program: Path, placing: tuple[str,
     assert [section["name"] for section in sections] == [".text"]
 
 
-def test_what_cannot_be_placed_so(program: Path, tmp_path: Path) -> None:
+def test_impossible_placements(program: Path, tmp_path: Path) -> None:
     """An impossible placement is refused by an error of one line."""
     refused = ("record", "--no-reads", "--as-linked", "-o", tmp_path / "t.trace")
     assert "one file alone is placed" in fails(*refused, "--with-libraries", "--", program)

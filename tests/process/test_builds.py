@@ -1,4 +1,4 @@
-"""Tests of two real builds: what a shift and a change of code do to a firmware."""
+"""Tests of two real builds of a firmware, with code shifted and with code changed."""
 
 import shutil
 import subprocess
@@ -9,9 +9,9 @@ from tests.conftest import ROOT, flashpager, need
 _MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
 _BOARD = ("--board", "rp2040", "--cache", "2K")
 
-#: Code that is linked and never executed, before nearly all other.
+#: Code that is linked before nearly all other code, and never executed.
 _SHIFT = {"startup.c": ('("fault\\n");', '("fault\\n"); __asm__ volatile (".space 52");')}
-#: Two instructions more for each byte of a key.
+#: Two additional instructions for each byte of a key.
 _SLOWER = {"crypto.c": ("s[i] ^= key[i];", '{ s[i] ^= key[i]; __asm__ volatile ("nop\\n nop"); }')}
 
 
@@ -31,7 +31,7 @@ def _built(folder: Path, edits: dict[str, tuple[str, str]]) -> Path:
 
 
 def test_a_shift_and_a_change(tmp_path: Path) -> None:
-    """A shift is luck alone, and a change is the same with a shift and without one."""
+    """A shift is attributed to luck alone; a change has the same result with or without it."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     before = _built(tmp_path / "before", {})
     shifted = _built(tmp_path / "shifted", _SHIFT)

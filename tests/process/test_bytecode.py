@@ -1,4 +1,4 @@
-"""The sensors' bytecode, interpreted in place behind the pager: as in a JVM, and as simulated."""
+"""Tests of the sensors' bytecode, interpreted behind the pager, against a JVM and simulation."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from tests import tools
 from tests.conftest import ROOT, Finished, flashpager, need, once
 
 _EXAMPLE = ROOT / "examples/bytecode"
-#: Enough time for messages of each application, and for the caches to become full.
+#: Virtual time that is enough for messages of each application, and to fill the caches.
 _SECONDS = 150
 
 
@@ -59,8 +59,8 @@ def _mote(jar: Path, trace: Path, folder: Path, *words: str) -> Finished:
     return Finished(done.returncode, done.stdout, done.stderr, done.stdout.encode())
 
 
-def _lived(done: Finished) -> Mapping[str, Any]:
-    """Return the output of a mote, checked against the JVM and the simulation."""
+def _checked(done: Finished) -> Mapping[str, Any]:
+    """Check the output of a mote with the JVM and the simulation, and return its measurements."""
     if "libsimavr-dev" in done.err or "sim_avr.h" in done.err:
         if tools.promised():
             pytest.fail(done.err)
@@ -86,8 +86,8 @@ def _lived(done: Finished) -> Mapping[str, Any]:
     ids=("clock", "lru", "fifo"),
 )
 def test_on_this_machine(recorded: Recorded, tmp_path: Path, design: tuple[str, ...]) -> None:
-    """With sanitizers, the sink gets the same as from the JVM, and all counts are simulated."""
-    result = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *design))
+    """With sanitizers, the sink gets the JVM's messages, and all counts are as simulated."""
+    result = _checked(_mote(recorded.jar, recorded.trace, tmp_path, *design))
     sink = result["sink"]
     assert min(sink["ofMote"], sink["foreignReceived"], sink["checksum"], sink["hottest"]) > 0
     assert {f"7/{port}/1" for port in (1, 2, 3, 4)} <= sink.keys()
@@ -107,10 +107,10 @@ _MICAZ = ("--chip", "atmega128", "--heap-bytes", "2624", "--stack-slots", "46")
     "chip", [(), (*_MICAZ, "--cache-bytes", "832")], ids=("atmega1284p", "atmega128")
 )
 def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) -> None:
-    """The mote has a NAND chip on its pins; the cycles of all jobs add up to the whole."""
+    """The mote has a NAND chip on its pins, and the cycles of all jobs add up to the total."""
     need("avr-gcc", "avr-size")
     arguments = ("--policy", "clock", "--on", "avr", *chip)
-    result = _lived(_mote(recorded.jar, recorded.trace, tmp_path, *arguments))
+    result = _checked(_mote(recorded.jar, recorded.trace, tmp_path, *arguments))
     assert sum(result["ram"].values()) < (4096 if chip else 16_384)
     paged, in_place = (result["cycles"][kind] for kind in ("deployed", "in_place"))
     for cycles in (paged, in_place):
@@ -121,7 +121,7 @@ def test_on_an_avr(recorded: Recorded, tmp_path: Path, chip: tuple[str, ...]) ->
     assert all(paged[job] > 0 == in_place[job] for job in of_pager)
     assert 0 < in_place["read"] < paged["read"]
     assert paged["link"] == in_place["link"] > 0
-    # Nine cycles are the least that a byte's way from the pins into RAM takes.
+    # A byte takes at least nine cycles from the pins into RAM.
     counts = {each["count"]: each["mote"] for each in result["counts"]}
     assert paged["fetch"] > 9 * (counts["bytes_fetched"] - counts["bytes_skipped"])
 
@@ -137,7 +137,7 @@ def test_a_cache_that_is_too_large(recorded: Recorded, tmp_path: Path, cache: st
         assert done.err.startswith("mote.py: the mote does not fit the chip's RAM: take a smaller ")
 
 
-def test_a_heap_that_is_full(recorded: Recorded, tmp_path: Path) -> None:
+def test_a_full_heap(recorded: Recorded, tmp_path: Path) -> None:
     """The mote stops, and prints the reason and the place."""
     done = _mote(recorded.jar, recorded.trace, tmp_path, "--policy", "clock", "--heap-bytes", "900")
     assert (done.code, done.out) == (2, "")

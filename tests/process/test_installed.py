@@ -21,7 +21,7 @@ RECORDERS = {
 
 
 def without_recorders(folder: Path) -> Path:
-    """Copy the package as it is before its recorders are built; return where to import it from."""
+    """Copy the package without its built recorders; return the folder to import it from."""
     left_behind = shutil.ignore_patterns("_recorders", "examples", "__pycache__", "*.so")
     shutil.copytree(PACKAGE, folder / "flashpager", ignore=left_behind)
     for engine in PACKAGE.glob("_engine*.so"):

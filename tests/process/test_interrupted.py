@@ -35,7 +35,7 @@ LONG_LISTS = (
 
 
 def interrupted(trace: Path, table: Path, *flags: str | Path) -> Path:
-    """Interrupt an exploration when some cells are kept; return their folder."""
+    """Interrupt an exploration after some cells were stored; return their folder."""
     cells = table.with_name(f".{table.name}.cells")
     child = subprocess.Popen(
         [COMMAND, "explore", trace, *flags, "-o", table],
@@ -68,7 +68,7 @@ class TestInterrupted:
         assert {path.name for path in tmp_path.iterdir()} == {table.name, cells.name}
         assert all(path.suffix == ".parquet" for path in cells.iterdir())
 
-    def test_nothing_stays_of_a_cell_half_kept(
+    def test_nothing_stays_of_a_half_written_cell(
         self, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Ctrl-C while a cell is written leaves no part of it."""
@@ -85,7 +85,7 @@ class TestInterrupted:
         assert list(keep.iterdir()) == []
 
     def test_resumed(self, tmp_path: Path) -> None:
-        """Intact cells are used again, damaged ones are not, and the result is as uninterrupted."""
+        """Intact cells are used again, damaged ones are not, and the result is the usual one."""
         table = tmp_path / "table.parquet"
         cells = interrupted(LONG, table, *LONG_LISTS)
         kept = len(list(cells.iterdir()))
@@ -116,8 +116,8 @@ class TestInterrupted:
         flashpager("explore", LONG, *LONG_LISTS, "-o", table)
         assert pl.read_parquet(table).equals(whole)
 
-    def test_another_part_or_trace_is_computed_anew(self, trace: Path, tmp_path: Path) -> None:
-        """A kept cell is of one trace and of the numbers that a part's file then had."""
+    def test_another_part_or_trace_is_computed_again(self, trace: Path, tmp_path: Path) -> None:
+        """A kept cell is not used for another trace, or after numbers in a part's file changed."""
         part, keep = tmp_path / "mine.toml", tmp_path / "cells"
         part.write_text(GOOD_PART, encoding="ascii")
         space = flashpager_api.Space(
@@ -129,26 +129,26 @@ class TestInterrupted:
             if finished:
                 raise KeyboardInterrupt
 
-        def first(traced: flashpager_api.Trace) -> tuple[int, int]:
-            """Return what is finished at the start, and leave the cells as they are."""
-            seen: list[tuple[int, int]] = []
+        def progress_at_start(traced: flashpager_api.Trace) -> tuple[int, int]:
+            """Return the finished cells and all cells at the start, given a copy of the folder."""
+            progress: list[tuple[int, int]] = []
             copied = tmp_path / "copied"
             shutil.copytree(keep, copied)
             flashpager_api.explore(
-                traced, space, keep=copied, progress=lambda *now: seen.append(now)
+                traced, space, keep=copied, progress=lambda *now: progress.append(now)
             )
-            return seen[0]
+            return progress[0]
 
         with pytest.raises(KeyboardInterrupt):
             flashpager_api.explore(opened, space, keep=keep, progress=stop)
         kept = len(list(keep.iterdir()))
         assert kept >= 1
-        assert first(opened) == (kept, 3)
+        assert progress_at_start(opened) == (kept, 3)
         other = import_csv(tmp_path, noise(100, 12_000), trace.name)
-        assert first(flashpager_api.Trace.open(other)) == (0, 3)
+        assert progress_at_start(flashpager_api.Trace.open(other)) == (0, 3)
         part.write_text(GOOD_PART.replace("value = 1000", "value = 2000"), encoding="ascii")
-        assert first(opened) == (0, 3)
+        assert progress_at_start(opened) == (0, 3)
         slower = flashpager_api.explore(opened, space)
         part.write_text(GOOD_PART, encoding="ascii")
-        assert first(opened) == (kept, 3)
+        assert progress_at_start(opened) == (kept, 3)
         assert (slower["load_ns"] == 2 * flashpager_api.explore(opened, space)["load_ns"]).all()

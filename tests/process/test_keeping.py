@@ -69,7 +69,7 @@ def test_export_into_a_closed_pipe(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (b"offset,length\n", b"")
 
 
-def test_a_program_sees_the_name_it_was_called_by(tmp_path: Path) -> None:
+def test_a_program_sees_the_name_of_its_call(tmp_path: Path) -> None:
     """A link to a program is not resolved, since busybox and xzcat depend on their own names."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "real", _NAME)
@@ -132,7 +132,7 @@ def test_lackey_places_no_part_of_valgrind(tmp_path: Path) -> None:
     assert placed["qemu"] == placed["lackey"]
 
 
-def test_nothing_asked_is_answered_with_help() -> None:
+def test_help_without_arguments() -> None:
     """Without arguments the help is printed, with its line breaks."""
     done = flashpager(code=2)
     assert "Your program:\n" in done.err

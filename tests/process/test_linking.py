@@ -14,10 +14,11 @@ import pytest
 from tests.conftest import ROOT, fails, flashpager, info_of, need, runs_of
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-#: Policies and pages under which counts must be equal.
+#: Policies and pages with which the counts are compared.
 DESIGNS = (("lru", "64"), ("clock", "16"), ("fifo", "128"))
 
-#: Each file has a static of the same name and calls the others, more or less often.
+#: Each file has a static function of the same name, and calls the other files with different
+#: frequencies.
 PART = """
 #include "parts.h"
 static volatile unsigned seen;
@@ -51,7 +52,7 @@ PARTS = 12
 
 
 def shuffled(trace: Path, map_: Path, folder: Path, seed: int) -> Path:
-    """Write any order of all units."""
+    """Write a random order of all units."""
     names = folder / "names.order"
     flashpager("layout", "export", trace, empty(folder), "--map", map_, "-o", names)
     lines = names.read_text(encoding="utf-8").splitlines()
@@ -77,7 +78,7 @@ def counts(trace: Path, policy: str, page: str) -> dict[str, int]:
 
 
 def check_equal(predicted: Path, recorded: Path, before: Path) -> None:
-    """Compare a recording with its prediction, and against the one before."""
+    """Check that a recording equals its prediction, and differs from the recording before."""
     assert runs_of(predicted) == runs_of(recorded)
     for policy, page in DESIGNS:
         assert counts(predicted, policy, page) == counts(recorded, policy, page)
@@ -92,13 +93,13 @@ def make_firmware(folder: Path, order: Path | str = "/dev/null") -> Path:
 
 
 def record_firmware(elf: Path, trace: Path, *flags: str) -> Path:
-    """Record it."""
+    """Record the firmware."""
     flashpager("record", "--no-reads", *flags, "-o", trace, "--system", MACHINE, elf)
     return trace
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
+def test_firmware_linked_again(tmp_path: Path, seed: int) -> None:
     """The prediction holds for Thumb code, GNU ld and its own linker script; vectors stay."""
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     elf = make_firmware(tmp_path)
@@ -137,7 +138,7 @@ def test_firmware_linked_anew(tmp_path: Path, seed: int) -> None:
     "reads", [(), ("--with-reads", "--section", ".text")], ids=["executed", "read"]
 )
 def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> None:
-    """The result that the search predicts for an order is that of the program linked so.
+    """The result that the search predicts for an order is that of the newly linked program.
 
     A recording with data reads is tested, too: literals move with their function.
     """
@@ -168,9 +169,9 @@ def test_an_order_that_was_searched(tmp_path: Path, reads: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize("optimize", ["-Os", "-O2"])
 def test_an_order_that_was_searched_without_a_map(tmp_path: Path, optimize: str) -> None:
-    """Alignments that are taken from addresses and padding are those of the link.
+    """Alignments inferred from addresses and padding are those of the link.
 
-    The search sees functions alone; the map only tells the linker of its answer.
+    The search sees functions alone; the map only translates its result for the linker.
     """
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     firmware = ROOT / "examples" / "firmware"
@@ -195,7 +196,7 @@ def test_an_order_that_was_searched_without_a_map(tmp_path: Path, optimize: str)
     assert counted["loads"] == row["counts"]["loads"]
 
 
-#: Strings that are ends of others, in sections of their own: the linker merges them.
+#: Strings, some of which are the ends of others. The linker merges them.
 WORDS = """
 __attribute__((noinline)) const char *{name}{number}(int x) {{ return x ? "{long}" : "{short}"; }}
 """
@@ -228,7 +229,7 @@ SECTIONS {{
 
 
 def test_merged_strings_are_data(tmp_path: Path) -> None:
-    """Strings of a map that lie over one another are data, and the program is linked anew."""
+    """Overlapping strings of a map are treated as data, and the program can be linked again."""
     need("qemu-system-arm", "arm-none-eabi-gcc")
     flags = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-ffunction-sections", "-fdata-sections")
     words = ["greetings", "tings", "rings", "ing", "a long string", "string", "ng", "g"]
@@ -333,7 +334,7 @@ SECTIONS {{
     /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.extab*) }}
 }}
 """
-#: Where the constants lie: in the section of the code, or in one of their own behind it.
+#: Places of the constants: the section of the code, or a section of their own after it.
 PLACES = {
     "inside": {"inside": "*(.rodata*) . = ALIGN(8);", "behind": ""},
     "behind": {
@@ -344,10 +345,10 @@ PLACES = {
 
 
 class Readers:
-    """A program with constants in flash behind its code, which it reads by words."""
+    """A program with constants in flash after its code, which it reads word by word."""
 
     def __init__(self, folder: Path, place: str, *flags: str) -> None:
-        """Compile it; ``flags`` are those of its recordings."""
+        """Compile the program; ``flags`` are those of its recordings."""
         need("qemu-system-arm", "arm-none-eabi-gcc")
         self.folder, self.place, self.flags = folder, PLACES[place], flags
         names = [f"f_{number}" for number in range(14)]
@@ -373,7 +374,7 @@ class Readers:
         subprocess.run([*command, *flags], cwd=self.folder, check=True)
 
     def recorded(self, name: str, order: str = "", pinned: str = "") -> Path:
-        """Link and record it."""
+        """Link and record the program."""
         script = READERS.format(order=order, pinned=pinned, **self.place)
         (self.folder / "fw.ld").write_text(script, encoding="ascii")
         command = [
@@ -393,15 +394,15 @@ class Readers:
         return trace
 
 
-#: Small enough that it misses.
+#: A cache so small that the program misses.
 SMALL = ("--board", "rp2040", "--cache", "256", "--cache-page", "8")
 
 
 @pytest.mark.parametrize(("place", "flags"), [("inside", ()), ("behind", ("--as-linked",))])
-def test_constants_behind_the_code_move_with_it(
+def test_constants_after_the_code_move_with_it(
     tmp_path: Path, place: str, flags: tuple[str, ...]
 ) -> None:
-    """Orders that need more padding than the recorded one are linked, with the counts predicted."""
+    """The predicted counts hold for orders that need more padding than the recorded one."""
     readers = Readers(tmp_path, place, *flags)
     before, map_ = readers.recorded("old"), tmp_path / "old.map"
     lines = tmp_path / "lines.ld"
@@ -426,10 +427,10 @@ def test_constants_behind_the_code_move_with_it(
 
 @pytest.mark.parametrize("place", list(PLACES))
 @pytest.mark.parametrize("order", [(), ("--order", "rest.ld")], ids=["pin", "joint"])
-def test_constants_move_up_behind_pinned_code(
+def test_constants_move_up_after_pinned_code(
     tmp_path: Path, place: str, order: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The misses that pin predicts are counted, with constants that move up."""
+    """The misses that pin predicts hold, although the constants move up."""
     monkeypatch.chdir(tmp_path)
     readers = Readers(tmp_path, place, "--as-linked")
     before = readers.recorded("old")
@@ -454,7 +455,7 @@ def test_constants_move_up_behind_pinned_code(
     assert counted["misses"] == predicted["counts"]["misses"]
 
 
-def test_maps_of_gold_and_of_printing(tmp_path: Path) -> None:
+def test_maps_of_gold_and_printed_maps(tmp_path: Path) -> None:
     """Maps of gold and those that lld prints are read; others are refused by name."""
     need("gcc", "qemu-x86_64", "ld.gold", "ld.lld")
     make_parts(tmp_path)
@@ -504,7 +505,7 @@ def make_parts(folder: Path, *flags: str, unique: bool = False) -> None:
 
 
 def link(folder: Path, name: str, *flags: str) -> Path:
-    """Link the objects that are there."""
+    """Link all objects in the folder."""
     objects = sorted(path.name for path in folder.glob("*.o"))
     command = ["gcc", *flags, f"-Wl,-Map={name}.map", "-o", name, *objects]
     subprocess.run(command, cwd=folder, check=True)
@@ -531,7 +532,7 @@ def script_of(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_x86_linked_anew(tmp_path: Path, seed: int) -> None:
+def test_x86_linked_again(tmp_path: Path, seed: int) -> None:
     """The prediction holds for native code with equal names of statics and the default script."""
     need("gcc", "qemu-x86_64")
     make_parts(tmp_path)
@@ -550,8 +551,8 @@ def test_x86_linked_anew(tmp_path: Path, seed: int) -> None:
     assert "elsewhere" in flashpager("layout", "check", old, order, code=1).out
 
 
-def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
-    """An order that was found without a map leads to input sections; of equal lines one counts."""
+def test_names_of_symbols_and_repeated_lines(tmp_path: Path) -> None:
+    """An order found without a map is translated to input sections; repeated lines count once."""
     need("gcc", "qemu-x86_64")
     make_parts(tmp_path)
     program = link(tmp_path, "old")
@@ -576,7 +577,7 @@ def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
     ordered = out.read_text(encoding="utf-8").splitlines()
     assert ordered[1 : PARTS + 1] == [f"{name}(.text.mix)" for name in reversed(objects)]
 
-    # In a new program it is unknown which function is meant.
+    # The name is ambiguous in a new program.
     for with_map in ((), ("--map", map_)):
         checked = flashpager("layout", "check", program, by_symbol, *with_map)
         assert (
@@ -592,7 +593,7 @@ def test_names_by_symbol_and_lines_that_come_twice(tmp_path: Path) -> None:
     assert {one["fault"] for one in result["disobeyed"]} == {"between"}
 
 
-def test_split_functions_linked_anew(tmp_path: Path) -> None:
+def test_split_functions_linked_again(tmp_path: Path) -> None:
     """Parts that GCC splits off by a profile are units of their own."""
     need("gcc", "qemu-x86_64", "nm")
     make_parts(tmp_path, "-fprofile-generate")
@@ -644,7 +645,7 @@ def test_lld_knows_symbols_only(tmp_path: Path) -> None:
     assert "1 line stands for several functions each, which lie together in any order" in result.out
 
 
-def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
+def test_lld_obeys(tmp_path: Path) -> None:
     """The prediction holds for lld, too, if all symbols are unique."""
     need("gcc", "qemu-x86_64", "ld.lld")
     make_parts(tmp_path, unique=True)
@@ -662,7 +663,7 @@ def test_lld_does_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_a_map_names_what_was_stripped(tmp_path: Path) -> None:
-    """Without symbols the map names the units; without a map names are made up, with a note."""
+    """Without symbols the map names the units; without a map names are invented, with a note."""
     need("gcc", "qemu-x86_64", "strip")
     make_parts(tmp_path)
     program = link(tmp_path, "old")
@@ -702,7 +703,7 @@ shim:
 
 
 def test_sections_named_by_hand(tmp_path: Path) -> None:
-    """A section may be called like a function that lies in another: the map is of this link."""
+    """A map is accepted if a section has the name of a function in another section."""
     need("gcc", "qemu-x86_64")
     (tmp_path / "hand.s").write_text(_BY_HAND, encoding="ascii")
     main = "void add(void); void shim(void); int main(void) { add(); shim(); return 0; }"
@@ -720,7 +721,7 @@ def test_sections_named_by_hand(tmp_path: Path) -> None:
     assert [line.partition("(")[2] for line in named] == [".text.subtract)", ".text.arithmetic)"]
 
 
-def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Errors: maps of another link, changed or missing objects, orders of another program."""
     need("gcc", "qemu-x86_64")
     make_parts(tmp_path)
@@ -771,14 +772,14 @@ FAR = ("make", "-s", "-C", str(ROOT / "examples/firmware"), "OPTIMIZE=-Os -mlong
 
 
 def far_firmware(folder: Path, *reads: str) -> tuple[Path, Path, list[str], str]:
-    """Return a recording of the firmware, its map, what to pin of its own, and the RAM of that."""
+    """Return a recording of the firmware, its map, its own functions to pin, and their RAM."""
     subprocess.run([*FAR, f"BUILD={folder}"], check=True)
     before = record_firmware(folder / "card-firmware.elf", folder / "old.trace", *reads)
     assert bool(info_of(before).get("reads")) == bool(reads)
     old = folder / "old.map"
     shutil.copy(folder / "card-firmware.map", old)
     search = ("pin", before, *SERIAL_NOR, "--map", old, "--json", "--ram")
-    # Functions of libraries call one another by short calls.
+    # Functions of libraries are excluded, since they call each other by short calls.
     most = "800" if reads else "1000"
     result = flashpager(*search, most).json
     own = [name for name in result["pinned"] if "lib" not in name]

@@ -127,7 +127,7 @@ def test_jar(tmp_path: Path) -> None:
 
 
 class TestBadInput:
-    """Errors in one line; no file is written."""
+    """Bad input is an error of one line, and no file is written."""
 
     def test_other_programs(self, tmp_path: Path) -> None:
         """A trace of machine code, and classes of another program."""
@@ -147,7 +147,7 @@ class TestBadInput:
         other = _built(_PARTS.replace("n * 3L", "n * 3L + 1"), tmp_path / "other")
         refused = fails("layout", "outline", trace, other, "-o", out)
         assert "Main.odd(int): has different code in the recorded program" in refused
-        # The outlined program is another program than the recorded one, too.
+        # The outlined program differs from the recorded one, too.
         flashpager("layout", "outline", trace, classes, "-o", tmp_path / "outlined")
         refused = fails("layout", "outline", trace, tmp_path / "outlined", "-o", out)
         assert "has different code in the recorded program" in refused

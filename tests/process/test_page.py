@@ -26,9 +26,9 @@ _POLICIES = (
 )
 _FRAMES = (2, 3, 5, 8)
 
-#: Calls functions on several pages in an order that a generator draws, one of them with an
-#: instruction across the end of a page; its handlers of signals and it itself block all signals for
-#: a while. By its argument it reads its code as data, too, or does what is special.
+#: A program that calls functions on several pages in random order, one of them with an instruction
+#: across the end of a page. The program and its signal handlers block all signals for a while. Its
+#: argument makes it also read its code as data, or selects a special behaviour.
 _PROGRAM = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -240,7 +240,7 @@ def test_all_counts_are_equal(
         assert straddles > 0
 
 
-def test_a_program_that_others_call(tmp_path: Path) -> None:
+def test_a_program_whose_functions_libraries_call(tmp_path: Path) -> None:
     """The address of a function is that of a jump in its code, and libraries call it there."""
     source = (
         "#include <stdlib.h>\n"
@@ -347,7 +347,7 @@ def test_an_interruption(program: Path) -> None:
     assert "ended with signal SIGINT" in message
 
 
-def test_its_environment_is_as_given(tmp_path: Path) -> None:
+def test_the_environment_is_unchanged(tmp_path: Path) -> None:
     """The program sees no variable of the pager, and its own LD_PRELOAD is kept."""
     design = ("--frames", "4", "--policy", "fifo", "--", "/usr/bin/env")
     paged(*design)
@@ -377,7 +377,7 @@ def test_its_environment_is_as_given(tmp_path: Path) -> None:
         (("--frames", "8", "--policy", "pa-fifo-sc(100%)"), ["one frame must be left"]),
     ],
 )
-def test_designs_that_cannot_be(flags: tuple[str, ...], words: list[str]) -> None:
+def test_impossible_designs(flags: tuple[str, ...], words: list[str]) -> None:
     """The design is refused in one line, before anything runs."""
     message = fails("page", *flags, "--", "/usr/bin/false")
     for word in words:
@@ -436,7 +436,7 @@ def test_programs_that_the_pager_stops(program: Path) -> None:
 
 
 def test_traces_of_something_else(program: Path, tmp_path: Path) -> None:
-    """The error for a trace of other sections, a part or another program names what to record."""
+    """The error for a trace of other sections, a part or another program states what to record."""
     need("qemu-x86_64")
     design = ("page", "--frames", "8", "--policy", "clock", "--trace")
     text, part, other = (tmp_path / name for name in ("text.trace", "part.trace", "other.trace"))

@@ -1,7 +1,7 @@
 """Tests of pinned firmware: what ``pin`` lists is linked to RAM, in each format, and boots.
 
-The firmware is an ordinary one of newlib: its reset handler calls a function that copies ``.data``,
-and the hottest function is that one. QEMU loads nothing into RAM, as flash does not.
+The firmware uses newlib. Its reset handler calls a function that copies ``.data``, which is also
+the hottest function. QEMU loads nothing into RAM, just as on a real device.
 """
 
 import re
@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import fails, flashpager, info_of, need
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
-#: Flags of the objects. Calls from flash to RAM are long.
+#: Compiler flags, with which calls from flash to RAM are long.
 FLAGS = ("-mcpu=cortex-m3", "-mthumb", "-Os", "-ffunction-sections", "-mlong-calls", "-g")
 DESIGN = ("--board", "rp2040", "--cache", "512", "--ram", "600")
 
@@ -107,7 +107,8 @@ int main(void)
     return 0;
 }
 """
-#: Pinned code comes into ``.data``, by a fragment or by names of sections as the Pico SDK has them.
+#: Linker script that puts pinned code into ``.data``, by a fragment or by section names of the Pico
+#: SDK.
 SCRIPT = """
 MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = 128K
          COPIED (r) : ORIGIN = 0x20000, LENGTH = 64K
@@ -164,7 +165,7 @@ def archived(folder: Path) -> None:
 
 
 def linked(folder: Path, name: str, linker: str = "gnu-ld") -> Path:
-    """Link the objects that are there."""
+    """Link all objects in the folder."""
     elf = folder / name
     if linker == "lld":
         libraries = [
@@ -210,7 +211,7 @@ def renamed(folder: Path, names: Sequence[str], name: str) -> None:
 
 
 def apply(folder: Path, format_: str, pinned: Path) -> None:
-    """Tell the build of what is pinned, as the tool that reads the format does."""
+    """Apply the list of pinned functions to the build, like the tool that reads its format."""
     text = pinned.read_text(encoding="ascii")
     if format_ == "gnu-ld":
         (folder / "pinned.ld").write_text(text, encoding="ascii")
@@ -253,8 +254,8 @@ def _check_stored_ahead(folder: Path, pinned: Path, linker: str) -> None:
         ("esp-idf", "gnu-ld"),
     ],
 )
-def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None:
-    """The firmware linked with its pinned functions in RAM prints what it printed before."""
+def test_pinned_firmware_boots(tmp_path: Path, format_: str, linker: str) -> None:
+    """The firmware linked with its pinned functions in RAM boots and prints the same as before."""
     need("ld.lld")
     compiled(tmp_path)
     elf = linked(tmp_path, "old.elf", linker)
@@ -263,7 +264,7 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
     pinned = tmp_path / "pinned.out"
     search: tuple[str | Path, ...] = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map")
     if format_ == "esp-idf":
-        # Its boot loader loads RAM before the program begins; this firmware has none.
+        # ESP-IDF's boot loader loads RAM before the program begins; this firmware has none.
         search = (*search, "--copied-before", "__libc_init_array")
     to_build = ("--format", format_, "-o", pinned)
     done = flashpager(*search, *to_build)
@@ -280,7 +281,7 @@ def test_what_is_pinned_boots(tmp_path: Path, format_: str, linker: str) -> None
 
     is_list = format_ == "gnu-ld"
     if is_list:
-        # The old program has all of it in flash, where its order is right.
+        # The old program has all functions in flash, where their order is right.
         done = flashpager("layout", "check", elf, pinned, "--map", f"{elf}.map", code=1)
         assert done.out.count(".text: in flash, where it is stored\n") == len(result["pinned"])
         assert f"0 units of {pinned} lie in RAM" in done.out
@@ -361,8 +362,8 @@ def test_calls_out_of_reach_are_noted(tmp_path: Path) -> None:
     assert len(re.findall(r"_veneer$", symbols, re.MULTILINE)) >= int(counts[1]) > 0
 
 
-def test_what_is_left_in_flash_can_be_corrected(tmp_path: Path) -> None:
-    """--never and --always go before what is inferred; a loader leaves nothing out."""
+def test_inferred_functions_can_be_corrected(tmp_path: Path) -> None:
+    """--never and --always override what is inferred; with a loader no function has to stay."""
     compiled(tmp_path)
     elf = linked(tmp_path, "old.elf")
     trace = recorded(elf)
@@ -377,7 +378,7 @@ def test_what_is_left_in_flash_can_be_corrected(tmp_path: Path) -> None:
     assert loaded["time_ratio"] <= result["time_ratio"]
     assert "copy_words" in loaded["pinned"]
 
-    # A program that is linked so does not boot, as a note says.
+    # A program linked in this way does not boot, as a note says.
     done = flashpager(*search, "--always", "copy_words")
     assert "copy_words runs before start-up code has copied it" in " ".join(done.err.split())
     later = flashpager(*search, "--copied-before", "fold", "--json").json
@@ -391,7 +392,7 @@ def test_what_is_left_in_flash_can_be_corrected(tmp_path: Path) -> None:
 
 
 def test_a_recording_that_ends_early_has_its_start(tmp_path: Path) -> None:
-    """A limit of instructions leaves out no start, and no note claims that it does."""
+    """A recording with a limit of instructions has its start, and no note denies that."""
     compiled(tmp_path)
     elf = linked(tmp_path, "old.elf")
     trace = tmp_path / "limited.trace"

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import fails, flashpager, info_of, need
 from tests.programs import compile_with
 
-#: An LM3S6965, whose flash lies at 0, and an STM32F100, which has its flash at 0, too.
+#: Machines with an LM3S6965, whose flash lies at 0, and an STM32F100, whose flash is also at 0.
 _MACHINES = {"lm3s6965evb": 0, "stm32vldiscovery": 0x08000000}
 _SCRIPT = """
 MEMORY {{
@@ -74,7 +74,7 @@ def _firmware(folder: Path, stored: int, *, is_copied: bool = True) -> Path:
 
 @pytest.mark.parametrize("machine", _MACHINES)
 def test_copied_code_is_outside_of_flash(tmp_path: Path, machine: str) -> None:
-    """It is neither priced nor attributed nor proposed for RAM, and cannot be placed."""
+    """Copied code is neither priced nor attributed nor proposed for RAM, and cannot be placed."""
     need("arm-none-eabi-gcc", "qemu-system-arm")
     program = _firmware(tmp_path, _MACHINES[machine])
     trace = tmp_path / "ram.trace"
@@ -92,13 +92,13 @@ def test_copied_code_is_outside_of_flash(tmp_path: Path, machine: str) -> None:
     pinned = flashpager("pin", trace, *_DESIGN, "--ram", "64", "--json").json
     assert "fast_sum" not in str(pinned)
     refused = flashpager("record", *run, "--section", ".text,.fastcode", program, code=2)
-    # QEMU's flash at 0 is noted before.
+    # A note about QEMU's flash at 0 comes first.
     assert ".fastcode runs at 0x20000000" in refused.err.splitlines()[-1]
     assert "a copy in RAM" in refused.err.splitlines()[-1]
 
 
 def test_a_trace_that_has_copied_code_in_flash_is_refused(tmp_path: Path) -> None:
-    """The file that was recorded shows that the code lies in RAM."""
+    """A trace with copied code in flash is refused: the recorded file shows that it runs in RAM."""
     need("arm-none-eabi-gcc", "arm-none-eabi-objcopy", "qemu-system-arm")
     program = _firmware(tmp_path, 0, is_copied=False)
     trace = tmp_path / "ram.trace"

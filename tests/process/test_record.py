@@ -49,7 +49,7 @@ class TestKnownByConstruction:
 
     @pytest.mark.parametrize("recorder", TOOLS)
     def test_exact(self, tmp_path: Path, recorder: str) -> None:
-        """Instructions, bytes and runs are exact with every recorder."""
+        """The instructions, bytes and runs are exact with every recorder."""
         need(*TOOLS[recorder])
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
@@ -66,7 +66,7 @@ class TestKnownByConstruction:
         assert calls(trace, info) == {"_start": 1, "function": 1000}
 
     def test_a_long_loop(self, tmp_path: Path) -> None:
-        """The trace is complete where pipe, buffers and row groups change over."""
+        """The trace is complete across the limits of pipe, buffers and row groups."""
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, times=1_000_003)
         trace = tmp_path / "t.trace"
@@ -87,7 +87,7 @@ class TestKnownByConstruction:
         ],
     )
     def test_failing(self, tmp_path: Path, ending: str, failed: str) -> None:
-        """A program that fails leaves all it executed, marked."""
+        """A failing program's trace has everything that was executed, and the failure."""
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, ending)
         trace = tmp_path / "t.trace"
@@ -96,7 +96,7 @@ class TestKnownByConstruction:
         assert failed in done.err
 
     def test_killed_within_a_full_tail(self, tmp_path: Path) -> None:
-        """SIGKILL loses nothing either when most has gone through the pipe."""
+        """SIGKILL loses nothing, also if most of the stream has gone through the pipe."""
         need("qemu-x86_64")
         program, known = x86_loop(tmp_path, "raise SIGKILL", times=300_001)
         trace = tmp_path / "t.trace"
@@ -106,7 +106,7 @@ class TestKnownByConstruction:
         assert info["runs"] == len(known.runs)
 
     def test_failing_under_lackey(self, tmp_path: Path) -> None:
-        """The stand-in marks a failure too."""
+        """A recording by lackey notes a failure, too."""
         need("valgrind")
         program, known = x86_loop(tmp_path, "exit 3")
         trace = tmp_path / "t.trace"
@@ -114,7 +114,7 @@ class TestKnownByConstruction:
         check_known(trace, known, {"failed": "exit status 3"})
 
     def test_short_under_lackey(self, tmp_path: Path) -> None:
-        """A program that ends at once is placed all the same."""
+        """A program that ends immediately is still placed."""
         need("valgrind")
         program, known = x86_loop(tmp_path, times=1)
         for turn in range(4):
@@ -161,7 +161,7 @@ class TestKnownByConstruction:
         assert calls(trace, info) == {"_start": 1, "function": 200}
 
     def test_outside(self, tmp_path: Path) -> None:
-        """Instructions in other sections are counted, and end the run."""
+        """Instructions in other sections are counted as outside, and end the run."""
         need("qemu-x86_64")
         source = """
         .globl _start
@@ -205,7 +205,7 @@ class TestLibcPrograms:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_functions(self, tmp_path: Path, kind: str) -> None:
-        """Every call is recorded, and placed where the linker put it."""
+        """Every call is recorded at the address that the linker chose."""
         need("qemu-x86_64", "nm")
         program = compile_with("gcc", tmp_path, kind, FUNCTIONS, *KINDS[kind], "-Wl,--build-id")
         trace, again = tmp_path / "t.trace", tmp_path / "again.trace"
@@ -229,7 +229,7 @@ class TestLibcPrograms:
             assert symbols[name] == int(line.split()[0], 16) - text["address"]
 
     def test_both_recorders_agree_on_a_pie(self, tmp_path: Path) -> None:
-        """QEMU and lackey load it elsewhere, yet give the same offsets."""
+        """QEMU and lackey load a PIE at different addresses, yet give the same offsets."""
         need("qemu-x86_64", "valgrind")
         program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
         traces = {}
@@ -265,7 +265,7 @@ class TestLibcPrograms:
 
     @pytest.mark.parametrize("recorder", ["qemu", "lackey"])
     def test_libraries(self, tmp_path: Path, recorder: str) -> None:
-        """Each library's text follows the program's in flash, and little is left outside."""
+        """Each library's text follows the program's in flash, and few instructions are outside."""
         need(*TOOLS[recorder])
         program = compile_with("gcc", tmp_path, "pie", FUNCTIONS, *KINDS["pie"])
         alone, trace = tmp_path / "alone.trace", tmp_path / "t.trace"
@@ -318,7 +318,7 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
         assert "outside the placed code" not in done.err
 
     def test_image(self, tmp_path: Path) -> None:
-        """Another file's code can be placed instead of the program's."""
+        """The code of another file can be placed instead of the program's."""
         need("qemu-x86_64")
         library = compile_with(
             "gcc",
@@ -352,7 +352,7 @@ int main(void) { char s[99]; for (int i = 0; i < 999; i++) sprintf(s, "%g", i / 
 
     @pytest.mark.parametrize("recorder", TOOLS)
     def test_fork(self, tmp_path: Path, recorder: str) -> None:
-        """A forked child is another run: neither recorded nor waited for."""
+        """A forked child is another run, which is neither recorded nor waited for."""
         need(*TOOLS[recorder])
         source = """
 #include <sys/wait.h>
@@ -379,7 +379,7 @@ int main(int argc, char **argv)
         assert info["ending"] == "complete"
         passed = calls(trace, info)
         assert (passed["main"], passed["of_parent"], passed["of_child"]) == (1, 1, 0)
-        # Lackey does not report it.
+        # Lackey does not report the child.
         result = recorder != "lackey"
         left_out = "1 process that it started: record each program by itself"
         assert info["left_out"] == [left_out] * result
@@ -425,7 +425,7 @@ int main(void) { int code = system("echo spawned; exit 5"); printf("%d\\n", code
 
     @pytest.mark.parametrize("recorder", TOOLS)
     def test_threads(self, tmp_path: Path, recorder: str) -> None:
-        """Each thread has its trace, or all have one; lackey does not tell them apart."""
+        """Each thread has its own trace, or all have one; lackey does not distinguish threads."""
         need(*TOOLS[recorder])
         times = 50 if recorder == "step" else 5000
         source = """
@@ -471,7 +471,7 @@ int main(void)
         assert f"{tmp_path}/t.thread-2.trace: thread thread-2, " in done.err
 
     def test_input_and_output_pass_through(self, tmp_path: Path) -> None:
-        """The program's own streams are its own; we speak on standard error."""
+        """The program keeps its own streams; flashpager prints to standard error."""
         need("qemu-x86_64")
         source = """
 #include <stdio.h>
@@ -507,7 +507,7 @@ int main(int argc, char **argv)
 
     @pytest.mark.parametrize("recorder", ["qemu", "step"])
     def test_its_own_name(self, tmp_path: Path, recorder: str) -> None:
-        """A program finds the name by which it was called; lackey gives it its path."""
+        """A program sees the name of its call; under lackey it sees its path."""
         need(*TOOLS[recorder])
         source = "#include <stdio.h>\nint main(int n, char **v) { return n < 0 || puts(v[0]) < 0; }"
         compile_with("gcc", tmp_path, "name", source, *kind_for(recorder))
@@ -635,7 +635,7 @@ class TestRefused:
             fails("record", "--no-reads", "-o", output, "--", program, env=tools, words=words)
 
     def test_a_failure_keeps_an_older_trace(self, tmp_path: Path) -> None:
-        """A name can be given only to whole traces."""
+        """A failed recording does not replace an older trace."""
         trace = tmp_path / "t.trace"
         trace.write_bytes(b"older")
         fails("record", "--no-reads", "-o", trace, "--", "no-such-program-anywhere")
@@ -704,7 +704,7 @@ class TestRefused:
         fails("record", "--no-reads", "-o", trace, *machine, env=tools, words=words)
 
     def test_the_emulator_refuses(self, tmp_path: Path) -> None:
-        """A machine that QEMU does not know: its words, then ours, and no trace."""
+        """If QEMU refuses a machine, its message precedes ours, and there is no trace."""
         need("qemu-system-arm")
         program, _ = firmware_loop(tmp_path)
         trace = tmp_path / "t.trace"
@@ -726,8 +726,8 @@ class TestRefused:
         fails("record", "--no-reads", "--image", library, "-o", trace, "--", program, words=words)
         assert not trace.exists()
 
-    def test_without_qemu_another_stands_in(self, tmp_path: Path) -> None:
-        """The stepper stands in; lackey does if data reads are recorded. A note announces it."""
+    def test_without_qemu_another_recorder_is_used(self, tmp_path: Path) -> None:
+        """Without QEMU the stepper is used, and lackey for data reads. A note names it."""
         need("valgrind")
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
@@ -746,8 +746,8 @@ class TestRefused:
         assert "40 times slower" in done.err
         assert info_of(trace)["recorder"] == "lackey"
 
-    def test_without_both_the_stepper_stands_in(self, tmp_path: Path) -> None:
-        """The built-in stepper needs no tools, and is announced; foreign programs need QEMU."""
+    def test_without_both_the_stepper_is_used(self, tmp_path: Path) -> None:
+        """The built-in stepper needs no tools, and a note names it; foreign programs need QEMU."""
         program, known = x86_loop(tmp_path)
         trace = tmp_path / "t.trace"
         nothing = {"PATH": str(tmp_path)}

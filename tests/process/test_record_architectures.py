@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import fails, flashpager, info_of, need, runs_of
 from tests.machine_elves import REFUSED, SYSTEM, USER, MachineCode
 
-#: Instructions after which the programs, which never end, are ended.
+#: Number of instructions after which the endless programs are ended.
 MOST = 20
 
 
@@ -26,7 +26,7 @@ def check(program: MachineCode, trace: Path) -> None:
     "program", USER, ids=lambda program: f"{program.name}{'-thumb' if program.entry else ''}"
 )
 def test_user_mode(tmp_path: Path, program: MachineCode) -> None:
-    """Every instruction counts with all its bytes, the last of a block and one alone, too."""
+    """Every instruction counts with all its bytes, also at the end of a block or alone in one."""
     need(f"qemu-{program.name}")
     trace = tmp_path / "t.trace"
     elf = program.write(tmp_path)
@@ -53,7 +53,7 @@ def test_machines(tmp_path: Path, program: MachineCode, system: str, address: in
 
 
 def test_avr_firmware(tmp_path: Path) -> None:
-    """An AVR machine takes the firmware by ``-bios``, which may also stand in ``--system``."""
+    """An AVR machine gets the firmware by ``-bios``, which may also be part of ``--system``."""
     program, system, address = SYSTEM[0]
     need("qemu-system-avr")
     elf = program.write(tmp_path, address)
@@ -76,7 +76,7 @@ def test_refused(tmp_path: Path, program: MachineCode) -> None:
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing emulator is named; so is the way to run what QEMU has in machines only."""
+    """A missing emulator is named; --system is named for processors that need a machine."""
     elf = next(program for program in USER if program.name == "or1k").write(tmp_path)
     avr = SYSTEM[0][0].write(tmp_path, 0)
     unknown = MachineCode("unknown", 0x1234, 0, 32, "<", "00000000", 0, 0, 0, (0, 0))
@@ -87,7 +87,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "qemu-or1k is not installed" in fails(*record, elf)
 
 
-def test_all_are_here() -> None:
+def test_all_emulators_have_a_program() -> None:
     """Each emulator of a user-mode processor that is installed has a program here."""
     need("qemu-x86_64")
     known = {program.name for program in (*USER, *REFUSED)}

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.skipif(
 
 CHILDREN = ("record", "--no-reads", "--children", "-o")
 
-#: Starts each argument in its own way, waits for it, and prints its exit status and signal.
+#: A program that starts each argument in the requested way, waits for it, and prints its exit
+#: status.
 STARTS = r"""
 #define _GNU_SOURCE
 #include <signal.h>
@@ -156,7 +157,7 @@ int main(int argc, char **argv)
         assert info_of(trace)["ending"] == "complete"
         assert sorted(beside(trace)) == ["process-1-exit-0", "process-1-first"]
         check_known(tmp_path / "t.process-1-exit-0.trace", known)
-        # The name is taken when the same program begins once more.
+        # The file name is already in use when the same program begins again.
         assert (tmp_path / "t.process-1-first-2.trace").exists()
 
     def test_threads_of_children(self, tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ int main(void)
         assert info_of(thread)["process"] == "process-2-threads"
 
     def test_outlived(self, tmp_path: Path) -> None:
-        """A child that goes on when its parent is gone is recorded to its end."""
+        """A child that outlives its parent is recorded to its end."""
         source = """
 #include <time.h>
 #include <unistd.h>
@@ -225,7 +226,7 @@ int main(void)
         assert calls(child)["late"] == 1
 
     def test_a_shell(self, tmp_path: Path) -> None:
-        """A pipeline prints the same as alone, and each of its programs has a trace."""
+        """A recorded pipeline prints the same as usual, and each of its programs has a trace."""
         need("sh")
         source = """
         .globl _start, next

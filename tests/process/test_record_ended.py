@@ -1,4 +1,4 @@
-"""Tests of messages about threads, and about a program that is ended after its part."""
+"""Tests of messages about threads, and about programs that are ended after their recorded part."""
 
 import os
 from pathlib import Path
@@ -90,8 +90,8 @@ def test_a_call_of_a_label(tmp_path: Path, *, strips: bool) -> None:
     )
 
 
-def test_threads_are_told(tmp_path: Path) -> None:
-    """The message counts the threads' traces and names those of an earlier recording."""
+def test_threads_are_counted(tmp_path: Path) -> None:
+    """The message states the number of the threads' traces, and names older ones."""
     need("qemu-x86_64")
     program = compile_with("gcc", tmp_path, "threads", THREADS, *KINDS["static"], "-pthread")
     trace = tmp_path / "t.trace"

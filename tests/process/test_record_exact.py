@@ -1,4 +1,4 @@
-"""Recordings are exact to the byte where emulators translate more than is executed."""
+"""Tests of recordings exact to the byte, though emulators translate more than they execute."""
 
 import os
 import shutil
@@ -22,18 +22,18 @@ EXIT_BYTES = 9
 
 #: Code at the beginning of a page, so that offsets in flash are offsets in pages.
 PAGE_ALIGNED = "-Wl,-Ttext=0x20000"
-#: Code that may be written, and where it lies.
+#: Flags for code that may be written, at a fixed address.
 WRITABLE = '.section .code, "awx", @progbits'
 WRITABLE_ALIGNED = "-Wl,--section-start=.code=0x20000"
 
 
 def recorded(folder: Path, program: Path, *options: str, ending: object = "complete") -> Runs:
-    """Record a program; return its runs, which hold all that the description counts."""
+    """Record a program; check its counts against its runs, and return the runs."""
     trace = folder / "t.trace"
     flashpager("record", "--no-reads", *options, "-o", trace, "--", program)
     info, runs = info_of(trace), runs_of(trace)
     assert info["ending"] == ending
-    # Lackey does not report it.
+    # Lackey does not report this ending.
     assert info["in_doubt"] == (None if info["recorder"] == "lackey" else 0)
     assert info["bytes"] == sum(length for _, length in runs)
     return runs
@@ -45,7 +45,7 @@ class TestPages:
     @pytest.mark.parametrize("recorder", TOOLS)
     @pytest.mark.parametrize("before", [0, 1, 2, 3])
     def test_x86(self, tmp_path: Path, recorder: str, before: int) -> None:
-        """The instructions count once, in the middle of straight code or at its beginning."""
+        """An instruction on two pages counts once, inside straight code or at its beginning."""
         need(*TOOLS[recorder])
         source = f"""
         .globl _start
@@ -71,7 +71,7 @@ _start: mov ${TIMES}, %ecx
         ]
 
     def test_x86_at_the_end_of_a_page(self, tmp_path: Path) -> None:
-        """An instruction that ends with its page is whole."""
+        """An instruction at the very end of a page counts with all its bytes."""
         need("qemu-x86_64")
         source = f"""
         .globl _start
@@ -146,8 +146,8 @@ _start: mov r4, #{TIMES}
         assert recorded(tmp_path, program) == [(0, 8), *runs, (4092, 24)]
 
     @pytest.mark.parametrize("handled", [False, True])
-    def test_thumb_before_a_page_that_is_not_there(self, tmp_path: Path, *, handled: bool) -> None:
-        """The instruction before may seem two bytes too long: the block is in doubt."""
+    def test_thumb_before_a_missing_page(self, tmp_path: Path, *, handled: bool) -> None:
+        """The last instruction may seem two bytes too long, so the block is in doubt."""
         need("qemu-arm")
         # sigaction(SIGSEGV) with a handler that exits.
         handle = "movs r0, #11; ldr r1, =action; movs r2, #0; movs r3, #8; movs r7, #174; svc 0"
@@ -257,7 +257,7 @@ class TestCutShort:
 
     @pytest.mark.parametrize("at", [0, 1, 2])
     def test_a_fault(self, tmp_path: Path, at: int) -> None:
-        """Instructions behind one that faults are not executed."""
+        """Instructions after one that faults do not count."""
         need("qemu-x86_64")
         source = f"""
         .globl _start
@@ -289,7 +289,7 @@ _start: {X86_HANDLE}
         ]
 
     def test_the_last_fault(self, tmp_path: Path) -> None:
-        """A program that a fault ends has begun no more than the instruction that faults."""
+        """In a program that a fault ends, the faulting instruction is the last one that counts."""
         need("qemu-x86_64")
         source = ".globl _start\n.text\n_start: nop; xor %eax, %eax; mov (%rax), %eax; nop; nop"
         program = compile_with("gcc", tmp_path, "fault", source, *STATIC, PAGE_ALIGNED)
@@ -297,7 +297,7 @@ _start: {X86_HANDLE}
         assert runs == [(0, 1 + 2 + 2)]
 
     def test_faults_of_several_threads(self, tmp_path: Path) -> None:
-        """Each thread's code is counted by itself."""
+        """The code of each thread is counted separately."""
         need("qemu-x86_64")
         source = f"""
 #define _GNU_SOURCE
@@ -368,7 +368,7 @@ _start: mov ${TIMES}, %ecx
     @pytest.mark.parametrize("recorder", TOOLS)
     @pytest.mark.parametrize("instruction", ["rep stosb", "rep movsb", "repne scasb"])
     def test_a_repeated_instruction(self, tmp_path: Path, recorder: str, instruction: str) -> None:
-        """The instruction counts once a repetition, even where it stores into its own page."""
+        """The instruction counts once per repetition, even if it stores into its own page."""
         need(*TOOLS[recorder])
         source = f"""
         .globl _start
@@ -388,14 +388,14 @@ _start: mov $0x55, %al
 3:      .fill {TIMES}, 1, 0x55
 """
         program = compile_with("gcc", tmp_path, "repeated", source, *STATIC, WRITABLE_ALIGNED)
-        # The second one has nothing left to repeat, and is fetched.
+        # The second instruction has nothing to repeat, but is fetched.
         again, behind = [(27, 2)] * (TIMES - 2), (27, 2 + 2 + 4)
         turns = [(7, 22), *again, behind] * 60
         runs = recorded(tmp_path, program, "--recorder", recorder, "--section", ".code")
         assert runs == [(0, 29), *turns[1:-1], (27, 8 + EXIT_BYTES)]
 
     def test_a_fault_in_firmware(self, tmp_path: Path) -> None:
-        """A processor's exception cuts a block, too."""
+        """An exception of the processor cuts a block, too."""
         need("qemu-system-arm")
         source = f"""
         .syntax unified
@@ -435,7 +435,7 @@ handler:
         ]
 
     def test_a_device_in_firmware(self, tmp_path: Path) -> None:
-        """QEMU from 8.2 on leaves a block to access a device."""
+        """An access to a device cuts a block, which QEMU leaves from 8.2 on."""
         need("qemu-system-arm")
         source = f"""
         .syntax unified
@@ -466,7 +466,7 @@ _start: movs r4, #{TIMES}
         ]
 
 
-def test_more_threads_than_are_told_apart(tmp_path: Path) -> None:
+def test_more_threads_than_are_distinguished(tmp_path: Path) -> None:
     """Threads that are not recorded are reported."""
     need("qemu-x86_64")
     source = """
@@ -498,7 +498,7 @@ int main(void)
 
 
 def test_a_thread_ends_before_the_program(tmp_path: Path) -> None:
-    """The last code of a thread is recorded where it ran, not at the trace's end."""
+    """The last code of a thread is recorded when it ran, not at the end of the trace."""
     need("qemu-x86_64")
     source = """
 #include <pthread.h>
@@ -530,7 +530,7 @@ class TestKernelPages:
 
     @pytest.mark.parametrize("mode", ["arm", "thumb"])
     def test_arm_helpers(self, tmp_path: Path, mode: str) -> None:
-        """The helpers lie outside, and end the runs."""
+        """The kernel's helpers are outside, and end the runs."""
         need("qemu-arm")
         source = f"""
         .syntax unified
@@ -558,7 +558,7 @@ _start: movs r4, #{TIMES}
         ]
 
     def test_x86_vsyscall(self, tmp_path: Path) -> None:
-        """The old way to ask for the time."""
+        """A call of the vsyscall page, the old way to get the time, is outside."""
         need("qemu-x86_64")
         source = f"""
         .globl _start
@@ -609,7 +609,7 @@ int main(void)
 
 
 def test_lackey_does_not_speculate(tmp_path: Path) -> None:
-    """Valgrind would execute the second half of ``a && b`` before it looks at the first."""
+    """The second half of ``a && b`` does not count first, though Valgrind could do it first."""
     need("valgrind")
     source = f"""
         .globl _start
@@ -630,7 +630,7 @@ _start: mov ${TIMES}, %ecx
     assert runs == [(0, 12), *[(18, 4), (7, 5)] * (TIMES - 1), (18, 4 + EXIT_BYTES)]
 
 
-#: Environments: ours, in shells without UTF-8, a user's, and an unusual one.
+#: Environments: the tests' own, without UTF-8, with variables of a user, and an unusual one.
 SHELLS: list[dict[str, str]] = [
     {},
     {"LC_CTYPE": "C", "_RJEM_MALLOC_CONF": "narenas:3", "PYTHONUNBUFFERED": "1"},
@@ -647,7 +647,7 @@ class TestEnvironment:
     def test_native(
         self, tmp_path: Path, recorder: str, shell: dict[str, str], started: str
     ) -> None:
-        """The program's environment has no variable of the recorder, and misses none of its own."""
+        """The environment has no variable of the recorder, and all of the user's."""
         need("qemu-x86_64" if recorder == "qemu" else "valgrind", "env")
         arguments = [
             "record",
@@ -673,12 +673,12 @@ main()
         done = subprocess.run(command, env=environment, capture_output=True, check=True)
         seen = dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0") if entry)
         if recorder == "lackey":
-            # Valgrind itself enters a program in this way.
+            # Valgrind itself sets these variables.
             assert "vgpreload" in seen.pop("LD_PRELOAD")
         assert seen == environment
 
     def test_java(self, tmp_path: Path) -> None:
-        """A virtual machine and its programs see the same."""
+        """A Java virtual machine and its programs see the user's environment."""
         need("java", "javac", "mvn")
         source = tmp_path / "Sees.java"
         source.write_text(

@@ -202,7 +202,7 @@ def test_every_bytecode_in_order(
     assert (info.thread, info.ending.name) == ("main", "complete")
 
 
-def test_all_else_stays_as_it_is(classes: Path, tmp_path: Path) -> None:
+def test_behaviour_is_unchanged(classes: Path, tmp_path: Path) -> None:
     """Recording changes neither output nor stack traces, even with JVM errors and interrupts."""
     plain = subprocess.run(
         ["java", "-Xmx64m", "-cp", classes, "Trouble"], check=False, capture_output=True
@@ -242,7 +242,7 @@ def test_nothing_is_lost_at_the_end(
     assert sum(recorded.runs[-1]) == main + int(call) + INVOKE_BYTES
 
 
-def test_threads_apart(classes: Path, tmp_path: Path) -> None:
+def test_threads_have_their_own_traces(classes: Path, tmp_path: Path) -> None:
     """Each thread has its own trace; the first thread's has the requested name."""
     first = record(classes, tmp_path, "Threads")
     assert first.begun("Threads.step()") == 1000
@@ -260,7 +260,7 @@ def test_one_stream(classes: Path, tmp_path: Path) -> None:
     assert recorded.begun("Threads.step()") == 121_000
 
 
-def test_more_threads_than_are_told_apart(classes: Path, tmp_path: Path) -> None:
+def test_more_threads_than_slots(classes: Path, tmp_path: Path) -> None:
     """Threads beyond 64 at a time run unrecorded and are listed; ended threads make room."""
     recorded = record(classes, tmp_path, "Threads", "70")
     assert recorded.info.thread == "main"

@@ -21,7 +21,7 @@ x86_64 = pytest.mark.skipif(
     os.uname().machine != "x86_64", reason="the programs are written for x86-64"
 )
 
-#: Reads before, in and behind what is placed, across its end, of two widths, and a store.
+#: Reads of two widths before, in and after the placed image and across its end, and a store.
 KNOWN = """
         .globl _start
         .text
@@ -47,7 +47,7 @@ written:
         .quad 0
 """
 
-#: Reads the first byte of a function, then calls it.
+#: A program that reads the first byte of a function, then calls it.
 READER = """
         .globl _start, function
         .type _start, @function
@@ -109,7 +109,7 @@ def rows(trace: Path) -> list[Row]:
 
 
 def executed(all_rows: list[Row]) -> list[tuple[int, int]]:
-    """Return the runs that there would be if nothing had been read."""
+    """Return the runs as they would be without reads."""
     pieces: list[tuple[int, int]] = []
     for offset, length, kind in all_rows:
         if kind == "continued":
@@ -129,7 +129,7 @@ def plain(trace: Path) -> list[tuple[int, int]]:
 
 
 def touches(all_rows: list[Row], page_bytes: int) -> Iterator[tuple[int, bool]]:
-    """Return the references of docs/model.md, and whether a read makes each, byte by byte."""
+    """Return the references of docs/model.md, derived byte by byte, each with true for a read."""
     last = None
     for offset, length, kind in all_rows:
         for byte in range(offset, offset + length):
@@ -179,7 +179,7 @@ class TestKnown:
         info = info_of(trace)
         [text, data] = info["images"][0]["sections"]
         table = data["offset"] + 8
-        # mov $, mov, nop, movzbl, two mov, dec and jnz, two mov, what ends it: sizes in bytes.
+        # Sizes in bytes: mov $, mov, nop, movzbl, two mov, dec and jnz, two mov, the ending.
         loop, rest = text["offset"] + 5, 8 + 8 + 5 + 2 + 2
         turn = [
             (table, 4, "read"),
@@ -206,7 +206,7 @@ class TestKnown:
         assert info_of(trace)["schema_version"] == 1
         assert "reads" not in info_of(trace)
 
-    def test_a_warm_up_ends_where_a_function_is_executed(self, tmp_path: Path) -> None:
+    def test_a_warm_up_ends_at_a_call_not_a_read(self, tmp_path: Path) -> None:
         """Reading a function's first byte is not a call of it."""
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "reader", READER, *STATIC)
@@ -250,7 +250,7 @@ def c_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="trace", scope="module")
 def c_trace(program: Path) -> Path:
-    """Record ``C`` with its reads, from main on: what is before depends on the environment."""
+    """Record ``C`` with its reads from main on, as earlier code depends on the environment."""
     need("qemu-x86_64")
     return recorded(program.parent, program, *PART, "--with-reads", name="reads.trace")
 
@@ -260,9 +260,9 @@ PART = ("--section", ".text,.rodata", "--from", "main", "--to", "exit")
 
 @x86_64
 class TestProgram:
-    """A program of C."""
+    """A C program."""
 
-    def test_what_is_executed_is_what_it_is_without_reads(
+    def test_executed_code_is_the_same_without_reads(
         self, tmp_path: Path, program: Path, trace: Path
     ) -> None:
         """Recording reads changes neither the runs of executed code nor their counts."""
@@ -276,20 +276,18 @@ class TestProgram:
         assert result["reads"] > 1000
         flashpager("trace", "check", trace)
 
-    def test_a_second_recorder_says_the_same(
-        self, tmp_path: Path, program: Path, trace: Path
-    ) -> None:
+    def test_a_second_recorder_agrees(self, tmp_path: Path, program: Path, trace: Path) -> None:
         """Valgrind, which shares no code with QEMU, records the same reads in the same order."""
         need("valgrind")
         other = recorded(tmp_path, program, *PART, "--with-reads", "--recorder", "lackey")
         assert rows(other) == rows(trace)
 
-    def test_where_it_was_loaded_by_chance(self, tmp_path: Path) -> None:
-        """A position-independent program's reads are found, with libraries beside it."""
+    def test_a_position_independent_program(self, tmp_path: Path) -> None:
+        """The reads of a position-independent program are recorded, also with libraries."""
         need("qemu-x86_64")
         program = compile_with("gcc", tmp_path, "pie", C, "-O1", "-fPIE", "-pie")
         trace = recorded(tmp_path, program, "--section", ".text,.rodata", "--with-reads")
-        # Each of 100 times 44 bytes of the text, and as many entries of the table.
+        # The loop runs 100 times over 44 bytes of the text, and reads as many entries of the table.
         assert info_of(trace)["reads"] > 2 * 100 * 44
 
     @pytest.mark.parametrize("shape", [(1024, 16, 2), (512, 8, 1), (2048, 32, 4), (256, 4, 64)])
@@ -326,7 +324,7 @@ class TestProgram:
             expected = replayed(rows(trace), row["cache_bytes"], 16, 2)
             assert row["misses"] == expected["misses"]
 
-    def test_told_to_a_person(self, trace: Path) -> None:
+    def test_for_people(self, trace: Path) -> None:
         """The share of reads is printed, and attribution has columns of its own for them."""
         info = info_of(trace)
         share = 100 * info["read_bytes"] / info["bytes"]
@@ -338,7 +336,7 @@ class TestProgram:
         assert "read as data" in flashpager("simulate", trace, "--board", "rp2040").out
 
     def test_round_trips(self, tmp_path: Path, trace: Path) -> None:
-        """CSV and a trace written anew keep the kind of each run."""
+        """CSV and a rewritten trace keep the kind of each run."""
         text = flashpager("trace", "export", trace, "-o", "-").raw
         again, anew = tmp_path / "again.trace", tmp_path / "anew.trace"
         flashpager("trace", "import", "-", "-o", again, stdin=text)
@@ -348,8 +346,8 @@ class TestProgram:
         labels = Counter(line.split()[0] for line in din.splitlines())
         assert set(labels) == {"0", "2"}
 
-    def test_calls_are_those_of_the_code(self, tmp_path: Path, program: Path, trace: Path) -> None:
-        """Reads are no jumps: calls of a function are counted as in a trace of code alone."""
+    def test_reads_are_no_calls(self, tmp_path: Path, program: Path, trace: Path) -> None:
+        """Calls of a function are counted as in a trace without reads."""
         code = recorded(tmp_path, program, *PART, "--no-reads", name="code.trace")
         flags = ("--calls", "sum", "--calls", "chosen")
 
@@ -360,7 +358,7 @@ class TestProgram:
         assert calls(trace) == calls(code)
         assert all(count >= 100 for _, count, _ in calls(code))
 
-    def test_refused_where_reads_would_be_taken_for_code(self, tmp_path: Path, trace: Path) -> None:
+    def test_commands_for_code_alone_refuse_reads(self, tmp_path: Path, trace: Path) -> None:
         """The error is one line that names the remedy."""
         remedy = "record"
         board = ("--board", "omap5912-onenand")
@@ -397,7 +395,7 @@ class TestStream:
         return rows(trace)
 
     def test_order(self, tmp_path: Path) -> None:
-        """Blocks are split where they read; adjacent reads of one instruction are one."""
+        """Blocks are split at their reads; adjacent reads of one instruction are joined."""
         rows = self.rows(
             tmp_path,
             *(block(0, 16), block(16, 8)),
@@ -409,7 +407,8 @@ class TestStream:
                 0,
             ),
             *(1, 0),
-            # A read before the first instruction has ended, or behind the end, is moved to it.
+            # A read before the end of the first instruction, or after the end of the block, is
+            # moved there.
             *(streams.read(300, 4, 0), streams.read(304, 4, 99), 0),
         )
         assert rows == [

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 TIMES = 40
-#: The loop's function, and the code behind its call.
+#: The function that the loop calls, and the code after the call.
 FUNCTION, BEHIND = (25, 2), 12
 
 NESTED = r"""
@@ -73,7 +73,7 @@ class TestBounds:
         assert (info["instructions"], runs) == (4, [(0, 12)])
 
     def test_from_to(self, tmp_path: Path, recorder: str) -> None:
-        """The region begins and ends each time."""
+        """The region begins and ends in each iteration."""
         _, known = x86_loop(tmp_path, times=TIMES)
         bounds = ("--from", "function", "--to", hex(0x401000 + BEHIND))
         info, runs = cut(tmp_path, *bounds, recorder=recorder)
@@ -83,7 +83,7 @@ class TestBounds:
         assert info["region"] == f"from function, to {hex(0x401000 + BEHIND)}, {TIMES} times"
 
     def test_from_to_in_one_block(self, tmp_path: Path, recorder: str) -> None:
-        """The region ends each time, though no jump leads to its end."""
+        """The region ends in each iteration, although no jump leads to its end."""
         last = hex(0x401000 + FUNCTION[0] + 1)
         info, runs = cut(tmp_path, "--from", "function", "--to", last, recorder=recorder)
         is_exact = recorder == "lackey"
@@ -92,7 +92,7 @@ class TestBounds:
         whole = "" if is_exact else both
         assert info["region"] == f"from function, to {last}, {TIMES} times{whole}"
 
-    def test_an_open_end(self, tmp_path: Path, recorder: str) -> None:
+    def test_an_end_that_is_not_reached(self, tmp_path: Path, recorder: str) -> None:
         """The trace states that a region ended with the program."""
         behind_loop = hex(0x401000 + BEHIND + 4)
         bounds = ("--from", behind_loop, "--to", "function")
@@ -144,7 +144,7 @@ class TestBounds:
 
 
 class TestEnd:
-    """A program is ended once its part is recorded."""
+    """A program is ended after its recorded part."""
 
     def test_an_endless_program(self, tmp_path: Path) -> None:
         """The limit ends a program that would run for ever."""
@@ -314,7 +314,7 @@ int main(void)
         )
         assert "--skip-instructions 500: no more than" in line
 
-    def test_two_of_a_name(self, tmp_path: Path) -> None:
+    def test_two_functions_of_a_name(self, tmp_path: Path) -> None:
         """Static functions may have the same name; an address tells them apart."""
         need("qemu-x86_64", "nm")
         source = """

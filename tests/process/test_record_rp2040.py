@@ -45,8 +45,8 @@ leave:  movs r0, #0x18
         .ltorg
 """
 
-#: A SysTick that is masked wakes the processor, is taken when it is no longer masked, and wakes it
-#: again. In its handler, too, the program counter is even.
+#: A masked SysTick wakes the processor, is taken once it is no longer masked, and wakes the
+#: processor again. In its handler, too, the program counter is even.
 SYSTICK = (
     VECTORS
     + """
@@ -233,7 +233,7 @@ def test_without_symbols(tmp_path: Path) -> None:
         record(trace, program, "--with-reads")
         recorded.append(pl.read_parquet(trace))
     assert all(recorded[0].equals(other) for other in recorded[1:])
-    # Another recorder says what it takes instead.
+    # The refusal of another recorder names the files that it accepts.
     for program, kind in ((packed, "UF2"), (text, "Intel HEX")):
         refused = fails(
             *("record", "-o", tmp_path / "q.trace"),
@@ -244,7 +244,7 @@ def test_without_symbols(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("address", [FLASH, FLASH + 0x100, FLASH + 0x4000])
 def test_without_second_stage(tmp_path: Path, address: int) -> None:
-    """Firmware that a bootloader starts has its vectors where its first bytes are."""
+    """Firmware without a second stage has its vectors at its first byte."""
     source = VECTORS + "\n.thumb_func\nstart: b good\n.thumb_func\ntick: bx lr\n"
     elf = firmware(tmp_path, source, address=address)
     trace = tmp_path / "t.trace"
@@ -320,8 +320,8 @@ def test_a_part(tmp_path: Path) -> None:
     ("source", "words"),
     [(ASLEEP, "nothing wakes it"), (ROM, "--boot-rom"), (VECTORS, "")],
 )
-def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
-    """The run ends, with the reason, and the trace keeps what ran."""
+def test_invalid_code_ends_the_run(tmp_path: Path, source: str, words: str) -> None:
+    """Invalid code ends the run with the reason, and the trace keeps what ran before."""
     if not words:
         source, words = f"{source}\n.thumb_func\nstart: udf #1\n.thumb_func\ntick: nop\n", "undef"
     trace = tmp_path / "t.trace"
@@ -349,7 +349,7 @@ def test_what_cannot_go_on(tmp_path: Path, source: str, words: str) -> None:
 def test_boot_rom(tmp_path: Path) -> None:
     """With the boot ROM a call into it is executed, outside of the placed image."""
     rom = tmp_path / "rom.bin"
-    # The ROM is full of bx lr. Only the first one is called.
+    # The ROM is full of bx lr; only the first one is called.
     rom.write_bytes(bytes.fromhex("7047") * 8192)
     elf = firmware(tmp_path, ROM.replace("bx r0", "blx r0\n b good"))
     trace = tmp_path / "t.trace"
@@ -372,7 +372,7 @@ def test_usb(tmp_path: Path) -> None:
         check=True,
     )
     answers = done.stdout.splitlines()
-    # All instructions count but the last, which ends the run.
+    # All instructions count except the last, which ends the run.
     assert len(answers) == len(drawn.read_text(encoding="utf-8").splitlines()) - 1
     assert all(answer.endswith("ok") for answer in answers)
     assert info_of(trace)["ending"] == "complete"

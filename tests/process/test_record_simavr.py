@@ -33,7 +33,7 @@ int main(void)
     return 0;
 }
 """
-#: A timer's interrupt cuts a loop; at the third the program ends, and it writes to a serial port.
+#: A loop that a timer interrupts; the third interrupt ends the program. It writes to a serial port.
 TIMER = """
 #include <avr/io.h>
 #include <avr/interrupt.h>
@@ -84,7 +84,7 @@ def test_as_qemu_does(tmp_path: Path) -> None:
     info = info_of(ours)
     assert info["ending"] == "complete"
     assert (info["architecture"], info["recorder"]) == ("avr", "simavr")
-    # The last instruction jumps to itself, where simavr's run ends.
+    # The last instruction jumps to itself, which ends the run of simavr.
     flashpager(
         *("record", "--no-reads", "--system", "qemu-system-avr -M uno -nographic", "-o", qemus),
         *("--max-instructions", str(info["instructions"]), elf),

@@ -139,7 +139,7 @@ _start: nop
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        # A part of the trace exists as soon as the machine runs.
+        # The part file of the trace exists as soon as the machine runs.
         until = time.monotonic() + 600
         while not [*tmp_path.glob("*partial*")]:
             assert child.poll() is None
@@ -156,7 +156,7 @@ _start: nop
 
 
 def mounted(folder: Path, size: str, output: Path, *arguments: str | Path) -> list[str]:
-    """Return a command that runs flashpager over a small disk and copies what it leaves there.
+    """Return a command that runs flashpager with a small disk and copies the files left on it.
 
     The disk is mounted in a namespace of its own, so that nothing stays behind.
     """

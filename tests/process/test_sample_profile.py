@@ -1,4 +1,4 @@
-"""Tests of sample profiles, which tell a compiler how often each line was executed."""
+"""Tests of sample profiles, which give a compiler the executions of each line."""
 
 import subprocess
 from pathlib import Path
@@ -51,7 +51,7 @@ def recorded(folder: Path, *flags: str) -> Path:
 
 
 def profiled(trace: Path, *arguments: str | Path) -> dict[str, dict[int, int]]:
-    """Write the profile. Return the samples of each function by line."""
+    """Write the profile, and return the samples of each function by line."""
     output = trace.with_suffix(".prof")
     flashpager("layout", "profile", trace, "-o", output, *arguments)
     functions: dict[str, dict[int, int]] = {}
@@ -88,7 +88,7 @@ def test_lines_have_their_counts(tmp_path: Path) -> None:
     assert ":70\n" in heads.splitlines(keepends=True)[0]
 
 
-def test_functions_inlined_have_their_own(tmp_path: Path) -> None:
+def test_inlined_functions(tmp_path: Path) -> None:
     """An inlined function has a profile of its own."""
     need("gcc", "qemu-x86_64")
     text = SOURCE.replace("APART void", "static inline __attribute__((always_inline)) void")
@@ -121,7 +121,7 @@ def test_clang_obeys_it(tmp_path: Path) -> None:
     assert cold == {"with": {"never"}, "without": set()}
 
 
-def test_what_has_no_lines_is_refused(tmp_path: Path) -> None:
+def test_programs_without_lines_are_refused(tmp_path: Path) -> None:
     """A program without debug information is refused, and so is a file that is no ELF file."""
     need("gcc", "qemu-x86_64")
     trace = recorded(tmp_path, "-O0", "-g0")

@@ -14,7 +14,7 @@ from tests.process.test_linking import make_firmware, record_firmware
 
 FIRMWARE = ROOT / "examples" / "firmware"
 BOARD = ("--board", "rp2040", "--cache", "2K")
-#: Lets a link go on where a function has outgrown its slot.
+#: A linker flag that permits functions larger than their slots.
 MAY_SLIP = "-Wl,--defsym=flashpager_slots_may_slip=1"
 
 
@@ -52,7 +52,7 @@ def misses(trace: Path) -> int:
 def test_slots_hold_in_real_links(tmp_path: Path) -> None:
     """A link has the misses predicted, and an edit within the slack changes none.
 
-    A larger edit is refused by the linker and listed by the check, and a refresh mends it.
+    A larger edit is refused by the linker and listed by the check, and a refresh corrects it.
     """
     need("qemu-system-arm", "arm-none-eabi-gcc", "make")
     elf = make_firmware(tmp_path)
@@ -72,7 +72,7 @@ def test_slots_hold_in_real_links(tmp_path: Path) -> None:
     assert runs_of(recorded) == runs_of(predicted)
     assert "obeys" in flashpager("layout", "check", elf, slots, "--map", new_map).out
 
-    # The first function with a slot in card.c, so that others lie behind it.
+    # The first function of card.c with a slot, so that others lie after it.
     named = re.search(r"card\.o\(\.text\.(\w+)\)", slots.read_text(encoding="utf-8"))
     assert named is not None
     function = named[1]
@@ -102,7 +102,7 @@ def test_slots_hold_in_real_links(tmp_path: Path) -> None:
 
 
 def test_commits_change_little_in_slots() -> None:
-    """In slots a commit costs less than in the order of the link, and the answer says how much."""
+    """With slots a commit costs less than in the link's order, and the answer states how much."""
     trace = ROOT / "examples" / "traces" / "card-firmware.trace"
     search = ("layout", trace, *BOARD, "--evaluations", "3000", "--slots")
     result = flashpager(*search, "32", "--json").json

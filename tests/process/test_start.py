@@ -32,7 +32,7 @@ def test_import_is_light() -> None:
 
 
 def test_a_command_is_light(tmp_path: Path) -> None:
-    """The version needs no command line; a replay needs neither Pydantic nor Polars."""
+    """--version does not load the commands; a replay loads neither Pydantic nor Polars."""
     (tmp_path / "a.csv").write_text("offset,length\n0,64\n")
     flashpager("trace", "import", tmp_path / "a.csv", "-o", tmp_path / "a.trace")
     code = (

@@ -23,7 +23,7 @@ STEP = ("record", "--no-reads", "--recorder", "step", "-o")
 EXIT = "mov $60, %eax; xor %edi, %edi; syscall"
 EXIT_BYTES = 9
 
-#: Runs a command for which the kernel refuses ptrace, as in a container.
+#: A program that runs a command for which the kernel refuses ptrace, as in a container.
 WITHOUT_PTRACE = """
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 }
 """
 
-#: Compares computed lengths of instructions with those of lines of hexadecimal bytes.
+#: A program that compares computed instruction lengths with those of lines of hexadecimal bytes.
 LENGTHS = r"""
 #include "machine.h"
 #include <stdio.h>
@@ -74,9 +74,9 @@ int main(void)
 
 
 class TestUnseen:
-    """A program runs as it does alone."""
+    """The stepper does not change the behaviour of a program."""
 
-    def test_what_it_sees(self, tmp_path: Path) -> None:
+    def test_signals_flags_and_children(self, tmp_path: Path) -> None:
         """Signals, flags, children, threads and changed code work as without the stepper."""
         program = compile_with("gcc", tmp_path, "curious", CURIOUS, *KINDS["static"], "-pthread")
         alone = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
@@ -91,7 +91,7 @@ class TestUnseen:
         assert passed["count"] == 3
 
     def test_job_control(self, tmp_path: Path) -> None:
-        """The program stops for its parent, and goes on."""
+        """The program is stopped by its parent, and continues."""
         source = f"""
         .globl _start
         .text
@@ -156,8 +156,8 @@ int main(void)
         assert done.returncode == 0, done.stderr
         assert done.stdout == ("1 0 0\n" if how == "ignore" else "0 0 1\n")
 
-    def test_nobody_reads(self, tmp_path: Path) -> None:
-        """A program that is no longer recorded goes on, with the signals that it blocks."""
+    def test_the_reader_leaves(self, tmp_path: Path) -> None:
+        """A program that is no longer recorded continues, with its blocked signals unchanged."""
         source = """
 #include <signal.h>
 #include <stdio.h>
@@ -200,7 +200,7 @@ int main(void)
         assert (message, child.returncode) == (b"1 1\n", 0)
 
     def test_becoming_another_program(self, tmp_path: Path) -> None:
-        """The other program is not recorded; the trace states that it misses the program's end."""
+        """After exec nothing is recorded, and the trace notes that the program's end is missing."""
         source = """
 #include <unistd.h>
 int main(void) { execl("/bin/sh", "sh", "-c", "echo $0 $PPID", "other", (char *)0); return 1; }
@@ -225,14 +225,14 @@ class TestExact:
         ],
     )
     def test_failing(self, tmp_path: Path, ending: str, failed: str) -> None:
-        """A program that fails leaves all it executed, marked."""
+        """A failing program's trace has everything that was executed, and the failure."""
         program, known = x86_loop(tmp_path, ending, times=20)
         trace = tmp_path / "t.trace"
         flashpager(*STEP, trace, "--", program)
         check_known(trace, known, {"failed": failed})
 
     def test_libraries(self, tmp_path: Path) -> None:
-        """A program that may lie anywhere, and the libraries that it loads."""
+        """A position-independent program is exact, and so are its libraries."""
         source = """
 #include <unistd.h>
 __attribute__((noinline, noclone)) static int twice(int n) { return 2 * n; }
@@ -296,7 +296,7 @@ _start: mov $3, %ecx
         trace = tmp_path / "t.trace"
         flashpager(*STEP, trace, "--section", ".code", "--", program)
         info = info_of(trace)
-        # Two instructions become one, of the same bytes.
+        # Two instructions become one instruction of the same bytes.
         assert info["instructions"] == 1 + 2 + 1 + 1 + 3 * 3 + 3
         assert info["bytes"] == 5 + 3 * (2 + 9 + 2 + 2) + EXIT_BYTES
 
@@ -329,7 +329,7 @@ _start: mov $3, %ecx
 
 
 class TestStopped:
-    """A recording that does not go to its end."""
+    """A recording that is stopped, or cannot begin."""
 
     def test_interrupt(self, tmp_path: Path) -> None:
         """The signal reaches the program, and the trace has what ran before."""
@@ -356,7 +356,7 @@ ready:  .byte 0x2e
             _, err = child.communicate(timeout=60)
         assert child.returncode == 130, err
         assert info_of(trace)["ending"] == "interrupted"
-        # The signal may come within a turn, and before the first.
+        # The signal may come within an iteration, or before the first.
         first, *turns = runs_of(trace)
         assert first in {(0, 24), (0, 25), (0, 27)}
         assert set(turns[:-1]) <= {(24, 3)}

@@ -11,10 +11,12 @@ from tests.conftest import ROOT, flashpager, info_of, need, runs_of
 from tests.programs import CURIOUS, STATIC, compile_with
 from tests.recordings import calls
 
-#: Names a kernel, as the vmlinuz of Debian's linux-image-cloud-arm64 (CONTRIBUTING.md).
+#: Variable with the path of a kernel: the vmlinuz of Debian's linux-image-cloud-arm64
+#: (CONTRIBUTING.md).
 KERNEL = "FLASHPAGER_AARCH64_KERNEL"
 
-#: Runs each program alone, then under the stepper, whose stream it writes in hexadecimal.
+#: A script that runs each program alone, then under the stepper, and prints its stream in
+#: hexadecimal.
 INIT = r"""
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -71,7 +73,7 @@ int main(void)
 }
 """
 
-#: Counts to 50 with exclusive loads and stores.
+#: A program that counts to 50 with exclusive loads and stores.
 LOOP = """
         .globl _start
         .text
@@ -119,7 +121,7 @@ def archive(folder: Path) -> bytes:
 
 
 def test_stepping(tmp_path: Path) -> None:
-    """Programs run as they do alone, and a loop of exclusive stores is exact."""
+    """Stepped programs behave as without the stepper, and a loop of exclusive stores is exact."""
     kernel = os.environ.get(KERNEL)
     if not kernel:
         pytest.skip(f"no AArch64 kernel ({KERNEL})")
@@ -161,7 +163,7 @@ def test_stepping(tmp_path: Path) -> None:
         elf = files / name[1:]
         flashpager("trace", "import", "--format", "stream", "--elf", elf, "-o", trace, stream)
         traces.append(trace)
-    # The runs: up to the call, the function, behind the call, and from the loop's start.
+    # The runs: up to the call, the function, after the call, and from the loop's start.
     turn = [(56, 4), (32, 8), (12, 20)]
     assert runs_of(traces[0]) == [(0, 32), *turn * 49, (56, 4), (32, 24)]
     info = info_of(traces[1])

@@ -1,4 +1,4 @@
-"""Each writer of the recorder stream, held against one set of vectors.
+"""Tests that compare each writer of the recorder stream with one set of vectors.
 
 ``recorders/stream/vectors.json`` has a record of each kind with its bytes, as docs/formats.md
 states them. A writer is tested on the kinds that it writes.

@@ -1,4 +1,4 @@
-"""Tests of reading the stream of a running recorder that ends in an awkward way."""
+"""Tests of reading the stream of a recorder while it ends."""
 
 import subprocess
 import sys

@@ -42,7 +42,7 @@ def test_closed_streams(tmp_path: Path, closed: str, arguments: str, message: by
 
 
 def on_a_small_disk(folder: Path, size: str, *arguments: str | Path) -> tuple[int, str, list[str]]:
-    """Run the command with a small disk, mounted for it alone; tell what is left on it."""
+    """Run the command with a small disk of its own; return its outcome and the files left there."""
     namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
     options, _, how = size.partition(",")
     script = (
@@ -95,7 +95,7 @@ def test_a_full_disk(tmp_path: Path, name: str, size: str) -> None:
     ],
     ids=" ".join,
 )
-def test_a_disk_that_takes_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_disk_without_space(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """The error names the requested file, not the temporary one."""
     trace = import_csv(tmp_path, "0,12\n100,40\n")
     disk = tmp_path / "disk"
@@ -108,7 +108,7 @@ def test_a_disk_that_takes_nothing(arguments: tuple[str, ...], tmp_path: Path) -
 
 
 def read_for_a_moment(*arguments: str | Path) -> tuple[int, str]:
-    """Return the exit status of a command whose reader leaves at once, and what it complained."""
+    """Return the exit status and messages of a command whose reader leaves at once."""
     with subprocess.Popen(
         [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
@@ -132,7 +132,7 @@ def read_for_a_moment(*arguments: str | Path) -> tuple[int, str]:
     ],
     ids=" ".join,
 )
-def test_a_reader_who_has_seen_enough(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_reader_who_leaves(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """A closed pipe is not a failure of any command."""
     trace = import_csv(tmp_path, "0,12\n16,12\n" * 20_000)
     code, complaint = read_for_a_moment(*(word.format(trace=trace) for word in arguments))

@@ -59,7 +59,7 @@ def test_functions(tmp_path: Path, prefix: str, emulator: str, libraries: str) -
         known, bytes_of_known = named[offset]
         assert size >= bytes_of_known
         assert name == known or name.startswith("sub_")
-    # The index of ARM leaves out what is unwound as the function before it.
+    # ARM's index leaves out functions that are unwound like the function before them.
     own = {"sum", "text", "twice", "main"}
     begun = {named[offset][0] for offset in result} & own
     assert begun == own or ("arm-" in prefix and len(begun) > 1)

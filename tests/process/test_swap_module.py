@@ -1,4 +1,4 @@
-"""The swap store as a module of Linux: a VM swaps to it, and every page is compared."""
+"""Tests of the swap store as a Linux module: a VM swaps to it, and every page is compared."""
 
 import itertools
 import os
@@ -29,7 +29,7 @@ NAND_REFUSED = [
     IN_USE,
     "mtd:0: a log of this disk_size and reserve needs 255 good erase blocks",
 ]
-#: By medium and layout: MB of the machine, of the medium and of the work, and the refusals of
+#: For each medium and layout: MB of the machine, of the medium and of the work, and the refusals of
 #: impossible requests, in the order in which `runtime/linux/vm/init` makes them.
 CASES = {
     ("ram", "auto"): (
@@ -56,7 +56,7 @@ CASES = {
         (160, 32, 65),
         NAND_REFUSED,
     ),
-    # The rewriter is slow, and more pages wait in memory meanwhile: work on what fits in any case.
+    # The rewriter is slow, and pages wait in memory meanwhile, so the work is small enough to fit.
     ("nandsim", "rewrite"): (
         (160, 32, 65),
         NAND_REFUSED,
@@ -64,7 +64,7 @@ CASES = {
 }
 
 
-#: MB that a newer kernel takes beyond those of 6.1.
+#: MB that a newer kernel needs in addition to those of 6.1.
 NEW_MIB = 8
 
 #: The report of an allocation that failed, to its last line.
@@ -93,18 +93,18 @@ def _kernel_of_a_pc() -> vm.UnpackedKernel:
 def machine(
     kernel: vm.UnpackedKernel, tmp_path_factory: pytest.TempPathFactory
 ) -> vm.VirtualMachine:
-    """Build the modules and all that a VM boots."""
+    """Build the modules and everything that a VM needs to boot."""
     return vm.make(kernel, tmp_path_factory.mktemp("vm"))
 
 
 @pytest.fixture(scope="module")
 def new_machine(tmp_path_factory: pytest.TempPathFactory) -> vm.VirtualMachine:
-    """Build the modules for a newer kernel, and all that a VM boots."""
+    """Build the modules for a newer kernel, and everything that a VM needs to boot."""
     return vm.make(_kernel(vm.PC, vm.NEW_KERNEL), tmp_path_factory.mktemp("new_vm"))
 
 
 def test_a_write_takes_little_of_a_stack(kernel: vm.UnpackedKernel) -> None:
-    """The deepest chain with each layout, through every pointer to a function."""
+    """The deepest chain of calls, also through pointers, needs little stack with each layout."""
     command = [sys.executable, str(ROOT / "runtime/linux/stack.py"), str(kernel.directory)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     last = {"fragments": "ram_program", "log": "fp_log_meta_limit"}
@@ -143,7 +143,7 @@ def test_the_check_of_a_page_in_ram_finds_changes(
 
 
 def _kernels_built_for() -> tuple[str, str]:
-    """Return the versions in the Makefile, and DKMS's pattern of them."""
+    """Return the kernel versions in the Makefile, and DKMS's pattern of them."""
     folder = ROOT / "runtime/linux"
     versions = re.search(r"^kernels := (.*)$", (folder / "Makefile").read_text(), re.MULTILINE)
     text = (folder / "dkms.conf").read_text()
@@ -157,7 +157,7 @@ def _kernels_built_for() -> tuple[str, str]:
     "release", ["5.10.0-30-amd64", "6.10.2", "6.18.15+deb13-amd64", "6.120.1", "7.20.0"]
 )
 def test_another_kernel_is_refused_in_one_line(release: str) -> None:
-    """Make names the kernels that are built for, and DKMS does not try others."""
+    """Make names the supported kernels, and DKMS does not try others."""
     versions, exclusive = _kernels_built_for()
     version, level = release.split(".")[:2]
     kernel = [f"KERNELRELEASE={release}", f"VERSION={version}", f"PATCHLEVEL={level}"]
@@ -183,7 +183,7 @@ def test_dkms_builds_for_the_kernels_of_the_makefile() -> None:
 def test_a_kernel_swaps_and_loses_no_page(
     machine: vm.VirtualMachine, medium: str, layout: str
 ) -> None:
-    """A VM works on more memory than is free."""
+    """A VM works on more memory than is free, and every page is right."""
     message = _swap(machine, medium, layout)
     if medium == "mtdram":
         _several(message)
@@ -209,7 +209,7 @@ def test_a_newer_kernel_swaps_and_loses_no_page(
     ],
 )
 def test_only_the_kernels_own_failures_are_left_out(frame: str, left: int) -> None:
-    """The report of another allocation is a message that nobody expects."""
+    """The report of any other failed allocation stays in the messages."""
     report = (
         "dmesg: kswapd0: page allocation failure: order:0, mode:0xc0de0",
         "dmesg: Call Trace:",
@@ -222,7 +222,7 @@ def test_only_the_kernels_own_failures_are_left_out(frame: str, left: int) -> No
 
 
 def _several(message: str) -> None:
-    """Fail where devices of two kinds were not added and removed as they should be."""
+    """Fail if devices of two kinds were not added and removed correctly."""
     lines = re.findall(r"^several: flashpager-swap(?:-mtd)?: (.*)$", message, re.MULTILINE)
     words = [
         "fpswap0: 4096 slots, fragments",
@@ -245,7 +245,7 @@ def _several(message: str) -> None:
 
 
 def test_an_arm_swaps_and_loses_no_page(tmp_path: Path) -> None:
-    """A kernel with words of 32 bits swaps and loses no page. It takes less memory."""
+    """A kernel with words of 32 bits swaps and loses no page. It needs less memory."""
     _swap(vm.make(_kernel(vm.ARM), tmp_path), "ram", "auto", memory_more=-24)
 
 
@@ -262,7 +262,7 @@ def without_failed_tables(message: str) -> str:
     """Return a machine's messages without the kernel's reports of swap tables not allocated.
 
     A kernel from 6.18 on allocates its own table of a swap device's slots while it reclaims
-    memory. Where there is none it reports that, and tries again. A report that names this module
+    memory. If there is none it reports that, and tries again. A report that names this module
     remains.
     """
 
@@ -276,7 +276,7 @@ def without_failed_tables(message: str) -> str:
 
 
 def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
-    """Fail unless a machine that worked on this many MB reported that all is right."""
+    """Fail unless a machine that worked on this many MB reported success in everything."""
     assert re.search(rf"^wrong pages 0 of {work * 256}$", message, re.MULTILINE), message
     swapped = re.findall(r"^pswp(?:in|out) (\d+)", message, re.MULTILINE)
     assert len(swapped) == 2, message
@@ -296,14 +296,14 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
     assert 0 < int(used[1]) < int(used[3]) <= int(used[2]), message
     # Discarded slots are counted as freed ones; there is one slot for 4096 bytes.
     assert re.search(r"^discarded 10$", message, re.MULTILINE), message
-    # The bytes of a request are 32 bits: what is to be zeroed is cut into pieces that fit.
+    # The size of a request has 32 bits, so a larger range to be zeroed is cut into pieces.
     zeroes = re.search(r"^zeroes (\d+)$", message, re.MULTILINE)
     assert zeroes, message
     assert 0 < int(zeroes[1]) < 2**32, message
     assert int(zeroes[1]) % 4096 == 0, message
     assert re.search(r"^check ok$", message, re.MULTILINE), message
     assert re.search(r"^removed$", message, re.MULTILINE), message
-    # While pages go out and come back the module allocates nothing, and others do.
+    # The module allocates nothing while pages go out and come back; other code may.
     assert re.search(r"^allocations ours 0$", message, re.MULTILINE), message
     assert re.search(r"^allocations tracing [1-9]", message, re.MULTILINE), message
     # The kernel logged only messages about swap; those of a busy host are ignored.
@@ -326,7 +326,7 @@ def check(message: str, medium: str, work: int, refused: Sequence[str]) -> None:
         assert line.startswith(words), message
 
 
-def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) -> None:
+def test_the_benchmark_fills_the_memory(machine: vm.VirtualMachine) -> None:
     """Every page that is read is right, and the kernel ends the program when memory is full."""
     setup = kernels.KernelSetup(readings=("random",), random_pages=32)
     run = kernels.bench(machine, setup, "ram", "random")
@@ -335,7 +335,7 @@ def test_the_benchmark_comes_to_the_end_of_memory(machine: vm.VirtualMachine) ->
     sizes = [point.allocated_bytes for point in run.points]
     assert sizes == [setup.chunk_bytes * (number + 1) for number in range(len(sizes))]
     assert sizes[-1] <= run.end_bytes < sizes[-1] + 2 * setup.chunk_bytes
-    # All pages are in RAM at first; work that waits for pages is slower.
+    # All pages are in RAM at first; later the work waits for pages.
     waiting = [point for point in run.points if point.faults > 0]
     assert run.points[0].faults == 0
     assert len(waiting) > 3
@@ -369,7 +369,7 @@ def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Pat
     )
     assert re.search(r"^hibernating$", first, re.MULTILINE), first
     assert "resumed" not in first, first
-    # An image in memory would end with the power, and is refused.
+    # An image in memory would be lost with the power, so it is refused.
     refusals = re.findall(r"^refused: flashpager-swap(?:-mtd)?: (.*)$", first, re.MULTILINE)
     assert [line.split(":")[0] for line in refusals] == [
         "medium=mtd",
@@ -380,7 +380,7 @@ def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Pat
     assert "it is in use" in refusals[1], first
     assert "hibernated to RAM" not in first, first
     assert "while in use" not in first, first
-    # The program was at work in between, and is only now at its end.
+    # The program was running in between, and ends only now.
     assert re.search(r"^filled before *$", first, re.MULTILINE), first
     assert re.search(r"^resumed\ncheck ok\nwrong pages 0 of 1536$", second, re.MULTILINE), second
     swapped = re.findall(r"^pswp(?:in|out) (\d+)", second, re.MULTILINE)
@@ -391,7 +391,7 @@ def test_a_machine_hibernates_to_a_log(machine: vm.VirtualMachine, tmp_path: Pat
     assert re.search(r"^mm_stat +4096 ", second, re.MULTILINE), second
     assert re.findall(r"^check (.*)$", second, re.MULTILINE) == ["ok", "ok"], second
     assert re.search(r"^removed$", second, re.MULTILINE), second
-    # The log went on behind the image: a later mount finds what was written last.
+    # The log continued after the image: a later mount finds what was written last.
     sums = re.findall(r"^(?:written|mounted) (\w{32})", second, re.MULTILINE)
     assert len(sums) == 2, second
     assert sums[0] == sums[1], second

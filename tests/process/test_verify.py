@@ -114,8 +114,8 @@ def test_whole_traces(trace: Path) -> None:
     assert "pattern" in done.err
 
 
-def test_an_error_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pager whose clock hand stands still has other counts: verify shows them, exit code 1."""
+def test_an_error_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify shows the counts of a pager whose clock hand stands still, with exit code 1."""
     need(*_TOOLS)
     copy = tmp_path / "pager"
     shutil.copytree(pager_sources(), copy)
@@ -131,7 +131,7 @@ def test_an_error_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_illegal_use_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The emulated chip refuses a pager that does not wait for a load to end."""
+    """The emulated chip stops a pager that does not wait for the end of a load."""
     need(*_TOOLS)
     copy = tmp_path / "pager"
     shutil.copytree(pager_sources(), copy)
@@ -207,7 +207,7 @@ def test_refusals(design: tuple[str, ...], message: str) -> None:
     ],
     ids=lambda given: given.partition("=")[0],
 )
-def test_designs_that_are_none(tmp_path: Path, macro: str, message: str) -> None:
+def test_impossible_designs(tmp_path: Path, macro: str, message: str) -> None:
     """The pager does not compile with a design that it cannot run."""
     macros = {
         "POLICY": "FP_PAGER_CLOCK",
@@ -330,14 +330,14 @@ def test_image_out_of_a_program(tmp_path: Path, command: str) -> None:
 
 
 def test_deploy_over_the_ram_of_the_chip(tmp_path: Path) -> None:
-    """A pager too large for the RAM of the board or of --chip-ram is refused and not written."""
+    """A pager that exceeds the RAM of the board or of --chip-ram is refused and not written."""
     need("arm-none-eabi-gcc", "avr-gcc")
     out = ("-o", tmp_path / "out")
     message = fails(
         "deploy", _SENSORS, "--board", "micaz", "--policy", "clock", "--cache", "8K", *out
     )
     assert "bytes of RAM, 8,192 of them frames, and the chip has 4,096: take a smaller" in message
-    # The frames alone would fit.
+    # Without the pager's own memory the frames would fit.
     arguments = (
         "deploy",
         _SENSORS,

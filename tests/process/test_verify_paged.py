@@ -20,7 +20,7 @@ from flashpager_papers.swl import machine
 from tests.conftest import ROOT, fails, flashpager, need, once
 from tests.process.debian import debian_source
 
-#: Designs run; all of them with a larger ``FLASHPAGER_TEST_ROUNDS``.
+#: Number of designs to run, which ``FLASHPAGER_TEST_ROUNDS`` can set.
 _ROUNDS = int(os.environ.get("FLASHPAGER_TEST_ROUNDS", "10"))
 _TOOLS = ("arm-none-eabi-gcc", "qemu-system-arm")
 _MACHINE = "qemu-system-arm -M versatilepb -nographic -semihosting"
@@ -32,7 +32,7 @@ _POLICIES = (
     *(f"{policy}({valid})" for policy in ("fifo-sc", "pa-fifo-sc") for valid in _VALID),
 )
 _ARM, _THUMB = "arm", "thumb"
-#: Frames by program, state and bytes of a page: from thrashing to where nearly all fits.
+#: Frames by program, state and bytes of a page, from thrashing to nearly no faults.
 _FRAMES = {
     ("firmware", _ARM, 1024): (5, 8, 9, 11, 13),
     ("firmware", _ARM, 4096): (2, 3),
@@ -63,8 +63,8 @@ class Case(NamedTuple):
 def _matrix() -> list[Case]:
     """Return all policies and sizes, with reads, schedules and registers in turn.
 
-    First come those with few faults, which make QEMU translate a page anew: one of each program and
-    state, with reads and without; two of bzip2, which takes seconds.
+    First come fast cases, with few faults: one of each program and state, with reads and without,
+    and two of bzip2, which takes seconds. At each fault QEMU translates a page again.
     """
     cases: list[Case] = []
     first: list[Case] = []
@@ -77,7 +77,7 @@ def _matrix() -> list[Case]:
             registers, large = ("random-column", "start-column"), _LARGE_PAGES
         for frames in sizes:
             for policy in _POLICIES:
-                # bzip2's inner loop takes two pages: millions of false faults.
+                # bzip2's inner loop needs two pages, and would cause millions of false faults.
                 if ("(75%)" in policy and frames == 2) or (
                     program == "bzip2" and "-sc(1)" in policy
                 ):
@@ -86,7 +86,8 @@ def _matrix() -> list[Case]:
                 flags = ("--policy", policy, "--cache", str(frames * page), *large)
                 flags += ("--schedule", _SCHEDULES[turn % 3])
                 flags += ("--register", registers[turn // 3 % 2])
-                # Each policy meets both, as their number is odd.
+                # Each policy gets cases with reads and without, since the number of policies is
+                # odd.
                 cases.append(Case(program, state, turn % 2 == 1, flags))
     draw.shuffle(cases)
     for case in cases:
@@ -106,11 +107,11 @@ _MATRIX = _matrix()
 class Programs:
     """Programs, built and recorded at their first use."""
 
-    #: The folder that all workers have in common.
+    #: The folder that all workers share.
     folder: Path
 
     def get(self, program: str, state: str = _ARM, *, reads: bool = False) -> tuple[Path, Path]:
-        """Return trace and file of a program."""
+        """Return the trace and the file of a program."""
         name = "card-firmware.elf" if program == "firmware" else f"{program}.elf"
 
         def build(folder: Path) -> None:
@@ -156,7 +157,7 @@ def _record(machine: str, files: dict[str, str], folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(programs: Programs) -> dict[str, tuple[Path, Path]]:
-    """Return trace and file of two programs in the ARM state."""
+    """Return the traces and files of two programs in the ARM state."""
     return {name: programs.get(name) for name in ("firmware", "newlib")}
 
 
@@ -224,7 +225,7 @@ def test_a_table(recorded: dict[str, tuple[Path, Path]]) -> None:
     assert "all 21 are equal" in done.out
 
 
-def test_an_error_is_found(
+def test_an_error_is_detected(
     recorded: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A handler whose hand stands still has other counts, and the exit code is 1."""
@@ -241,7 +242,7 @@ def test_an_error_is_found(
 
 #: The beginning of the machine's source, before which the tests insert definitions.
 _BEGIN = "#define FP_PAGER_STATISTICS 1"
-#: A chip that fails one read, so that the fault succeeds at last; and one that fails for ever.
+#: A chip that fails one read, so that the fault still succeeds, and one that fails for ever.
 _ONCE = "static int reads;\n#define CHIP_FAILS() (++reads == 99)"
 _FOR_EVER = "static int reads;\n#define CHIP_FAILS() (++reads > 99)"
 
@@ -249,7 +250,7 @@ _FOR_EVER = "static int reads;\n#define CHIP_FAILS() (++reads > 99)"
 def test_a_load_that_fails_once(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page is loaded again: the chip counts that, and the pager's counts are as without."""
+    """The page is loaded again, which the chip counts; the pager's own counts are unchanged."""
     copy = _changed(tmp_path, "verify/versatilepb.c", _BEGIN, f"{_BEGIN}\n{_ONCE}")
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
     trace, file = programs.get("firmware")
@@ -301,7 +302,7 @@ _BAD_ENDS = {
 def test_bad_ends(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """The program is stopped at the bad access, and does not go on with wrong bytes."""
+    """The program is stopped at the bad access, and does not continue with wrong bytes."""
     (name, right), wrong, words = _BAD_ENDS[end]
     copy = _changed(tmp_path, name, right, wrong)
     if "inside" in end:
@@ -340,15 +341,15 @@ def _built(folder: Path, program: str) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize(
-    ("does", "access"),
+    ("statement", "access"),
     [
         ("((void (*)(void))0x30000000)()", "of 0x30000000 by the instruction at 0x30000000"),
         ("(void)*(volatile int *)0x30000000", "of 0x30000000 by the instruction at 0x4"),
         ("*(volatile int *)&main = 0", "of 0x4"),
     ],
 )
-def test_an_access_outside(tmp_path: Path, does: str, access: str) -> None:
-    """A jump and a read to where nothing is, and a write to the code."""
+def test_an_access_outside(tmp_path: Path, statement: str, access: str) -> None:
+    """A jump to a hole in memory, a read of it, and a write to the code stop the program."""
     program = f"""
         #include <stdio.h>
         int main(void)
@@ -357,7 +358,7 @@ def test_an_access_outside(tmp_path: Path, does: str, access: str) -> None:
             __asm__("mrs %0, cpsr" : "=r"(mode));
             /* Alone it is in supervisor mode. */
             if ((mode & 31) == 16)
-                {does};
+                {statement};
             puts("ends");
             return 0;
         }}"""
@@ -367,7 +368,7 @@ def test_an_access_outside(tmp_path: Path, does: str, access: str) -> None:
 
 
 def test_every_shift(tmp_path: Path) -> None:
-    """A read of the code whose address is a register with a shift, of each kind."""
+    """Code can be read at an address with a shifted register, with each kind of shift."""
     shifts = [
         *(("lsl #3", 1), ("lsr #1", 16), ("lsr #32", 7), ("asr #2", 32), ("asr #2", -32)),
         *(("asr #32", 7), ("ror #30", 2), ("rrx", 16), ("rrx", 17)),
@@ -426,7 +427,7 @@ def test_interrupts(programs: Programs, tmp_path: Path, monkeypatch: pytest.Monk
 def test_checks_change_no_count(
     programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All lists are checked before each fault, which changes no count."""
+    """The checks of all lists before each fault change no count."""
     wrong = f"#define FP_PAGER_CHECKS 1\n{_BEGIN}"
     copy = _changed(tmp_path, "verify/versatilepb.c", _BEGIN, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
@@ -510,7 +511,7 @@ def test_times(recorded: dict[str, tuple[Path, Path]]) -> None:
     saved = before["a true fault"] - after["a true fault"]
     assert saved == pytest.approx(-after["hidden"], rel=0.3)
     assert after["the longest"] < before["the longest"]
-    # A fault takes a load and a transfer, and no time of a search beside them.
+    # A fault takes a load and a transfer, and a search takes no time in addition.
     assert after["the longest"] < 19_338 + 49_152 + 800
 
 
@@ -541,7 +542,7 @@ _REST_MATRIX = (
 def test_a_critical_block_changes_no_count(
     programs: Programs, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One block is mapped first, the rest comes by DMA: the counts are those of whole pages."""
+    """If one block is mapped first and the rest comes by DMA, counts are those of whole pages."""
     result = _spy(monkeypatch)
     trace, file = programs.get(case.program, case.state, reads=case.reads)
     design = (*_BLOCKS, *case.design)
@@ -552,13 +553,13 @@ def test_a_critical_block_changes_no_count(
 @pytest.mark.parametrize(
     ("source", "right", "wrong"),
     [
-        # All of a page is mapped when its block has come.
+        # The whole page is mapped after its first block.
         (
             "core/mapping_blocks.h",
             "        fp_mmu_map_block(page, frame, pager.rest_block);",
             "fp_mmu_map(page, frame);",
         ),
-        # The next page takes the bus.
+        # The next page uses the bus without waiting for the rest.
         ("pager.c", "        finish_rest();\n", ""),
     ],
 )
@@ -570,7 +571,7 @@ def test_a_rest_that_is_not_waited_for(
     right: str,
     wrong: str,
 ) -> None:
-    """The program has other bytes then, and goes wrong; or the chip or a count tells."""
+    """The error shows in a failing program, in a count, or in a message of the chip."""
     copy = _changed(tmp_path, source, right, wrong)
     monkeypatch.setattr(paged, "pager_sources", lambda: copy)
     monkeypatch.setattr(paged, "_seconds", lambda *_: 10.0)
@@ -613,12 +614,12 @@ def test_times_of_a_critical_block(recorded: dict[str, tuple[Path, Path]]) -> No
         for job in ("TransHostMem", "hidden, waited", "a true fault", "the rest of its page"):
             assert jobs[job][0] == pytest.approx(jobs[job][1], rel=0.02)
             assert jobs[job][0] > 0
-        # A quarter of a page.
+        # The transfer is that of a quarter of a page.
         assert jobs["TransHostMem"][0] == pytest.approx(49_150, rel=0.005)
 
 
 def test_times_of_loads_ahead(recorded: dict[str, tuple[Path, Path]], tmp_path: Path) -> None:
-    """A flash so slow that loads ahead are waited for, as the model has it."""
+    """With a very slow flash the program waits for loads ahead, as in the model."""
     trace, file = recorded["firmware"]
     board = tmp_path / "slow.toml"
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
@@ -652,7 +653,7 @@ def test_times_in_a_table(recorded: dict[str, tuple[Path, Path]], tmp_path: Path
 
 
 def test_prices_of_another_policy(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """The shipped board has times of clock; for fifo-sc a message names how to measure them."""
+    """The shipped board has the times of clock; for fifo-sc a message names the remedy."""
     trace, file = recorded["firmware"]
     flags = ("--cache", "11K", "--policy", "fifo-sc", "--program", file, "--times")
     done = flashpager("verify", trace, *_BOARD, *flags, code=1)
@@ -682,7 +683,7 @@ def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, p
     assert priced["times"] == done["times"]
 
 
-def test_what_has_no_times(
+def test_times_are_refused(
     programs: Programs, recorded: dict[str, tuple[Path, Path]], tmp_path: Path
 ) -> None:
     """Traces without times and designs without prices are refused."""
@@ -705,8 +706,8 @@ def test_what_has_no_times(
     fails("verify", *given, *other, words=["5.20833 ns", "clock_mhz = 250"])
 
 
-def test_what_was_measured_for_the_paper(recorded: dict[str, tuple[Path, Path]]) -> None:
-    """The numbers of ``reproduce swl`` from the machine are measured anew, in part."""
+def test_measurements_for_the_paper(recorded: dict[str, tuple[Path, Path]]) -> None:
+    """Some of the machine's numbers in ``reproduce swl`` are measured again."""
     configuration = machine.MachineConfiguration(
         machine.SLOW_NS, machine.CLOCK, machine.FRAMES, "parallel"
     )
@@ -714,7 +715,7 @@ def test_what_was_measured_for_the_paper(recorded: dict[str, tuple[Path, Path]])
     now = machine.measure(Trace.open(trace, "none"), file, [configuration])[configuration]
     kept = machine.read().runs[configuration]
     assert now.pace.instruction_ns == kept.pace.instruction_ns
-    # Another compiler makes other instructions, and another newlib other faults.
+    # Other versions of the compiler and of newlib give other instructions and other faults.
     assert now.total_ns == pytest.approx(kept.total_ns, rel=0.02)
     ours, theirs = (
         {each.search: each.mean_ns("whole") for each in timed.loaded} for timed in (now, kept)
@@ -736,7 +737,7 @@ def _changed(folder: Path, name: str, right: str, wrong: str) -> Path:
     return copy
 
 
-#: The OneNAND of the N800 interrupts, or is polled.
+#: Machines in which the OneNAND of the N800 interrupts or is polled.
 _ONENANDS = ("n800", "n800-polled")
 _TWO = 2
 _N800_FRAMES = {"firmware": (13, 11, 8, 3, 2), "newlib": (48, 24, 12, 2)}
@@ -782,7 +783,7 @@ def on_n800(shared: Path) -> dict[str, tuple[Path, Path]]:
     "reads", [(), ("--with-reads", "--section", ".text")], ids=["code", "reads"]
 )
 def test_thumb_from_a_onenand(tmp_path: Path, reads: tuple[str, ...]) -> None:
-    """Literals are read beside the pager's loads, or are references."""
+    """Literals are read past the pager, or are recorded as references."""
     need(*_TOOLS, "n800")
     words = ("MACHINE=n800", "STATE=thumb", f"BUILD={tmp_path}")
     command = ["make", "-C", str(ROOT / "examples/firmware"), *words]
@@ -799,7 +800,7 @@ def test_thumb_from_a_onenand(tmp_path: Path, reads: tuple[str, ...]) -> None:
 def test_a_onenand_counts_the_same(
     on_n800: dict[str, tuple[Path, Path]], program: str, design: tuple[str, ...]
 ) -> None:
-    """The image comes from the registers and buffers of a chip, over two dies."""
+    """The counts are equal for an image on two dies, loaded by a chip's registers and buffers."""
     trace, file = on_n800[program]
     done = flashpager("verify", trace, *_BOARD, *design, "--program", file, "--json").json
     assert done["equal"]
@@ -809,12 +810,12 @@ def test_a_onenand_counts_the_same(
 
 
 _N800 = ("--board", "n800", "--cache", "11K")
-#: A load is served by two interrupts: that of the chip, and that of the timer that stands for t_R.
-_BY_LOAD = 2
+#: Interrupts of a load: that of the chip, and that of the timer that stands for t_R.
+_INTERRUPTS_PER_LOAD = 2
 
 
 def _spy(monkeypatch: pytest.MonkeyPatch, trouble: str = "") -> dict[str, int]:
-    """Collect the machine's output beside the counts; a page of its flash may fail."""
+    """Collect the machine's further output; with ``trouble`` a page of its flash fails."""
     result: dict[str, int] = {}
     run = subprocess.run
 
@@ -846,8 +847,10 @@ def test_interrupts_in_the_handler(
     loads = result["chip_loads"] + result["chip_sector_loads"]
     assert result["interrupts_done"] == loads
     assert result["literals"] > 0
-    assert result["interrupts_in_handler"] > _BY_LOAD * loads + 500
-    assert result["interrupts_ticks"] > result["interrupts_in_handler"] - _BY_LOAD * loads
+    assert result["interrupts_in_handler"] > _INTERRUPTS_PER_LOAD * loads + 500
+    assert (
+        result["interrupts_ticks"] > result["interrupts_in_handler"] - _INTERRUPTS_PER_LOAD * loads
+    )
 
 
 def test_a_onenand_that_fails_once(
@@ -920,7 +923,7 @@ def test_a_onenand_that_is_silent(
 def test_nothing_is_unlocked(
     on_n800: dict[str, tuple[Path, Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Locked blocks are loaded as they are; any other command to the chip fails the test."""
+    """Locked blocks are loaded without unlocking; the chip refuses any other command."""
     right = "FP_ONENAND_WRITE(FP_ONENAND_COMMAND, FP_ONENAND_RESET);"
     copy = _changed(
         tmp_path, "onenand/onenand.c", right, "FP_ONENAND_WRITE(FP_ONENAND_COMMAND, 0x27);"
@@ -957,7 +960,7 @@ def test_a_qemu_without_it(
     recorded: dict[str, tuple[Path, Path]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A newer QEMU, and a program that is linked for another machine."""
+    """Errors: a QEMU without the machine, and a program linked for another machine."""
     trace, file = recorded["firmware"]
     fails("verify", trace, *_N800, "--program", file, words=["0x400000", "from 0x80000000 on"])
     machine = replace(paged.MACHINES["n800"], name="n801")

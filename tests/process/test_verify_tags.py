@@ -27,7 +27,7 @@ _FLASH_PAGE, _SPARE = 2048, 64
 
 @dataclass(frozen=True)
 class _Card:
-    """A trace, its image, a key, and the files that deploy wrote as version 3."""
+    """A trace, its image, a key, and the files that deploy wrote with rollback version 3."""
 
     trace: Path
     key: Path
@@ -89,7 +89,7 @@ def test_the_mac_is_that_of_rfc_4493() -> None:
 
 
 def test_deploy(card: _Card, tmp_path: Path) -> None:
-    """Each flash page has its spare area behind it, with tags of its cache pages."""
+    """Each flash page is followed by its spare area, with the tags of its cache pages."""
     image, flash = card.image.read_bytes(), card.flash.read_bytes()
     assert len(flash) == 4 * (_FLASH_PAGE + _SPARE)
     mac = AesCmac(bytes.fromhex(_KEY))
@@ -145,12 +145,12 @@ def test_counts_are_those_of_simulate(card: _Card, design: tuple[str, ...]) -> N
         assert by_name[f"{name}, by the chip"]["device"] == simulated[name]
 
 
-def test_what_was_deployed_runs(card: _Card) -> None:
+def test_the_deployed_image_runs(card: _Card) -> None:
     """The device runs the bytes of the image, also on an AVR with a chip on its pins."""
     need(*_TOOLS)
     flash = (*_DESIGN, *card.secret(), "--flash", card.flash)
     assert "all 23 are equal" in flashpager("verify", card.trace, *flash).out
-    # A newer device runs it as long as its rollback counter lets it.
+    # A device with a newer version runs the image if its rollback counter permits that.
     assert "all 23" in flashpager("verify", card.trace, *flash, "--oldest", "2").out
     need("avr-gcc")
     done = _on_avr(flashpager("verify", card.trace, *flash, *_AVR, code=None))
@@ -183,7 +183,7 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
         "too old": (right, 3, ("--oldest", "4"), "older than the rollback counter"),
     }
     if on:
-        # A processor decides as the other does: what it sees by its pins is enough.
+        # One processor suffices here, since both decide by the bytes that they read.
         cases = {name: cases[name] for name in ("swapped", "too old")}
     flash = tmp_path / "forged.bin"
     for name, (data, version, more, text) in cases.items():
@@ -199,7 +199,7 @@ def test_forged_images_are_refused(card: _Card, tmp_path: Path, on: tuple[str, .
     assert not result["equal"]
 
 
-def test_counts_of_a_device_of_ones_own(card: _Card, tmp_path: Path) -> None:
+def test_counts_of_the_users_device(card: _Card, tmp_path: Path) -> None:
     """The counts may include those of tags."""
     counts = flashpager("simulate", card.trace, *_DESIGN, "--json").json["counts"]
     result = tmp_path / "counts.txt"
@@ -238,7 +238,7 @@ def test_time_of_checks(tmp_path: Path) -> None:
     result = flashpager("verify", trace, *other, *secret, *_AVR, "--json", code=0).json
     assert result["equal"]
     assert result["untimed"] is None
-    # Without them, the same board answers for a chip that is trusted.
+    # Without tags the same board is used for a trusted chip.
     times = [
         flashpager("simulate", trace, "--board", board, "--tag", tag, "--json").json["time"]
         for tag in ("8", "none")

@@ -48,7 +48,7 @@ def _errors(result: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _in_nanoseconds(board: Path, name: str, factor: float) -> None:
-    """Make a price wrong."""
+    """Multiply a price of a board by a factor."""
     text, count = re.subn(
         rf"^{name} = ([0-9.]+)",
         lambda match: f"{name} = {float(match[1]) * factor:.2f}",
@@ -69,10 +69,8 @@ def _in_nanoseconds(board: Path, name: str, factor: float) -> None:
     ],
     ids=lambda design: design[1],
 )
-def test_prices_tell_what_they_were_not_fitted_to(
-    trace: Path, tmp_path: Path, design: tuple[str, ...]
-) -> None:
-    """The rest of the trace, and then all of it from the board's file."""
+def test_prices_predict_other_runs(trace: Path, tmp_path: Path, design: tuple[str, ...]) -> None:
+    """Fitted prices predict the rest of the trace, and from the board's file the whole trace."""
     board = tmp_path / "own.toml"
     fit = ("--fit", board, "--fit-runs", str(_FIT_RUNS))
     result = _verify(trace, *_PART, *design, *_AVR, *fit, "--json", code=0).json
@@ -97,7 +95,7 @@ def _lookup(design: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Board:
-    """A board that was fitted, and the trace."""
+    """A board with fitted prices, and the trace."""
 
     path: Path
     trace: Path
@@ -118,15 +116,15 @@ def test_other_shapes(fitted: _Board) -> None:
         result = _verify(fitted.trace, "--board", fitted.path, *shape, *_AVR, "--json", code=0).json
         assert result["equal"]
         assert abs(_errors(result["times"])["paging"]) < 0.01, shape
-    # For other pages the compiler makes other code: times differ, and the counts are equal.
+    # For other pages the compiler generates other code: times differ, and the counts are equal.
     other = (fitted.trace, "--board", fitted.path, "--cache-page", "32", *_AVR, "--json")
     result = _verify(*other, code=1).json
     assert result["equal"]
     assert abs(_errors(result["times"])["paging"]) > 0.01
 
 
-def test_wrong_prices_are_found(fitted: _Board) -> None:
-    """A price that is wrong by a fifth is one line in the table, and exit code 1."""
+def test_wrong_prices_are_detected(fitted: _Board) -> None:
+    """A price that is wrong by a fifth is marked in the table, with exit code 1."""
     right = fitted.path.read_text(encoding="utf-8")
     for name, late in (
         ("lookup_ns", "paging"),
@@ -142,7 +140,7 @@ def test_wrong_prices_are_found(fitted: _Board) -> None:
         assert line
 
 
-def test_what_is_not_compared_is_said(fitted: _Board) -> None:
+def test_parts_that_are_not_compared(fitted: _Board) -> None:
     """The output names what is not compared: no prices, another schedule, unsupported chips."""
     for design, message in (
         (_PART, "--fit FILE"),
@@ -202,7 +200,7 @@ def test_illegal_use(
     wrong: str,
     message: str,
 ) -> None:
-    """The chip stops a firmware that uses it as no chip can be used."""
+    """The chip stops firmware that uses it in an impossible way."""
     need("avr-gcc")
     copy = tmp_path / "pager"
     shutil.copytree(pager_sources(), copy)

@@ -1,4 +1,4 @@
-"""A third-party program: jzip plays a story out of flash on a Cortex-M3, with the simulated counts.
+"""Tests of a third-party program: jzip plays a story from flash on a Cortex-M3.
 
 jzip and a compiler for the Z-machine are fetched from Debian, once, into ``build/``.
 """
@@ -146,7 +146,7 @@ def test_counts_are_those_of_the_trace(
 
 
 def test_an_altered_story_is_another(built: Built, tmp_path: Path) -> None:
-    """A changed letter in the flash image changes the transcript: jzip runs out of flash."""
+    """A changed letter in the flash image changes the transcript: jzip really reads the flash."""
     words = ("--part", _PART, "--policy", "clock", "--cache", "4K")
     flashpager("deploy", built.trace, *words, "--image", built.story, "-o", tmp_path)
     flash = (tmp_path / "flash.bin").read_bytes()
@@ -219,7 +219,7 @@ def test_the_chapter(packages: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, f"{block.script}\n{done.stdout}\n{done.stderr}"
 
 
-def test_a_program_that_tells_nothing(tmp_path: Path) -> None:
+def test_a_program_without_a_stream(tmp_path: Path) -> None:
     """Recording a program that writes no stream fails, and no trace is left."""
     message = fails(
         "record", "--no-reads", "--interpreter", "-o", tmp_path / "no.trace", "--", "true"
