@@ -488,6 +488,18 @@ fn a_range_is_there_until_all_is_known() {
     }
 }
 
+/// A PSRAM needs no write enable: a write takes command, address and data; an FRAM's takes more.
+#[test]
+fn only_memory_that_keeps_data_is_write_enabled() {
+    let on_bus = |part: &str| {
+        let host = Host { bus: Some(bus("1MHz-x1")), ..Host::default() };
+        let one = EstimateSpec { bytes: Some(16), ..spec(part, "program", host) };
+        estimate(&one).unwrap().on_bus.ns()
+    };
+    assert_eq!(on_bus("APS6404L"), 1e3 * f64::from(8 + 24 + 16 * 8));
+    assert_eq!(on_bus("MB85RS256TY"), 1e3 * f64::from(8 + 8 + 16 + 16 * 8));
+}
+
 /// A measured driver leaves nothing to estimate.
 #[test]
 fn a_measured_layer_ends_the_range() {

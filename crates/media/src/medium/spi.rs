@@ -216,8 +216,13 @@ impl Spi {
         let is_overwritten = part.kind.is_written_in_place();
         let unit = u64::from(part.program_unit_bytes()).max(1);
         let times = if is_overwritten { 1 } else { bytes.div_ceil(unit).max(1) };
-        let lead = times as f64 * f64::from(2 * COMMAND_BITS + self.lead_bits(part));
-        let formula = format!("{times} × (write enable, command, address)");
+        // RAM is not protected from writes.
+        let (commands, named) = match part.kind {
+            MemoryKind::Psram => (1, "command, address"),
+            _ => (2, "write enable, command, address"),
+        };
+        let lead = times as f64 * f64::from(commands * COMMAND_BITS + self.lead_bits(part));
+        let formula = format!("{times} × ({named})");
         let mut steps = vec![
             OperationStep::command("commands", formula, clocks.ns(lead)),
             self.program_data(&clocks, part, bus, bytes),
