@@ -1,10 +1,11 @@
 """Measurements of whole hosts, each predicted from the others.
 
-Hosts are fitted to the measurements of this module; those of :mod:`flashpager_papers.reported` are
-predicted only. The fitted prices are in the engine, :func:`flashpager._engine.measured_hosts`. For
-each host they are the time of an operation apart from part and bus, or the processor's clocks per
-byte, and the share of the part's clock at which its bus ran. :func:`derived` derives the first two
-again from the measurements below. :func:`left_out` predicts each measurement as if its source had
+Most hosts of the engine are fitted to the measurements of this module, and its controllers to those
+of :mod:`flashpager_papers.reported`, most of which are predicted only. The fitted prices are in the
+engine, :func:`flashpager._engine.measured_hosts`. For each host they are the time of an operation
+apart from part and bus, the processor's clocks per byte, or what a controller makes of the bus's
+time, and the share of the part's clock at which its bus ran. :func:`derived` derives all but the
+share again from the measurements. :func:`left_out` predicts each measurement as if its source had
 not been published.
 """
 
@@ -325,11 +326,17 @@ def _adafruit(
 
 
 def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]:
-    """Return each host's prices as observed: µs per operation, or clocks per byte."""
+    """Return each host's prices as observed.
+
+    They are µs per operation, clocks per byte, or the time of a transaction over that of the bus.
+    """
     prices: dict[str, list[float]] = {}
     in_place: dict[str, list[tuple[int, float]]] = {}
-    for one in observations() if seen is None else seen:
+    for one in published() if seen is None else seen:
         if not one.name:
+            continue
+        if one in reported.observations():
+            prices.setdefault(one.name, []).append(_beside_the_bus(one))
             continue
         host = one.host
         known = Host(
@@ -360,6 +367,14 @@ def derived(seen: Sequence[Observation] | None = None) -> dict[str, list[float]]
         # Each byte takes longer than the bus does; no time is left for the operation itself.
         prices[name] = [short - (long - short) / (more - less) * less]
     return prices
+
+
+def _beside_the_bus(one: Observation) -> float:
+    """Return what was measured over the bus's time, or less it where a driver took part."""
+    bus_us = one.on(Host(one.host.bus)).stages[-1].ns / 1e3
+    if one.host.system == "firmware":
+        return one.measured_us - bus_us
+    return one.measured_us / bus_us
 
 
 def _clock(host: Host) -> float:

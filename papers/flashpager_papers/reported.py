@@ -1,8 +1,9 @@
-"""Published measurements of hosts to which nothing is fitted, read from the files in ``reported``.
+"""Published measurements of hosts, read from the files in ``reported``.
 
 Each file has the measurements of one class, one a line: the publication and its address, the case,
 the part, bus and mode, the transaction that is repeated, the host, the value as published with its
-unit, the words of the source, and the assumptions where the source states nothing.
+unit, the words of the source, and the assumptions where the source states nothing. A host of the
+engine that stands on a line is named there.
 """
 
 import csv
@@ -60,6 +61,7 @@ def _read(file: str, kind: str) -> Iterator[Observation]:
             _part(row["part"]),
             _host(row),
             transaction_us(row),
+            row.get("like", ""),
             operation=row["operation"],
             mode=row["mode"] or None,
             size=size,

@@ -712,7 +712,9 @@ class Estimate:
         """Kind of memory, as `nand`."""
     @property
     def likely_shares(self) -> list[tuple[str, float]]:
-        """The same for the likely time, with what is assumed of the host; the verdict is of it."""
+        """The same for the likely time, with what is assumed of the host, and `controller` for what
+        that adds to the bus; the verdict is of it.
+        """
     @property
     def longest_ns(self) -> float | None:
         """Time of the operation through the driver with the slowest times measured of the medium;
@@ -1338,8 +1340,17 @@ class MeasuredHost:
         it. 0 if that time contains the transfer.
         """
     @property
+    def card(self) -> bool:
+        """True if the medium is an SD card or an eMMC."""
+    @property
     def clock_share(self) -> float | None:
         """The bus's clock as a share of the fastest that the part allows."""
+    @property
+    def controller(self) -> list[float]:
+        """Times of a transaction over those of the bus alone, one for each measurement."""
+    @property
+    def likeness_only(self) -> bool:
+        """True if nothing is fitted to this host: it stands only for a host that is like it."""
     @property
     def mover(self) -> tuple[str, list[float]] | None:
         """The mover of the bytes, `dma` or `processor`, and the processor's clocks for a byte, one

@@ -206,11 +206,28 @@ class TestRange:
         assert "the driver takes" in copied["verdict"]
 
     def test_likely_is_the_median_without_a_named_system(self) -> None:
-        """Without a named system the likely value is the median; only the best has no driver."""
+        """Without a named system the likely value is the median; only the worst is slower."""
         nor = ("--part", "W25Q128JV", "--bus", "50MHz-x4")
         nothing, firmware = estimated(*nor), estimated(*nor, "--system", "firmware")
         assert nothing["range"]["likely_ns"] == firmware["range"]["likely_ns"]
-        assert nothing["range"]["low_ns"] < firmware["range"]["low_ns"]
+        assert nothing["range"]["low_ns"] == firmware["range"]["low_ns"]
+        assert nothing["range"]["high_ns"] > firmware["range"]["high_ns"]
+
+    def test_in_place_is_a_range(self) -> None:
+        """In place a controller is between bus and program, and the verdict knows its share."""
+        nor = ("--part", "W25Q128JV", "--bus", "25MHz-x4", "--mode", "1-1-4")
+        span = estimated(*nor, "--system", "in-place")["range"]
+        (controller,) = span["assumed"]
+        assert controller["what"] == "controller"
+        assert controller["span"]["best"] == 1 < controller["span"]["likely"]
+        ratio = controller["span"]["likely"]
+        assert span["likely_ns"] == pytest.approx(ratio * span["low_ns"])
+        shown = flashpager("estimate", *nor, "--system", "in-place").out
+        assert ", likely " in shown.splitlines()[1]
+        assert f"{ratio:.2f}x the bus" in shown
+        like = estimated(*nor, "--like", "litex-arty-spi")["range"]
+        assert like["high_ns"] / like["low_ns"] < span["high_ns"] / span["low_ns"]
+        assert like["low_ns"] < 1.42 * span["low_ns"] < like["high_ns"]
 
     def test_a_slow_processor_lies_in_the_range(self) -> None:
         """Each clock in the named span gives a range inside the whole one."""
@@ -256,8 +273,8 @@ class TestRange:
     def test_python(self) -> None:
         """The Python interface returns the range as a typed value."""
         result = estimate("W25Q128JV", Host(system="in-place", bus="62.5MHz-x4"), operation="read")
-        assert result.range.assumed == []
-        assert result.range.width == 1
+        assert [one.parameter for one in result.range.assumed] == ["controller"]
+        assert result.range.width > 1
         free = estimate("W25Q128JV").range
         assert free.width == pytest.approx(free.high_ns / free.low_ns)
         assert {one.parameter for one in free.assumed} >= {"clock", "lines", "operation"}

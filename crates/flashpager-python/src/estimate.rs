@@ -332,7 +332,8 @@ view! {
             Vec::view_of(&self.0.shares())
         }
 
-        /// The same for the likely time, with what is assumed of the host; the verdict is of it.
+        /// The same for the likely time, with what is assumed of the host, and `controller` for what
+        /// that adds to the bus; the verdict is of it.
         #[getter]
         fn likely_shares(&self) -> Vec<(&'static str, f64)> {
             Vec::view_of(&self.0.likely_shares)

@@ -368,8 +368,18 @@ view! {
         /// Nanoseconds per byte at the host's own pace, if an operation's time was measured with
         /// it. 0 if that time contains the transfer.
         byte_ns: Option<f64>,
+        /// True if the medium is an SD card or an eMMC.
+        card: bool,
+        /// True if nothing is fitted to this host: it stands only for a host that is like it.
+        likeness_only: bool,
     }
     methods {
+        /// Times of a transaction over those of the bus alone, one for each measurement.
+        #[getter]
+        fn controller(&self) -> Vec<f64> {
+            self.0.controller.to_vec()
+        }
+
         /// Times that the host adds to an operation, besides part, bus and mover, in µs, one for
         /// each measurement.
         #[getter]

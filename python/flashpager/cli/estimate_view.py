@@ -86,6 +86,7 @@ _UNKNOWNS = {
     "operation": "driver, controller, ECC",
     "mover": "what moves the bytes",
     "array": "the chip's array",
+    "controller": "the controller",
 }
 
 
@@ -97,6 +98,8 @@ def _quantity(value: float, unit: str) -> str:
             return f"{significant(value, 3)} ns/B"
         case "MHz":
             return f"{significant(value, 3)} MHz"
+        case "times the bus":
+            return f"{significant(value, 3)}x the bus"
         case "lines":
             return f"{value:.0f}"
         case _:

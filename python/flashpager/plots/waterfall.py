@@ -18,6 +18,7 @@ _TAKERS = (
     ("commands", "commands", style.PURPLE),
     ("transfer", "bus, at the part's pace", style.ORANGE),
     ("bus", "bus, slower than that", style.SKY),
+    ("controller", "controller", style.BLUE),
     ("memory", "RAM", style.GREEN),
     ("software", "driver", style.BLACK),
 )

@@ -488,6 +488,39 @@ fn a_range_is_there_until_all_is_known() {
     }
 }
 
+/// In place no time is a single number, whatever is known: no bridge is as fast as its bus.
+#[test]
+fn in_place_is_never_a_single_number() {
+    let likes = hosts().iter().filter(|it| it.system == System::InPlace).map(|it| Some(it.name));
+    for part in flashpager::media::part::catalog().unwrap() {
+        let Ok(medium) = part.medium() else { continue };
+        for (what, like) in medium
+            .operations(part)
+            .into_iter()
+            .flat_map(|what| likes.clone().chain([None]).map(move |like| (what, like)))
+        {
+            let lines = part.width_bits.value;
+            let host = Host {
+                bus: Some(Bus { clock_mhz: 5.0, cycles: 1, width_bits: lines }),
+                system: Some(System::InPlace),
+                like: like.map(str::to_owned),
+                operation_ns: like.is_none().then_some(0.0),
+                array_share: Some(1.0),
+                ..Host::default()
+            };
+            let Ok(estimated) = estimate(&spec(&part.name, what.name(), host)) else { continue };
+            let Range { low_ns, likely_ns, high_ns, assumed, .. } = &estimated.range;
+            let named = format!("{} {what} {like:?}: {:?}", part.name, estimated.range);
+            assert!(low_ns < likely_ns && likely_ns < high_ns, "{named}");
+            assert_eq!(assumed[0].parameter, UnknownParameter::Controller, "{named}");
+            let on_bus = estimated.stages.last().unwrap().ns;
+            assert!(*low_ns >= on_bus * (1.0 - 1e-9), "{named}");
+            let shares: f64 = estimated.likely_shares.iter().map(|(_, ns)| ns).sum();
+            assert!((shares - likely_ns).abs() <= 1e-9 * likely_ns, "{named}");
+        }
+    }
+}
+
 /// A PSRAM needs no write enable: a write takes command, address and data; an FRAM's takes more.
 #[test]
 fn only_memory_that_keeps_data_is_write_enabled() {
@@ -541,6 +574,8 @@ fn a_host_is_like_one_that_was_measured() {
     assert!(refused("MT29F8G08", like("linux-mediatek-spi")).contains("on serial memory"));
     assert!(refused("W25N01GV", like("stm32f7-qspi-dma")).contains("read in place"));
     assert!(refused("SD-8GB-2012", like("linux-rzn1-qspi")).contains("is a card"));
+    assert!(refused("W25Q128JV", like("esp32s3-sdmmc")).contains("was measured with a card"));
+    assert!(estimate(&spec("SD-8GB-2012", "read", like("zephyr-sd-spi"))).is_ok());
     let port = Peripheral { controller: Some(Controller::Stm32Spi), ..Peripheral::new(100.0) };
     let clocked = Host { peripheral: Some(port), ..Host::default() };
     assert!(refused("MT29F8G08", clocked).contains("is parallel"));
@@ -652,6 +687,7 @@ impl Statement {
                 (free
                     && like.transfer.is_none()
                     && like.pages == is_nand
+                    && !like.card
                     && like.serial == part.spi.is_some()
                     // A pace of its own does not depend on the processor's clock.
                     && (host.processor.is_none() || like.byte_ns.is_none_or(|ns| ns == 0.0))

@@ -81,6 +81,13 @@ pub struct MeasuredHost {
     /// the slower of it and the bus counts. 0 if the operation's time contains the transfer. It
     /// applies only to a host that resembles this one; nothing is fitted to it.
     pub byte_ns: Option<f64>,
+    /// Times of a transaction over those of the bus alone, one value per measurement, where a
+    /// controller adds to each transfer: bridges, chip select, copying out of a FIFO.
+    pub controller: &'static [f64],
+    /// True if the medium is an SD card or an eMMC.
+    pub card: bool,
+    /// True if nothing is fitted to this host: it stands only for a host that is like it.
+    pub likeness_only: bool,
 }
 
 impl MeasuredHost {
@@ -92,6 +99,16 @@ impl MeasuredHost {
     /// The host with a pace of its own for each byte.
     const fn with_byte_ns(self, ns: f64) -> Self {
         Self { byte_ns: Some(ns), ..self }
+    }
+
+    /// The host with a card as its medium.
+    const fn on_card(self) -> Self {
+        Self { card: true, serial: false, ..self }
+    }
+
+    /// Returns whether times besides those of the bus were measured.
+    pub const fn has_driver_time(&self) -> bool {
+        !self.operation_us.is_empty() || self.transfer.is_some()
     }
 }
 
@@ -116,6 +133,9 @@ const fn driven(
         clock_share,
         serial: !pages,
         byte_ns: None,
+        controller: &[],
+        card: false,
+        likeness_only: false,
     }
 }
 
@@ -129,16 +149,34 @@ const fn moved(
     clock_share: Option<f64>,
 ) -> MeasuredHost {
     MeasuredHost {
-        name,
-        source,
-        system: System::Firmware,
-        pages: false,
-        operation_us: &[],
         transfer: Some((engine, clocks)),
         processor_mhz: Some(processor_mhz),
         clock_share,
-        serial: true,
-        byte_ns: None,
+        ..driven(name, source, System::Firmware, false, &[], None, None)
+    }
+}
+
+/// A host of which the time of transactions on a known bus was measured.
+const fn controlled(
+    name: &'static str,
+    source: &'static str,
+    system: System,
+    controller: &'static [f64],
+) -> MeasuredHost {
+    MeasuredHost { controller, ..driven(name, source, system, false, &[], None, None) }
+}
+
+/// A driver on a microcontroller whose time contains the transfer, and to which nothing is fitted.
+const fn likeness(
+    name: &'static str,
+    source: &'static str,
+    operation_us: &'static [f64],
+    processor_mhz: f64,
+) -> MeasuredHost {
+    MeasuredHost {
+        likeness_only: true,
+        byte_ns: Some(0.0),
+        ..driven(name, source, System::Firmware, false, operation_us, Some(processor_mhz), None)
     }
 }
 
@@ -147,6 +185,7 @@ const ESP: &str = "ESP-IDF components 489";
 const MBED_DMA: &str = "Mbed CE 456";
 const MBED_POLLED: &str = "Mbed CE 447";
 const ADAFRUIT: &str = "Adafruit SPIFlash 63, 67";
+const ZEPHYR_SPIM: &str = "Zephyr 40943";
 
 /// All measured hosts.
 pub const HOSTS: &[MeasuredHost] = &[
@@ -268,6 +307,32 @@ pub const HOSTS: &[MeasuredHost] = &[
     moved("samd51-qspi", ADAFRUIT, TransferEngine::Processor, &[9.0], 120.0, None),
     moved("stm32f7-qspi", MBED_POLLED, TransferEngine::Processor, &[39.7], 216.0, None),
     moved("stm32f4-qspi", MBED_POLLED, TransferEngine::Processor, &[65.5], 180.0, None),
+    controlled("litex-arty-spi", "LiteX 998", System::InPlace, &[1.412, 1.419]),
+    controlled("litex-titanium-spi", "LiteX boards 307", System::InPlace, &[5.158, 1.528]),
+    controlled(
+        "esp32s3-octal-psram",
+        "esp32-s3-memorycopy 2",
+        System::InPlace,
+        &[1.572, 1.449, 1.289],
+    ),
+    controlled("rp2040-uncached", "oberon-rtk, flash memory", System::InPlace, &[1.25]),
+    controlled("linux-qca9558-spi", "OpenWrt 2939", System::Linux, &[1.224, 1.282]),
+    controlled("linux-ar9344-spi", "OpenWrt 3251", System::Linux, &[1.229, 1.266]),
+    controlled("linux-bcm2836-sd", "raspberrypi linux 1368", System::Linux, &[1.42, 1.112])
+        .on_card(),
+    likeness(
+        "rp2-psram-pio",
+        "rp2040-psram",
+        &[
+            0.67, 0.78, 0.8, 1.32, 0.03, 0.03, 0.15, 0.03, 0.75, 0.81, 0.84, 0.15, 0.25, 0.25,
+            0.75, 0.82, 0.88, 0.49, 0.53, 0.55, 0.28, 0.33,
+        ],
+        125.0,
+    ),
+    likeness("nrf52-spim-nordic", ZEPHYR_SPIM, &[12.0], 64.0),
+    likeness("nrf52-spim-zephyr", ZEPHYR_SPIM, &[51.0], 64.0),
+    likeness("esp32s3-sdmmc", "ESP-IDF 12952", &[531.35, 479.0, 703.8, 803.0], 240.0).on_card(),
+    likeness("zephyr-sd-spi", "Zephyr 22906", &[2161.9, 2131.9, 1866.9, 1725.9], 80.0).on_card(),
 ];
 
 /// All measured hosts.
@@ -345,7 +410,13 @@ pub enum FittedQuantity {
     ByteClocks(TransferEngine),
     /// The bus's clock over the fastest that the part allows.
     Clock,
+    /// The time of a transaction over that of the bus alone, in place or under Linux.
+    Controller(System),
 }
+
+/// The controllers, whose spread is pooled.
+const CONTROLLERS: [FittedQuantity; 2] =
+    [FittedQuantity::Controller(System::InPlace), FittedQuantity::Controller(System::Linux)];
 
 /// The quantities whose spread is pooled: all times.
 const POOLED: [FittedQuantity; 4] = [
@@ -354,6 +425,11 @@ const POOLED: [FittedQuantity; 4] = [
     FittedQuantity::ByteClocks(TransferEngine::Dma),
     FittedQuantity::ByteClocks(TransferEngine::Processor),
 ];
+
+/// The hosts to which something is fitted, except those of the source `without`.
+fn fitted_hosts(without: Option<&str>) -> impl Iterator<Item = &'static MeasuredHost> {
+    HOSTS.iter().filter(move |host| !host.likeness_only && Some(host.source) != without)
+}
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -364,7 +440,8 @@ impl FittedQuantity {
     fn of(self, host: &MeasuredHost) -> Option<&'static [f64]> {
         match self {
             Self::Operation { pages } if pages == host.pages => Some(host.operation_us),
-            Self::Operation { .. } | Self::Clock => None,
+            Self::Controller(system) if system == host.system => Some(host.controller),
+            Self::Operation { .. } | Self::Controller(_) | Self::Clock => None,
             Self::ByteClocks(engine) => {
                 host.transfer.filter(|(own, _)| *own == engine).map(|(_, it)| it)
             }
@@ -373,49 +450,70 @@ impl FittedQuantity {
 
     /// The means of all hosts on which it was measured, except those of the source `without`.
     fn values(self, without: Option<&str>) -> Vec<f64> {
-        let rows = HOSTS.iter().filter(|host| Some(host.source) != without);
         let value = |host: &MeasuredHost| match self {
             Self::Clock => host.clock_share,
+            // A factor's mean is geometric.
+            Self::Controller(_) => mean(&logarithms(self.of(host)?)).map(f64::exp),
             _ => self.of(host).and_then(mean),
         };
-        rows.filter_map(value).collect()
+        fitted_hosts(without).filter_map(value).collect()
     }
 
-    /// The range on one measured host, from its best to its worst measurement.
+    /// The range on one measured host, from its best to its worst measurement. That of a controller
+    /// also contains one further measurement of the host with 80 %.
     pub fn on(self, host: &MeasuredHost) -> Option<ValueRange> {
         let values = self.of(host)?;
         let likely = mean(values)?;
         let best = values.iter().copied().fold(f64::INFINITY, f64::min);
         let worst = values.iter().copied().fold(0.0, f64::max);
-        Some(ValueRange { best, likely, worst })
+        if !matches!(self, Self::Controller(_)) {
+            return Some(ValueRange { best, likely, worst });
+        }
+        let centre = mean(&logarithms(values))?;
+        let (within, degrees) = controller_variance_within(None);
+        let further = within * (1.0 + 1.0 / values.len() as f64);
+        let reach = student(STUDENT_80, degrees) * further.sqrt();
+        Some(ValueRange {
+            best: best.min((centre - reach).exp()).max(1.0),
+            likely: centre.exp(),
+            worst: worst.max((centre + reach).exp()),
+        })
     }
 
     /// The expected range on a host that was not measured, and the number of hosts behind it.
     ///
     /// The logarithms of the hosts' means are taken as normally distributed. The range contains one
-    /// measurement of a further host with 95 %, by Student's t. The spread between hosts and that
-    /// between measurements of one host are pooled over all times. The range also contains every
-    /// measurement. The likely value is the median.
+    /// measurement of a further host with 95 %, by Student's t, and that of a controller with 80 %.
+    /// The spread between hosts and that between measurements of one host are pooled over all times,
+    /// and over all controllers. The range of times also contains every measurement. The likely
+    /// value is the median. A controller is not faster than its bus.
     pub fn expected(self, without: Option<&str>) -> (ValueRange, usize) {
         let mut values = self.values(without);
         let count = values.len();
         values.sort_by(f64::total_cmp);
-        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        let (Some(centre), Some(likely)) = (mean(&logs), median(&values)) else {
+        let (Some(centre), Some(likely)) = (mean(&logarithms(&values)), median(&values)) else {
             return (ValueRange { best: 0.0, likely: 0.0, worst: 0.0 }, 0);
         };
-        let groups: &[FittedQuantity] =
-            if self == Self::Clock { &[FittedQuantity::Clock] } else { &POOLED };
+        let (groups, table): (&[FittedQuantity], _) = match self {
+            Self::Clock => (&[FittedQuantity::Clock], STUDENT_95),
+            Self::Controller(_) => (&CONTROLLERS, STUDENT_80),
+            _ => (&POOLED, STUDENT_95),
+        };
         let (squares, degrees) = scatter(groups.iter().map(|group| group.values(without)));
         let between = squares / degrees.max(1) as f64;
-        let own = if self == Self::Clock { 0.0 } else { variance_within(without) };
-        let reach = student(degrees) * (between * (1.0 + 1.0 / count as f64) + own).sqrt();
-        let rows = || HOSTS.iter().filter(|host| Some(host.source) != without);
-        let seen = || rows().filter_map(|host| self.of(host)).flatten().copied();
+        let own = match self {
+            Self::Clock => 0.0,
+            Self::Controller(_) => controller_variance_within(without).0,
+            _ => variance_within(without),
+        };
+        let further = between * (1.0 + 1.0 / count as f64) + own;
+        let reach = student(table, degrees) * further.sqrt();
+        let seen = || fitted_hosts(without).filter_map(|host| self.of(host)).flatten().copied();
         let (least, most) = ((centre - reach).exp(), (centre + reach).exp());
         let span = match self {
             // The faster the clock the better; the part's own is the fastest.
             Self::Clock => ValueRange { best: 1.0, likely, worst: least.min(values[0]) },
+            Self::Controller(_) => ValueRange { best: 1.0, likely, worst: most.max(likely) },
             _ => ValueRange {
                 best: seen().fold(least, f64::min),
                 likely,
@@ -424,6 +522,18 @@ impl FittedQuantity {
         };
         (span, count)
     }
+}
+
+/// The slowest controller that can be expected or was measured, as the time of a transaction over
+/// that of the bus.
+pub fn slowest_controller(systems: &[System], without: Option<&str>) -> f64 {
+    let expected =
+        systems.iter().map(|system| FittedQuantity::Controller(*system).expected(without).0.worst);
+    let alone = HOSTS
+        .iter()
+        .filter(|host| systems.contains(&host.system) && Some(host.source) != without)
+        .filter_map(|host| Some(FittedQuantity::Controller(host.system).on(host)?.worst));
+    expected.chain(alone).fold(1.0, f64::max)
 }
 
 /// The expected time of a page under Linux in µs, and the number of hosts behind it; `None` if too
@@ -439,9 +549,8 @@ pub fn expected_of_linux(
     const LEAST: usize = 4;
     let fitted = FittedQuantity::Operation { pages: true };
     let (all, _) = fitted.expected(without);
-    let rows = HOSTS
-        .iter()
-        .filter(|host| host.system == System::Linux && Some(host.source) != without)
+    let rows = fitted_hosts(without)
+        .filter(|host| host.system == System::Linux)
         .filter_map(|host| Some((host.processor_mhz?.ln(), mean(fitted.of(host)?)?.ln())));
     let (clocks, times): (Vec<f64>, Vec<f64>) = rows.unzip();
     let count = times.len();
@@ -462,8 +571,8 @@ pub fn expected_of_linux(
         clocks.iter().zip(&times).map(|(x, y)| (y - centre - slope * (x - middle)).powi(2)).sum();
     let degrees = count - if processor_mhz.is_some() { 2 } else { 1 };
     let further = 1.0 + 1.0 / count as f64 + off * off / across;
-    let reach =
-        student(degrees) * (left / degrees as f64 * further + variance_within(without)).sqrt();
+    let reach = student(STUDENT_95, degrees)
+        * (left / degrees as f64 * further + variance_within(without)).sqrt();
     let mut sorted = times.clone();
     sorted.sort_by(f64::total_cmp);
     let log = match processor_mhz {
@@ -486,11 +595,17 @@ pub fn expected_of_linux(
 
 /// The variance of the logarithms of measurements of one host, pooled over all hosts.
 fn variance_within(without: Option<&str>) -> f64 {
-    let rows = HOSTS.iter().filter(|host| Some(host.source) != without);
     let values =
         |host: &MeasuredHost| host.transfer.map_or(host.operation_us, |(_, it)| it).to_vec();
-    let (squares, degrees) = scatter(rows.map(values));
+    let (squares, degrees) = scatter(fitted_hosts(without).map(values));
     squares / degrees.max(1) as f64
+}
+
+/// The variance of the logarithms of one controller's factors, pooled over all, and the degrees of
+/// freedom.
+fn controller_variance_within(without: Option<&str>) -> (f64, usize) {
+    let (squares, degrees) = scatter(fitted_hosts(without).map(|host| host.controller.to_vec()));
+    (squares / degrees.max(1) as f64, degrees)
 }
 
 /// The sum of squared deviations of logarithms from the mean of their group, and the degrees of
@@ -504,6 +619,11 @@ fn scatter(groups: impl Iterator<Item = Vec<f64>>) -> (f64, usize) {
     })
 }
 
+/// The logarithms of values.
+fn logarithms(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.ln()).collect()
+}
+
 /// The median; the geometric mean of the middle two of an even number.
 fn median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
@@ -515,13 +635,18 @@ fn median(sorted: &[f64]) -> Option<f64> {
 }
 
 /// Student's t for 95 %, two-sided, by degrees of freedom.
-fn student(degrees: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-        2.052, 2.048, 2.045, 2.042,
-    ];
-    TABLE[degrees.clamp(1, TABLE.len()) - 1]
+const STUDENT_95: &[f64] = &[
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+/// Student's t for 80 %, two-sided, by degrees of freedom.
+const STUDENT_80: &[f64] =
+    &[3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383, 1.372, 1.363, 1.356];
+
+/// Student's t of a table; beyond its end, the last value.
+fn student(table: &[f64], degrees: usize) -> f64 {
+    table[degrees.clamp(1, table.len()) - 1]
 }
 
 #[cfg(test)]
@@ -534,7 +659,7 @@ mod tests {
         for fitted in POOLED {
             let (all, _) = fitted.expected(None);
             assert!(all.best <= all.likely && all.likely <= all.worst, "{fitted:?}: {all:?}");
-            for host in HOSTS {
+            for host in fitted_hosts(None) {
                 if let Some(own) = fitted.on(host) {
                     assert!(all.best <= own.best && own.worst <= all.worst, "{}", host.name);
                 }
@@ -556,7 +681,8 @@ mod tests {
         ];
         let (squares, degrees) = scatter(groups.into_iter());
         assert!((squares - 4.0).abs() < 1e-12 && degrees == 3, "{squares} {degrees}");
-        assert_eq!(student(3), 3.182);
+        assert_eq!((student(STUDENT_95, 3), student(STUDENT_80, 3)), (3.182, 1.638));
+        assert_eq!(student(STUDENT_80, 100), 1.356);
     }
 
     /// Expectations that rest on one source change without it.
@@ -566,6 +692,29 @@ mod tests {
         assert_eq!(read_share(Some(OPENWRT)).best, 0.83);
         assert_ne!(processor_mhz(None).likely, processor_mhz(Some(MBED_DMA)).likely);
         assert!(check_source(OPENWRT).is_ok() && check_source("nobody").is_err());
+    }
+
+    /// By hand: hosts in place and under Linux are pooled, each by its geometric mean, and no
+    /// controller beats its bus.
+    #[test]
+    fn controllers_only_take_time() {
+        for fitted in CONTROLLERS {
+            let FittedQuantity::Controller(system) = fitted else { unreachable!() };
+            let (all, count) = fitted.expected(None);
+            assert!(count >= 3 && all.best == 1.0 && all.likely > 1.0 && all.worst > all.likely);
+            for host in HOSTS.iter().filter(|host| !host.controller.is_empty()) {
+                let (left, _) = fitted.expected(Some(host.source));
+                assert!(left.worst > left.likely && left.likely > left.best, "{}", host.name);
+                if let Some(own) = fitted.on(host) {
+                    assert_eq!(host.system, system);
+                    assert!(own.best >= 1.0 && own.best < own.likely && own.likely < own.worst);
+                    assert!(host.controller.iter().all(|it| (own.best..=own.worst).contains(it)));
+                }
+            }
+        }
+        let one = HOSTS.iter().find(|host| host.name == "rp2040-uncached").unwrap();
+        let likely = FittedQuantity::Controller(System::InPlace).on(one).unwrap().likely;
+        assert!((likely - one.controller[0]).abs() < 1e-12);
     }
 
     #[test]

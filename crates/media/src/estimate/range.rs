@@ -30,6 +30,8 @@ pub enum UnknownParameter {
     TransferEngine,
     /// The array time, of which a datasheet states the maximum.
     Array,
+    /// The time that a controller adds to each transfer on the bus, as a factor.
+    Controller,
 }
 
 named! {
@@ -39,6 +41,7 @@ named! {
     "operation" => Operation,
     "mover" => TransferEngine,
     "array" => Array,
+    "controller" => Controller,
 }
 
 /// The value assumed for an open parameter.
@@ -136,7 +139,12 @@ enum TransferModel {
 pub(super) struct ResolvedSetting {
     pub setting: EstimateSetting,
     transfer: TransferModel,
+    /// The time of commands and transfers over that of the bus alone.
+    controller: f64,
 }
+
+/// The steps that a controller lengthens.
+const ON_THE_BUS: [StepKind; 2] = [StepKind::Command, StepKind::Transfer];
 
 impl ResolvedSetting {
     /// The likely point of a setting.
@@ -152,7 +160,10 @@ impl ResolvedSetting {
     /// Time of the operation with the steps of `kinds` at `share` of their time.
     pub fn ns_scaled(&self, kinds: &[StepKind], share: f64) -> Result<f64> {
         let setting = &self.setting;
-        let operation = self.composed(setting.used_bus())?.scaled(kinds, share);
+        let operation = self
+            .composed(setting.used_bus())?
+            .scaled(&ON_THE_BUS, self.controller)
+            .scaled(kinds, share);
         let bytes = operation.bytes() as f64;
         let transfer = operation.time_of(StepKind::Transfer);
         let moved = match self.transfer {
@@ -182,9 +193,11 @@ impl ResolvedSetting {
     pub fn shares(&self) -> Result<Vec<(CostSource, f64)>> {
         let (setting, alone) = (&self.setting, self.composed(None)?);
         let on_bus = self.composed(setting.used_bus())?;
+        let controlled = on_bus.clone().scaled(&ON_THE_BUS, self.controller);
         let cumulative = [
             (CostSource::Bus, on_bus.ns()),
-            (CostSource::Memory, on_bus.ns_with(setting.memory_byte_ns())),
+            (CostSource::Controller, controlled.ns()),
+            (CostSource::Memory, controlled.ns_with(setting.memory_byte_ns())),
             (CostSource::Software, self.ns()?),
         ];
         Ok(shares(&alone, cumulative))
@@ -203,7 +216,11 @@ impl ResolvedSetting {
         let host = Host { dma: Some(Dma::default()), copied: false, ..setting.host };
         let setting = EstimateSetting { host, ..setting };
         let engine = engine_times(&setting, system, None, spec.without.as_deref());
-        Ok(Self { transfer: transfer_model(engine.as_ref(), RangeEnd::Likely), setting })
+        Ok(Self {
+            transfer: transfer_model(engine.as_ref(), RangeEnd::Likely),
+            setting,
+            controller: self.controller,
+        })
     }
 
     /// The setting with a change that leaves the transfer engine as it is.
@@ -270,6 +287,8 @@ struct UnknownParameters<'a> {
     /// Nanoseconds per byte of each engine that can be the one.
     engine: Option<EngineTimes>,
     array: Option<ValueRange>,
+    /// The time of commands and transfers over that of the bus alone.
+    controller: Option<(ValueRange, String)>,
 }
 
 /// Computes the range of a setting.
@@ -298,8 +317,15 @@ pub(super) fn estimate_range(setting: &EstimateSetting, spec: &EstimateSpec) -> 
 impl<'a> UnknownParameters<'a> {
     fn of(setting: &'a EstimateSetting, spec: &EstimateSpec) -> Result<Self> {
         let host = &setting.host;
-        let none =
-            Self { setting, clock: None, lines: None, operation: None, engine: None, array: None };
+        let none = Self {
+            setting,
+            clock: None,
+            lines: None,
+            operation: None,
+            engine: None,
+            array: None,
+            controller: None,
+        };
         // A rate measured through the driver leaves nothing open.
         if host.layers.first().is_some_and(|layer| layer.bytes_per_s.is_some()) {
             return Ok(none);
@@ -334,6 +360,7 @@ impl<'a> UnknownParameters<'a> {
             operation: operation(setting, system, like, without),
             engine: if moves_bytes { engine_times(setting, system, like, without) } else { None },
             array: (array && !card && host.array_share.is_none()).then_some(share),
+            controller: controller(setting, system, like, without),
             ..none
         })
     }
@@ -373,6 +400,10 @@ impl<'a> UnknownParameters<'a> {
         Ok(ResolvedSetting {
             transfer: transfer_model(self.engine.as_ref(), end(UnknownParameter::TransferEngine)),
             setting,
+            controller: self
+                .controller
+                .as_ref()
+                .map_or(1.0, |(span, _)| span.at(end(UnknownParameter::Controller))),
         })
     }
 
@@ -427,6 +458,10 @@ impl<'a> UnknownParameters<'a> {
             let options = "--array-share, 1 for the datasheet's own";
             add(UnknownParameter::Array, "of the datasheet's", span, source.into(), options);
         }
+        if let Some((span, source)) = &self.controller {
+            let options = self.controller_options();
+            add(UnknownParameter::Controller, "times the bus", *span, source.clone(), options);
+        }
         all
     }
 
@@ -440,6 +475,17 @@ impl<'a> UnknownParameters<'a> {
             }
             Some(_) => "--operation-time as measured, or --like a measured host",
             None => "--operation-time as measured, --like a measured host, or --system",
+        }
+    }
+
+    /// The options that state the time of the controller.
+    fn controller_options(&self) -> &'static str {
+        let host = &self.setting.host;
+        match host.system {
+            _ if host.like.is_some() => "nothing: one further measurement of that host lies inside",
+            Some(System::InPlace) => "--like a measured host",
+            Some(_) => "--operation-time as measured, or --like a measured host",
+            None => "--system",
         }
     }
 
@@ -530,12 +576,57 @@ fn operation(
         return Some((span.scaled(ns), source));
     }
     let (mut span, count) = fitted.expected(without);
-    if !pages && system.is_none() {
-        // A controller that fetches by itself has no driver.
+    if !pages && system != Some(System::Linux) {
+        // A controller that fetches by itself has no driver, and a driver that hands bytes to PIO
+        // and DMA takes no time that can be told from the bus's.
         span.best = 0.0;
     }
     let drivers = if pages { "page drivers" } else { "drivers of memory read in place" };
     Some((span.scaled(ns), format!("{count} measured {drivers}, 95 % of a further one")))
+}
+
+/// The time of commands and transfers over that of the bus alone, with its source; `None` if the
+/// time of an operation contains it.
+fn controller(
+    setting: &EstimateSetting,
+    system: Option<System>,
+    like: Option<&MeasuredHost>,
+    without: Option<&str>,
+) -> Option<(ValueRange, String)> {
+    let part = &setting.part;
+    if part.kind == MemoryKind::Nand || like.is_some_and(MeasuredHost::has_driver_time) {
+        return None;
+    }
+    if let Some(like) = like
+        && let Some(span) = FittedQuantity::Controller(like.system).on(like)
+    {
+        let source = format!("{}: {}, 80 % of a further measurement", like.name, like.source);
+        return Some((span, source));
+    }
+    let is_serial = part.spi.is_some() || part.sd.is_some();
+    let is_measured = setting.host.operation_ns.is_some();
+    let by_linux = is_serial && !is_measured;
+    let in_place = part.kind != MemoryKind::Card;
+    let fitted = |system: System, kind: &str| {
+        let (span, count) = FittedQuantity::Controller(system).expected(without);
+        (span, format!("{count} measured controllers {kind}, 80 % of a further one"))
+    };
+    match system {
+        Some(System::InPlace) => Some(fitted(System::InPlace, "that fetch in place")),
+        Some(System::Linux) if by_linux => Some(fitted(System::Linux, "under Linux")),
+        Some(_) => None,
+        None => {
+            let systems: Vec<System> = [(System::InPlace, in_place), (System::Linux, by_linux)]
+                .into_iter()
+                .filter_map(|(system, can)| can.then_some(system))
+                .collect();
+            let worst = hosts::slowest_controller(&systems, without);
+            // The likely driver and engine contain a likely controller.
+            let span = ValueRange { best: 1.0, likely: 1.0, worst };
+            let source = "the slowest of controllers in place and under Linux".into();
+            (!systems.is_empty()).then_some((span, source))
+        }
+    }
 }
 
 /// Nanoseconds per byte by DMA and by the processor, and their source. Only one is present if the

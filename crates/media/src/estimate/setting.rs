@@ -347,10 +347,15 @@ fn check_likeness(part: &Part, host: &Host) -> Result<()> {
 
 /// Checks that a measured host has the same kind of medium.
 fn check_same_medium(part: &Part, like: &MeasuredHost) -> Result<()> {
-    if part.kind == MemoryKind::Card {
+    let is_card = part.kind == MemoryKind::Card;
+    if is_card != like.card {
+        let medium = |card: bool| if card { "a card" } else { "no card" };
         return Err(Error::design(format!(
-            "{} is a card, and no measured host has one: leave out that it is like {}",
-            part.name, like.name
+            "{} is {}, and {} was measured with {}: like which other host?",
+            part.name,
+            medium(is_card),
+            like.name,
+            medium(like.card)
         )));
     }
     let serial = part.spi.is_some();

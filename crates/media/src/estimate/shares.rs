@@ -17,6 +17,8 @@ pub enum CostSource {
     Transfer,
     /// A bus that is slower than the part.
     Bus,
+    /// A controller that adds to each transfer on the bus.
+    Controller,
     /// RAM.
     Memory,
     /// The driver.
@@ -29,6 +31,7 @@ named! {
     "commands" => Commands,
     "transfer" => Transfer,
     "bus" => Bus,
+    "controller" => Controller,
     "memory" => Memory,
     "software" => Software,
 }

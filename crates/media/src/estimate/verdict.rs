@@ -89,6 +89,7 @@ fn cost_source_name(source: CostSource, estimate: &Estimate, bus: Option<Bus>) -
         }
         (CostSource::Bus, Some(bus), _) => format!("the {}-cycle bus", bus.cycles),
         (CostSource::Bus, None, _) => "the bus".into(),
+        (CostSource::Controller, ..) => "the controller".into(),
         (CostSource::Memory, _, Some(memory)) => format!("RAM on {}", memory.bus),
         (CostSource::Memory, _, None) => "RAM".into(),
         (CostSource::Software, ..) => "the driver".into(),
