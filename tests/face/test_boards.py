@@ -48,7 +48,7 @@ class TestCatalogs:
     def test_list_describes_the_kinds(self) -> None:
         """One line describes the kinds to choose from; boards to buy come first."""
         listed = flashpager("boards").out
-        assert listed.splitlines()[0].startswith("Take the board you have")
+        assert listed.splitlines()[0].startswith("Choose the board that you have")
         kinds = [board["kind"] for board in flashpager("boards", "--json").json["boards"]]
         assert kinds == sorted(kinds, key=["board", "chip", "model"].index)
         assert listed == flashpager("boards", "list").out

@@ -144,7 +144,7 @@ class TestRange:
         # The best case is faster than the datasheet, which the stages use.
         assert span["low_ns"] < result["stages"][0]["ns"]
         assert any(
-            line.startswith("the limit is of the datasheet's slowest chip") for line in shown
+            line.startswith("the limit is that of the datasheet's slowest chip") for line in shown
         )
         sure = flashpager("estimate", "--part", "W25N01GV", "--array-share", "1").out
         assert "slowest chip" not in sure

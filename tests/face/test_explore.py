@@ -688,7 +688,7 @@ class TestSwept:
         assert designs["cache_bytes"].min() <= code / 8
         assert designs["cache_bytes"].max() >= code
         printed = flashpager("explore", trace)
-        assert "tried, as nobody named them: " in printed.err
+        assert "tried, since not named: " in printed.err
         assert "RAM against time" in printed.out
 
     def test_named_values_stay(self, trace: Path) -> None:

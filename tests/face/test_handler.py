@@ -136,7 +136,7 @@ class TestPaper:
         done = flashpager("handler", "--part", "W25N01GV")
         assert "W25N01GV on 104MHz-x4, cache page 64" in done.out
         assert "given: part; assumed: bus 104MHz-x4 (" in done.out
-        assert "no times of the software are said (--processor or a board has them)" in done.err
+        assert "no times of the software are known (--processor or a board has them)" in done.err
         slower = flashpager("handler", "--part", "W25N01GV", "--bus", "40MHz-x4")
         assert "W25N01GV on 40MHz-x4" in slower.out
         timed = flashpager("handler", "--part", "W25N01GV", "--processor", "cortex-m3@64MHz")
@@ -191,7 +191,7 @@ class TestBoards:
         assert "saves 15.0 µs" in done.out
         assert "9.0 µs of it outlast the load" in done.out
         assert "longest walk hidden" in done.out
-        assert "clock looks at 33 frames at most" in done.err
+        assert "clock examines 33 frames at most" in done.err
 
 
 @pytest.mark.parametrize(

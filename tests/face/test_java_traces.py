@@ -70,7 +70,7 @@ def test_an_order_changes_the_layout(tmp_path: Path) -> None:
         "# radio first\nsensors.radio.*\nsensors.Mote.nothing\n\nsensors.Mote  # then\n"
     )
     message = flashpager("trace", "arrange", SENSORS, "--order", order, "-o", there).err
-    assert "1 of 3 lines of the order name nothing placed: sensors.Mote.nothing" in message
+    assert "1 of 3 lines of the order match no placed method: sensors.Mote.nothing" in message
     named = [m for m in before if class_of(m).startswith("sensors.radio.")]
     named += [m for m in before if class_of(m) == "sensors.Mote"]
     assert methods(there) == named + [m for m in before if m not in named]

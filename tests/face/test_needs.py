@@ -36,7 +36,7 @@ def test_each_need_of_one_design(trace: Path, row: dict[str, Any]) -> None:
     needs = ("--ram", "1K", "--min-bandwidth", "1000MB/s", "--max-fault", "1us")
     done = flashpager("simulate", trace, *DESIGN, *needs, code=1)
     assert done.out == plain.out
-    assert "note: a fault is held without the 240 ns of its load's commands" in done.err
+    assert "note: the limit on faults excludes 240 ns of the load's commands" in done.err
     unmet = [line for line in done.err.splitlines() if line.startswith("need not met")]
     assert done.err.splitlines()[-len(unmet) :] == unmet
     assert unmet[0] == f"need not met: RAM {row['ram_bytes']:,} bytes > 1,024 bytes"

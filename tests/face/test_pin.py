@@ -162,7 +162,7 @@ def test_a_search_that_is_ended() -> None:
     result = flashpager(*arguments, "--json").json
     assert not result["is_finished"]
     assert result["time_ratio"] < 1
-    assert "the search was ended after 3 s" in " ".join(flashpager(*arguments).err.split())
+    assert "the search ended after 3 s" in " ".join(flashpager(*arguments).err.split())
 
 
 def test_time_limits_without_progress() -> None:
@@ -227,7 +227,7 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
     assert len(set(pinned) | set(rest)) == result["coverage"]["movable"]
     assert f"{len(rest)} units that stay in flash" in done.err
-    assert "the search was ended after 0.1 s" in " ".join(done.err.split())
+    assert "the search ended after 0.1 s" in " ".join(done.err.split())
 
 
 def test_limits_hold_in_an_order(tmp_path: Path) -> None:
@@ -245,12 +245,15 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
     [
         (("--ram", "0"), "--ram"),
         (("--ram", "4K", "--always", "radio_pol"), "did you mean radio_poll"),
-        (("--ram", "4K", "--max-call", "radio_poll"), "say a function and a time"),
+        (("--ram", "4K", "--max-call", "radio_poll"), "give a function and a time"),
         (("--ram", "4K", "--max-call", "nobody=1us"), "the trace has no function nobody"),
-        (("--ram", "4K", "--format", "gnu-ld"), "--format gnu-ld is of -o and of the map"),
+        (("--ram", "4K", "--format", "gnu-ld"), "--format gnu-ld needs an output and the map"),
         (("--ram", "4K", "--format", "xc8"), "no format of a list of pinned sections"),
         (("--ram", "4K", "--order-format", "xc8"), "no format of an order"),
-        (("--ram", "4K", "--order-format", "names"), "names is of --order: name the file, too"),
+        (
+            ("--ram", "4K", "--order-format", "names"),
+            "names belongs to --order: give the file, too",
+        ),
         (("--ram", "4K", "--order-format", "lld", "--order", "a"), "of a link: add --map"),
         (("--ram", "4K", "--evaluations", "9"), "so that they need --order"),
         (("--ram", "4K", "--order", "a", "--evaluations", str(2**64)), "2^64 - 1 at most"),

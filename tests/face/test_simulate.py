@@ -391,7 +391,7 @@ class TestAssumed:
         """A limit on faults excludes the commands of the load, and a note states that."""
         held = ("simulate", trace, "--part", "W25N01GV", "--max-fault", "1s")
         assert (
-            "a fault is held without the 692.3 ns of its load's commands" in flashpager(*held).err
+            "the limit on faults excludes 692.3 ns of the load's commands" in flashpager(*held).err
         )
         assert "commands" not in flashpager(*held[:-2]).err
         board = ("--board", "omap5912-onenand", "--max-fault", "1s")

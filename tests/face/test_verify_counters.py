@@ -110,6 +110,6 @@ def test_refused_flags(tmp_path: Path) -> None:
     """Options that need a run and an impossible tolerance are refused."""
     counters = ("--counters", _file(tmp_path, "CTR_ACC 5\nCTR_HIT 4\n"))
     assert "nothing runs" in fails("verify", _CARD, *_DESIGN, *counters, "--device", "n800")
-    assert "name one" in fails("verify", _CARD, *_DESIGN, *counters, *("--counts", counters[1]))
-    assert "--within is the difference" in fails("verify", _CARD, *_DESIGN, "--within", "5%")
+    assert "give one" in fails("verify", _CARD, *_DESIGN, *counters, *("--counts", counters[1]))
+    assert "--within is the tolerance" in fails("verify", _CARD, *_DESIGN, "--within", "5%")
     assert "--within: 'x'" in fails("verify", _CARD, *_DESIGN, *counters, "--within", "x")

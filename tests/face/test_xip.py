@@ -329,7 +329,7 @@ class TestAhead:
             least = min(row["latency"]["mean_fault_ns"], whole["latency"]["mean_fault_ns"])
             assert least >= (8 + 6 + 6 + 8) * 1e3 / 80
             done = flashpager("simulate", trace, *self.FLAGS, "--line-fetch", fetch).out
-            assert f"{fetch}: the program goes on" in done
+            assert f"{fetch}: the program continues" in done
 
     def test_explored(self, trace: Path, tmp_path: Path) -> None:
         """Both settings are axes, and each explored design equals its simulation."""
@@ -397,7 +397,7 @@ class TestBoards:
             assert alone["run"]["slowdown"] == each["slowdown"]
         message = flashpager("simulate", FIRMWARE, *flags).err
         slowdown = row["run"]["slowdown"]
-        assert f"which line goes; {slowdown:.3g} times with lru, " in " ".join(message.split())
+        assert f"the evicted line; {slowdown:.3g} times with lru, " in " ".join(message.split())
 
     def test_attribution(self) -> None:
         """The cache is named as in simulate, with the assumptions about it."""

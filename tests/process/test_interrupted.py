@@ -50,7 +50,7 @@ def interrupted(trace: Path, table: Path, *flags: str | Path) -> Path:
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=600)
     assert (child.returncode, out) == (130, b"")
-    kept = "finished passes are kept: the same command goes on from there"
+    kept = "finished passes are kept: the same command continues from there"
     assert err.decode().splitlines() == [kept, "flashpager: interrupted"]
     return cells
 

@@ -264,7 +264,7 @@ class TestRefused:
             (["--to", "0x10"], "--to 0x10: lies in no code of the program (placed: .text"),
             (["--call", "function:0"], "write FUNCTION:N"),
             (["--call", "function:9999"], f"--call function: was called {TIMES} times only"),
-            (["--call", "function", "--to", "_start"], "--call: leave it out beside"),
+            (["--call", "function", "--to", "_start"], "--call: leave it out, or"),
             (["--to", "_start"], "--to _start: nothing was executed before"),
             (["--from", "functio"], "did you mean function?"),
             (["--skip-instructions", "99999999"], "no more than"),

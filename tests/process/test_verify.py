@@ -395,7 +395,7 @@ def test_deploy_a_row(tmp_path: Path) -> None:
         ((f"{table}:3",), "the table has 2 rows"),
         ((str(table),), "is no table and row, as designs.parquet:1"),
         ((f"{tmp_path}/none.csv:1",), "none.csv: No such file"),
-        ((f"{table}:1", "--policy", "lru"), "--row says the whole design"),
+        ((f"{table}:1", "--policy", "lru"), "--row describes the whole design"),
     ):
         assert message in fails("deploy", _SENSORS, "--row", *flags, "-o", tmp_path / "no")
     assert not (tmp_path / "no").exists()

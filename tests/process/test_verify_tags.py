@@ -283,7 +283,7 @@ def test_refusals_of_verify(card: _Card, tmp_path: Path) -> None:
     for words, message in (
         (none, "--key"),
         ((*secret, "--flash", short), "100 bytes"),
-        ((*secret, "--flash", card.flash, "--image", card.image), "leave --image away"),
+        ((*secret, "--flash", card.flash, "--image", card.image), "leave out --image"),
         ((*secret, "--oldest", "-1"), "--oldest -1"),
         (("--tag", "none", "--oldest", "1"), "--oldest"),
     ):

@@ -39,7 +39,7 @@ class _CommandEntry(NamedTuple):
     help: str
     #: True if options may follow arguments.
     interspersed: bool = True
-    #: The package that holds the command, where it is one of its own, with its extra.
+    #: The separate package that holds the command, if any, with its extra.
     package: str = ""
     extra: str = ""
 
@@ -55,39 +55,39 @@ _COMMANDS = {
     ),
     _OF_FILES: _CommandEntry("Describe a program, record it, and show what its flash costs."),
     "simulate": _CommandEntry("Replay a trace through one design."),
-    "attribute": _CommandEntry("Tell which code causes a design's faults."),
+    "attribute": _CommandEntry("Show which code causes a design's faults."),
     "explore": _CommandEntry("Find the best designs for one trace or several."),
-    "layout": _CommandEntry("Order a program so that its pages hold what runs together."),
+    "layout": _CommandEntry("Order a program so that code that runs together shares pages."),
     "luck": _CommandEntry("Show how much of a link's time is luck: other links of the same code."),
     "pin": _CommandEntry("Choose which functions to move from flash to RAM."),
-    "estimate": _CommandEntry("Estimate how fast a flash medium is, and what takes the time."),
+    "estimate": _CommandEntry("Estimate the speed of a flash medium, and the causes of lost time."),
     "handler": _CommandEntry("Show a page fault's handler as a timeline."),
-    "deploy": _CommandEntry("Write what a firmware needs to run a design."),
+    "deploy": _CommandEntry("Write the files with which firmware runs a design."),
     "verify": _CommandEntry("Compare an emulated device's counts with a simulation's."),
     "page": _CommandEntry("Run a Linux program with its code paged by faults.", interspersed=False),
     "compare": _CommandEntry("Compare two builds, code apart from luck, or two tables of explore."),
     "report": _CommandEntry("Write one interactive HTML page about a design."),
     "reproduce": _CommandEntry(
-        "Hold a paper's claims against our figures.", package="flashpager_papers", extra="papers"
+        "Compare a paper's claims with our figures.", package="flashpager_papers", extra="papers"
     ),
     "trace": _CommandEntry("Import, describe and export traces."),
-    "swap": _CommandEntry("Compressed swap: what RAM gains, and what it costs."),
+    "swap": _CommandEntry("Compressed swap: the gain of memory, and its cost."),
     "parts": _CommandEntry("The catalog of flash parts."),
-    "boards": _CommandEntry("The boards that --board takes by name."),
+    "boards": _CommandEntry("The boards that --board knows by name."),
     "cores": _CommandEntry("The catalog of processor cores."),
-    "examples": _CommandEntry("Copy the recorded programs that documents speak of."),
+    "examples": _CommandEntry("Copy the recorded programs of the documentation."),
 }
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _OutputClosed(Exception):  # noqa: N818  (it is none)
-    """The reader of our output has closed it."""
+    """An error raised when the reader of our output has closed it."""
 
 
 @contextmanager
 def _readers_may_leave() -> Iterator[None]:
-    """Turn a broken pipe into an exception of ours: Typer would make an exit code of it."""
+    """Turn a broken pipe into an exception of ours, since Typer would turn it into an exit code."""
     try:
         yield
     except BrokenPipeError:
@@ -161,7 +161,7 @@ class _LazyCommandGroup(TyperGroup):
 
 
 def _is_file_name(text: str) -> bool:
-    """Return True for a name with a folder or an end, and for that of a file."""
+    """Return True for a name with a folder or a suffix, and for that of an existing file."""
     return not text.startswith("-") and ("/" in text or "." in text or Path(text).is_file())
 
 
@@ -209,14 +209,14 @@ def _options(
         "--version",
         callback=_print_version,
         is_eager=True,
-        help="Print the version and leave.",
+        help="Print the version and exit.",
     ),
 ) -> None:
     del version
 
 
 def _give_up_output() -> None:
-    """Discard output that cannot be written: Python would try again at its end."""
+    """Discard output that cannot be written, since Python would try again when it exits."""
     with suppress(OSError):
         sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -227,15 +227,15 @@ def _refuse_closed_streams() -> None:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end)
     if sys.stdout is None:
-        complain("standard output is closed: an answer needs a place")
+        complain("standard output is closed, so no answer can be printed")
         sys.exit(EXIT_WRONG)
 
 
 def main() -> None:
     """Run the command line.
 
-    The exit code is 0 if it was done, 1 if the answer does not meet what was asked for, 2 for what
-    the user can mend, 130 when interrupted.
+    The exit code is 0 on success, 1 if an answer does not meet a need, 2 for errors that
+    the user can correct, and 130 after an interruption.
     """
     _refuse_closed_streams()
     try:
@@ -268,7 +268,7 @@ def main() -> None:
         sys.exit(EXIT_WRONG)
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_INTERRUPTED
-    # Typer may catch Ctrl-C itself and give back its exit code.
+    # Typer may catch Ctrl-C itself and return its exit code.
     if code == EXIT_INTERRUPTED:
         complain("interrupted")
     sys.exit(code)

@@ -20,7 +20,7 @@ from flashpager.space.setting import cache, executed, medium
 if TYPE_CHECKING:
     import polars as pl
 
-#: Longest name on the screen; longer ones are cut off there, but not in the file of --output.
+#: Longest name on the screen. Longer names are cut off there, but not in the file of --output.
 _NAME_CHARACTERS = 60
 
 
@@ -41,7 +41,10 @@ def attribute(
         ),
     ] = None,
     sort: Annotated[
-        str, typer.Option("--sort", metavar="COLUMN", help="time | misses | loads, most first.")
+        str,
+        typer.Option(
+            "--sort", metavar="COLUMN", help="Sort by time | misses | loads, largest first."
+        ),
     ] = "time",
     warm_up: options.WarmUp = None,
     limit: Annotated[

@@ -13,7 +13,7 @@ from flashpager.record import machines, recording
 from flashpager.record.naming import default_output
 from flashpager.record.request import RecordRequest
 
-#: What is recorded of a program that does not end by itself.
+#: Limits of the recording of a program that does not end by itself.
 MAX_INSTRUCTIONS = 50_000_000
 SECONDS = 60.0
 IDLE_SECONDS = 5.0
@@ -24,7 +24,7 @@ _LINKED_BASE = 4096
 
 
 def trace_of_program(program: Path, *, is_answered: bool = False) -> Path:
-    """Return a trace of an ELF file: one that is there already, or a new one.
+    """Return a trace of an ELF file: an existing one, or a new one.
 
     Args:
         program: the ELF file.
@@ -59,7 +59,7 @@ def trace_of_program(program: Path, *, is_answered: bool = False) -> Path:
         _check_machine(program, command)
     note(f"recording: {command}")
     if not is_firmware:
-        note("note: it runs without arguments; behind its name this command takes some")
+        note("note: it runs without arguments; with this command they can follow its name")
     start = time.monotonic()
     try:
         # Standard output is for our answer.
@@ -86,7 +86,7 @@ def _with_command(error: FlashpagerError, command: str) -> FlashpagerError:
 
 
 def _command(request: RecordRequest) -> str:
-    """Write the command that records the same."""
+    """Return the command that makes the same recording."""
     words = ["flashpager", "record", "-o", str(request.output)]
     words += ["--as-linked"] if request.as_linked else []
     words += ["--system", request.system] if request.system else []
@@ -105,7 +105,7 @@ def _is_fresh(trace: Path, program: Path) -> bool:
 
 
 def _fits_as_linked(program: ProgramFile) -> bool:
-    """Return True if the sections in flash lie apart, and near enough, to keep their distances."""
+    """Return True if the sections in flash have distances, which are small enough to keep."""
     sections = [one for one in program.sections if one.is_in_place]
     if not sections:
         return False

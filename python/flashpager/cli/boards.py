@@ -13,17 +13,17 @@ from flashpager.cli.console import out, print_json, print_whole
 
 app = typer.Typer(
     cls=CatalogGroup,
-    help="The boards that --board takes by name. 'flashpager boards NAME' shows one.",
+    help="The boards that --board knows by name. 'flashpager boards NAME' shows one.",
     invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
 )
 
 
-#: The choice among the kinds of boards, in a line.
+#: A line that helps to choose among the kinds of boards.
 _ADVICE = (
-    "Take the board you have; for hardware of your own, its chip with your --bus; the others "
-    "repeat papers and emulators."
+    "Choose the board that you have; for your own hardware, its chip with your --bus. The others "
+    "are those of papers and emulators."
 )
 #: Headings of the list, by kind.
 _KINDS = {"board": "boards:", "chip": "chips:", "model": "papers, emulators:"}
@@ -31,14 +31,14 @@ _KINDS = {"board": "boards:", "chip": "chips:", "model": "papers, emulators:"}
 
 @app.callback()
 def boards(context: typer.Context, *, json: options.Json = False) -> None:
-    """List the boards that --board takes by name, a line each."""
+    """List the boards that --board knows by name."""
     if context.invoked_subcommand is None:
         list_boards(json=json)
 
 
 @app.command("list")
 def list_boards(*, json: options.Json = False) -> None:
-    """List the boards, a line each."""
+    """List the boards."""
     boards = _engine.boards()
     if json:
         keys = ("name", "about", "kind")
@@ -62,5 +62,5 @@ def list_boards(*, json: options.Json = False) -> None:
 def show_board(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A board.", show_default=False)],
 ) -> None:
-    """Print a board's file, to begin one of your own with."""
+    """Print a board's file, as a start for a file of your own."""
     out.print(Text(_engine.board_text(name).rstrip("\n")), soft_wrap=True)

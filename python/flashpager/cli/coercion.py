@@ -16,7 +16,7 @@ _PATH_SETTINGS = ("exists", "writable", "executable", "resolve_path", "path_type
 
 
 class _Coercion:
-    """The conversion of one parameter's values. It asks Typer where a value needs more."""
+    """The conversion of one parameter's values. It calls Typer for values that need more."""
 
     def __init__(self, typer_conversion: Callable[[], Any]) -> None:
         """Keep the function that makes Typer's own conversion."""
@@ -44,12 +44,12 @@ class _Coercion:
 
 
 def _is_text(value: Any) -> bool:  # noqa: ANN401
-    """Return whether a value is text that Typer takes as it is; it refuses some beyond ASCII."""
+    """Return True for text that Typer does not change or refuse, such as ASCII."""
     return isinstance(value, str) and value.isascii()
 
 
 def _is_plain(settings: Any, value: Any) -> bool:  # noqa: ANN401
-    """Return whether a path is one that Typer neither refuses nor changes."""
+    """Return True for a path that Typer neither refuses nor changes."""
     if any(getattr(settings, name, None) for name in _PATH_SETTINGS):
         return False
     if not _is_text(value) or not (settings.file_okay and settings.dir_okay):
@@ -64,9 +64,9 @@ def _is_plain(settings: Any, value: Any) -> bool:  # noqa: ANN401
 
 
 def spare_pydantic() -> None:
-    """Let Typer convert values without Pydantic where that makes no difference.
+    """Let Typer convert values without Pydantic if that gives the same result.
 
-    A version of Typer that converts in another way stays as it is.
+    A version of Typer that converts in another way is not changed.
     """
     for kind in (TyperArgument, TyperOption):
         conversion = getattr(kind, "get_runtime_param", None)

@@ -51,7 +51,10 @@ def compare(
         ),
     ],
     b: Annotated[
-        Path, typer.Argument(metavar="B", help="The same to compare to A.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="B", help="The trace or table to compare with A.", show_default=False
+        ),
     ],
     *,
     limit: Annotated[
@@ -88,14 +91,14 @@ def compare(
     """Compare two builds of a program, or two tables that explore -o wrote.
 
     Two builds: behind a cache in hardware, each change of the code also moves the code behind it.
-    So both builds are put at the same places, those of links around A's and B's, and the mean
-    change of time there is that of the code. The rest of the change between the two links is luck.
+    So both builds are placed at the same addresses, of links around A's and B's, and the mean
+    change of time there is the code's. The rest of the change between the two links is luck.
     Functions are matched by name. With --fail-slower the exit code is 1 if the code takes longer
     by more than that.
 
     Two tables: rows are matched by trace and design. Tables that differ in one thing, such as the
-    part, are matched on the rest. The exit code is 0 if they could be compared, whatever is found;
-    with --fail-above it is 1 if any row got worse by more than that, or is missing in B.
+    part, are matched on the rest. The exit code is 0 if they could be compared, whatever the
+    result; with --fail-above it is 1 if any row got worse by more than that, or is missing in B.
     """
     for_tables = {"--limit": limit, "-o": output, "--fail-above": fail_above}
     if compare_builds.are_traces(a, b):
@@ -107,14 +110,14 @@ def compare(
 
 
 def _refuse(kind: str, given: "Sequence[str]") -> None:
-    """Refuse options that are not for what is compared.
+    """Refuse options that do not apply to the given kind of files.
 
     Raises:
-        FlashpagerError: if there are any.
+        FlashpagerError: if any are given.
 
     """
     if given:
-        message = f"{given[0]}: of no use here: A and B are {kind}"
+        message = f"{given[0]}: leave it out, since A and B are {kind}"
         raise FlashpagerError(message)
 
 

@@ -29,7 +29,8 @@ class BuildFlags:
             metavar="N",
             min=5,
             max=100_000,
-            help=f"Links at whose places both builds are put; {builds.DRAWS} by default.",
+            help=f"Number of links at whose addresses both builds are placed; {builds.DRAWS} by "
+            "default.",
         ),
     ] = None
     map_a: Annotated[
@@ -52,12 +53,12 @@ class BuildFlags:
     ] = None
 
     def given(self) -> list[str]:
-        """Return the options that were typed."""
+        """Return the given options."""
         named = [each.name for each in fields(self) if getattr(self, each.name) is not None]
         return [f"--{name.replace('_', '-')}" for name in named]
 
 
-#: Words of the messages on a file that is whole, but no trace.
+#: Words of messages about an intact file that is not a trace.
 _OTHER_KINDS = ("is no flashpager trace", "is Parquet without the columns of a trace")
 
 
@@ -65,8 +66,8 @@ def are_traces(a: Path, b: Path) -> bool:
     """Return True if two files are traces by their contents, False if neither is.
 
     Raises:
-        FlashpagerError: if one of them is, and the other is not, if one is a program,
-            and if only one can be read.
+        FlashpagerError: if only one of them is a trace, if one is a program,
+            or if only one can be read.
 
     """
     for path in (a, b):
@@ -88,7 +89,7 @@ def are_traces(a: Path, b: Path) -> bool:
 
 
 def _trace_error(path: Path) -> str | None:
-    """Return why a file cannot be read as a trace; None if it can."""
+    """Return the reason why a file cannot be read as a trace, or None if it can."""
     try:
         _engine.trace_info(path)
     except FlashpagerError as error:
@@ -99,7 +100,7 @@ def _trace_error(path: Path) -> str | None:
 def compare_builds(
     a: Path, b: Path, design_flags: options.DesignFlags, flags: BuildFlags, *, json: bool
 ) -> None:
-    """Print what of the difference of two builds is code, and what is luck."""
+    """Print how much of the difference of two builds is code, and how much is luck."""
     allowed = options.parsed("--fail-slower", flags.fail_slower, parse_share)
     opened = [Trace.open(path, "none") for path in (a, b)]
     infos = [trace.info for trace in opened]

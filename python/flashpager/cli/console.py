@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Exit code if the result was printed, but a need is not met.
 EXIT_UNMET = 1
-#: Exit code of an error that the user can mend.
+#: Exit code of an error that the user can correct.
 EXIT_WRONG = 2
 #: Exit code that a shell expects if Ctrl-C ended the command.
 EXIT_INTERRUPTED = 130
@@ -45,7 +45,7 @@ err = _Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 class NotMetError(Exception):
-    """A result was printed, but a design does not meet a need."""
+    """An error for a printed result whose design does not meet a need."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         """Store a line for each need that is not met."""
@@ -110,7 +110,7 @@ def counting(counted: str, designs: int | None = None) -> Iterator[Callable[[flo
     """Show progress while the block runs: a bar with the remaining time.
 
     The block receives a callback for (finished, all). If ``designs``, the number of all designs, is
-    given, the bar shows the rate, too. Without a terminal, a line is printed now and then.
+    given, the bar also shows the rate. Without a terminal, a line is printed now and then.
     """
     if not err.is_terminal:
         yield _lines(counted)
@@ -145,7 +145,7 @@ def counting(counted: str, designs: int | None = None) -> Iterator[Callable[[flo
 
 
 def _lines(counted: str) -> Callable[[float, int], None]:
-    """Return a callback that prints a line of progress after some seconds, then twice as many."""
+    """Return a callback that prints progress after some seconds, then at doubled intervals."""
     time_left = TimeLeft()
     wait = QUIET_SECONDS
 

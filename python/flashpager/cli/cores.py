@@ -17,7 +17,7 @@ def cores(
         str | None,
         typer.Argument(
             metavar="CORE",
-            help="One, with its sources: a name or a TOML file.",
+            help="A core to show with its sources: a name or a TOML file.",
             show_default=False,
             autocompletion=completion.cores,
         ),
@@ -27,7 +27,7 @@ def cores(
 ) -> None:
     """List the processor cores that --processor knows, or show one with its sources.
 
-    A core at a clock is written cortex-m3@64MHz, with cycles an instruction that are known better
+    A core at a clock is written cortex-m3@64MHz, with known cycles per instruction
     cortex-m3(1.25)@64MHz.
     """
     shown = _engine.cores() if core is None else [_engine.find_core(core)]

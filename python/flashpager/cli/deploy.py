@@ -36,7 +36,8 @@ def deploy(
         typer.Option(
             "--row",
             metavar="TABLE:N",
-            help="Instead of a board and flags: row N, from 1, of a table that explore -o wrote.",
+            help="A design instead of a board and flags: row N, from 1, of a table that explore -o "
+            "wrote.",
         ),
     ] = None,
     lookup: Lookup = LOOKUPS[0],
@@ -53,14 +54,14 @@ def deploy(
         ),
     ] = None,
 ) -> None:
-    """Write what a firmware needs to run a program by a design: fp_pager_design.h, flash.bin.
+    """Write the files with which firmware runs a program by a design: fp_pager_design.h, flash.bin.
 
-    The header is what the pager in C is compiled for. The flash image is that of --image, in whole
+    The pager in C is compiled with the header. The flash image is that of --image, in whole
     flash pages. A pager that needs more RAM than the microcontroller has is refused. 'flashpager
-    verify' with the same design shows that the pager does what was simulated.
+    verify' with the same design shows that the pager does the same as the simulation.
 
-    With --tag flash pages have their spare areas behind them, with a tag of each cache page, or of
-    each codeword that is larger: a MAC by --key of the bytes, their place and --image-version.
+    With --tag flash pages are followed by their spare areas, with a tag of each cache page, or of
+    each codeword if that is larger: a MAC by --key of the bytes, their place and --image-version.
     """
     design = (
         flags.one_design("deploy takes one design; 'flashpager explore' takes lists")
@@ -109,7 +110,7 @@ def _explored(row: str, flags: options.DesignFlags) -> Design:
 
     """
     if flags.axes or flags.board or flags.nor:
-        message = "--row says the whole design: leave the board and the other flags of it out"
+        message = "--row describes the whole design: leave out the board and flags of a design"
         raise FlashpagerError(message)
     name, _, number = row.rpartition(":")
     if not name or not number.isdecimal():
@@ -137,14 +138,14 @@ class _TargetSizes:
 
     @classmethod
     def of(cls, pager: PagerDesign) -> "_TargetSizes":
-        """Compile both."""
+        """Compile the pager and the MAC for each target."""
         sizes = sizes_of(pager)
         fitting = {each.target for each in sizes}
         too_small = [target for target in targets() if target not in fitting]
         return cls(sizes, mac_sizes_of(pager) if pager.tag_bytes else [], too_small)
 
     def least_ram(self, pager: PagerDesign) -> int:
-        """Return the least RAM of pager and MAC, on the target that needs the least."""
+        """Return the RAM of pager and MAC on the target that needs the least."""
         mac = {each.target: each.ram for each in self.mac}
         totals = [each.ram + mac.get(each.target, 0) for each in self.pager]
         return min(totals, default=pager.frame_bytes)
@@ -194,6 +195,6 @@ def _say(pager: PagerDesign, sizes: _TargetSizes, origins: str) -> None:
 
 def _say_image(info: TraceInfo) -> None:
     note(
-        "note: no flash image, as a trace has no bytes of it: --image takes a file of "
-        f"{info.image_bytes} bytes: {layout(info)}"
+        "note: no flash image is written, since a trace does not hold its bytes: give --image a "
+        f"file of {info.image_bytes} bytes: {layout(info)}"
     )

@@ -13,12 +13,12 @@ from flashpager.media.sweep import EstimateQuery, read_axes, sweep
 
 @options.takes(EstimateFlags)
 def estimate(*, flags: EstimateFlags, json: options.Json = False) -> None:
-    """Estimate what a flash medium gives: its physical limit, and what is left of it.
+    """Estimate the speed of a flash medium: its physical limit, and the share that is left.
 
     An operation is composed of the part's cycles. The host's bus stretches them; RAM and the
-    driver's instructions are added to each byte; layers above take what was measured. What nobody
-    says of the host is taken from hosts that were measured, and gives a range. Megabytes are 10^6
-    bytes here, as in the article that the method comes from.
+    driver's instructions are added to each byte; layers above take their measured times. Unknown
+    properties of the host are those of measured hosts, and give a range. Megabytes are 10^6
+    bytes here, as in the article that describes the method.
     """
     host, part = flags.host()
     queries = flags.queries(part)

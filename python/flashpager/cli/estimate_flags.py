@@ -44,11 +44,17 @@ class EstimateFlags:
     ] = None
     size: Annotated[
         str | None,
-        typer.Option("--bytes", metavar="SIZE", help="Bytes moved; else a whole page or line."),
+        typer.Option(
+            "--bytes", metavar="SIZE", help="Bytes moved; by default a whole page or line."
+        ),
     ] = None
     bus: Annotated[
         str | None,
-        typer.Option("--bus", metavar="BUS", help="As 33MHz-x8, or 120MHz/8-x8: 8 cycles each."),
+        typer.Option(
+            "--bus",
+            metavar="BUS",
+            help="Bus, as 33MHz-x8, or 120MHz/8-x8 for a transfer every 8 cycles.",
+        ),
     ] = None
     peripheral: Annotated[
         str | None,
@@ -85,7 +91,7 @@ class EstimateFlags:
     ] = None
     function: Annotated[
         str | None,
-        typer.Option("--function", metavar="NAME", help="Its function that moves a page."),
+        typer.Option("--function", metavar="NAME", help="The driver's function that moves a page."),
     ] = None
     port: Annotated[
         str | None,
@@ -96,12 +102,12 @@ class EstimateFlags:
     instructions: Annotated[
         float | None,
         typer.Option(
-            "--instructions", metavar="N", help="Instructions of an access, counted by hand."
+            "--instructions", metavar="N", help="Instructions per access, counted by hand."
         ),
     ] = None
-    dma: Annotated[bool, typer.Option("--dma", help="DMA moves the data: half the software.")] = (
-        False
-    )
+    dma: Annotated[
+        bool, typer.Option("--dma", help="DMA moves the data, with half the software time.")
+    ] = False
     no_dma: Annotated[bool, typer.Option("--no-dma", help="The processor moves the data.")] = False
     system: Annotated[
         str | None,
@@ -136,7 +142,9 @@ class EstimateFlags:
     ] = False
     cache_page: Annotated[
         str | None,
-        typer.Option("--cache-page", metavar="SIZE", help="For the energy of a page fault."),
+        typer.Option(
+            "--cache-page", metavar="SIZE", help="Page size for the energy of a page fault."
+        ),
     ] = None
     sweep: Annotated[
         list[str] | None,

@@ -40,7 +40,7 @@ def show_estimate(estimate: Estimate) -> None:
     _show_stages(estimate)
     _show_unknowns(estimate)
     if estimate.longest_ns is not None:
-        out.print(f"longest seen: {duration(estimate.longest_ns)}, the times above being means")
+        out.print(f"longest observed: {duration(estimate.longest_ns)}; the times above are means")
     _show_byte(estimate)
     _show_energy(estimate)
 
@@ -161,8 +161,8 @@ def _show_stages(estimate: Estimate) -> None:
     print_whole(table)
     if estimate.range.low_ns < limit * (1 - _ROUNDING):
         out.print(
-            "the limit is of the datasheet's slowest chip; at the best of the range the chip "
-            "is faster than that"
+            "the limit is that of the datasheet's slowest chip; the best end of the range has a "
+            "faster chip"
         )
 
 

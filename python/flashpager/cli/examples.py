@@ -1,4 +1,4 @@
-"""``flashpager examples``: the recorded programs that documents speak of."""
+"""``flashpager examples``: the recorded programs of the documentation."""
 
 import shutil
 import tempfile
@@ -13,13 +13,14 @@ from flashpager.cli.console import note
 
 
 def examples(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to; there is nothing yet.")
-    ] = Path("examples"),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")] = Path(
+        "examples"
+    ),
 ) -> None:
-    """Copy the examples, so that what the documentation says to type works there.
+    """Copy the examples, so that the commands of the documentation work in the copy.
 
-    traces are recorded programs, pages captured memory, spaces what explore takes as --space.
+    The folder traces has recorded programs, pages captured memory, and spaces files for explore
+    --space.
     """
     if folder.exists():
         message = f"{folder}: is there already; name a folder that is not"

@@ -56,7 +56,7 @@ def explore(
     *,
     space: Annotated[
         Path | None,
-        typer.Option("--space", metavar="FILE", help="A space in TOML; flags overrule it."),
+        typer.Option("--space", metavar="FILE", help="A space in TOML; flags override it."),
     ] = None,
     design: options.DesignFlags,
     flags: ExploreFlags,
@@ -65,15 +65,15 @@ def explore(
     """Replay traces through all combinations of the given values, on all cores.
 
     Options of the design take lists (--cache 1K,2K --policy lru,clock); --part takes patterns
-    (W25N*), --policy and --register take all. If these name one design, all else is tried: parts,
-    cache pages, policies, and RAM up to twice the size of the code. With --ram,
-    --min-bandwidth, --max-fault, --max-slowdown or --checked-ecc the best designs that do all that
-    are shown; cache pages that are not given are then tried, too, with --ram also cache sizes.
-    Parts that a bus cannot carry are left out; a pattern means NAND parts alone.
+    (W25N*), --policy and --register take all. If these name one design, open values are tried:
+    parts, cache pages, policies, and RAM up to twice the size of the code. With --ram,
+    --min-bandwidth, --max-fault, --max-slowdown or --checked-ecc the best designs that meet these
+    needs are shown; cache pages that are not given are then tried, too, with --ram also cache
+    sizes. Parts that a bus cannot carry are left out; a pattern means NAND parts alone.
 
-    An exploration with -o that is interrupted goes on where it was when it is called again.
+    An interrupted exploration with -o continues when it is called again.
     --sort takes bandwidth, time, ram or any column of the table that -o writes; with several
-    traces those that they have together.
+    traces the columns that they have in common.
     """
     query = read_query(traces, space, design, flags)
     note_beforehand(query)
@@ -132,8 +132,8 @@ def _hardware_cache(
     if not has_hardware_cache(design.part, design.ways):
         if ram is not None:
             message = (
-                f"--pin {pinned}: is said of a cache in hardware before flash that is read in "
-                "place; 'flashpager pin' tells it of any design"
+                f"--pin {pinned}: needs a cache in hardware, before flash that is read in place; "
+                "'flashpager pin' takes any design"
             )
             raise FlashpagerError(message)
         return None
@@ -180,15 +180,15 @@ def _noting_kept_cells(output: Path | None, keep: Path | None) -> Iterator[None]
     except CellStoreError as error:
         message = f"{output}: {error.reason}"
         if error.is_disk_full:
-            message += "; make room, and the same command goes on where it was"
+            message += "; make room, and the same command continues from there"
         raise FlashpagerError(message) from None
     except KeyboardInterrupt:
         if keep is not None and keep.is_dir():
-            note("finished passes are kept: the same command goes on from there")
+            note("finished passes are kept: the same command continues from there")
         elif keep is not None:
-            note("no pass was finished yet, so that none is kept")
+            note("no pass was finished yet, so none is kept")
         else:
-            note("with -o FILE, the passes that are finished are kept")
+            note("with -o FILE, finished passes are kept")
         raise
 
 

@@ -55,7 +55,8 @@ class ExploreFlags:
         typer.Option(
             "--pin",
             metavar="SIZE",
-            help="Of a cache in hardware: also what functions pinned in so much RAM give, as 4K.",
+            help="For a cache in hardware: also show the gain of functions pinned in this much "
+            "RAM, as 4K.",
         ),
     ] = None
     warm_up: options.WarmUp = None
@@ -132,7 +133,7 @@ class ExploreQuery:
 def read_query(
     traces: list[Path], space: Path | None, design: options.DesignFlags, flags: ExploreFlags
 ) -> ExploreQuery:
-    """Lay options over the space file and its board, and find the designs that can be.
+    """Apply options to the space file and its board, and find the possible designs.
 
     Raises:
         FlashpagerError: if an option or a file is invalid.
@@ -247,7 +248,7 @@ def _weights(traces: Sequence[Trace], text: str | None) -> dict[str, float]:
 
 
 def _with_warm_up(designs: list[Design], traces: Sequence[Trace]) -> tuple[list[Design], list[str]]:
-    """Return the designs that can be replayed behind a warm-up, and why others cannot.
+    """Return the designs that can be replayed after a warm-up, and why others cannot.
 
     Raises:
         FlashpagerError: if no design is possible.

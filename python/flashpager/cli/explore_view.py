@@ -30,7 +30,7 @@ _SHOWN_PARTS = 5
 
 @dataclass(frozen=True)
 class HardwareCache:
-    """Losses of the best design where its cache is in hardware, and changes that reduce them."""
+    """Losses of a best design with a cache in hardware, and changes that reduce them."""
 
     design: Design
     losses: Losses
@@ -104,11 +104,11 @@ def _swept(swept: Mapping[str, Values]) -> str:
         else:
             tried.append(f"{axis.title} {', '.join(map(str, given))}")
     flags = ", ".join(flag_of(AXES[name]) for name in swept)
-    return f"tried, as nobody named them: {'; '.join(tried)}. {flags} or --ram narrow it"
+    return f"tried, since not named: {'; '.join(tried)}. {flags} or --ram limit that"
 
 
 def show_all(frame: pl.DataFrame, query: ExploreQuery, limit: int, column: str) -> None:
-    """Print all designs, or the first so many, best first."""
+    """Print all designs, or the first ones up to a limit, best first."""
     ordered = table.sort(frame, column)
     head = ordered if limit == 0 else ordered.head(limit)
     show(head, _varying(ordered), several=query.is_of_several)
@@ -233,7 +233,7 @@ def _show_uncounted(
 
 
 def _alike(parts: Sequence[str]) -> str:
-    """Name parts that would do as well."""
+    """Name parts with the same result."""
     if not parts:
         return ""
     more = f" and {len(parts) - _SHOWN_PARTS} more" if len(parts) > _SHOWN_PARTS else ""
@@ -246,7 +246,7 @@ def _has_commands(design: Design) -> bool:
 
 
 def _thinned(front: pl.DataFrame, limit: int) -> pl.DataFrame:
-    """Return as many rows as shall be shown, the first and the last among them."""
+    """Return the rows to show, the first and the last among them."""
     if limit == 0 or len(front) <= limit:
         return front
     if limit == 1:
@@ -295,7 +295,8 @@ def _are_in_hardware(frame: pl.DataFrame) -> bool:
     return len(frame) > 0 and all(has_hardware_cache(part, ways) for part, ways in caches)
 
 
-#: Columns behind those that vary, and which of them a narrow terminal can do without, first first.
+#: Columns after those that vary. Those with a rank are dropped on a narrow terminal, lowest rank
+#: first.
 _TITLES = (
     "RAM B",
     "slower",
@@ -310,7 +311,7 @@ _TITLES = (
     "worst",
 )
 _DISPENSABLE = ("fetched", "loads", "p99", "mean fault", "misses", "of NOR")
-#: The same of caches in hardware: their frames are no RAM of the program's.
+#: The same columns for caches in hardware, whose frames use no RAM of the program.
 _HARDWARE_TITLES = (
     "slower",
     "hits",
@@ -331,7 +332,7 @@ def show(frame: pl.DataFrame, varying: list[str], *, several: bool = False) -> N
     if _are_in_hardware(frame):
         titles, dispensable = [*_HARDWARE_TITLES], _HARDWARE_DISPENSABLE
         if "read_ns" not in frame.columns:
-            # Rows of several traces together have no such times.
+            # Rows that combine several traces have no such times.
             titles = [title for title in titles if title not in ("lost ms", "cycles lost")]
     elif several:
         titles.insert(titles.index("MB/s") + 1, "least")

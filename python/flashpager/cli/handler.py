@@ -42,7 +42,7 @@ def handler(
         typer.Option(
             "--walk",
             metavar="LIST",
-            help="Frames looked at for a victim: 2, or several as 1,2,13,60 or 1-60.",
+            help="Frames examined for a victim: 2, or several as 1,2,13,60 or 1-60.",
         ),
     ] = "2",
     downgrades: Annotated[
@@ -69,12 +69,12 @@ def handler(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show the page fault handler of a board as a timeline: who does what when.
+    """Show the page fault handler of a board as a timeline of its jobs.
 
     PreProcess saves registers and finds the page, GetFreeframe searches a victim, the flash loads
     the page into its buffer (LoadStopover), the host copies it from there (TransHostMem), then
-    UpdateMMU and PostProcess. A parallel handler searches while the flash loads. With several
-    walks: how the latency follows the walk.
+    UpdateMMU and PostProcess. A parallel handler searches while the flash loads. For several
+    walks, the latency of each is shown.
     """
     walks = handling.parse_walks(walk)
     by_default = flags.board is None and not _OF_A_BOARD & set(flags.axes)
@@ -82,7 +82,7 @@ def handler(
         flags = replace(flags, board=_DEFAULT_BOARD)
     chosen = Path(flags.board) if flags.board else None
     design = flags.one_design(
-        "handler takes one design: --part, --bus, --cache-page and --register no lists"
+        "handler takes one design, so --part, --bus, --cache-page and --register take no lists"
     )
     if downgrades > design.frames:
         message = f"--downgrades {downgrades}: the cache has {counted(design.frames, 'frame')}"
@@ -233,7 +233,7 @@ def _search(times: Handler, fault: FaultTimes) -> str:
 
 
 def _first_bytes(design: Design) -> int:
-    """Return the bytes of a page that are transferred before the program goes on."""
+    """Return the bytes of a page that are transferred before the program continues."""
     first: int = design.critical_block_bytes or design.cache_page_bytes
     return first
 
@@ -298,13 +298,13 @@ def _notes(design: Design, fault_times: list[FaultTimes], flags: options.DesignF
         whose = (
             "the board's [handler] has no times"
             if flags.board
-            else "no times of the software are said (--processor or a board has them)"
+            else "no times of the software are known (--processor or a board has them)"
         )
-        notes.append(f"{whose}: there is nothing but the load and the transfer")
+        notes.append(f"{whose}: only the load and the transfer take time")
     if design.processor and design.handler != design.replace(handler=None).handler:
         notes.append(
-            f"the times are those of the board's [handler]; those of {design.processor} stand "
-            "where a board has none"
+            f"the times are those of the board's [handler]; those of {design.processor} "
+            "are used only for boards without their own"
         )
     measured = times.load_stopover_ns
     if measured is not None and not of_board:
@@ -315,8 +315,8 @@ def _notes(design: Design, fault_times: list[FaultTimes], flags: options.DesignF
     frames = design.frames
     if longest > frames + 1:
         notes.append(
-            f"clock looks at {counted(frames + 1, 'frame')} at most: all of the cache, and the"
-            " first again"
+            f"clock examines {counted(frames + 1, 'frame')} at most: the whole cache, and the "
+            "first frame again"
         )
     policy, _, budget = design.policy.rstrip(")").partition("(")
     if policy == "pa-clock" and longest > int(budget):

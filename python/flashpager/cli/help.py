@@ -100,7 +100,7 @@ class CommandWithPanels(TyperCommand):
     """A command whose help has panels of options, then examples."""
 
     def __init__(self, *given: Any, **settings: Any) -> None:  # noqa: ANN401  (Typer's own)
-        """Let options be checked before arguments: a program in place of a trace is recorded."""
+        """Let options be checked before arguments, which may start the recording of a program."""
         super().__init__(*given, **settings)
         for parameter in self.params:
             if parameter.param_type_name == "option":
@@ -153,7 +153,7 @@ def write_examples(formatter: "HelpFormatter", command: str) -> None:
 
 
 def add_examples(group: TyperGroup, name: str) -> None:
-    """Let the help of a command that has commands of its own end with its examples."""
+    """Let the help of a group of commands end with its examples."""
     format_epilog = group.format_epilog
 
     def with_examples(ctx: "Context", formatter: "HelpFormatter") -> None:

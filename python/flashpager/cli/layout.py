@@ -26,7 +26,7 @@ class _OrderByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_OrderByDefault,
-    help="Order a program so that its pages hold what runs together.",
+    help="Order a program so that code that runs together shares pages.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -1,4 +1,4 @@
-"""Orders for linkers: options, notes and commands about programs that are linked anew."""
+"""Orders for linkers: options, notes and commands about newly linked programs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,9 @@ Map = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help=f"{' | '.join(_engine.order_formats())}: who reads it."
+        "--format",
+        metavar="NAME",
+        help=f"{' | '.join(_engine.order_formats())}: the tool that reads it.",
     ),
 ]
 
@@ -38,7 +40,7 @@ DEFAULT_FORMAT = _engine.order_formats()[0]
 #: The format that holds addresses.
 LINKER_SCRIPT = "gnu-ld"
 
-#: Most names in a note, and most lines of a table.
+#: Largest number of names in a note, and of lines in a table.
 _NAMED = 3
 _SHOWN = 40
 
@@ -47,7 +49,7 @@ _RENAMING = "--rename-section .text."
 #: Names of GCC's groups of functions, between ``.text.`` and a function's name.
 _GROUPS = ("startup", "hot", "unlikely", "exit")
 
-#: Where a unit lies that is to lie in RAM.
+#: Places of units that should lie in RAM, by fault.
 _PIN_FAULTS = {
     "missing": "missing",
     "in-flash": "in flash, where it is stored",
@@ -60,15 +62,15 @@ def note_named(linked: Linked, order: LinkOrder, path: Path) -> None:
     if order.unknown:
         unused = counted(len(order.unknown), "line")
         names = _some(order.unknown)
-        note(f"note: of no use in {path}: {unused} that no input section has ({names})")
+        note(f"note: not used in {path}: {unused} that no input section has ({names})")
     if order.repeated:
         again = counted(len(order.repeated), "line")
         note(
-            f"note: {again} of {path} {_names(len(order.repeated))} what a line before does "
+            f"note: {again} of {path} {_names(len(order.repeated))} the same as an earlier line "
             f"({_some(order.repeated)}): the first counts"
         )
     if rest := len(linked.movable) - order.units:
-        note(f"note: {path} does not name {counted(rest, 'unit')}: behind the others, as before")
+        note(f"note: {path} does not name {counted(rest, 'unit')}: last, in the old order")
 
 
 def _names(lines: int) -> str:
@@ -79,8 +81,8 @@ def note_relaxed(linked: Linked) -> None:
     """Note that figures for another order are estimates, if they are."""
     if linked.is_relaxed:
         note(
-            "note: the linker makes code shorter where it lies near: lengths depend on the order, "
-            "and counts are near, not exact"
+            "note: the linker makes code shorter if its target is near: lengths depend on the "
+            "order, so counts are estimates"
         )
 
 
@@ -94,11 +96,11 @@ def write_order(path: Path, text: "OrderText") -> None:
         note(
             f"note: {counted(count, 'symbol')} {stand} for several functions "
             f"({_some(text.ambiguous)}), and lld lays these together in any order; the format "
-            "gnu-ld tells them apart"
+            "gnu-ld distinguishes them"
         )
     if text.nameless:
         note(
-            f"note: {counted(text.nameless, 'unit')} without a symbol come behind all others; the "
+            f"note: {counted(text.nameless, 'unit')} without a symbol come after all others; the "
             "format gnu-ld names them"
         )
 
@@ -122,7 +124,7 @@ def linked_for(
         message = f"--format {format_}: no format of an order (known: {known})"
         raise FlashpagerError(message)
     if format_ != DEFAULT_FORMAT and (map_ is None or output is None):
-        message = f"--format {format_} is of -o and of the map of a link: name both, and --map"
+        message = f"--format {format_} needs an output and the map of a link: give -o and --map"
         raise FlashpagerError(message)
     if map_ is None:
         return None
@@ -152,7 +154,7 @@ def write_link_order(linked: Linked, output: Path, names: Sequence[str], format_
 
 
 def arrange_linked(trace: Path, output: Path, order: Path, map_: Path) -> None:
-    """Write the trace that the same execution has, linked in another order."""
+    """Write the trace of the same execution, linked in another order."""
     linked = Linked(trace, map_)
     named = linked.order(read_text(order))
     info = linked.arrange(output, named)
@@ -166,7 +168,7 @@ def export(
     trace: options.Trace,
     order: Annotated[
         Path,
-        typer.Argument(metavar="ORDER", help="Names of units, one a line.", show_default=False),
+        typer.Argument(metavar="ORDER", help="Names of units, one per line.", show_default=False),
     ],
     *,
     map_: Annotated[
@@ -174,15 +176,16 @@ def export(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="Map of the link (-Wl,-Map=FILE) that the trace was recorded of.",
+            help="Map (-Wl,-Map=FILE) of the link that was recorded.",
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="To write.")],
     format_: Format = DEFAULT_FORMAT,
 ) -> None:
-    """Write an order that is there for a linker.
+    """Write an existing order for a linker.
 
-    What ORDER does not name follows as it lay. Names are as card.o(.text.main), and symbols.
+    Units that ORDER does not name follow in their old order. Names are symbols, or input sections
+    such as card.o(.text.main).
     """
     check_writable(output)
     refuse_overwriting(output, trace, order, map_)
@@ -197,7 +200,7 @@ def export(
 
 def check(
     elf: Annotated[
-        Path, typer.Argument(metavar="ELF", help="The program as linked anew.", show_default=False)
+        Path, typer.Argument(metavar="ELF", help="The newly linked program.", show_default=False)
     ],
     order: Annotated[
         Path, typer.Argument(metavar="ORDER", help="In any format.", show_default=False)
@@ -208,22 +211,23 @@ def check(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="Map of its link. It also names sections without a symbol, and those in between.",
+            help="Map of its link, which also names sections without a symbol.",
         ),
     ] = None,
     pinned: Annotated[
         bool,
         typer.Option(
             "--pinned",
-            help="ORDER is a list of what lies in RAM, as 'pin' writes it. One for a linker script "
-            "is known by its first line.",
+            help="ORDER is a list of units in RAM, as 'pin' writes it. A list for a linker script "
+            "is "
+            "recognized by its first line.",
         ),
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Return whether a program was linked in an order; the exit code is 1 if it was not.
+    """Check if a program was linked in an order; the exit code is 1 if it was not.
 
-    Of a list that 'pin' wrote, return whether all of it lies in RAM.
+    For a list that 'pin' wrote, check if all of it lies in RAM.
     """
     text = read_text(order)
     renamed = [name.split("=", 1)[0].removeprefix(_RENAMING) for name in text.splitlines()]
@@ -238,7 +242,7 @@ def check(
     if checked.repeated:
         again = counted(checked.repeated, "line")
         note(
-            f"note: {again} of {order} {_names(checked.repeated)} what a line before does: the "
+            f"note: {again} of {order} {_names(checked.repeated)} the same as an earlier line: the "
             "first counts"
         )
     wrong = len(checked.disobeyed)
@@ -271,7 +275,7 @@ def _slipped_text(unit: "SlippedUnit") -> str:
 
 
 def _function_of(name: str) -> str:
-    """Return the function in the input section ``.text.NAME``, where compilers have a group."""
+    """Return the function of the input section ``.text.NAME``, without a compiler's group."""
     group, _, function = name.partition(".")
     return function if function and group in _GROUPS else name
 
@@ -301,9 +305,9 @@ def _check_pinned(elf: Path, pinned: Path, checked: "CheckedPins", *, json: bool
         out.print(text, markup=False)
         for section in checked.stored_ahead:
             note(
-                f"note: {section} is stored right before the code, and what is pinned there moves "
-                "it: counts differ from the prediction, for which the code keeps its place; store "
-                "it behind the code (AT > a memory region of its own)"
+                f"note: {section} is stored right before the code, so functions pinned there move "
+                "the code, and counts differ from the prediction, in which the code stays; "
+                f"store {section} after the code (AT > a memory region of its own)"
             )
 
 
@@ -318,7 +322,7 @@ def _unseen(checked: "CheckedLink") -> str:
     if checked.unclear:
         texts.append(
             f"{checked.unclear:,} more share their name with another function, and only an order "
-            "of input sections (layout --map) tells which is which"
+            "of input sections (layout --map) distinguishes them"
         )
     return f" ({'; '.join(texts)})" if texts else ""
 
@@ -349,13 +353,15 @@ def profile(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="To write.")],
     elf: Annotated[
         Path | None,
-        typer.Option("--elf", metavar="FILE", help="A file with the lines of what was recorded."),
+        typer.Option(
+            "--elf", metavar="FILE", help="A file with the lines of the recorded program."
+        ),
     ] = None,
 ) -> None:
     """Write how often each line was executed, for -fprofile-sample-use of clang.
 
-    With it clang splits cold parts off functions (-mllvm -hot-cold-split), also for targets on
-    which nothing could write a profile. It needs debug information (-g).
+    With it clang splits cold parts off functions (-mllvm -hot-cold-split), also for targets that
+    cannot write a profile themselves. The program needs debug information (-g).
     """
     check_writable(output)
     refuse_overwriting(output, trace, *([elf] if elf else []))

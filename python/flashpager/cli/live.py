@@ -14,7 +14,7 @@ from flashpager.cli.console import err
 
 @contextmanager
 def output_to_standard_error() -> Iterator[int]:
-    """Send to standard error what programs write to standard output.
+    """Redirect the standard output of programs to standard error.
 
     Yields:
         A descriptor of the standard output before the redirection.

@@ -1,4 +1,4 @@
-"""``flashpager luck``: what the time of a link owes to where the linker put its code."""
+"""``flashpager luck``: how much of a link's time is due to where the linker put its code."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -27,8 +27,9 @@ class LuckFlags:
         typer.Option(
             "--of",
             metavar="KIND",
-            help="What is drawn: edits, what a commit does; orders of the functions; or shifts of "
-            "all code.",
+            help="Kind of the drawn links: edits, as by a commit; orders of the functions; or "
+            "shifts "
+            "of all code.",
         ),
     ] = "edits"
     draws: Annotated[
@@ -37,7 +38,7 @@ class LuckFlags:
     map_: linking.Map = None
     weights: Annotated[
         str | None,
-        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
+        typer.Option("--weights", metavar="LIST", help="Weight of each trace, as 3,1."),
     ] = None
     seed: Annotated[
         int,
@@ -54,12 +55,12 @@ def luck(
     flags: LuckFlags,
     json: options.Json = False,
 ) -> None:
-    """Tell what a program's time owes to where the linker put its code.
+    """Show how much of a program's time is due to where the linker put its code.
 
     Many links are drawn that execute the same code at other addresses, as after a commit.
     Each is replayed to the last miss, and the recorded link is compared with them. Behind a cache
-    in hardware a single link says little: what a change seems to gain may be luck, and the next
-    commit takes it away.
+    in hardware a single link proves little: the apparent gain of a change may be luck, and the next
+    commit may undo it.
 
     One edit: each function grows or shrinks with a probability of 5 %, by 4 to 64 bytes at its end,
     and one function is added. With several designs, as --policy lru,fifo, each has a line.
@@ -113,7 +114,7 @@ def luck(
 
 
 def _named(luck: DesignLuck) -> str:
-    """Return the parameters that tell one design of a list from another."""
+    """Return the parameters that distinguish the designs of a list."""
     design = luck.rows[0].design
     ways = f", {design.ways} ways" if design.ways else ""
     return (

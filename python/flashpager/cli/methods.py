@@ -17,7 +17,8 @@ Order = Annotated[
     typer.Option(
         "--order",
         metavar="FILE",
-        help="Methods or classes, one a line, that come first in flash; else by class name.",
+        help="File with methods or classes, one per line, that come first in flash; others follow "
+        "by class name.",
     ),
 ]
 Keep = Annotated[
@@ -25,14 +26,14 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="WHAT",
-        help=f"{' | '.join(_engine.kept_methods())}: methods placed, of the classes loaded.",
+        help=f"{' | '.join(_engine.kept_methods())}: the methods of loaded classes to place.",
     ),
 ]
 
 #: The default of ``--keep``.
 KEPT = _engine.kept_methods()[0]
 
-#: Most names in a note.
+#: Largest number of names in a note.
 _SHOWN = 3
 
 
@@ -85,7 +86,9 @@ def note_unknown(trace: Path, order: list[str]) -> None:
     unknown = _unknown(trace, order)
     if unknown:
         lines = counted(len(order), "line")
-        note(f"note: {len(unknown)} of {lines} of the order name nothing placed: {_some(unknown)}")
+        note(
+            f"note: {len(unknown)} of {lines} of the order match no placed method: {_some(unknown)}"
+        )
 
 
 def note_further(further: list[RecordedTrace], noun: str) -> None:
@@ -104,8 +107,8 @@ def note_not_arranged(*, arranged: bool) -> None:
     """Note that methods lie in the order of loading, if the recording was not arranged."""
     if not arranged:
         note(
-            "note: the disk had no room for laying the methods out: they lie as they were loaded; "
-            "'flashpager trace arrange' does it later"
+            "note: the disk had no room to lay out the methods: they are in the order of loading; "
+            "'flashpager trace arrange' lays them out later"
         )
 
 

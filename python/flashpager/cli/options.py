@@ -42,10 +42,10 @@ def _trace(context: typer.Context, path: Path) -> Path:
 
 
 def _check_designs(given: Mapping[str, Any]) -> None:
-    """Refuse a board, and values of axes, that no design can have. Nothing is recorded for them.
+    """Refuse impossible boards and values of axes before anything is recorded.
 
     Raises:
-        FlashpagerError: if there is such a one.
+        FlashpagerError: if one is impossible.
 
     """
     # Options come before arguments (help.CommandWithPanels).
@@ -112,8 +112,9 @@ WarmUp = Annotated[
     typer.Option(
         "--warm-up",
         metavar="BYTES|N%|FUNCTION",
-        help="What first fills the cache and is not counted: so many bytes of the trace, or all "
-        "that runs before FUNCTION first does.",
+        help="Warm-up, which fills the cache and is not counted: a number of bytes of the trace, "
+        "or "
+        "everything before the first run of FUNCTION.",
     ),
 ]
 Json = Annotated[
@@ -139,12 +140,12 @@ def axis_option(name: str) -> OptionInfo:
     return option
 
 
-#: Axes without the one that lets the program run before its page is whole: times are no sums then.
+#: Axes without the critical block, with which a time is not a sum of prices.
 SUMMED_AXES = tuple(axis for axis in AXES if axis != "critical_block_bytes")
 
 
 def checked(parse: Callable[[str], Number]) -> Callable[[typer.CallbackParam, str | None], Any]:
-    """Return the callback of an option that refuses a text that is no such value."""
+    """Return the callback of an option that refuses invalid text."""
 
     def text_of(option: typer.CallbackParam, text: str | None) -> str | None:
         parsed(option.opts[0], text, parse)
@@ -177,7 +178,7 @@ MostRam = Annotated[
         "--ram",
         metavar="SIZE",
         callback=checked(parse_size),
-        help="Most RAM in all, for frames and the policy's own.",
+        help="Most RAM in total, for frames and the policy's own data.",
     ),
 ]
 MinBandwidth = Annotated[
@@ -204,7 +205,7 @@ MaxSlowdown = Annotated[
         "--max-slowdown",
         metavar="FACTOR",
         callback=checked(parse_factor),
-        help="How many times slower than from RAM at most, as 2.5.",
+        help="Largest slowdown, relative to running from RAM, as 2.5.",
     ),
 ]
 CheckedEcc = Annotated[
@@ -221,7 +222,7 @@ def needs(
     *,
     checked_ecc: bool,
 ) -> Needs:
-    """Lay flags over the needs of a board or a space file."""
+    """Apply flags to the needs of a board or a space file."""
     given: dict[str, Any] = {
         "ram_bytes": parsed("--ram", ram, parse_size),
         "min_bandwidth_mib_s": parsed("--min-bandwidth", min_bandwidth, parse_bandwidth),
@@ -244,7 +245,7 @@ def check_slowdown(needs: Needs, *, has_processor: bool) -> None:
         raise FlashpagerError(message)
 
 
-#: Axes by themselves, for commands that take no designs.
+#: Single axes, for commands that take no designs.
 Part = Annotated[str | None, axis_option("part")]
 Bus = Annotated[str | None, axis_option("bus")]
 Policy = Annotated[str | None, axis_option("policy")]
@@ -252,13 +253,13 @@ Policy = Annotated[str | None, axis_option("policy")]
 
 @dataclass(frozen=True)
 class DesignFlags:
-    """A design on the command line: a board, and values of axes laid over it."""
+    """A design on the command line: a board, and values of axes that override it."""
 
     board: str | None = None
     #: Values by axis, as typed; each may be a list.
     axes: Mapping[str, str] = field(default_factory=dict)
     nor: str | None = None
-    #: The trace that the design executes, which chooses a processor that nobody named.
+    #: The trace that the design executes. It determines the processor unless one is named.
     trace: TraceInfo | None = None
 
     def executing(self, trace: TraceInfo) -> "DesignFlags":
@@ -276,14 +277,14 @@ class DesignFlags:
         return board if self.trace is None else board.for_trace(self.trace)
 
     def space(self) -> Space:
-        """Lay the flags over the board."""
+        """Return the board's space with the values of the flags."""
         return Space.of(self.design(), self.axes)
 
     def one_design(self, refusal: str) -> Design:
         """Return the design that the flags describe.
 
         Raises:
-            FlashpagerError: if it cannot be; with ``refusal`` if they describe several.
+            FlashpagerError: if it is impossible; with ``refusal`` if they describe several.
 
         """
         designs = self.space().possible_designs().possible

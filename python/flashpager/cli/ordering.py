@@ -65,7 +65,12 @@ class LayoutFlags:
 
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="ORDER", help="Names of units, one a line."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="ORDER",
+            help="File for the order: names of units, one per line.",
+        ),
     ] = None
     map_: linking.Map = None
     format_: linking.Format = linking.DEFAULT_FORMAT
@@ -81,14 +86,15 @@ class LayoutFlags:
     ] = None
     weights: Annotated[
         str | None,
-        typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
+        typer.Option("--weights", metavar="LIST", help="Weight of each trace, as 3,1."),
     ] = None
     resident: Annotated[
         str | None,
         typer.Option(
             "--resident",
             metavar="NAMES|FILE",
-            help="Units that lie in RAM beside the cache: names, or a file of one a line.",
+            help="Units that lie in RAM, in addition to the cache: names, or a file with one per "
+            "line.",
         ),
     ] = None
     slots: Annotated[
@@ -98,8 +104,8 @@ class LayoutFlags:
             metavar="BYTES",
             min=0,
             max=_MAX_SLOTS,
-            help="Free bytes behind each executed function, which keeps its address when others "
-            "grow: 32, or 64 where many commits come. With -o, --map and --format gnu-ld.",
+            help="Free bytes after each executed function, which keeps its address when others "
+            "grow: 32, or 64 for many commits. With -o, --map and --format gnu-ld.",
             show_default="0",
         ),
     ] = 0
@@ -108,8 +114,8 @@ class LayoutFlags:
         typer.Option(
             "--refresh",
             metavar="FILE",
-            help="Search nothing: keep the slots of this file that fit, and give functions that "
-            "outgrew theirs another. With -o and --map.",
+            help="Do not search: keep the slots of this file that fit, and give functions that "
+            "outgrew their slots new ones. With -o and --map.",
         ),
     ] = None
     held_out: Annotated[
@@ -126,7 +132,7 @@ class LayoutFlags:
         typer.Option(
             "--held-out-share",
             metavar="N%",
-            help="So much of each trace, its end, that the search does not see.",
+            help="Share of each trace, at its end, that the search does not see.",
         ),
     ] = None
     seconds: Annotated[
@@ -134,7 +140,7 @@ class LayoutFlags:
         typer.Option(
             "--seconds",
             metavar="N",
-            help="How long to search.",
+            help="Longest time to search, in seconds.",
             show_default=f"{layouts.SECONDS:g}",
         ),
     ] = None
@@ -143,7 +149,8 @@ class LayoutFlags:
         typer.Option(
             "--evaluations",
             metavar="N",
-            help="Try about so many orders instead, 32 at a time: the same is found each time.",
+            help="Try about N orders, 32 at a time, instead of searching for a time; repeatable "
+            "results.",
         ),
     ] = None
     seed: Annotated[
@@ -153,7 +160,7 @@ class LayoutFlags:
             metavar="N",
             min=0,
             max=_MAX_SEED,
-            help="Another one finds another order.",
+            help="Seed of the search; another seed gives another order.",
             show_default="1",
         ),
     ] = 1
@@ -162,13 +169,13 @@ class LayoutFlags:
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Where hot functions lie before and after, as .html, .png or .svg.",
+            help="Picture of hot functions before and after, as .html, .png or .svg.",
         ),
     ] = None
 
     @property
     def share_held_out(self) -> float:
-        """The share of each trace, its end, that the search does not see."""
+        """The share of each trace, at its end, that the search does not see."""
         return options.parsed("--held-out-share", self.held_out_share, parse_share) or 0.0
 
     def read_resident(self) -> list[str]:
@@ -218,16 +225,16 @@ def layout(
     flags: LayoutFlags,
     json: options.Json = False,
 ) -> None:
-    """Order a program's functions so that pages hold what runs together.
+    """Order a program's functions so that code that runs together shares pages.
 
     The objective is the time of the exact replay, under the policy that will run. Published
-    orders are tried first, then a search goes on from the best of them; what is given is never
+    orders are tried first, then a search continues from the best of them; the result is never
     worse than these and the recorded order on the traces. Ctrl-C ends the search and keeps the
     best so far. With --map the input sections of a link are ordered instead of functions.
 
-    'flashpager layout export' writes an order that is there for a linker, 'flashpager layout check'
-    tells whether a program was linked so, 'flashpager layout profile' writes what a compiler needs
-    to split functions, and 'flashpager layout outline' splits the methods of Java programs.
+    'flashpager layout export' writes an existing order for a linker, 'flashpager layout check'
+    tests if a program was linked in an order, 'flashpager layout profile' writes what a compiler
+    needs to split functions, and 'flashpager layout outline' splits the methods of Java programs.
     """
     if flags.refresh is not None:
         _refresh(traces, flags.refresh, flags, json=json)
@@ -331,7 +338,7 @@ def _note_interrupted(result: Layout) -> None:
 
 
 def _note_namesakes(resident: Sequence[str], best: PageLayout) -> None:
-    """Note the function that a name means, if several functions have it."""
+    """Note the function that a name stands for, if several functions have the name."""
     units = [unit.name for unit in best.units]
     for name in resident:
         if others := [unit for unit in units if unit.startswith(f"{name}@")]:
@@ -342,9 +349,9 @@ def _asked(flags: options.DesignFlags, pages: str | None) -> tuple[list[Design],
     """Return the designs, and the cache pages to choose from."""
     says_page = "cache_page_bytes" in flags.axes
     if pages is not None and says_page:
-        message = "--pages and --cache-page exclude each other: one is a choice, the other is said"
+        message = "--pages and --cache-page exclude each other: one is a choice, the other a value"
         raise FlashpagerError(message)
-    # The line of a cache in hardware is no choice.
+    # The line of a cache in hardware is fixed.
     if says_page or (pages is None and flags.design().is_in_hardware):
         checked = flags.space().designs()
         if len({design.cache_page_bytes for design in checked.possible}) > 1:
@@ -439,7 +446,7 @@ def _show(
             f"{counted(ram, 'byte')} of RAM{_of_resident(best)}"
         )
     if coverage.movable == 1:
-        note("note: one unit has one order: there is nothing to choose but the cache page")
+        note("note: a single unit has a single order, so only the cache page is chosen")
     for warning in dict.fromkeys(one for row in best.before.rows for one in row.warnings):
         note(f"warning: {warning}")
     for text in coverage.notes:
@@ -473,7 +480,7 @@ def _speed(rows: Sequence[Row]) -> str:
 
 
 def _of_resident(best: PageLayout) -> str:
-    """Describe the gain of the units in RAM alone; figures above include them."""
+    """Describe the gain of the units in RAM alone, which the other figures include."""
     without = best.before_resident
     if without is None:
         return ""
@@ -573,7 +580,7 @@ def _each(page: PageLayout, cases: Sequence[_ReplayedCase]) -> Table:
 
 
 def _show_slots(info: TraceInfo, result: Layout, slots: SlotLayout) -> None:
-    """Show what commits make of the order, beside what one commit makes of the recorded program."""
+    """Show the effect of commits on the order, and of one commit on the recorded program."""
     median = slots.recorded.p50
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("", "time", "p10", "p50", "p90", "worst"):

@@ -32,12 +32,15 @@ def outline(
         typer.Option(
             _OPTION,
             metavar="N%",
-            help="A part is cold if executed at most so often as the hottest of its method.",
+            help="A part is cold if executed at most this often, relative to its method's hottest "
+            "part.",
         ),
     ] = "10%",
     at_least: Annotated[
         int,
-        typer.Option("--at-least", metavar="BYTES", min=1, help="Least bytes that a move saves."),
+        typer.Option(
+            "--at-least", metavar="BYTES", min=1, help="Fewest bytes that a move must save."
+        ),
     ] = 8,
     class_path: Annotated[
         list[Path] | None,

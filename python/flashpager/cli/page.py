@@ -23,7 +23,8 @@ def page(
     ],
     *,
     frames: Annotated[
-        int, typer.Option("--frames", metavar="N", help="Frames of 4096 bytes, at least 2.")
+        int,
+        typer.Option("--frames", metavar="N", help="Number of frames of 4096 bytes, at least 2."),
     ],
     policy: Annotated[
         str,
@@ -42,11 +43,11 @@ def page(
     """Run a program of x86-64 Linux with its own code paged from its file, by its page faults.
 
     The code is empty at first; a fault brings a page into one of the frames, by userfaultfd. The
-    policies are those of the pager in C. Libraries stay where they are. The program has one
-    thread; processes that it starts run as they do without a pager.
+    policies are those of the pager in C. Libraries are not paged. The program may have only one
+    thread. Processes that it starts run without a pager.
 
-    With --trace the counts are held against those of simulate, for what was recorded with the
-    sections that are paged:
+    With --trace the counts are compared with those of simulate, for a recording with the
+    paged sections:
 
     flashpager record --no-reads --section .init,.plt,.plt.got,.plt.sec,.text,.fini -- ./app
 
@@ -56,7 +57,7 @@ def page(
     there to standard error. The exit code is 1 if a count differs.
     """
     if not command:
-        message = "say which program to run, behind --"
+        message = "name the program to run, after --"
         raise FlashpagerError(message)
     design = LinuxPageDesign.of(policy, frames)
     program = LinuxProgram.of(command[0])

@@ -91,8 +91,8 @@ def verify_paged(
             out.print()
             _print_times(timed)
             note(
-                f"note: an instruction takes {bench.instruction_ns} ns, whatever it does; a load "
-                "and a byte from the flash are modelled, as the design prices them"
+                f"note: every instruction takes {bench.instruction_ns} ns; loads and bytes from "
+                "the flash take the times of the design"
             )
             _note_other_prices(flags.board, design, fit)
     if fit:
@@ -129,8 +129,8 @@ def _times(bench: MachineBench, design: Design) -> list[ComparedTimes]:
     """
     if not design.handler.fixed_fault_ns:
         message = (
-            "--times: no [handler] of a board says what the handler takes: take --board "
-            "versatilepb, or measure it with --fit FILE, which writes such a board"
+            "--times: the design has no times of the handler: give --board versatilepb, or measure "
+            "them with --fit FILE, which writes a board"
         )
         raise FlashpagerError(message)
     compared = []

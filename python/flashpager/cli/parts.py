@@ -1,4 +1,4 @@
-"""``flashpager parts``: the catalog, and part files of one's own."""
+"""``flashpager parts``: the catalog, and part files of the user's own."""
 
 import re
 from collections.abc import Mapping
@@ -283,7 +283,7 @@ def _readable(field: str, value: object) -> str:
 
 
 def _several(values: Mapping[str, float]) -> str:
-    """Write an ECC, or the times that a card was seen busy."""
+    """Write an ECC, or the observed busy times of a card."""
     if "codeword_bytes" in values:
         return "{place}, {correctable_bits} bit/{codeword_bytes}".format_map(values)
     return ", ".join(f"{key.removesuffix('_ns')} {_time(ns)}" for key, ns in values.items())

@@ -37,7 +37,7 @@ from flashpager.record.trace import Trace
 _NAME_CHARACTERS = 60
 #: Largest number of names that a note lists.
 _LISTED_NAMES = 3
-#: Largest number of units that the note of those left in flash lists.
+#: Largest number of units in the note on those that stay in flash.
 _LISTED_HELD = 12
 #: Rows of the table if a file has the list.
 _ROWS = 15
@@ -217,10 +217,10 @@ class PinFlags:
             message = f"--order-format {self.order_format}: no format of an order (known: {known})"
             raise FlashpagerError(message)
         if self.order is None:
-            message = f"--order-format {self.order_format} is of --order: name the file, too"
+            message = f"--order-format {self.order_format} belongs to --order: give the file, too"
             raise FlashpagerError(message)
         if self.order_format != names and self.map_ is None:
-            message = f"--order-format {self.order_format} is of the map of a link: add --map"
+            message = f"--order-format {self.order_format} needs the map of a link: add --map"
             raise FlashpagerError(message)
         return self.order_format
 
@@ -290,9 +290,7 @@ def _show_notes(pinning: Pinning, flags: PinFlags, seconds: float, *, is_interru
     if is_interrupted:
         note("interrupted: the best so far is kept")
     elif not pinning.is_finished and flags.evaluations is None:
-        note(
-            f"note: the search was ended after {seconds:g} s, and more may find better (--seconds)"
-        )
+        note(f"note: the search ended after {seconds:g} s; a longer one may gain more (--seconds)")
     for text in pinning.coverage.notes:
         note(f"note: {text}")
     if text := _held(pinning):
@@ -326,7 +324,7 @@ def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -
         message = f"--format {format_}: no format of a list of pinned sections (known: {known})"
         raise FlashpagerError(message)
     if format_ != _engine.pin_formats()[0] and (map_ is None or output is None):
-        message = f"--format {format_} is of -o and of the map of a link: name both, and --map"
+        message = f"--format {format_} needs an output and the map of a link: give -o and --map"
         raise FlashpagerError(message)
     if map_ is None:
         return None
@@ -352,7 +350,7 @@ def _unwritable(linked: Linked | None, format_: str) -> list[str]:
 def _limited(text: str) -> tuple[str, float]:
     function, equals, time = text.rpartition("=")
     if not equals or not function:
-        message = f"--max-call {text}: say a function and a time, as radio_isr=20us"
+        message = f"--max-call {text}: give a function and a time, as radio_isr=20us"
         raise FlashpagerError(message)
     return function, options.parsed("--max-call", time, parse_duration)
 

@@ -34,9 +34,9 @@ from flashpager.record import machines
 from flashpager.record.naming import is_elf
 from flashpager.record.trace import Trace, how_it_ended
 
-#: Most boards or emulators that a line lists.
+#: Largest number of boards or emulators in a line.
 _LISTED = 4
-#: Least bytes of RAM for functions in a proposed command.
+#: Smallest RAM for functions in a proposed command, in bytes.
 _LEAST_RAM = 1024
 #: The board of an AVR with a NAND.
 _AVR_WITH_NAND = "atmega1284p"
@@ -100,7 +100,7 @@ class _Choice:
 
     @classmethod
     def of(cls, given: options.DesignFlags, boards: list[SuitingBoard]) -> "_Choice":
-        """Take the given board or part, else the first board that suits, else the defaults."""
+        """Choose the given board or part, or the first suitable board, or the defaults."""
         if given.board is not None or "part" in given.axes:
             return cls(given, "given", is_given=True)
         if not boards:
@@ -212,7 +212,7 @@ def _show_program(file: Path, program: ProgramFile, boards: list[SuitingBoard]) 
 
 
 def _totals(program: ProgramFile) -> str:
-    """Write the bytes that a program has in flash and in RAM."""
+    """Return a text with the program's bytes in flash and in RAM."""
     flash = sum(one.bytes for one in program.sections if one.content != "zeroed")
     ram = sum(one.bytes for one in program.sections if not one.is_in_place)
     if program.kind != "firmware":

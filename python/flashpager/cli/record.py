@@ -32,27 +32,27 @@ def record(
 ) -> None:
     """Run a program and write the trace of what it executes.
 
-    QEMU runs programs of any architecture it knows, by their ELF header; set
-    QEMU_LD_PREFIX to the libraries of a foreign one. Without QEMU the built-in
-    stepper records programs of this machine's own architecture, up to thousands of
-    times slower and without data reads; with --with-reads Valgrind's lackey does. A
-    program that fails is recorded all the same, and the trace says how it ended.
+    QEMU runs programs of any architecture it knows, by their ELF header; set QEMU_LD_PREFIX to the
+    libraries of a foreign one. Without QEMU the built-in stepper records programs of this machine's
+    own architecture, up to thousands of times slower and without data reads; for --with-reads
+    Valgrind's lackey is used. A program that fails is also recorded, and the trace has the way in
+    which it ended.
 
     --from, --to, --call and --max-instructions record a part of the execution; the
-    program is ended when nothing of it can follow. Each thread has its own trace:
-    TRACE for the first, beside it the others; with --children each process has, too,
+    program is ended after that part. Each thread has its own trace:
+    TRACE for the first, files beside it for the others; with --children each process, too,
     by the built-in stepper.
 
-    With --java the bytecode of its classes is placed, method behind method. With
+    With --java the bytecode of its classes is placed, method after method. With
     --interpreter the program writes the stream of docs/formats.md into the file that
-    FLASHPAGER_STREAM names: code and data of what it interprets, as they lie.
+    FLASHPAGER_STREAM names: the reads of code and data of the interpreted program.
 
     Data reads of constants are recorded by default, if the recorder reports them;
     --no-reads leaves them out, and places the code alone.
     """
     request = flags.request(command)
     if request.is_machine_code and command and Path(command[0]).name == "java":
-        note("note: this records the virtual machine itself; --java records what it executes")
+        note("note: this records the virtual machine itself; --java records its program")
     start = time.monotonic()
     with _output(request) as written, watching() as progress:
         result = recording.record(request, progress, note)
@@ -66,7 +66,7 @@ def record(
 
 @contextmanager
 def _output(request: RecordRequest) -> Iterator[Callable[[], int]]:
-    """Prepare where the trace goes: a file, or standard output by way of a temporary file.
+    """Prepare the output of the trace: a file, or standard output by way of a temporary file.
 
     With standard output, the recorded program's own output goes to standard error.
 
@@ -78,9 +78,7 @@ def _output(request: RecordRequest) -> Iterator[Callable[[], int]]:
         yield lambda: request.output.stat().st_size
         return
     if sys.stdout.isatty():
-        message = (
-            "-o -: standard output is a terminal; say where the trace goes, as in '-o - > TRACE'"
-        )
+        message = "-o -: standard output is a terminal; redirect it, as in '-o - > TRACE'"
         raise FlashpagerError(message)
     note("note: the program's output goes to standard error, and all its threads into one trace")
     request.one_stream = request.to_standard_output = True

@@ -41,27 +41,29 @@ class RecordFlags:
         ),
     ] = None
     with_libraries: Annotated[
-        bool, typer.Option("--with-libraries", help="Each library's text follows in flash.")
+        bool, typer.Option("--with-libraries", help="Also place the text of each library.")
     ] = False
     as_linked: Annotated[
         bool,
         typer.Option(
             "--as-linked",
-            help="Sections lie as far apart as they are linked, for a cache in sets.",
+            help="Keep the linked distances of sections, for a cache in sets.",
         ),
     ] = False
     image: Annotated[
         str,
         typer.Option(
-            "--image", metavar="FILES", help="Place these files' code, not the program's."
+            "--image",
+            metavar="FILES",
+            help="Place the code of these files instead of the program's.",
         ),
     ] = ""
     reads: Annotated[
         bool | None,
         typer.Option(
             "--with-reads/--no-reads",
-            help="Record data reads that fall into what is placed: constants, tables.",
-            show_default="where the recorder sees them",
+            help="Record data reads of the placed sections: constants, tables.",
+            show_default="if the recorder reports them",
         ),
     ] = None
     system: Annotated[
@@ -76,7 +78,9 @@ class RecordFlags:
     recorder: Annotated[
         str | None,
         typer.Option(
-            "--recorder", metavar="NAME", help=f"{' | '.join(RECORDERS)}; else what is there."
+            "--recorder",
+            metavar="NAME",
+            help=f"{' | '.join(RECORDERS)}; by default one that is installed.",
         ),
     ] = None
     java: Annotated[
@@ -94,39 +98,50 @@ class RecordFlags:
         typer.Option(
             "--include",
             metavar="CLASSES",
-            help="Java: which, as com.acme.*,javacard.*; else all but the JDK's.",
+            help="Java classes to record, as com.acme.*,javacard.*; by default all but the JDK's.",
         ),
     ] = ""
     order: methods.Order = None
     keep: methods.Keep = methods.KEPT
     cap: Annotated[
         str,
-        typer.Option("--cap", metavar="FILES", help="Java Card: place these CAP files' methods."),
+        typer.Option(
+            "--cap", metavar="FILES", help="Java Card: place the methods of these CAP files."
+        ),
     ] = ""
     one_stream: Annotated[
         bool,
-        typer.Option("--one-stream", help="All threads in one trace, not a trace each."),
+        typer.Option("--one-stream", help="Record all threads in one trace."),
     ] = False
     children: Annotated[
         bool,
         typer.Option(
-            "--children", help="Processes that the program starts, too, a trace each; slow."
+            "--children",
+            help="Also record each process that the program starts, in a trace of its own; slow.",
         ),
     ] = False
     from_: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FUNCTION", help="Record from here on, each time; or an 0x address."
+            "--from",
+            metavar="FUNCTION",
+            help="Record from each call of this function on; or an 0x address.",
         ),
     ] = None
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FUNCTION", help="Record up to here; or an 0x address."),
+        typer.Option(
+            "--to",
+            metavar="FUNCTION",
+            help="Record up to the call of this function; or an 0x address.",
+        ),
     ] = None
     call: Annotated[
         str | None,
         typer.Option(
-            "--call", metavar="FUNCTION:N", help="Record the N-th call of it only; the first."
+            "--call",
+            metavar="FUNCTION:N",
+            help="Record only the N-th call of this function, by default the first.",
         ),
     ] = None
     skip_instructions: Annotated[
@@ -138,7 +153,7 @@ class RecordFlags:
             "--max-instructions",
             metavar="N",
             min=1,
-            help="Record N, placed or not, and end the program.",
+            help="Record N instructions, placed or not, and end the program.",
         ),
     ] = None
     max_seconds: Annotated[
@@ -150,7 +165,7 @@ class RecordFlags:
         typer.Option(
             "--max-idle",
             metavar="N",
-            help="End the program once it has executed hardly anything for N seconds.",
+            help="End the program after N seconds in which it executed hardly anything.",
         ),
     ] = None
 
@@ -171,7 +186,7 @@ class RecordFlags:
             caps=[Path(name) for name in split_list(self.cap)],
         )
         if not command:
-            message = "say which program to record, behind --"
+            message = "name the program to record, after --"
             raise FlashpagerError(message)
         request = RecordRequest(
             command=command,
@@ -198,7 +213,7 @@ class RecordFlags:
         return request
 
     def _program(self, command: list[str]) -> str:
-        """Return the program after which a trace without a name is called."""
+        """Return the program that gives a trace without a name its name."""
         return program_of(command[1:])[0] if self.java else command[0]
 
     def _region(self) -> Region:
@@ -212,13 +227,13 @@ class RecordFlags:
         )
 
     def _call(self) -> tuple[str, int] | None:
-        """Return the function of ``--call``, and which of its calls is recorded, from 1."""
+        """Return the function of ``--call``, and the number of the recorded call, from 1."""
         call = self.call
         if call is None:
             return None
         if self.from_ is not None or self.to is not None:
             message = (
-                "--call: leave it out beside --from and --to (it is from one's call to its end)"
+                "--call: leave it out, or leave out --from and --to (a call is recorded to its end)"
             )
             raise FlashpagerError(message)
         name, colon, number = call.rpartition(":")
@@ -248,7 +263,7 @@ _REGION = "--from, --to, --call, --skip-instructions, --max-instructions"
 
 
 def _refuse(given: Mapping[str, bool], reason: str) -> None:
-    """Refuse the first option that is given though it does not go with the others."""
+    """Refuse the first given option of some that exclude others."""
     for option, is_given in given.items():
         if is_given:
             message = f"{option}: leave it out ({reason})"
@@ -265,7 +280,7 @@ def _refuse_beside_reads(request: RecordRequest) -> None:
         "--with-libraries": request.with_libraries,
         "--image": bool(request.images),
     }
-    _refuse(given, "--with-reads records what one program reads of itself")
+    _refuse(given, "--with-reads records the reads of one program from its own image")
 
 
 def _refuse_other_kinds(request: RecordRequest, java: JavaOptions) -> None:

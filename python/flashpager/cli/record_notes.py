@@ -14,7 +14,7 @@ from flashpager.cli.long import note_loop
 from flashpager.record.recording import RecordingResult
 from flashpager.record.request import RecordRequest, short
 
-#: Most names in a note.
+#: Largest number of names in a note.
 _SHOWN = 3
 
 
@@ -26,7 +26,7 @@ def note_recording(
     *,
     is_answered: bool = False,
 ) -> None:
-    """Print the content of a recording, its place, and its gaps.
+    """Print the content of a recording, its files, and its gaps.
 
     Args:
         request: the request.
@@ -147,5 +147,5 @@ def _note_older(output: Path, written: list[Path]) -> None:
         more = f" and {len(older) - _SHOWN} more" if len(older) > _SHOWN else ""
         note(
             f"note: {', '.join(older[:_SHOWN])}{more}: of an earlier recording, not of "
-            "this one; remove what you do not want beside it"
+            "this one; remove them if they are not needed"
         )

@@ -1,4 +1,4 @@
-"""Shared by commands that search: lists, progress, and a Ctrl-C that keeps the best result."""
+"""Lists, progress, and a Ctrl-C that keeps the best result, for commands that search."""
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from flashpager.cli.console import err, out
 
 
 def some(option: str, text: str, noun: str) -> list[str]:
-    """Return the items of a list that has some."""
+    """Return the items of a list, which must have one."""
     items = split_list(text)
     if not items:
         message = f"{option}: '{text}' names nothing; name {noun}, or leave {option} out"
@@ -71,7 +71,7 @@ class StopRequest:
         self.pressed = False
 
     def __call__(self) -> bool:
-        """Return True to go on."""
+        """Return True to continue."""
         return not self.pressed
 
 
@@ -89,7 +89,7 @@ def stoppable() -> Iterator[StopRequest]:
     try:
         before = signal.signal(signal.SIGINT, pressed)
     except ValueError:
-        # Only the main thread of a program hears of it.
+        # Only the main thread of a program receives the signal.
         yield stop
         return
     try:
@@ -121,7 +121,7 @@ def search_bar() -> Iterator[ShowSearchFn | None]:
 
 
 def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None) -> None:
-    """Refuse files that cannot be written, that are read, too, or that are written twice.
+    """Refuse output files that cannot be written, are also read, or are named twice.
 
     Args:
         written: the files to write, ``plot`` among them.
@@ -142,7 +142,7 @@ def check_files(written: Sequence[Path], read: Sequence[Path], plot: Path | None
 
 
 def in_this_link(info: TraceInfo) -> str:
-    """Say for which program a prediction holds: a search fits its answer to one placement."""
+    """Return the program for which a prediction holds, since an answer fits one placement."""
     placed = "as placed here" if info.architecture == "jvm" else "in this link"
     return f"{placed} (a commit moves it)"
 

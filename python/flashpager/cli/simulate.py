@@ -79,7 +79,7 @@ def simulate(
     """Replay a trace through one design: counts, time, bandwidth, fault latency.
 
     The answer begins with the run time from flash, and how many times slower that is than from RAM.
-    The processor is that of --processor or the board, or else one usual for the trace.
+    The processor is that of --processor or the board, otherwise a usual one for the trace.
 
     The exit code is 1 if the design does not meet a need of --ram, --min-bandwidth, --max-fault,
     --max-slowdown, --checked-ecc or its board.
@@ -200,14 +200,14 @@ class _UnpublishedFacts:
         return fields
 
     def lines(self, rows: Sequence[Row]) -> list[str]:
-        """Describe the facts, a line each."""
+        """Return a line for each fact."""
 
         def result(row: Row) -> str:
             if row.run is None:
                 return f"{duration(row.time.time_ns)} with {row.design.policy}"
             return f"{significant(row.run.slowdown, 3)} times with {row.design.policy}"
 
-        policy = f"which line goes; {', '.join(map(result, rows))}"
+        policy = f"the evicted line; {', '.join(map(result, rows))}"
         return [policy, *self.unknown] if self.policies else self.unknown
 
 
@@ -216,8 +216,8 @@ def _note_commands(row: Row) -> None:
     design, commands = row.design, row.prices.t_load_commands_ns
     if commands and not design.count_commands and row.prices.handler.load_stopover_ns is None:
         note(
-            f"note: a fault is held without the {duration(commands)} of its load's commands; "
-            "count_commands = true in a board counts them"
+            f"note: the limit on faults excludes {duration(commands)} of the load's commands; "
+            "count_commands = true in a board includes them"
         )
 
 
@@ -301,7 +301,7 @@ def _show_handling(design: Design, handler: Handler) -> None:
     if design.prefetch_lines:
         settings.append(f"a prefetch buffer reads {counted(design.prefetch_lines, 'line')} ahead")
     if design.line_fetch != "whole":
-        settings.append(f"{design.line_fetch}: the program goes on when the wanted word is there")
+        settings.append(f"{design.line_fetch}: the program continues with the needed word")
     if settings:
         out.print("; ".join(settings))
     icache, tlb = design.icache, design.tlb
@@ -313,7 +313,7 @@ def _show_handling(design: Design, handler: Handler) -> None:
         )
         if tlb:
             front += (
-                f"; TLB {tlb.sets} x {tlb.ways}: asking it {tlb.lookup_ns:g} ns, a page "
+                f"; TLB {tlb.sets} x {tlb.ways}: a lookup {tlb.lookup_ns:g} ns, a page "
                 f"walk {tlb.page_walk_ns:g} ns"
             )
         out.print(front)
@@ -431,12 +431,14 @@ def _note_calls(each: CallTimes, info: TraceInfo) -> None:
     if each.calls and info.warm_up.runs:
         note(f"note: calls of {each.function} that began in the warm-up are not counted")
     if each.recursive:
-        calls = f"{counted(each.recursive, 'call')} of {each.function} came out of another of it"
-        note(f"note: {calls}; each has what it called in it")
+        calls = (
+            f"{counted(each.recursive, 'call')} of {each.function} were made by another call of it"
+        )
+        note(f"note: {calls}; a call includes the calls within it")
     if each.unreturned:
         note(
             f"note: {counted(each.unreturned, 'call')} of {each.function} did not return: "
-            "they count until a caller returned, or to the end"
+            "they count until a caller returns, or to the end"
         )
     if each.calls and info.outside_instructions:
         note(

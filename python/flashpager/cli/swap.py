@@ -25,7 +25,7 @@ from flashpager.cli.console import counting, note, out, print_json, print_whole
 from flashpager.swap import benchmark, words
 
 app = typer.Typer(
-    help="Compressed swap: what RAM gains, and what it costs.",
+    help="Compressed swap: the gain of memory, and its cost.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -41,12 +41,16 @@ _MOST = 2**31 - 1
 #: Options of a simulated machine; a live machine has its own values.
 _SIMULATED = ("cpu", "memory", "fault", "keep_copies")
 #: The engine's defaults.
-_ELSE = SwapSpec()
-_ELSE_MIB_S = 1e9 / _ELSE.ram_ns_per_byte / benchmark.MIB
+_DEFAULT = SwapSpec()
+_DEFAULT_MIB_S = 1e9 / _DEFAULT.ram_ns_per_byte / benchmark.MIB
 
 Ram = Annotated[
     str | None,
-    typer.Option("--ram", metavar="SIZE", help=f"RAM; else {format_size(_ELSE.ram_bytes)}."),
+    typer.Option(
+        "--ram",
+        metavar="SIZE",
+        help=f"RAM of the machine; by default {format_size(_DEFAULT.ram_bytes)}.",
+    ),
 ]
 Medium = Annotated[
     str | None,
@@ -54,7 +58,7 @@ Medium = Annotated[
         "--medium",
         metavar="WHAT:SIZE",
         help=" | ".join(kind for kind, _ in _engine.swap_media())
-        + f", a part, or its TOML file; else {_ELSE.medium}.",
+        + f", a part, or its TOML file; by default {_DEFAULT.medium}.",
     ),
 ]
 Layout = Annotated[
@@ -66,20 +70,24 @@ Compressor = Annotated[
     typer.Option(
         "--compressor",
         metavar="NAME",
-        help=" | ".join(_engine.swap_compressors()) + f"; else {_ELSE.compressor}.",
+        help=" | ".join(_engine.swap_compressors()) + f"; by default {_DEFAULT.compressor}.",
     ),
 ]
 Verify = Annotated[
     bool,
-    typer.Option("--verify", help="Check each compressed page; what differs is stored as it is."),
+    typer.Option(
+        "--verify",
+        help="Decompress each page to check it; a page that differs is stored uncompressed.",
+    ),
 ]
 Contents = Annotated[
     str | None,
     typer.Option(
         "--pages",
         metavar="PAGES",
-        help=f"What pages hold: a file that 'swap capture' wrote, or {_ELSE.pages}: that share "
-        "is random. Else the latter.",
+        help=f"Contents of pages: a file of 'swap capture', or {_DEFAULT.pages} for pages with "
+        "this "
+        "share of random bytes, the default.",
     ),
 ]
 Cpu = Annotated[
@@ -87,7 +95,7 @@ Cpu = Annotated[
     typer.Option(
         "--processor",
         metavar="CLOCK",
-        help=f"Of the processor that compresses; else {_ELSE.clock_mhz:g}MHz.",
+        help=f"Clock of the processor, which compresses; by default {_DEFAULT.clock_mhz:g}MHz.",
     ),
 ]
 Seed = Annotated[
@@ -97,7 +105,7 @@ Seed = Annotated[
         metavar="N",
         min=0,
         max=2**64 - 1,
-        help=f"Of all that is random; else {_ELSE.seed}.",
+        help=f"Seed of all random choices; by default {_DEFAULT.seed}.",
     ),
 ]
 
@@ -117,7 +125,8 @@ class BenchFlags:
         typer.Option(
             "--reads",
             metavar="LIST",
-            help="random pages of all, one fixed chunk several times, the last one; else all.",
+            help="random (pages), fixed (one chunk, several times), last (the last chunk); by "
+            "default all.",
         ),
     ] = "all"
     pages: Contents = None
@@ -126,12 +135,15 @@ class BenchFlags:
         typer.Option(
             "--chunk",
             metavar="SIZE",
-            help=f"Allocated and filled at a time; else {format_size(_ELSE.chunk_bytes)}.",
+            help="Memory allocated and filled at a time; by default "
+            f"{format_size(_DEFAULT.chunk_bytes)}.",
         ),
     ] = None
     up_to: Annotated[
         str | None,
-        typer.Option("--up-to", metavar="SIZE", help="Allocate no more; else RAM + 5 × medium."),
+        typer.Option(
+            "--up-to", metavar="SIZE", help="Most memory to allocate; by default RAM + 5 × medium."
+        ),
     ] = None
     repeat: Annotated[
         int | None,
@@ -140,7 +152,7 @@ class BenchFlags:
             metavar="N",
             min=1,
             max=_MOST,
-            help=f"Times fixed and last read their chunk; else {_ELSE.reads}.",
+            help=f"Times that fixed and last read their chunk; by default {_DEFAULT.reads}.",
         ),
     ] = None
     random_pages: Annotated[
@@ -150,7 +162,7 @@ class BenchFlags:
             metavar="N",
             min=1,
             max=_MOST,
-            help=f"Pages that random reads; else {_ELSE.random_pages}.",
+            help=f"Pages that random reads; by default {_DEFAULT.random_pages}.",
         ),
     ] = None
     reserved: Annotated[
@@ -158,7 +170,7 @@ class BenchFlags:
         typer.Option(
             "--reserved",
             metavar="SIZE",
-            help=f"RAM for kernel and others; else {_ELSE.reserved_bytes}.",
+            help=f"RAM for the kernel and other programs; by default {_DEFAULT.reserved_bytes}.",
         ),
     ] = None
     keep_copies: Annotated[
@@ -168,31 +180,34 @@ class BenchFlags:
             metavar="PERCENT",
             min=0,
             max=100,
-            help="How full the store may be to keep copies of pages that came back; else "
-            f"{_ELSE.keep_copies_percent}.",
+            help="Up to this fill level, the store keeps copies of pages that were swapped in; by "
+            "default "
+            f"{_DEFAULT.keep_copies_percent}.",
         ),
     ] = None
     cpu: Cpu = None
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="SPEED", help=f"RAM's speed; else {_ELSE_MIB_S:.3g}MB/s."),
+        typer.Option(
+            "--memory", metavar="SPEED", help=f"RAM's speed; by default {_DEFAULT_MIB_S:.3g}MB/s."
+        ),
     ] = None
     fault: Annotated[
         str | None,
         typer.Option(
             "--fault",
             metavar="TIME",
-            help=f"A page fault by itself; else {_ELSE.fault_ns / 1e3:g}us.",
+            help=f"Time of a page fault itself; by default {_DEFAULT.fault_ns / 1e3:g}us.",
         ),
     ] = None
     bus: options.Bus = None
     medium_file: Annotated[
         Path | None,
-        typer.Option("--medium-file", metavar="FILE", help="Keep the medium there."),
+        typer.Option("--medium-file", metavar="FILE", help="File for the content of the medium."),
     ] = None
     seed: Seed = None
     live: Annotated[
-        bool, typer.Option("--live", help="In memory of this machine that is really paged.")
+        bool, typer.Option("--live", help="Use memory of this machine, which is really paged.")
     ] = False
     plot: Annotated[
         Path | None,
@@ -246,7 +261,7 @@ class BenchFlags:
         for name in _SIMULATED:
             if getattr(self, name) is not None:
                 flag = f"--{name.replace('_', '-')}"
-                message = f"{flag} is of the simulated machine: leave it out, or --live"
+                message = f"{flag} belongs to the simulated machine: leave out it or --live"
                 raise FlashpagerError(message)
 
 
@@ -290,12 +305,12 @@ def _show_bench(result: benchmark.SwapBenchmark) -> None:
     print_whole(_by_memory(result))
     out.print()
     _show_configuration(words.configuration(result.first, live=result.live))
-    _tell_assumed(result.first.system)
+    _print_assumed(result.first.system)
     for text in result.notes:
         note(f"note: {text}")
 
 
-def _tell_assumed(system: SwapSystem) -> None:
+def _print_assumed(system: SwapSystem) -> None:
     for text in system.assumed:
         note(f"assumed: {text}")
 
@@ -312,7 +327,7 @@ def _show_configuration(values: Sequence[tuple[str, str]]) -> None:
 
 
 def _by_memory(result: benchmark.SwapBenchmark) -> Table:
-    """Make the chart as a table: one row for each amount of memory."""
+    """Return the chart as a table, with a row for each amount of memory."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("allocated", justify="right")
     for reading in result.runs:
@@ -337,11 +352,13 @@ def churn(
     fill: Annotated[
         int,
         typer.Option("--fill", metavar="PERCENT", min=1, max=100, help="Of the store's room."),
-    ] = _ELSE.fill_percent,
+    ] = _DEFAULT.fill_percent,
     turnovers: Annotated[
         float,
-        typer.Option("--turnovers", metavar="N", help="Times the store's room is overwritten."),
-    ] = _ELSE.turnovers,
+        typer.Option(
+            "--turnovers", metavar="N", help="Number of times that the whole store is overwritten."
+        ),
+    ] = _DEFAULT.turnovers,
     reserve_blocks: Annotated[
         int | None,
         typer.Option(
@@ -354,7 +371,7 @@ def churn(
     seed: Seed = None,
     json: options.Json = False,
 ) -> None:
-    """Fill a store to a share, overwrite pages at random, and tell what that writes and wears.
+    """Fill a store to a share, overwrite pages at random, and show what that writes and wears.
 
     flashpager swap churn --medium nand:16M --fill 80 --turnovers 10
     """
@@ -372,7 +389,7 @@ def churn(
         bus=bus,
     )
     if not math.isfinite(turnovers):
-        message = f"--turnovers: {turnovers} is no number of times"
+        message = f"--turnovers: {turnovers} is not a number of times"
         raise FlashpagerError(message)
     with counting("bytes written") as progress:
         result = _engine.swap_churn(spec, progress)
@@ -381,4 +398,4 @@ def churn(
         return
     _show_answer(words.churn_answer(result))
     _show_configuration(words.configuration(result))
-    _tell_assumed(result.system)
+    _print_assumed(result.system)

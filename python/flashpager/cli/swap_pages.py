@@ -30,16 +30,20 @@ def capture(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", metavar="N", min=1, max=_MOST, help="At most so many pages, evenly taken."
+            "--limit",
+            metavar="N",
+            min=1,
+            max=_MOST,
+            help="Most pages to capture, evenly distributed.",
         ),
     ] = None,
     all_children: Annotated[
-        bool, typer.Option("--all-children", help="Also the processes that it started, and so on.")
+        bool, typer.Option("--all-children", help="Also capture its child processes, and theirs.")
     ] = False,
 ) -> None:
     """Capture the anonymous pages of a running program, which the system could swap out.
 
-    Each process is stopped while its pages are read, as a debugger does it.
+    Each process is stopped while its pages are read, as by a debugger.
 
     flashpager swap capture --pid $(pidof gimp) --limit 4096 -o gimp.pages
     """
@@ -57,7 +61,7 @@ def show_info(
     *,
     json: options.Json = False,
 ) -> None:
-    """Describe a file of pages: whose they are, and what compressors and stores make of them."""
+    """Describe a file of pages: their programs, and how compressors and stores shrink them."""
     info = _engine.pages_info(pages)
     programs = _engine.pages_ratios(pages)
     if json:

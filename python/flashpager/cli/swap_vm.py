@@ -21,7 +21,7 @@ from flashpager.swap import vm as machines
 from flashpager.swap.kernel import SYSTEMS, KernelMeasurements, KernelSetup
 from flashpager.swap.words import megabytes
 
-_ELSE = KernelSetup()
+_DEFAULT = KernelSetup()
 #: Compressors of the kernel that both zram and the module support.
 _COMPRESSORS = ("lz4", "deflate", "zstd")
 _MOST_READS = 4096
@@ -36,23 +36,23 @@ class VmFlags:
         typer.Option(
             "--kernel",
             metavar="DIR",
-            help="A kernel that runtime/linux/vm/packages unpacked; else $FLASHPAGER_KERNEL.",
+            help="A kernel that runtime/linux/vm/packages unpacked; by default $FLASHPAGER_KERNEL.",
         ),
     ] = None
     systems: Annotated[
         str,
-        typer.Option("--systems", metavar="LIST", help=f"{' | '.join(SYSTEMS)}; else all."),
+        typer.Option("--systems", metavar="LIST", help=f"{' | '.join(SYSTEMS)}; by default all."),
     ] = "all"
     reads: Annotated[
         str,
-        typer.Option("--reads", metavar="LIST", help="random | fixed | last; else all."),
+        typer.Option("--reads", metavar="LIST", help="random | fixed | last; by default all."),
     ] = "all"
     memory: Annotated[
         str | None,
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help=f"Of a machine; else {format_size(_ELSE.memory_bytes)}.",
+            help=f"Memory of each machine; by default {format_size(_DEFAULT.memory_bytes)}.",
         ),
     ] = None
     chip: Annotated[
@@ -60,19 +60,21 @@ class VmFlags:
         typer.Option(
             "--chip",
             metavar="SIZE",
-            help=f"Of mtdram and nandsim, beside it; else {format_size(_ELSE.chip_bytes)}.",
+            help="Chip of mtdram and nandsim, in addition to the memory; by default "
+            f"{format_size(_DEFAULT.chip_bytes)}.",
         ),
     ] = None
     compressor: Annotated[
         str,
         typer.Option("--compressor", metavar="NAME", help=" | ".join(_COMPRESSORS)),
-    ] = _ELSE.compressor
+    ] = _DEFAULT.compressor
     chunk: Annotated[
         str | None,
         typer.Option(
             "--chunk",
             metavar="SIZE",
-            help=f"Allocated and filled at a time; else {format_size(_ELSE.chunk_bytes)}.",
+            help="Memory allocated and filled at a time; by default "
+            f"{format_size(_DEFAULT.chunk_bytes)}.",
         ),
     ] = None
     random_pages: Annotated[
@@ -80,7 +82,7 @@ class VmFlags:
         typer.Option(
             "--random-pages", metavar="N", min=1, max=_MOST_READS, help="Pages that random reads."
         ),
-    ] = _ELSE.random_pages
+    ] = _DEFAULT.random_pages
     repeat: Annotated[
         int,
         typer.Option(
@@ -88,12 +90,12 @@ class VmFlags:
             metavar="N",
             min=1,
             max=_MOST_READS,
-            help="Times fixed and last read their chunk.",
+            help="Times that fixed and last read their chunk.",
         ),
-    ] = _ELSE.repeats
+    ] = _DEFAULT.repeats
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Keep all that was measured."),
+        typer.Option("--output", "-o", metavar="FILE", help="File for all measurements."),
     ] = None
     plot: Annotated[
         Path | None,
@@ -107,16 +109,16 @@ class VmFlags:
             FlashpagerError: if a value is invalid.
 
         """
-        known = tuple(_ELSE.readings)
+        known = tuple(_DEFAULT.readings)
         readings = parse_readings(self.reads, known)
         for reading in readings:
             _one_of("--reads", reading, known)
         setup = KernelSetup(
-            memory_bytes=_size("--memory", self.memory, _ELSE.memory_bytes),
-            chip_bytes=_size("--chip", self.chip, _ELSE.chip_bytes),
+            memory_bytes=_size("--memory", self.memory, _DEFAULT.memory_bytes),
+            chip_bytes=_size("--chip", self.chip, _DEFAULT.chip_bytes),
             compressor=_one_of("--compressor", self.compressor, _COMPRESSORS),
             readings=tuple(readings),
-            chunk_bytes=_size("--chunk", self.chunk, _ELSE.chunk_bytes),
+            chunk_bytes=_size("--chunk", self.chunk, _DEFAULT.chunk_bytes),
             random_pages=self.random_pages,
             repeats=self.repeat,
         )

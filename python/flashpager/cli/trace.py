@@ -48,7 +48,7 @@ def import_trace(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=f"{' | '.join(_engine.import_formats())}; else found out.",
+            help=f"{' | '.join(_engine.import_formats())}; by default recognized.",
         ),
     ] = None,
     elf: Annotated[
@@ -57,7 +57,9 @@ def import_trace(
     bias: Annotated[
         str,
         typer.Option(
-            "--bias", metavar="ADDRESS", help="How far above its linked addresses it ran."
+            "--bias",
+            metavar="ADDRESS",
+            help="Distance of the addresses at which it ran from the linked ones.",
         ),
     ] = "0",
     section: Annotated[
@@ -65,19 +67,18 @@ def import_trace(
     ] = ",".join(_engine.default_sections()),
     as_linked: Annotated[
         bool,
-        typer.Option("--as-linked", help="--elf: sections lie as far apart as they are linked."),
+        typer.Option("--as-linked", help="With --elf: keep the linked distances of sections."),
     ] = False,
     range_: Annotated[
         str | None,
-        typer.Option(
-            "--range", metavar="START-END", help="Place these addresses, without a program."
-        ),
+        typer.Option("--range", metavar="START-END", help="Addresses to place, without a program."),
     ] = None,
     instruction_bytes: Annotated[
-        int, typer.Option("--instruction-bytes", min=1, max=16, help="Instruction length in din.")
+        int, typer.Option("--instruction-bytes", min=1, max=16, help="Instruction length of din.")
     ] = 4,
     with_reads: Annotated[
-        bool, typer.Option("--with-reads", help="lackey: take data reads of what is placed, too.")
+        bool,
+        typer.Option("--with-reads", help="lackey: also import data reads of the placed sections."),
     ] = False,
 ) -> None:
     """Turn the log or trace of another tool into a trace.
@@ -89,7 +90,7 @@ def import_trace(
         message = "--elf and --range exclude each other"
         raise _engine.FlashpagerError(message)
     if as_linked and elf is None:
-        message = "--as-linked is of the sections of --elf FILE: name it"
+        message = "--as-linked needs the sections of --elf FILE: give it, too"
         raise _engine.FlashpagerError(message)
     placement, origin = Placement(), Origin(str(file))
     if elf is not None:
@@ -150,14 +151,14 @@ def show_info(
     *,
     best_page: Annotated[
         bool,
-        typer.Option("--best-page", help="Also replay each cache page, and tell the best one."),
+        typer.Option("--best-page", help="Also replay each cache page, and print the best one."),
     ] = False,
     board: Annotated[
         str | None,
         typer.Option(
             "--board",
             metavar=options.BOARD,
-            help="The design of --best-page, which this implies.",
+            help="The design of --best-page, which this option implies.",
         ),
     ] = None,
     exact: Exact = False,
@@ -165,18 +166,18 @@ def show_info(
 ) -> None:
     """Describe a trace: what ran, what is placed, its basic blocks.
 
-    The cache page that these predict is printed without a replay. With --best-page the best
-    one stands beside it: the board's design is replayed with each page.
+    The cache page predicted from these is printed without a replay. With --best-page the best page
+    is printed, too: the board's design is replayed with each page.
     """
     if exact and not best_page and board is None:
-        message = "--exact is of replays: trace info has some with --best-page"
+        message = "--exact is for replays, which trace info makes with --best-page"
         raise _engine.FlashpagerError(message)
     info = _engine.trace_info(trace)
     blocks = blocks_of(trace, info)
     page = PageChoice.of(blocks, [])
     origins = ""
     if board is not None or best_page:
-        # Each page size is tried, and no size is assumed.
+        # Each page size is tried, so no size is assumed.
         flags = options.DesignFlags(board, {"cache_page_bytes": "all"}, trace=info)
         design = flags.design()
         origins = flags.origins(design)
@@ -274,7 +275,7 @@ def _runs_rows(info: _engine.TraceInfo, mean_run_bytes: float) -> list[tuple[str
             ("data reads", "none" if info.reads_recorded else "not recorded"),
             ("bytes fetched", f"{info.bytes:,}"),
         ]
-    # A data read parts a run in the file, not in the program.
+    # A data read splits a run in the file, not in the program.
     executed = info.runs - info.reads - info.continued
     return [
         ("runs", f"{executed:,} executed ({mean_run_bytes:.1f} bytes each)"),
@@ -293,11 +294,11 @@ def check(
             "-o",
             "--output",
             metavar="TRACE",
-            help="Write it anew, with the same runs and all that a description can hold.",
+            help="File for a copy with the same runs and a complete description.",
         ),
     ] = None,
 ) -> None:
-    """Read a trace whole: its checksums, and whether its description says what its runs are."""
+    """Read a whole trace, and check its checksums and that its description fits its runs."""
     if output is not None:
         refuse_overwriting(output, trace)
     with counting("runs read") as progress:
@@ -307,7 +308,7 @@ def check(
     if output is not None:
         done += f"; {output} holds them and their basic blocks"
     elif _engine.recorded_blocks(trace) is None:
-        done += "; their basic blocks are not in it, -o writes a trace that has them"
+        done += "; it lacks their basic blocks, which -o adds to a copy"
     note(done)
 
 
@@ -322,20 +323,20 @@ def arrange(
     keep: methods.Keep = methods.KEPT,
     map_: linking.Map = None,
 ) -> None:
-    """Lay the methods of a Java trace out anew, as if it were recorded so.
+    """Lay out the methods of a Java trace again, as if recorded in that order.
 
     A line of --order is a method (com.acme.Radio.send, or with its parameters),
-    a class, or a pattern such as com.acme.*; what it does not name follows by
+    a class, or a pattern such as com.acme.*; other methods follow by
     class name. An image that the traces of several threads share is laid out
     by 'flashpager record'.
 
     With --map the input sections of a linked program are laid out: the trace is
-    the one that it has when a linker obeys --order ('flashpager layout').
+    that of the program linked in the order of --order ('flashpager layout').
     """
     refuse_overwriting(output, trace, *([map_] if map_ else []))
     if map_ is not None:
         if order is None or keep != methods.KEPT:
-            message = "--map lays out by an --order, and keeps all: name one, and no --keep"
+            message = "--map needs an --order, and excludes --keep"
             raise _engine.FlashpagerError(message)
         linking.arrange_linked(trace, output, order, map_)
         return
@@ -362,16 +363,19 @@ def export(
         typer.Option(
             "--format",
             metavar="NAME",
-            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length, kind with reads",
+            help=f"{' | '.join(_engine.export_formats())}; csv has offset,length, and kind if "
+            "there are reads",
         ),
     ] = _engine.export_formats()[0],
     instruction_bytes: Annotated[
         int,
-        typer.Option("--instruction-bytes", min=1, max=16, help="Bytes between fetches in din."),
+        typer.Option("--instruction-bytes", min=1, max=16, help="Bytes of each fetch in din."),
     ] = 4,
     page: Annotated[
         str,
-        typer.Option("--page", metavar="SIZE", help="Page of the references in oracle-general."),
+        typer.Option(
+            "--page", metavar="SIZE", help="Page size of the references in oracle-general."
+        ),
     ] = "4K",
 ) -> None:
     """Write a trace for other tools: text, or page references for libCacheSim."""

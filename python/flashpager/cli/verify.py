@@ -37,7 +37,7 @@ from flashpager.verify.runs import DeviceRuns
 from flashpager.verify.timing import TOLERANCE, ComparedTime, compared_times, untimed
 from flashpager.verify.user_counts import compare as counted_on_device
 
-#: The difference that passes by default.
+#: The difference that is accepted by default.
 _WITHIN = "5%"
 
 Lookup = Annotated[
@@ -53,7 +53,7 @@ Image = Annotated[
     typer.Option(
         "--image",
         metavar="FILE",
-        help="The image's bytes, as they lie in flash, or the ELF file that was recorded.",
+        help="The image's bytes, in the order of the flash, or the recorded ELF file.",
     ),
 ]
 Mac = Annotated[
@@ -67,7 +67,9 @@ Key = Annotated[
 ImageVersion = Annotated[
     int | None,
     typer.Option(
-        "--image-version", metavar="N", help="With --tag: the image's version, which tags hold."
+        "--image-version",
+        metavar="N",
+        help="With --tag: the image's version, which is part of the tags.",
     ),
 ]
 
@@ -84,7 +86,7 @@ class VerifyFlags:
     flash: Annotated[
         Path | None,
         typer.Option(
-            "--flash", metavar="FILE", help="What is in flash instead: flash.bin of deploy."
+            "--flash", metavar="FILE", help="The content of flash instead: flash.bin of deploy."
         ),
     ] = None
     oldest: Annotated[
@@ -107,7 +109,7 @@ class VerifyFlags:
     program: Annotated[
         Path | None,
         typer.Option(
-            "--program", metavar="FILE", help="The program recorded, for a machine with an MMU."
+            "--program", metavar="FILE", help="The recorded program, for a machine with an MMU."
         ),
     ] = None
     counts: Annotated[
@@ -115,7 +117,8 @@ class VerifyFlags:
         typer.Option(
             "--counts",
             metavar="FILE",
-            help="Compare what a device of yours counted instead: lines of name and value.",
+            help="Compare the counts of your own device instead: a file with lines of name and "
+            "value.",
         ),
     ] = None
     counters: Annotated[
@@ -123,7 +126,7 @@ class VerifyFlags:
         typer.Option(
             "--counters",
             metavar="FILE",
-            help="Compare what the registers of a board's cache held instead: lines of register "
+            help="Compare the counters of a board's cache instead: a file with lines of register "
             f"and value, of {', '.join(each.name for each in hardware_counters.REGISTERS)}.",
         ),
     ] = None
@@ -132,13 +135,13 @@ class VerifyFlags:
         typer.Option(
             "--within",
             metavar="SHARE",
-            help="With --counters: the difference that passes.",
+            help="With --counters: the difference that is accepted.",
             show_default=_WITHIN,
         ),
     ] = None
     with_times: Annotated[
         bool,
-        typer.Option("--times", help="Of versatilepb: compare the time of each job, too."),
+        typer.Option("--times", help="With versatilepb: also compare the time of each job."),
     ] = False
     fit: Annotated[
         Path | None,
@@ -150,7 +153,9 @@ class VerifyFlags:
     ] = None
     fit_runs: Annotated[
         int,
-        typer.Option("--fit-runs", metavar="N", min=1, help="With --fit: to so many first runs."),
+        typer.Option(
+            "--fit-runs", metavar="N", min=1, help="With --fit: number of first runs to fit to."
+        ),
     ] = FIT_RUNS
 
     def device_name(self, board: str | None) -> str:
@@ -163,11 +168,11 @@ class VerifyFlags:
         """Refuse options of machines with an MMU for a microcontroller."""
         if self.with_times:
             message = (
-                f"--times: {device} has no jobs to tell; versatilepb has, as a board or a device"
+                f"--times: {device} has no times of jobs; versatilepb has, as a board or a device"
             )
             raise FlashpagerError(message)
         if self.program:
-            message = f"--program: {device} takes the runs of the trace; versatilepb runs a program"
+            message = f"--program: {device} replays the trace; versatilepb runs a program"
             raise FlashpagerError(message)
         if device not in DEVICES:
             message = f"--device {device}: it is {', '.join([*DEVICES, *MACHINES])}"
@@ -176,18 +181,18 @@ class VerifyFlags:
     def check_within(self) -> None:
         """Refuse a tolerance of counters without counters."""
         if self.within is not None and self.counters is None:
-            message = "--within is the difference of --counters that passes: name its file, too"
+            message = "--within is the tolerance of --counters: give that, too"
             raise FlashpagerError(message)
 
     def check_no_run(self, option: str) -> None:
         """Refuse options of a run together with an option that runs no device."""
         if self.counts and self.counters:
-            message = "--counts is of a pager in software, --counters of a cache: name one"
+            message = "--counts compares a pager in software, --counters a cache: give one"
             raise FlashpagerError(message)
         given = (self.device, self.program, self.image, self.mac, self.key, self.flash)
         if any(given):
             message = (
-                f"{option}: leave --device, --program, --image, --flash, --mac and --key away: "
+                f"{option}: leave out --device, --program, --image, --flash, --mac and --key: "
                 "nothing runs"
             )
             raise FlashpagerError(message)
@@ -202,28 +207,28 @@ def verify(
     flags: VerifyFlags,
     json: options.Json = False,
 ) -> None:
-    """Run the pager on an emulated device, and compare its counts with what simulate says.
+    """Run the pager on an emulated device, and compare its counts with those of simulate.
 
     The pager in C is compiled for the design and for a microcontroller that is emulated: a
-    Cortex-M3 (LM3S6965) by QEMU, or an ATmega1284P by simavr. There it takes all bytes of the trace
+    Cortex-M3 (LM3S6965) by QEMU, or an ATmega1284P by simavr. There it reads all bytes of the trace
     from an emulated flash chip that refuses illegal use.
 
-    With versatilepb, an ARM926EJ-S with an MMU, the program that was recorded runs itself: its
-    code comes in by page faults. What it writes must be what it writes alone. n800 has a OneNAND
-    besides, which interrupts when it has loaded, and n800-polled asks it. With --times versatilepb
-    runs it twice more, sequential and parallel, and the jobs of its faults are held against the
-    board's prices, to 2 %.
+    With versatilepb, an ARM926EJ-S with an MMU, the recorded program itself runs: its code comes in
+    by page faults. Its output must be the same as without a pager. n800 has a OneNAND besides,
+    which interrupts after a load; n800-polled polls it. With --times versatilepb runs it twice
+    more, sequential and parallel, and compares the jobs of its faults with the board's prices, to 2
+    %.
 
-    With --counts nothing runs: what your own firmware says of fp_pager_stat() is compared. With
+    With --counts nothing runs: the fp_pager_stat() of your own firmware is compared. With
     --counters nothing runs, either: the counters of a board's cache, read after the recorded
     stretch, are compared with the prediction.
 
-    The ATmega1284P has a NAND chip on its pins, and time: its cycles are held against what the
-    board's prices give, to 1 %. --fit measures such prices, on part of the trace, and says how well
-    they tell the rest.
+    The ATmega1284P has a NAND chip on its pins, and a clock: its cycles are compared with the
+    board's prices, to 1 %. --fit measures such prices on a part of the trace, and prints how well
+    they predict the rest.
 
-    With --tag the device checks AES-CMAC tags of what it fetches, which deploy wrote to --flash.
-    It refuses what was altered or moved, and an image of an older version.
+    With --tag the device checks the AES-CMAC tags, which deploy wrote to --flash, of all it
+    fetches. It refuses altered or moved pages, and an image of an older version.
 
     The exit code is 1 if a count differs, or a time by more than that, or the device refuses the
     image.
@@ -253,7 +258,7 @@ def verify(
     setup = _setup(trace, design_flags, flags, device)
     if flags.fit:
         if flags.flash:
-            message = "--fit: leave --flash away: what it measures takes other pages, too"
+            message = "--fit: leave out --flash: other pages are measured, too"
             raise FlashpagerError(message)
         _fit(setup.fitting(flags.fit_runs), flags.fit, json=json)
         return
@@ -269,7 +274,10 @@ def verify(
         _print_setup(setup, design_flags)
         _print_answer(verified, times, setup.chip, untold)
         if not flags.image and not flags.flash:
-            note("note: the image is a pattern, as a trace has no bytes of it; --image gives them")
+            note(
+                "note: the image is a pattern, since a trace does not hold its bytes; --image "
+                "gives them"
+            )
     if verified.differ or any(not each.is_within for each in times):
         raise typer.Exit(EXIT_UNMET)
 
@@ -317,7 +325,7 @@ class _Setup:
         )
 
     def fitting(self, runs: int) -> PriceFitting:
-        """Return the fitting of prices to the first so many runs."""
+        """Return the fitting of prices to this many first runs."""
         return PriceFitting(
             self.trace,
             self.runs,
@@ -430,7 +438,7 @@ def _flash(flash: Path | None, image: Path | None, pager: PagerDesign) -> bytes 
     if flash is None:
         return None
     if image:
-        message = "--flash has the image already: leave --image away"
+        message = "--flash has the image already: leave out --image"
         raise FlashpagerError(message)
     return read_flash(flash, pager)
 
@@ -461,7 +469,7 @@ def _print_refusal(
 
 
 def _compare(trace: Path, flags: options.DesignFlags, path: Path, *, json: bool) -> None:
-    """Compare the counts that a file has from a device."""
+    """Compare the counts of a device, read from a file."""
     design = flags.one_design("verify takes one design; 'flashpager explore' takes lists")
     opened = Trace.open(trace, "none")
     with counting("replays") as progress:
@@ -537,9 +545,9 @@ def _compare_counters(
             out.print(escape(each.verdict(within)), soft_wrap=True)
     if differ:
         note(
-            "note: what may differ: the stretch; a cache that was not empty when it began; "
+            "note: possible causes: another stretch; a cache that was not empty when it began; "
             "interrupts and DMA that the recording lacks; reads of constants, unless the trace has "
-            "them; the policy, where its maker does not publish it"
+            "them; the policy, if its maker does not publish it"
         )
         raise typer.Exit(EXIT_UNMET)
 

@@ -40,7 +40,7 @@ def record(
 
     """
     if not request.command:
-        message = "say which program to record, behind --"
+        message = "name the program to record, after --"
         raise FlashpagerError(message)
     if request.interpreter:
         target = interpreter.target(request)
