@@ -22,17 +22,34 @@
  * The design. Every choice is made when the pager is compiled: it includes "fp_pager_design.h", which
  * you write or `flashpager deploy` writes. The section "The design" below lists its macros. A program has
  * one pager, and its state is static: on an AVR it is the constant addresses that make a hit cheap. The
- * pager allocates nothing, prints nothing and takes no lock; an interrupt handler that may interrupt it
- * must not call it.
+ * pager allocates nothing and prints nothing. Interrupts and tasks: see below.
  *
  * The port. Your program calls the functions fp_pager_*() and fp_cursor_*(). The pager calls the
  * functions fp_flash_*(), which you write for your chip: the section "The port" below.
  *
  * Windows. A cursor is a position in the image. While it is open, it is also a window on the frame that
  * holds its page: fp_cursor_byte() compares two pointers and takes a byte, and calls the pager only at
- * the end of the window. One cursor is open at a time. If another cursor or fp_pager_read() calls the
- * pager, the open cursor is closed; its next use goes on where it was. So no byte is ever taken from a
- * frame that holds another page by then. Close a cursor before it goes out of scope: fp_cursor_close().
+ * the end of the window. One cursor is open at a time: a call of the pager by anything else closes it, and
+ * its next use goes on where it was. So no byte is ever taken from a frame that holds another page by then.
+ * Close a cursor before it goes out of scope: fp_cursor_close().
+ *
+ * Tasks and interrupts. The pager runs one call at a time. A call from a port function, or from a handler
+ * or task that interrupts a load, returns FP_PAGER_BUSY and changes nothing. Which contexts may call depends
+ * on FP_PAGER_WINDOWS:
+ *   - 0, the default: the context that called fp_pager_start(), alone. A handler that interrupts it between
+ *     two loads would close its cursor in the middle of a byte. Define FP_PAGER_CONTEXT() to have that
+ *     refused with FP_PAGER_BUSY: an expression for the running context, such as the handle of the task. On
+ *     a Cortex-M it is the number of the exception by default, so that handlers are refused. On an AVR
+ *     whose program runs with interrupts enabled from before the start, take (SREG & 0x80).
+ *   - n: all tasks and handlers of one core. Each has cursors of its own, and n of them may be open. An open
+ *     cursor holds its frame from its first byte until it is closed: the frame is no victim, and no call
+ *     closes another's cursor, so that taking a byte needs no lock. One cursor more gets FP_PAGER_FULL.
+ *     fp_pager_read() needs no window. fp_pager_start() returns before anybody else calls.
+ * With windows, FP_PAGER_LOCK 1 has tasks wait instead of being refused: fp_flash_lock(). After
+ * FP_PAGER_BUSY or FP_PAGER_FULL the position is as before, so try again later. Cores that cannot exchange a
+ * byte atomically (Cortex-M0, AVR) need the lock if tasks preempt each other; handlers need none.
+ * Victims are searched among the frames that nobody holds, so the counts of windows are not those of
+ * `flashpager simulate`.
  *
  * Equality. The pager's counts are those of `flashpager simulate` with the same design, for the trace
  * of all bytes taken, in the order in which they were taken. Three things break that:
@@ -156,6 +173,23 @@
 #ifndef FP_PAGER_CURSORS
 #define FP_PAGER_CURSORS 2 /* 1: the program has one cursor, and no fp_pager_read() */
 #endif
+#ifndef FP_PAGER_WINDOWS
+#define FP_PAGER_WINDOWS 0 /* cursors that may be open at a time; 0: one, of one context */
+#endif
+#ifndef FP_PAGER_LOCK
+#define FP_PAGER_LOCK 0 /* 1: fp_flash_lock() and fp_flash_unlock() */
+#endif
+#if !defined(FP_PAGER_CONTEXT) && defined(__GNUC__) && defined(__ARM_ARCH_PROFILE)
+#if __ARM_ARCH_PROFILE == 'M'
+static inline uint32_t fp_pager_exception(void)
+{
+    uint32_t number;
+    __asm__ volatile("mrs %0, ipsr" : "=r"(number));
+    return number;
+}
+#define FP_PAGER_CONTEXT() fp_pager_exception()
+#endif
+#endif
 /* The storage class of all functions. With `static` the pager is part of the file that includes
  * pager.c, so that a program may have several pagers. */
 #ifndef FP_PAGER_API
@@ -195,6 +229,9 @@
 #if FP_PAGER_IMAGE_BYTES < 1 || FP_PAGER_IMAGE_BYTES > 0x7fff0000
 #error "FP_PAGER_IMAGE_BYTES is from 1 to 0x7fff0000"
 #endif
+#if FP_PAGER_WINDOWS < 0 || FP_PAGER_WINDOWS > 254 || FP_PAGER_WINDOWS >= FP_PAGER_FRAMES
+#error "FP_PAGER_WINDOWS is from 0 to 254, and below FP_PAGER_FRAMES: a victim must be left"
+#endif
 #if FP_PAGER_PINNED_PAGES > FP_PAGER_PAGES
 #error "FP_PAGER_PINNED_PAGES is over the pages of the image"
 #endif
@@ -226,6 +263,12 @@
 #error "fifo-sc and pa-fifo-sc need an MMU"
 #elif FP_PAGER_CHECKS
 #error "FP_PAGER_CHECKS needs an MMU"
+#endif
+#if FP_PAGER_WINDOWS && (FP_PAGER_LOOKUP == FP_PAGER_MMU || FP_PAGER_CURSORS == 1)
+#error "FP_PAGER_WINDOWS is for cursors of several contexts: not with an MMU or a single cursor"
+#endif
+#if FP_PAGER_LOCK && !FP_PAGER_WINDOWS
+#error "FP_PAGER_LOCK needs FP_PAGER_WINDOWS: without, one context closes the cursor of another"
 #endif
 #if FP_PAGER_SCHEDULE < FP_PAGER_SCHEDULE_SEQUENTIAL ||                                          \
     FP_PAGER_SCHEDULE > FP_PAGER_SCHEDULE_PARALLEL_MMU ||                                        \
@@ -283,7 +326,8 @@ enum fp_pager_error {
     FP_PAGER_OLD = -5,        /* the image's version is below the rollback counter */
     FP_PAGER_BAD = -6,        /* more bad blocks than FP_PAGER_BAD_BLOCKS */
     FP_PAGER_DAMAGED = -7,    /* FP_PAGER_CHECKS: the pager's state contradicts itself */
-    FP_PAGER_BUSY = -8,       /* FP_PAGER_CHECKS: a fault while another one is served */
+    FP_PAGER_BUSY = -8,       /* another call runs, or another context has the pager; MMU: with checks */
+    FP_PAGER_FULL = -9,       /* FP_PAGER_WINDOWS cursors are open already */
 };
 
 /* Starts the pager: empties the cache, looks for bad blocks and fetches the pinned pages. Call it before
@@ -299,14 +343,19 @@ struct fp_cursor {
     const uint8_t *at;  /* the next byte of the window; NULL if the cursor is closed */
     const uint8_t *end; /* the end of the window */
     fp_offset next;     /* the offset of the byte at `end`; if closed, that of the next byte */
+#if FP_PAGER_WINDOWS
+    uint8_t window; /* the number of its window, from 1; 0 if it has none */
+#endif
 };
 
+#if !FP_PAGER_WINDOWS
 /* References a cache page. Returns its bytes, which stay there until another page is referenced; or
- * NULL, and fp_pager_error() has the reason. Cursors and fp_pager_read() call it. If you call it
- * yourself, no cursor may be open. */
+ * NULL, and fp_pager_error() has the reason. It closes an open cursor; with FP_PAGER_CURSORS 1 that is up
+ * to you. */
 FP_PAGER_API const uint8_t *fp_pager_page(fp_page page);
+#endif
 
-/* Returns the error of the last fp_pager_page() that returned NULL. */
+/* Returns the error of the last page that could not be read, in any context. */
 FP_PAGER_API int fp_pager_error(void);
 
 #if FP_PAGER_CURSORS > 1
@@ -318,7 +367,7 @@ FP_PAGER_API int fp_pager_read(uint32_t from, void *to, size_t size);
 /* Opens the window on the page of the next byte. Returns 0 or an error. fp_cursor_byte() calls it. */
 FP_PAGER_API int fp_cursor_turn(struct fp_cursor *cursor);
 
-/* Closes a cursor. Its position stays the same. */
+/* Closes a cursor. Its position stays the same. Never waits. */
 FP_PAGER_API void fp_cursor_close(struct fp_cursor *cursor);
 
 /* Takes the next byte. Returns it, or an error; after an error the position stays the same. A window that
@@ -482,10 +531,19 @@ FP_PAGER_API uint32_t fp_flash_oldest(void);
 FP_PAGER_API int fp_flash_is_bad(fp_flash_page block);
 #endif
 
+#if FP_PAGER_LOCK
+/* Locks the pager for a call: tasks wait, for example for a mutex. A handler must not wait: it returns
+ * FP_PAGER_BUSY if the lock is taken. Returns FP_PAGER_OK or an error for the caller of the pager. */
+FP_PAGER_API int fp_flash_lock(void);
+
+/* Unlocks it again. */
+FP_PAGER_API void fp_flash_unlock(void);
+#endif
+
 /* Called when a cache page cannot be read. Returns the error for the caller of the pager: `error` or
- * another negative number; or 0 to try the page again as many times. It must not call the pager. It may
- * leave by longjmp(), but not out of fp_pager_start(): the pager is then in the state after a failure,
- * the cursor that was used is closed, and fp_pager_error() returns `error`. */
+ * another negative number; or 0 to try the page again as many times. The pager is in the state after a
+ * failure, the cursor that was used is closed, and fp_pager_error() returns `error`. So it may use the pager,
+ * with other cursors, and it may leave by longjmp(); but neither within fp_pager_start(). */
 FP_PAGER_API int fp_flash_failed(fp_page page, int error);
 
 #ifdef __cplusplus

@@ -15,14 +15,17 @@
 #include "core/counts.h"
 #include "core/state.h"
 
+#include "core/guard.h"
 #include "core/mapping.h"
+#include "core/pinned.h"
+
+#include "core/held.h"
 #include "core/policy.h"
 
 #include "core/lookup.h"
 
 #include "core/bad_blocks.h"
 #include "core/codewords.h"
-#include "core/pinned.h"
 #include "core/register.h"
 #include "core/tags.h"
 #include "core/transfer.h"
@@ -103,8 +106,8 @@ static inline int transfer_page(const struct fetch_range *range, const struct vi
     return error;
 }
 
-/* Fetches a page. Returns 0 or an error. Never inlined: a hit would save and restore the registers
- * that a fetch needs. */
+/* Fetches a page. Returns 0, or an error, for which the caller calls fp_flash_failed(). Never inlined: a
+ * hit would save and restore the registers that a fetch needs. */
 static OUT_OF_LINE int fetch_page(fp_page page)
 {
     uint_fast8_t tries = 0;
@@ -145,18 +148,11 @@ static OUT_OF_LINE int fetch_page(fp_page page)
             continue;
         }
         COUNT(failures, 1);
-        tries = 0;
         if (SCHEDULE_IS(PARALLEL_MMU))
             unmap_page(page);
         if (!is_pinned(page))
             rollback_search(&search);
-        pager.error = error;
-        /* Everything is as before the fault: fp_flash_failed() may leave by longjmp(), or fault itself. */
-        set_serving(0);
-        error = fp_flash_failed(page, error);
-        set_serving(1);
-        if (error)
-            return error;
+        return pager.error = error;
     }
     JOB_DONE(FP_PAGER_TRANS_HOST_MEM);
     pager.held = range.flash_page;
@@ -172,10 +168,12 @@ static OUT_OF_LINE int fetch_page(fp_page page)
 #include "core/collapse.h"
 #include "core/interface.h"
 
-FP_PAGER_API int fp_pager_start(void)
+static inline int start_pager(void)
 {
     int error;
     memset(&pager, 0, sizeof(pager));
+    set_serving(1);
+    set_context();
     reset_counts();
     for (frame_t frame = 0; frame < FP_PAGER_FRAMES; frame++) {
         pager.entry[frame] = NO_PAGE;
@@ -193,9 +191,11 @@ FP_PAGER_API int fp_pager_start(void)
     pager.held = NO_FLASH_PAGE;
     forget_other_buffer();
     for (fp_page page = 0; is_pinned(page); page++) {
-        error = fetch_page(page);
-        if (error)
-            return error;
+        while ((error = fetch_page(page)) != 0) {
+            error = fp_flash_failed(page, error);
+            if (error)
+                return error;
+        }
     }
     if (FP_PAGER_PINNED_PAGES) {
         pager.held = NO_FLASH_PAGE;
@@ -203,4 +203,14 @@ FP_PAGER_API int fp_pager_start(void)
         reset_counts();
     }
     return FP_PAGER_OK;
+}
+
+FP_PAGER_API int fp_pager_start(void)
+{
+    int error = enter_pager();
+    if (error)
+        return error;
+    error = start_pager();
+    leave_pager();
+    return error;
 }

@@ -38,6 +38,9 @@ _DESIGNS = (
     ("random(7)", "random-column", "table", None),
 )
 
+#: Files beside the tests themselves.
+_TESTS_NEED = ("test", "main", "accesses")
+
 #: Most seconds for the tests, and for an emulated device.
 _PATIENCE = 30
 
@@ -91,10 +94,10 @@ _MUTANTS = (
     _of_core(
         "nothing-undone",
         "hand",
-        "for (uint_fast16_t walk = search->walk; walk > 1; walk--) {",
-        "while (0) {\n        uint_fast16_t walk = search->walk; (void)walk;",
+        "for (; walk > 1; place = next_place(place)) {",
+        "while (0) {\n        uint_fast16_t walk = search->walk;",
     ),
-    _of_core("one-bit-too-many-undone", "hand", "walk > 1; walk--", "walk > 0; walk--"),
+    _of_core("one-bit-too-many-undone", "hand", "for (; walk > 1;", "for (; walk > 0;"),
     _of_core(
         "empty-frame-keeps-bit",
         "policy",
@@ -189,15 +192,13 @@ _MUTANTS = (
         "pager.held = pager.other_held = NO_FLASH_PAGE;",
         "{ }",
     ),
-    _of_core(
-        "behind-the-image", "interface_calls", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"
-    ),
+    _of_core("behind-the-image", "cursors_one", "if (offset >= FP_PAGER_IMAGE_BYTES)", "if (0)"),
     Mutant("tries-by-one", "tries++ != FP_PAGER_RETRIES", "tries++ != FP_PAGER_RETRIES + 1"),
     Mutant("forged-tried-again", "if (!is_refused(error) && ", "if ("),
     Mutant("refused-stays", "memset(fetched, 0, size);", "(void)size;"),
     _of_core(
         "offset-cut",
-        "interface_calls",
+        "cursors_one",
         "from > FP_PAGER_IMAGE_BYTES",
         "(fp_offset)from > FP_PAGER_IMAGE_BYTES",
     ),
@@ -255,7 +256,7 @@ _MUTANTS = (
     ),
     _of_core(
         "cursor-left-open",
-        "interface_calls",
+        "cursors_one",
         "        fp_cursor_close(pager.open_cursor);\n",
         "        ;\n",
     ),
@@ -274,7 +275,34 @@ _MUTANTS = (
         "    if (!INSERTED_BIT) {",
     ),
     _of_core("busy-not-told", "checks", "    if (pager.serving)\n        return FP_PAGER_BUSY;\n"),
-    Mutant("busy-while-asking", "        set_serving(0);\n", ""),
+    _of_core("busy-while-asking", "interface_faults", "            set_serving(0);\n"),
+    _of_core(
+        "nested-taken", "cursors_one", "    if (is_refused_call())\n        return FP_PAGER_BUSY;\n"
+    ),
+    _of_core("nested-given", "cursors_one", "return refuse(FP_PAGER_BUSY);", ";"),
+    _of_core(
+        "nested-while-fetching",
+        "cursors_one",
+        "    set_serving(1);\n    error = fetch",
+        "    error = fetch",
+    ),
+    Mutant("nested-start", "int error = enter_pager();", "int error = (enter_pager(), 0);"),
+    _of_core("page-leaves-open", "cursors_one", "    close_other_cursor(NULL);\n"),
+    _of_core(
+        "failure-leaves-open",
+        "cursors_one",
+        "    close_other_cursor(NULL); /* one that fp_flash_failed() opened */\n",
+    ),
+    _of_core("not-held", "cursors_held", "    hold_frame(cursor, PAGE_AT(offset), start);\n"),
+    _of_core("held-evicted-hand", "hand", "if (is_held(frame_at(place))) {", "if (0) {"),
+    _of_core("held-evicted-fifo", "policy_fifo", "while (is_held(search->place))", "while (0)"),
+    _of_core("held-evicted-random", "policy_random", "while (is_held(search->place))", "while (0)"),
+    _of_core(
+        "held-evicted-lru", "policy_lru", "while (is_held(frame_at(search->place)))", "while (0)"
+    ),
+    _of_core("window-of-another", "held", "pager.window[i - 1u] = EMPTY_WINDOW;", ";"),
+    _of_core("window-not-freed", "cursors_held", "pager.window[window - 1u] = FREE_WINDOW;", ";"),
+    _of_core("not-locked", "guard", "    return fp_flash_lock();", "    return FP_PAGER_OK;"),
     _of_core(
         "sound-always", "checks", "    if (!is_consistent())\n        return FP_PAGER_DAMAGED;\n"
     ),
@@ -288,13 +316,13 @@ _MUTANTS = (
     ),
     _of_core(
         "outside-given",
-        "interface_calls",
+        "cursors_one",
         "if (page >= FP_PAGER_PAGES)",
         "if (page > FP_PAGER_PAGES + 1u)",
     ),
     _of_core(
         "window-kept",
-        "interface_calls",
+        "cursors_one",
         "    cursor->at = cursor->end = NULL;\n    if (offset >=",
         "    if (offset >=",
     ),
@@ -341,10 +369,15 @@ def _fails_in_c(copy: Path) -> str:
     """Return the first C test of the pager that fails; empty if all pass."""
     binary = copy / "tests-of-pager"
     sources = sorted((copy / "tests").glob("test_pager_*.c"))
-    sources.append(copy / "pager/mac/aes_cmac.c")
+    sources += [copy / "pager/mac/aes_cmac.c", *(copy / "tests" / f"{n}.c" for n in _TESTS_NEED)]
+    # Files whose contexts are switched at any block: see tests/accesses.h.
+    switched = [source for source in sources if source.name.startswith("test_pager_tasks_")]
     command = ["cc", "-std=c11", "-O1", "-g", "-w", "-fsanitize=address,undefined"]
-    command += ["-fno-sanitize-recover=all", "-o", str(binary), str(copy / "tests/test.c")]
-    command += [str(copy / "tests/main.c"), *map(str, sources)]
+    command += ["-fno-sanitize-recover=all"]
+    counted = (*command, "-fsanitize-coverage=trace-pc", "-c", *map(str, switched))
+    subprocess.run(counted, cwd=copy, check=True)
+    command += ["-o", str(binary), *map(str, copy.glob("test_pager_tasks_*.o"))]
+    command += [str(source) for source in sources if source not in switched]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     if built.returncode:
         sys.exit(f"pager_mutants.py: it does not compile\n{built.stderr}")

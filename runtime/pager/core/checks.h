@@ -2,17 +2,11 @@
  * FP_PAGER_CHECKS: lists, entries and the page table must agree before a fault is served
  *
  *   begin_fault()       0, FP_PAGER_BUSY or FP_PAGER_DAMAGED
- *   set_serving(is)     1 while a fault is served, but not while fp_flash_failed() runs
  */
 #ifndef FLASHPAGER_CORE_CHECKS_H
 #define FLASHPAGER_CORE_CHECKS_H
 
 #if FP_PAGER_CHECKS
-static inline void set_serving(uint8_t is)
-{
-    pager.serving = is;
-}
-
 /* Returns 1 if lists, entries and the page table agree. No index is used before its range was checked. */
 static int is_consistent(void)
 {
@@ -41,11 +35,6 @@ static inline int begin_fault(void)
     return FP_PAGER_OK;
 }
 #else
-static inline void set_serving(uint8_t is)
-{
-    (void)is;
-}
-
 static inline int begin_fault(void)
 {
     return FP_PAGER_OK;

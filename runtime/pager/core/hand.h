@@ -19,6 +19,10 @@ static inline void search_victim(struct victim_search *search)
 {
     frame_t place = pager.hand;
     for (;;) {
+        if (is_held(frame_at(place))) {
+            place = next_place(place);
+            continue;
+        }
         search->walk++;
         STEP_DONE();
         if (!(pager.entry[frame_at(place)] & REFERENCED))
@@ -34,9 +38,12 @@ static inline void search_victim(struct victim_search *search)
 static inline void restore_policy(struct victim_search *search)
 {
     frame_t place = pager.hand;
-    for (uint_fast16_t walk = search->walk; walk > 1; walk--) {
+    uint_fast16_t walk = search->walk;
+    for (; walk > 1; place = next_place(place)) {
+        if (is_held(frame_at(place)))
+            continue;
         set_reference_bit(frame_at(place));
-        place = next_place(place);
+        walk--;
     }
 }
 

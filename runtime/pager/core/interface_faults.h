@@ -10,7 +10,15 @@ static inline int serve_fault(fp_page page)
         frame = find_frame(page);
     }
     if (!frame--) {
-        const int error = page < FP_PAGER_PAGES ? fetch_page(page) : FP_PAGER_OUTSIDE;
+        int error = page < FP_PAGER_PAGES ? fetch_page(page) : FP_PAGER_OUTSIDE;
+        if (error && page < FP_PAGER_PAGES) {
+            /* As before the fault: fp_flash_failed() may leave by longjmp(), or fault itself. */
+            set_serving(0);
+            error = fp_flash_failed(page, error);
+            set_serving(1);
+            if (!error)
+                return serve_fault(page);
+        }
         COUNT(references, !error);
         COUNT(misses, !error);
         return error;

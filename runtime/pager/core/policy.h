@@ -26,8 +26,9 @@
  *   false_fault(frame)               a reference to a page whose reference bit was clear
  *   is_policy_consistent()           0 if the policy's state contradicts itself
  *
- * A search changes reference bits and lists, but evicts no page: it runs while the flash loads, and is
- * rolled back if the page cannot be read.
+ * A search passes by held frames (held.h) as if they were in no list: they keep their bits, and are not
+ * counted in `walk`. It changes reference bits and lists, but evicts no page: it runs while the flash
+ * loads, and is rolled back if the page cannot be read.
  */
 #ifndef FLASHPAGER_CORE_POLICY_H
 #define FLASHPAGER_CORE_POLICY_H

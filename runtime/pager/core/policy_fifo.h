@@ -22,6 +22,8 @@ static inline void begin_search(struct victim_search *search)
 static inline void search_victim(struct victim_search *search)
 {
     search->place = pager.hand;
+    while (is_held(search->place))
+        search->place = next_place(search->place);
 }
 
 static inline void restore_policy(struct victim_search *search)

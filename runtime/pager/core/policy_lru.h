@@ -27,6 +27,8 @@ static inline void begin_search(struct victim_search *search)
 static inline void search_victim(struct victim_search *search)
 {
     search->place = FP_PAGER_FRAMES - 1;
+    while (is_held(frame_at(search->place)))
+        search->place--;
 }
 
 static inline void restore_policy(struct victim_search *search)

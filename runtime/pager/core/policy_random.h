@@ -2,6 +2,7 @@
 #define INSERTED_BIT 0u
 
 #include "places.h"
+#include "ring.h"
 #include "scan.h"
 
 struct victim_search {
@@ -30,6 +31,8 @@ static inline void search_victim(struct victim_search *search)
     /* The upper half of a product of 64 bits, by products of 32. */
     search->place = (frame_t)(((x >> 16) * (uint32_t)FP_PAGER_FRAMES +
                                ((x & 0xffffu) * (uint32_t)FP_PAGER_FRAMES >> 16)) >> 16);
+    while (is_held(search->place))
+        search->place = next_place(search->place);
 }
 
 static inline void restore_policy(struct victim_search *search)

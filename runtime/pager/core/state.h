@@ -29,7 +29,7 @@
                         : 1u)
 
 static struct {
-#if FP_PAGER_CURSORS > 1 && !HAS_MMU
+#if FP_PAGER_CURSORS > 1 && !HAS_MMU && !FP_PAGER_WINDOWS
     struct fp_cursor *open_cursor; /* NULL if none is open */
 #endif
     int error;              /* of the last page that could not be read */
@@ -58,8 +58,14 @@ static struct {
 #if FP_PAGER_TAG_BYTES
     uint32_t version; /* of the image, as the tags must have it */
 #endif
-#if FP_PAGER_CHECKS
-    uint8_t serving; /* 1 while a fault is served */
+#if HAS_GUARD
+    volatile uint8_t serving; /* 1 while a call runs */
+#endif
+#if HAS_CONTEXT
+    uintptr_t context; /* that called fp_pager_start() */
+#endif
+#if FP_PAGER_WINDOWS
+    volatile stored_frame window[FP_PAGER_WINDOWS]; /* see held.h */
 #endif
 #if HAS_CRITICAL_BLOCK
     uint8_t block;           /* the block of the faulting page that the program wants */

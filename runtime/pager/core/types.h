@@ -21,6 +21,14 @@
  * statistics need it. */
 #define COLLAPSES_REFERENCES (!HAS_MMU && (POLICY_IS(SIEVE) || FP_PAGER_STATISTICS))
 
+/* 1 if the pager keeps whether a call runs, and which context may call. */
+#define HAS_GUARD (!HAS_MMU || FP_PAGER_CHECKS)
+#ifdef FP_PAGER_CONTEXT
+#define HAS_CONTEXT (!HAS_MMU && !FP_PAGER_WINDOWS)
+#else
+#define HAS_CONTEXT 0
+#endif
+
 #ifdef __GNUC__
 #define OUT_OF_LINE __attribute__((noinline))
 #else

@@ -1,0 +1,67 @@
+"""Tests of the pager on a Cortex-M3 whose handlers call it while the program does."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flashpager.base.installed import pager_sources
+from tests.conftest import ROOT, need
+
+_COMPILER = (
+    *("arm-none-eabi-gcc", "-std=c11", "-Os", "-Wall", "-Wextra", "-Werror", "-pedantic"),
+    *("-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-nostartfiles", "--specs=nano.specs"),
+)
+#: The clock is that of the instructions, so that interrupts come at the same ones in every run.
+_EMULATOR = (
+    *("qemu-system-arm", "-M", "lm3s6965evb", "-nographic", "-monitor", "none", "-serial", "none"),
+    *("-semihosting-config", "enable=on,target=native", "-icount", "shift=0", "-kernel"),
+)
+
+
+def _counts(tmp_path: Path, *macros: str) -> dict[str, int]:
+    """Return what the program of pager_contexts.c counted."""
+    need("arm-none-eabi-gcc", "qemu-system-arm")
+    sources = pager_sources()
+    program = tmp_path / "contexts.elf"
+    script = sources / "verify/lm3s6965.ld"
+    source = ROOT / "tests/process/pager_contexts.c"
+    command = [*_COMPILER, *macros, f"-I{sources}", f"-T{script}", "-o", str(program), str(source)]
+    subprocess.run(command, check=True, timeout=100)
+    # QEMU prints what the program says on its standard error.
+    done = subprocess.run(
+        [*_EMULATOR, program], check=True, timeout=100, stderr=subprocess.PIPE, text=True
+    )
+    counted = re.findall(r"^(\w+) (\d+)$", done.stderr, re.MULTILINE)
+    return {name: int(value) for name, value in counted}
+
+
+def test_handlers_are_refused(tmp_path: Path) -> None:
+    """By default the context that started the pager has it, and gets every byte."""
+    counts = _counts(tmp_path)
+    assert counts["wrong"] == counts["others"] == 0
+    assert counts["taken_handler"] == counts["refused_program"] == 0
+    assert counts["refused_handler"] > 20_000
+    assert counts["taken_program"] > 20_000
+
+
+@pytest.mark.parametrize("windows", [2, 4])
+def test_handlers_have_windows(tmp_path: Path, windows: int) -> None:
+    """With a window for each, handlers take bytes, too. Those that interrupt a load are refused."""
+    counts = _counts(tmp_path, f"-DFP_PAGER_WINDOWS={windows}")
+    assert counts["wrong"] == counts["others"] == counts["refused_program"] == 0
+    assert counts["refused_handler"] > 100
+    assert min(counts["taken_handler"], counts["taken_program"]) > 10_000
+
+
+def test_a_window_too_few(tmp_path: Path) -> None:
+    """The cursor that gets none is refused by name, and no byte is wrong."""
+    counts = _counts(tmp_path, "-DFP_PAGER_WINDOWS=1")
+    assert counts["wrong"] == 0
+    assert counts["others"] > 100
+
+
+def test_unchecked_contexts_are_seen_here(tmp_path: Path) -> None:
+    """Handlers that the pager does not see take frames away, which these tests find."""
+    assert _counts(tmp_path, "-DFP_PAGER_CONTEXT()=0")["wrong"] > 0
