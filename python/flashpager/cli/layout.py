@@ -10,8 +10,8 @@ from flashpager.cli import linking, ordering, outlining
 if TYPE_CHECKING:
     from typer._click import Context
 
-#: The default command.
-_USUAL = "order"
+#: The command that is called if none is named.
+_DEFAULT_COMMAND = "order"
 
 
 class _OrderByDefault(TyperGroup):
@@ -20,7 +20,7 @@ class _OrderByDefault(TyperGroup):
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """Insert the default command if no other is named."""
         if args and args[0] not in self.commands:
-            args = [_USUAL, *args]
+            args = [_DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
 
@@ -31,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-app.command(_USUAL)(ordering.layout)
+app.command(_DEFAULT_COMMAND)(ordering.layout)
 app.command("export")(linking.export)
 app.command("check")(linking.check)
 app.command("profile")(linking.profile)

@@ -1,6 +1,6 @@
 """Charts of a space of designs: bandwidth over RAM, cache and page sizes, and parts.
 
-A column ``id`` numbers the designs. Where a picture has a parameter ``chosen``, it holds the number
+A column ``id`` numbers the designs. If a picture has a parameter ``chosen``, it holds the number
 of the design that the reader chose; the report's own design is chosen at first.
 """
 
@@ -16,16 +16,16 @@ from flashpager.plots import headlines, style
 from flashpager.plots.headlines import DesignPoint
 
 _PART_HEIGHT = 36
-#: Pixels of axis and legend.
-_AROUND_PARTS = 90
+#: Height of the axis and the legend together, in pixels.
+_AXIS_AND_LEGEND_HEIGHT = 90
 
 
 def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
-    """Bandwidth over RAM, bookkeeping included: the front of the best designs, and all others.
+    """Draw bandwidth over RAM, bookkeeping included: the front of best designs, and all others.
 
     Args:
-        frame: designs with ``id``, ``label`` in words, ``on_front`` and ``selectable``, the last
-            for those that can be chosen.
+    """Draw bandwidth over RAM, bookkeeping included, with the front of the best designs.
+            for designs that can be chosen.
         own: the number of the report's own design.
 
     """
@@ -53,7 +53,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         *([] if nor is None else [alt.Tooltip("nor_ratio:Q", title="of NOR", format=".1%")]),
         alt.Tooltip("misses:Q", format=","),
     ]
-    # Words next to the last point would leave the picture.
+    # Text to the right of a point far right would leave the picture.
     to_the_right = here["ram_bytes"].item() ** 3 > low * high**2
     selectable = frame.filter("selectable").sort("on_front").select(columns)
     picked = alt.Chart(selectable).encode(**encoded)
@@ -62,7 +62,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         alt.Chart(runnable.filter(~pl.col("on_front")).select(columns))
         .mark_circle(size=26, opacity=0.4)
         .encode(**encoded, color=colour, tooltip=tips),
-        # There is no line, as possible designs between its few sizes would lie above it.
+        # MIN has no line, since possible designs between its few sizes would lie above it.
         alt.Chart(_best_of_size(frame.filter(pl.col("policy") == "min")).select(columns))
         .mark_point(shape="diamond", size=70, color=style.GREEN, strokeWidth=1.5, opacity=1)
         .encode(**encoded, tooltip=tips),
@@ -86,7 +86,7 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         picked.transform_filter(f"datum.id == chosen && chosen != {own}").mark_point(
             size=300, strokeWidth=3.5, color=style.CHOSEN, opacity=1
         ),
-        # Large enough for a finger.
+        # The invisible marks are large enough for a finger.
         picked.mark_point(filled=True, size=260, opacity=0, cursor="pointer").encode(tooltip=tips),
     ]
     chart = style.finish(
@@ -95,13 +95,13 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         "Grey line: the fastest in their RAM; diamonds: MIN",
         setting=style.setting(frame),
         more=f"Each point is one of {len(runnable):,} designs with other caches, cache pages and "
-        f"policies. MIN stands without metadata, and no device can run it{far}.",
+        f"policies. MIN is drawn without metadata, and no device can run it{far}.",
     )
     return chart.add_params(alt.param(name="chosen", value=own))
 
 
 def _nor_rule(nor: float | None) -> list[alt.Chart]:
-    """Draw the NOR line, with its label at the small caches, where there is room."""
+    """Draw the line of NOR, with its label above the small caches, where there is room."""
     if nor is None:
         return []
     frame = pl.DataFrame({"bandwidth_mib_s": [nor], "label": [f"NOR {nor:.3g} MB/s"]})
@@ -115,13 +115,13 @@ def _nor_rule(nor: float | None) -> list[alt.Chart]:
 
 
 def _best_of_size(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the fastest design of each size of RAM."""
+    """Return the fastest design for each size of RAM."""
     ranked = frame.sort("ram_bytes", "bandwidth_mib_s", descending=[False, True])
     return ranked.unique("ram_bytes", keep="first", maintain_order=True)
 
 
 def _stairs(frame: pl.DataFrame, end: float, encoded: dict[str, Any]) -> alt.Chart:
-    """Return the highest bandwidth up to each size of RAM, as far as the axis goes."""
+    """Return a chart of the highest bandwidth up to each size of RAM, to the end of the axis."""
     best = (
         frame.sort("ram_bytes", "bandwidth_mib_s")
         .select("ram_bytes", pl.col("bandwidth_mib_s").cum_max())
@@ -134,7 +134,7 @@ def _stairs(frame: pl.DataFrame, end: float, encoded: dict[str, Any]) -> alt.Cha
 
 
 def front_sentence(frame: pl.DataFrame, own: int) -> str:
-    """Describe the designs that are better than design ``own``, of those that a device can run."""
+    """Describe the designs that are better than design ``own`` and that a device can run."""
     here = frame.row(by_predicate=pl.col("id") == own, named=True)
     others = frame.filter((pl.col("id") != own) & (pl.col("policy") != "min"))
     return headlines.front(
@@ -163,7 +163,7 @@ def _heat_map_cells(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _heat_map_colour(low: float, high: float) -> alt.Color:
-    """Colours of a heat map from the lowest to the highest bandwidth, in MB/s."""
+    """Return the colours of a heat map from the lowest to the highest bandwidth, in MB/s."""
     return alt.Color(
         "bandwidth_mib_s:Q",
         scale=alt.Scale(scheme="viridis", domain=[low, high], nice=False),
@@ -179,11 +179,11 @@ def _heat_map_colour(low: float, high: float) -> alt.Color:
 
 
 def _outlines(base: alt.Chart, own: int) -> list[alt.Chart]:
-    """Outlines of the report's own design and of the chosen one."""
+    """Draw outlines of the report's own design and of the chosen one."""
     is_own = base.transform_filter(f"datum.id == {own}")
     is_chosen = base.transform_filter(f"datum.id == chosen && chosen != {own}")
     return [
-        # Two strokes: on any colour, at least one is visible.
+        # One of the two strokes is visible on any colour.
         is_own.mark_rect(filled=False, stroke="white", strokeWidth=6),
         is_own.mark_rect(filled=False, stroke="black", strokeWidth=3),
         is_chosen.mark_rect(filled=False, stroke=style.CHOSEN, strokeWidth=4),
@@ -191,10 +191,10 @@ def _outlines(base: alt.Chart, own: int) -> list[alt.Chart]:
 
 
 def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
-    """Bandwidth by cache size and cache page, one cell for each design.
+    """Draw bandwidth by cache size and cache page, with one cell for each design.
 
     Args:
-        frame: designs with ``id`` that differ in ``cache_bytes`` and ``cache_page_bytes`` alone.
+        frame: designs with ``id`` that differ only in ``cache_bytes`` and ``cache_page_bytes``.
         own: the number of the report's own design.
 
     """
@@ -247,18 +247,18 @@ def bandwidth_heat_map(frame: pl.DataFrame, own: int) -> alt.LayerChart:
         headlines.best_pages([DesignPoint.of(row) for row in frame.iter_rows(named=True)]),
         f"MB/s with {frame['policy'][0]}; outlined: this design",
         setting=style.setting(frame),
-        more="“Best” is the best page for its cache; metadata, which small pages take more of, are"
+        more="“Best” is the best page for its cache. Metadata, of which small pages need more, are"
         " not counted as cache.",
     )
     return chart.add_params(alt.param(name="chosen", value=own))
 
 
-#: Most bars that a reader can compare.
+#: Largest number of bars, as a reader can compare no more.
 MOST_PARTS = 14
 
 
 def _part_bars(frame: pl.DataFrame, shown: Sequence[tuple[str, str, str]]) -> pl.DataFrame:
-    """Time per byte of each step and part. A step has a name, a column and a colour."""
+    """Return the time per byte of each step and part. A step has a name, a column and a colour."""
     return pl.concat(
         [
             frame.select(
@@ -277,7 +277,7 @@ def _part_bars(frame: pl.DataFrame, shown: Sequence[tuple[str, str, str]]) -> pl
 
 
 def _bar_ends(frame: pl.DataFrame) -> pl.DataFrame:
-    """Where each part's bar ends, and the words behind it."""
+    """Return the end of each part's bar, and the label after it."""
     return frame.select(
         "part",
         ((pl.col("time_ns") + pl.col("hidden_ns").clip(0)) / pl.col("bytes_read")).alias("ns"),
@@ -285,12 +285,12 @@ def _bar_ends(frame: pl.DataFrame) -> pl.DataFrame:
             pl.col("bandwidth_mib_s").map_elements(lambda v: f"{v:.3g}", return_dtype=pl.String),
             pl.lit(" MB/s"),
             pl.when("ecc_unchecked").then(pl.lit(" !")).otherwise(pl.lit("")),
-        ).alias("says"),
+        ).alias("label"),
     )
 
 
 def _part_axis(frame: pl.DataFrame, names: list[str], own: str) -> alt.Y:
-    """The parts, each with a few words on it; the report's own is bold."""
+    """Return the axis of the parts, each with a short description; the report's own is bold."""
     about = {row["part"]: row["about"] for row in frame.iter_rows(named=True)}
     return alt.Y(
         "part:N",
@@ -315,11 +315,11 @@ def _part_axis(frame: pl.DataFrame, names: list[str], own: str) -> alt.Y:
 def bandwidth_by_part(
     frame: pl.DataFrame, own: str, alike: Sequence[str], slower: int
 ) -> alt.LayerChart:
-    """Time per byte read with each part, by step: one bar for each part, the fastest on top.
+    """Draw the time per byte read with each part, by step: a bar for each part, the fastest on top.
 
     Args:
-        frame: one design a part, its best, with the part's ``name``, ``part`` as its bar is
-            called, and ``about``, a few words on it.
+        frame: the best design of each part, with the part's ``name``, the label ``part`` of its
+            bar, and ``about``, a short description.
         own: the bar of the report's own part.
         alike: the other parts that a bar represents, in words.
         slower: the number of slower parts that are not shown.
@@ -333,7 +333,7 @@ def bandwidth_by_part(
     x = alt.X(
         "ns:Q",
         title="time per byte read (ns)",
-        # The words behind the longest bar need room.
+        # The label after the longest bar needs room.
         scale=alt.Scale(domain=[0, 1.5 * longest], nice=False),
         axis=alt.Axis(tickCount=4, grid=False, labelOverlap="greedy"),
     )
@@ -363,22 +363,22 @@ def bandwidth_by_part(
         ),
         alt.Chart(ends)
         .mark_text(align="left", dx=6, fontSize=style.FONT_SIZE - 1)
-        .encode(x=x, y=y, text="says:N"),
+        .encode(x=x, y=y, text="label:N"),
     ]
     row = frame.row(by_predicate=pl.col("part") == own, named=True)
     unchecked = "!: fetches less than the codeword that the host must check. "
     return style.finish(
         layers,
         headlines.parts(
-            {one["name"]: DesignPoint.of(one) for one in frame.iter_rows(named=True)},
+            {design["name"]: DesignPoint.of(design) for design in frame.iter_rows(named=True)},
             row["name"],
             f"{row['policy']} and {style.size_text(row['cache_bytes'])} of cache",
         ),
-        "Below a part: its best cache page in no more RAM, t_R, and its bus or what a byte takes",
-        height=_PART_HEIGHT * len(names) + _AROUND_PARTS,
+        "Below a part: its best cache page in no more RAM, t_R, and its bus or its time per byte",
+        height=_PART_HEIGHT * len(names) + _AXIS_AND_LEGEND_HEIGHT,
         setting=f"{row['policy']}, {style.size_text(row['cache_bytes'])} of cache",
-        more="Parts that come to the same share a bar. Bold: this design's. "
+        more="Parts with the same result share a bar. Bold: this design's part. "
         + (unchecked if frame["ecc_unchecked"].any() else "")
-        + "".join(f"{words}. " for words in alike)
+        + "".join(f"{label}. " for label in alike)
         + (f"{slower} slower parts are not shown." if slower else ""),
     )
