@@ -24,8 +24,8 @@ def ram_against_bandwidth(frame: pl.DataFrame, own: int) -> alt.LayerChart:
     """Draw bandwidth over RAM, bookkeeping included: the front of best designs, and all others.
 
     Args:
-    """Draw bandwidth over RAM, bookkeeping included, with the front of the best designs.
-            for designs that can be chosen.
+        frame: designs with ``id``, ``label`` in words, ``on_front`` and ``selectable``, which is
+            true for designs that can be chosen.
         own: the number of the report's own design.
 
     """
