@@ -64,8 +64,10 @@ def _elf(program: MachineCode, address: int) -> bytes:
     else:
         head += packed("IIIIIIII", 1, at, address, address, size, size, 5, 0x10000)
 
-    def described(name: int, kind: int, flags: int, where: int, offset: int, length: int) -> bytes:
-        numbers = (name, kind, flags, where, offset, length, 0, 0, 4, 0)
+    def described(
+        name: int, kind: int, flags: int, address: int, offset: int, length: int
+    ) -> bytes:
+        numbers = (name, kind, flags, address, offset, length, 0, 0, 4, 0)
         return packed(f"II{word}{word}{word}{word}II{word}{word}", *numbers)
 
     return b"".join(

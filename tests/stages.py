@@ -126,7 +126,7 @@ def _left_out_earlier(name: str) -> Stage | None:
         return None
     if suite == "Rust":
         return Stage(name, [f"RUST_TESTS=--exact {' '.join(left_out)}"])
-    targets = [f"cross-{what}" for what in left_out if what not in _C_LIBRARIES]
+    targets = [f"cross-{target}" for target in left_out if target not in _C_LIBRARIES]
     variables = []
     if _C_LIBRARIES & set(left_out):
         targets = ["test", "sanitize", *targets]

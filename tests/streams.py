@@ -30,9 +30,9 @@ def meta(text: str) -> bytes:
     return record(META, text.encode())
 
 
-def block(address: int, size: int, instructions: int, does: int | None = None) -> bytes:
+def block(address: int, size: int, instructions: int, flags: int | None = None) -> bytes:
     """Return the description of a block, with its flags if these are known."""
-    word = b"" if does is None else struct.pack("<I", does)
+    word = b"" if flags is None else struct.pack("<I", flags)
     return record(BLOCK, struct.pack("<QII", address, size, instructions) + word)
 
 

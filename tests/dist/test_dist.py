@@ -56,11 +56,11 @@ def _installation(
     wheel: Path, papers: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installation]:
     need("unshare", "setpriv")
-    why = forbidden()
-    if why and promised():
-        pytest.fail(f"the checkout cannot be hidden: {why}")
-    if why:
-        pytest.skip(f"the checkout cannot be hidden: {why}")
+    reason = forbidden()
+    if reason and promised():
+        pytest.fail(f"the checkout cannot be hidden: {reason}")
+    if reason:
+        pytest.skip(f"the checkout cannot be hidden: {reason}")
     made = Installation.of(tmp_path_factory.mktemp("elsewhere"), wheel, papers)
     made.flashpager("examples")
     yield made
@@ -98,8 +98,8 @@ def test_the_package_is_out_of_reach(installation: Installation) -> None:
     installation.run("test", "!", "-e", ROOT / "Makefile")
     for folder in (installation.package, installation.package / "_recorders"):
         installation.run("test", "!", "-w", folder)
-    where = installation.run("python", "-c", "import flashpager; print(flashpager.__file__)")
-    assert Path(where.strip()).parent == installation.package
+    path = installation.run("python", "-c", "import flashpager; print(flashpager.__file__)")
+    assert Path(path.strip()).parent == installation.package
 
 
 class TestWheel:

@@ -316,13 +316,13 @@ def test_methods_that_disagree_are_left_out(reader: Reader, tmp_path: Path) -> N
     )  # sreturn → ireturn: fine
     cap = converter.write(tmp_path / "a.cap", "card", converter.components(classes))
     got = methods(reader.run("place", cap, *map(reader.file, ALL)))
-    for name, why in {
+    for name, reason in {
         "credit": "its transfer or access to a class number 1 is iflt, in the CAP file ifge",
         "process": "its transfer or access to a class number 1 is a switch of other cases",
     }.items():
         lines = got[name + purse[name].descriptor]
         assert len(lines) == 1
-        assert why in lines[0][-1]
+        assert reason in lines[0][-1]
         assert int(lines[0][3]) == purse[name].offset
     for name in ("check", "debit", "far", "open", "many"):
         assert got[name + purse[name].descriptor] == expected(purse[name])
@@ -342,7 +342,7 @@ def test_classes_that_look_alike(reader: Reader, tmp_path: Path) -> None:
             places = [line[3] for line in lines if line[:2] == ["method", "value"]]
             assert places == [str(c.methods[1].offset) for c in classes]
         else:
-            assert all("2 classes of the CAP file look like it" in why for why in reasons)
+            assert all("2 classes of the CAP file look like it" in reason for reason in reasons)
             assert "method" not in [line[0] for line in lines]
 
 
@@ -385,10 +385,10 @@ def test_damaged_files(reader: Reader, tmp_path: Path) -> None:
         written("large.cap", whole | {"Method": b"\x07\xff\xff" + bytes(1 << 24)}): "more than",
     }
     lines = reader.run("each", *cases)
-    for line, (file, what) in zip(lines, cases.items(), strict=True):
+    for line, (file, message) in zip(lines, cases.items(), strict=True):
         assert line[0] == "wrong"
         assert line[1].startswith(f"{file}: ")
-        assert what in line[1]
+        assert message in line[1]
 
 
 def test_damage_anywhere(reader: Reader, tmp_path: Path) -> None:

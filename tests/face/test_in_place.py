@@ -78,18 +78,18 @@ def test_sentences_on_limits_are_true(seed: int, tmp_path: Path) -> None:
     before = simulate(trace, own)
     helpful = helpful_changes([trace], own)
     assert [one.gain for one in helpful] == sorted((one.gain for one in helpful), reverse=True)
-    message = {one.what for one in helpful}
-    assert len(message) == len(helpful)
+    listed = {one.what for one in helpful}
+    assert len(listed) == len(helpful)
     best: dict[str, float] = {}
-    for what, _, changed in changes(own):
+    for field, _, changed in changes(own):
         after = simulate(trace, changed)
         gain = lost_or_run(before) / lost_or_run(after) if lost_or_run(after) else float("inf")
-        best[what] = max(gain, best.get(what, 0))
+        best[field] = max(gain, best.get(field, 0))
         fields, now = own.resolved().as_dict(), changed.as_dict()
-        assert {name for name in fields if fields[name] != now[name]} <= FIELDS[what]
+        assert {name for name in fields if fields[name] != now[name]} <= FIELDS[field]
     # No helpful change is left out, and each listed change helps.
-    notable = {what for what, gain in best.items() if gain >= NOTABLE}
-    assert message == (notable if before.counts.misses else set())
+    notable = {field for field, gain in best.items() if gain >= NOTABLE}
+    assert listed == (notable if before.counts.misses else set())
     for one in helpful:
         assert one.gain == pytest.approx(best[one.what])
         assert one.design is not None

@@ -24,7 +24,7 @@ def test_all_outputs_agree(tmp_path: Path) -> None:
     assert names.read_text(encoding="utf-8").split() == result["pinned"]
     assert picture.stat().st_size > 1000
     assert 0 < result["ram_bytes"] <= 300
-    before, after = (result[when][0]["time"]["time_ns"] for when in ("before", "after"))
+    before, after = (result[name][0]["time"]["time_ns"] for name in ("before", "after"))
     assert after < before
     assert result["time_ratio"] == pytest.approx(after / before)
     assert f"{before / after:.2f} times as fast" in message

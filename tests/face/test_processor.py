@@ -115,7 +115,7 @@ class TestRunTime:
         assert "does not say how many instructions" in error
 
     @pytest.mark.parametrize(
-        ("processor", "why"),
+        ("processor", "message"),
         [
             ("64MHz", "is not of the form cortex-m3@64MHz"),
             ("cortex-m9@64MHz", "unknown core 'cortex-m9'; did you mean cortex-m"),
@@ -123,10 +123,10 @@ class TestRunTime:
             ("missing.toml@64MHz", "missing.toml"),
         ],
     )
-    def test_invalid_processors_are_refused(self, processor: str, why: str) -> None:
+    def test_invalid_processors_are_refused(self, processor: str, message: str) -> None:
         """The error is one line that shows how to write a processor."""
         for command in ("simulate", "explore", "attribute"):
-            assert why in fails(command, CARD, "--processor", processor)
+            assert message in fails(command, CARD, "--processor", processor)
 
 
 class TestFaultPath:
@@ -229,7 +229,7 @@ class TestFaultPath:
         )
 
     @pytest.mark.parametrize(
-        ("text", "why"),
+        ("text", "message"),
         [
             ('[processor]\ncore = "cortex-m3"\n', "[processor]: lacks clock_mhz"),
             ('[processor]\ncore = "m99"\nclock_mhz = 64\n', "[processor]: unknown core 'm99'"),
@@ -238,12 +238,12 @@ class TestFaultPath:
             ('processor = "cortex-m3"\n', "is not of the form"),
         ],
     )
-    def test_a_boards_mistake_is_named(self, tmp_path: Path, text: str, why: str) -> None:
+    def test_a_boards_mistake_is_named(self, tmp_path: Path, text: str, message: str) -> None:
         """The error names the board's file."""
         board = tmp_path / "board.toml"
         board.write_text(text)
         error = fails("simulate", CARD, "--board", board)
-        assert why in error
+        assert message in error
         assert str(board) in error
 
     def test_a_core_in_a_file(self, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def opened(browser: Browser, path: Path, trouble: list[str], width: int = 1000) 
     page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
     page.on(
         "request",
-        lambda asked: None if asked.url == address else trouble.append(f"asked: {asked.url}"),
+        lambda sent: None if sent.url == address else trouble.append(f"requested: {sent.url}"),
     )
     page.set_default_timeout(600_000)
     page.goto(address)

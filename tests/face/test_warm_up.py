@@ -74,7 +74,7 @@ def test_a_comparison_names_a_different_warm_up(trace: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("warm_up", "policy", "what"),
+    ("warm_up", "policy", "message"),
     [
         ("100%", "lru", "leaves nothing to count"),
         ("1M", "lru", "leaves nothing to count"),
@@ -86,10 +86,10 @@ def test_a_comparison_names_a_different_warm_up(trace: Path, tmp_path: Path) -> 
 )
 @pytest.mark.parametrize("command", ["simulate", "explore", "attribute"])
 def test_impossible_warm_ups_are_refused(
-    trace: Path, command: str, warm_up: str, policy: str, what: str
+    trace: Path, command: str, warm_up: str, policy: str, message: str
 ) -> None:
     """The error is one line, and the exit code is 2."""
-    fails(what, command, trace, *FLAGS[:-1], policy, "--warm-up", warm_up)
+    fails(message, command, trace, *FLAGS[:-1], policy, "--warm-up", warm_up)
 
 
 def test_a_trace_carries_its_warm_up(trace: Path, tmp_path: Path) -> None:

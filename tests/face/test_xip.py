@@ -379,8 +379,8 @@ class TestBoards:
         assert row["counts"]["misses"] > 0
         assert row["unknown"]
         done = flashpager("simulate", FIRMWARE, "--board", board)
-        for what in row["unknown"]:
-            assert what in " ".join(done.err.split())
+        for fact in row["unknown"]:
+            assert fact in " ".join(done.err.split())
         # The description of a part without a register has none.
         assert f"board {board}: part, bus" in done.out
         assert "register" not in done.out

@@ -56,9 +56,9 @@ class _Method:
     def assign(self) -> list[str]:
         name = self.draw.choice(list(self.locals))
         type_ = self.locals[name]
-        alike = [other for other, of in self.locals.items() if of == type_]
+        same_type = [name for name, other in self.locals.items() if other == type_]
         text = self.draw.choice(_TYPES[type_]).format(
-            a=self.draw.choice(alike), b=self.draw.choice(alike), n=self.draw.randint(1, 99)
+            a=self.draw.choice(same_type), b=self.draw.choice(same_type), n=self.draw.randint(1, 99)
         )
         return [f"{name} = {text};"]
 

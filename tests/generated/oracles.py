@@ -97,21 +97,21 @@ def _first_difference(
             offset = side[i]
             address = None if offset is None else made.base + offset
             text = "outside" if address is None else made.texts.get(address, "?")
-            where = "" if address is None else f"{address:#x}"
-            lines.append(f"  {'>' if i == at else ' '} {i:6} {where:>12} {text}")
+            place = "" if address is None else f"{address:#x}"
+            lines.append(f"  {'>' if i == at else ' '} {i:6} {place:>12} {text}")
     return "\n".join(lines)
 
 
 def differences(words: Vocabulary, made: Generated, recorder: str) -> str:
     """Record the program, and return the errors of the trace, or an empty text."""
     trace = made.program.with_suffix(f".{recorder}.trace")
-    how = ["--system", words.machine] if words.machine else []
+    system = ["--system", words.machine] if words.machine else []
     command: list[str | Path] = [
         "record",
         "--no-reads",
         "--recorder",
         recorder,
-        *how,
+        *system,
         "-o",
         trace,
         "--",

@@ -34,7 +34,7 @@ _LATEST_S = 4.0
 class Cut:
     """The output of a machine from its start to its end."""
 
-    said: str
+    output: str
     #: Number of the last write on the chip at the start, and pages that differ from it.
     moment: int
     wrong: int
@@ -43,8 +43,8 @@ class Cut:
 
     def fault(self, before: int) -> str | None:
         """Return the error of a machine for which writes up to `before` were flushed, or `None`."""
-        checks = re.findall(r"^check (.*)$", self.said, re.MULTILINE)
-        failed = re.search(r"^failed +(\d+)$", self.said, re.MULTILINE)
+        checks = re.findall(r"^check (.*)$", self.output, re.MULTILINE)
+        failed = re.search(r"^failed +(\d+)$", self.output, re.MULTILINE)
         if checks != ["ok"] or failed is None or int(failed[1]) != 0:
             return "the store is damaged"
         if self.wrong != 0:
@@ -55,7 +55,7 @@ class Cut:
 
 
 def boot_and_kill(
-    machine: vm.VirtualMachine, chip: Path, does: str, synced: int, wait_s: float
+    machine: vm.VirtualMachine, chip: Path, work: str, synced: int, wait_s: float
 ) -> Cut:
     """Boot from a chip, a new one if there is no file; kill the machine `wait_s` into its work."""
     is_new = not chip.exists()
@@ -64,7 +64,7 @@ def boot_and_kill(
         "SIZE": str(CHIP_MIB),
         "WORK": str(_WORK_MIB),
         "FORMAT": str(int(is_new)),
-        "DOES": does,
+        "DOES": work,
         "SYNCED": str(synced),
     }
     backend = f"memory-backend-file,id=chip,share=on,mem-path={chip},size={CHIP_MIB}M"
@@ -106,10 +106,10 @@ def kill_some(
     synced = 0
     # The last machine checks the chip after the last kill.
     for number in range(kills + 1):
-        does = ("write", "swap")[number % 2]
-        cut = boot_and_kill(machine, chip, does, synced, dice.uniform(0, _LATEST_S))
+        work = ("write", "swap")[number % 2]
+        cut = boot_and_kill(machine, chip, work, synced, dice.uniform(0, _LATEST_S))
         fault = cut.fault(synced)
-        assert fault is None, f"seed {seed}, kill {number}: {fault}:\n{cut.said[:3000]}"
+        assert fault is None, f"seed {seed}, kill {number}: {fault}:\n{cut.output[:3000]}"
         synced = max(cut.synced, cut.moment)
         cuts.append(cut)
         progress(number)
@@ -117,7 +117,7 @@ def kill_some(
 
 
 def _say(words: str) -> None:
-    print(f"machines found right after a kill: {words}", file=sys.stderr, flush=True)
+    print(f"machines checked after a kill: {words}", file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -279,7 +279,7 @@ def test_the_table(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "written"),
+    ("argument", "written"),
     [
         ("forks", ["child 5", "child 7"]),
         ("closes", []),
@@ -288,15 +288,15 @@ def test_the_table(program: Path, tmp_path: Path) -> None:
         ("handles", ["handled 1 0"]),
     ],
 )
-def test_what_a_program_may_do(program: Path, asked: str, written: list[str]) -> None:
+def test_what_a_program_may_do(program: Path, argument: str, written: list[str]) -> None:
     """Children run on their own code, descriptors may be closed, another program follows."""
     for policy in ("clock", "fifo-sc(2)"):
         design = ("--frames", "3", "--policy", policy)
-        done = paged(*design, "--", program, asked)
+        done = paged(*design, "--", program, argument)
         lines = done.out.splitlines()
         assert lines[: len(written)] == written
-        if asked != "becomes":
-            alone = subprocess.run((program, asked), capture_output=True, check=True, text=True)
+        if argument != "becomes":
+            alone = subprocess.run((program, argument), capture_output=True, check=True, text=True)
             assert done.out == alone.stdout
         assert "true faults" not in done.err
         assert "µs a fault" in done.err
@@ -321,14 +321,14 @@ def test_a_program_that_fails(program: Path) -> None:
     assert done.json["counts"]["misses"] > 0
 
 
-@pytest.mark.parametrize(("asked", "ended"), [("fails", "exit status 9"), ("dies", "SIGTERM")])
+@pytest.mark.parametrize(("argument", "ended"), [("fails", "exit status 9"), ("dies", "SIGTERM")])
 def test_a_recording_of_a_program_that_fails(
-    program: Path, tmp_path: Path, asked: str, ended: str
+    program: Path, tmp_path: Path, argument: str, ended: str
 ) -> None:
     """The trace holds everything executed, and its counts are those of the paged program."""
-    trace = recorded(tmp_path, program, asked)
+    trace = recorded(tmp_path, program, argument)
     design = ("--frames", "3", "--policy", "clock", "--trace", trace)
-    done = paged(*design, "--", program, asked)
+    done = paged(*design, "--", program, argument)
     assert "all counts are equal" in done.err
     assert ended in done.err
 

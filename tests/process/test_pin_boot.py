@@ -270,7 +270,7 @@ def test_pinned_firmware_boots(tmp_path: Path, format_: str, linker: str) -> Non
     done = flashpager(*search, *to_build)
     result = flashpager(*search, *to_build, "--json").json
     names = {unit["name"]: unit["reason"] for unit in result["held"]}
-    held = {name.rpartition(".text.")[2].rstrip(")"): why for name, why in names.items()}
+    held = {name.rpartition(".text.")[2].rstrip(")"): reason for name, reason in names.items()}
     needed = {"Reset_Handler": "reset-handler", "copy_words": "before-copy"}
     assert needed.items() <= held.items()
     assert held["clock_init"] == "before-copy"

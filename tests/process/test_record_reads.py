@@ -351,8 +351,8 @@ class TestProgram:
         code = recorded(tmp_path, program, *PART, "--no-reads", name="code.trace")
         flags = ("--calls", "sum", "--calls", "chosen")
 
-        def calls(of: Path) -> list[tuple[str, int, int]]:
-            timed = flashpager("simulate", of, *flags, "--json").json["calls"]
+        def calls(path: Path) -> list[tuple[str, int, int]]:
+            timed = flashpager("simulate", path, *flags, "--json").json["calls"]
             return [(one["function"], one["calls"], one["unreturned"]) for one in timed]
 
         assert calls(trace) == calls(code)

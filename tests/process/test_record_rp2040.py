@@ -97,9 +97,9 @@ ROM = VECTORS + "\n.thumb_func\nstart: movs r0, #1\n bx r0\n.thumb_func\ntick: b
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the tests if Node.js or the package is missing."""
-    beside = ROOT / "node_modules"
-    if beside.is_dir():
-        monkeypatch.setenv("NODE_PATH", str(beside))
+    modules = ROOT / "node_modules"
+    if modules.is_dir():
+        monkeypatch.setenv("NODE_PATH", str(modules))
     node = shutil.which("node")
     if (
         node is None

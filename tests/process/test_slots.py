@@ -64,8 +64,8 @@ def test_slots_hold_in_real_links(tmp_path: Path) -> None:
     result = flashpager(*search, "--format", "gnu-ld", "-o", slots, "--json").json
     predicted = tmp_path / "predicted.trace"
     flashpager("trace", "arrange", before, "--order", slots, "--map", map_, "-o", predicted)
-    found = result["pages"][result["best"]]["found"]["rows"][0]["counts"]["misses"]
-    assert misses(predicted) == found < misses(before)
+    predicted_misses = result["pages"][result["best"]]["found"]["rows"][0]["counts"]["misses"]
+    assert misses(predicted) == predicted_misses < misses(before)
 
     assert link(tmp_path, slots).returncode == 0
     recorded = record_firmware(elf, tmp_path / "new.trace")
@@ -93,8 +93,10 @@ def test_slots_hold_in_real_links(tmp_path: Path) -> None:
     slipped_trace = record_firmware(elf, tmp_path / "slipped.trace")
     shutil.copy(new_map, map_)
     fresh = tmp_path / "fresh.ld"
-    told = flashpager("layout", slipped_trace, "--map", map_, "--refresh", slots, "-o", fresh).err
-    assert f"1 made: card.o(.text.{function})" in told
+    message = flashpager(
+        "layout", slipped_trace, "--map", map_, "--refresh", slots, "-o", fresh
+    ).err
+    assert f"1 made: card.o(.text.{function})" in message
     flashpager("trace", "arrange", slipped_trace, "--order", fresh, "--map", map_, "-o", predicted)
     assert link(tmp_path, fresh).returncode == 0
     assert "obeys" in flashpager("layout", "check", elf, fresh, "--map", new_map).out
@@ -107,11 +109,11 @@ def test_commits_change_little_in_slots() -> None:
     search = ("layout", trace, *BOARD, "--evaluations", "3000", "--slots")
     result = flashpager(*search, "32", "--json").json
     slots, best = result["slots"], result["pages"][result["best"]]
-    found = best["found"]["time_ratio"]
+    order_ratio = best["found"]["time_ratio"]
     one, ten = slots["after"]
     assert (one["commits"], ten["commits"]) == (1, 10)
-    assert one["p90"] <= 1.03 * found
-    assert ten["p50"] <= 1.12 * found
+    assert one["p90"] <= 1.03 * order_ratio
+    assert ten["p50"] <= 1.12 * order_ratio
     for times in (slots["recorded"], one, ten):
         assert times["p10"] <= times["p50"] <= times["p90"] <= times["worst"]
     assert slots["recorded"]["worst"] > ten["worst"]

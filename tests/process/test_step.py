@@ -126,8 +126,8 @@ _start: mov $39, %eax
         flashpager("trace", "import", "--format", "stream", "--elf", program, "-o", trace, saved)
         assert runs_of(trace) == [(0, 5 + 2 + 2 + 5 + 5 + 2 + EXIT_BYTES)]
 
-    @pytest.mark.parametrize("how", ["ignore", "block"])
-    def test_the_end_of_children(self, tmp_path: Path, how: str) -> None:
+    @pytest.mark.parametrize("handling", ["ignore", "block"])
+    def test_the_end_of_children(self, tmp_path: Path, handling: str) -> None:
         """A program whose parent ignores or blocks SIGCHLD runs, and finds none pending."""
         need("env")
         source = """
@@ -147,14 +147,22 @@ int main(void)
 """
         program = compile_with("gcc", tmp_path, "asks", source, *KINDS["static"])
         done = subprocess.run(
-            ["env", f"--{how}-signal=CHLD", COMMAND, *STEP, tmp_path / "t.trace", "--", program],
+            [
+                "env",
+                f"--{handling}-signal=CHLD",
+                COMMAND,
+                *STEP,
+                tmp_path / "t.trace",
+                "--",
+                program,
+            ],
             capture_output=True,
             text=True,
             check=False,
             timeout=60,
         )
         assert done.returncode == 0, done.stderr
-        assert done.stdout == ("1 0 0\n" if how == "ignore" else "0 0 1\n")
+        assert done.stdout == ("1 0 0\n" if handling == "ignore" else "0 0 1\n")
 
     def test_the_reader_leaves(self, tmp_path: Path) -> None:
         """A program that is no longer recorded continues, with its blocked signals unchanged."""

@@ -44,13 +44,13 @@ def test_closed_streams(tmp_path: Path, closed: str, arguments: str, message: by
 def on_a_small_disk(folder: Path, size: str, *arguments: str | Path) -> tuple[int, str, list[str]]:
     """Run the command with a small disk of its own; return its outcome and the files left there."""
     namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-Urm"]
-    options, _, how = size.partition(",")
+    options, _, remount = size.partition(",")
     script = (
         'mount -t tmpfs -o size="$1" none "$2" || exit 77; [ -z "$3" ] || mount -o remount,$3 "$2";'
         'd="$2"; shift 3; "$@" >&2; code=$?; ls -A "$d"; exit $code'
     )
     done = subprocess.run(
-        [*namespace, "sh", "-c", script, "sh", options, str(folder), how, COMMAND, *arguments],
+        [*namespace, "sh", "-c", script, "sh", options, str(folder), remount, COMMAND, *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -676,7 +676,7 @@ def test_fitted_prices(recorded: dict[str, tuple[Path, Path]], tmp_path: Path, p
     assert done["equal"]
     assert all(each["within"] for each in done["times"])
     before, after = (each["jobs"][-1] for each in done["times"])
-    saved = [1 - after[of] / before[of] for of in ("machine_ns", "model_ns")]
+    saved = [1 - after[name] / before[name] for name in ("machine_ns", "model_ns")]
     assert saved[0] > 0.005
     assert saved[0] == pytest.approx(saved[1], abs=0.003)
     priced = flashpager("verify", trace, "--board", fitted, *flags, "--times", "--json").json

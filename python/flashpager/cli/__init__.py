@@ -175,8 +175,8 @@ def _module_of(name: str, entry: _CommandEntry) -> ModuleType:
     if not entry.package:
         return import_module(f"flashpager.cli.{name}")
     if find_spec(entry.package) is None:
-        how = installed.how_to_add(entry.extra)
-        message = f"{name} is in a package of its own, which is not installed: {how}"
+        remedy = installed.how_to_add(entry.extra)
+        message = f"{name} is in a package of its own, which is not installed: {remedy}"
         raise FlashpagerError(message)
     return import_module(f"{entry.package}.command")
 

@@ -163,10 +163,10 @@ def _show_one(design: Design, fault: FaultTimes, names: list[str]) -> None:
     for title in ("time", *names):
         table.add_column(f"{title} (µs)", justify="right")
     shown = [handling.scheduled(fault, name) for name in names]
-    spans = [{span.job: span for span in one.spans} for one in shown]
+    spans_by_job = [{span.job: span for span in handled.spans} for handled in shown]
     for job in _JOBS:
-        places = [_place(of[job]) if job in of else "–" for of in spans]
-        span = next((of[job] for of in spans if job in of), None)
+        places = [_place(spans[job]) if job in spans else "–" for spans in spans_by_job]
+        span = next((spans[job] for spans in spans_by_job if job in spans), None)
         if span is not None:
             composed = escape(_composed(job, design, fault))
             time = _microseconds(span.end_ns - span.start_ns)

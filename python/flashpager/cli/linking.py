@@ -332,7 +332,7 @@ def _show(checked: "CheckedLink") -> None:
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False)
-    for title in ("unit", "what", "lies at", "behind", "in the order behind"):
+    for title in ("unit", "fault", "address", "after", "in the order after"):
         table.add_column(title)
     words = {"missing": "missing", "elsewhere": "elsewhere", "between": "not in the order"}
     for one in checked.disobeyed[:_SHOWN]:

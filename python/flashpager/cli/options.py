@@ -317,13 +317,13 @@ class DesignFlags:
 
         Fields in ``chosen`` are left out.
         """
-        by: dict[str, list[str]] = {}
-        for name, where in self.sources(design).items():
+        names_by_source: dict[str, list[str]] = {}
+        for name, origin in self.sources(design).items():
             if name in chosen:
                 continue
-            source = "given" if where.startswith("--") else where
-            by.setdefault(source, []).append(_title(name))
-        sentences = [f"{source}: {', '.join(names)}" for source, names in by.items()]
+            source = "given" if origin.startswith("--") else origin
+            names_by_source.setdefault(source, []).append(_title(name))
+        sentences = [f"{source}: {', '.join(names)}" for source, names in names_by_source.items()]
         unsaid = [each for each in self.unsaid_cache(design) if each["field"] not in chosen]
         return "; ".join(filter(None, (*sentences, assumptions([design], unsaid))))
 

@@ -389,12 +389,12 @@ def _with_page(space: Space, page: int) -> CheckedDesigns:
         raise FlashpagerError(message) from error
 
 
-def _all_of(checked: CheckedDesigns, what: str = "") -> list[Design]:
+def _all_of(checked: CheckedDesigns, prefix: str = "") -> list[Design]:
     """Return the designs of a space; all must be possible."""
     if not checked.impossible:
         return checked.possible
     among = "" if not checked.possible else "; the order is for all designs: leave that one out"
-    message = f"{what}{checked.reasons[0]}{among}"
+    message = f"{prefix}{checked.reasons[0]}{among}"
     raise FlashpagerError(message)
 
 
@@ -667,13 +667,13 @@ def _cells(page: PageLayout) -> list[str]:
             _speed(after.held_out),
             percent(before.held_out_ratio / after.held_out_ratio - 1, 1),
         ]
-    changes = (_change(before.rows, after.rows, what) for what in ("misses", "loads"))
+    changes = (_change(before.rows, after.rows, count) for count in ("misses", "loads"))
     return [*cells, *changes]
 
 
-def _change(before: Sequence[Row], after: Sequence[Row], what: str) -> str:
+def _change(before: Sequence[Row], after: Sequence[Row], count: str) -> str:
     def total(rows: Sequence[Row]) -> int:
-        return sum(getattr(row.counts, what) for row in rows)
+        return sum(getattr(row.counts, count) for row in rows)
 
     return f"{total(before):,} → {total(after):,}"
 

@@ -92,7 +92,7 @@ class _Choice:
     """The flags of a design with its board, and the reason for this board."""
 
     flags: options.DesignFlags
-    why: str
+    reason: str
     #: True if the user named the board or the part.
     is_given: bool = False
     #: True if the program is not linked for the board's flash.
@@ -109,11 +109,11 @@ class _Choice:
         flags = replace(given, board=first.name)
         if first.has_its_flash:
             return cls(flags, "its code lies in this board's flash")
-        why = (
+        reason = (
             "an example with such a processor, as no board here has flash where its code lies; "
             "--board takes another"
         )
-        return cls(flags, why, is_example=True)
+        return cls(flags, reason, is_example=True)
 
     @property
     def words(self) -> str:
@@ -244,7 +244,7 @@ def _emulators_text(file: Path, program: ProgramFile) -> str:
 def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     row, run, lost = answers.row, answers.row.run, answers.lost_share
     board = choice.flags.board
-    basis = f"on {board} ({choice.why})" if board else f"({choice.why})"
+    basis = f"on {board} ({choice.reason})" if board else f"({choice.reason})"
     note_loop(trace.path, trace.info)
     if not trace.info.ending.is_complete:
         ran = counted(trace.info.runs, "run")
@@ -311,7 +311,7 @@ def _as_json(choice: _Choice, answers: FirstAnswers) -> dict[str, Any]:
     run, few = answers.row.run, answers.few
     return {
         "board": choice.flags.board,
-        "board_because": choice.why,
+        "board_because": choice.reason,
         "slowdown": run.slowdown if run else None,
         "lost_share": answers.lost_share,
         "functions": None if few is None else few.names,

@@ -166,8 +166,8 @@ def vm(*, flags: VmFlags, json: options.Json = False) -> None:
     kernel = machines.kernel(given=flags.kernel)
     with counting("machines") as progress:
         measured = kernels.measure(kernel, setup, names, progress)
-    for name, why in measured.left_out.items():
-        note(f"{name} is left out: {why}")
+    for name, reason in measured.left_out.items():
+        note(f"{name} is left out: {reason}")
     if flags.output is not None:
         measured.write(flags.output, shlex.join(["flashpager", *sys.argv[1:]]))
     if flags.plot is not None:

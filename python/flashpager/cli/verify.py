@@ -633,9 +633,9 @@ def _fit(fitting: PriceFitting, path: Path, *, json: bool) -> None:
         for part in fitted.parts:
             _print_jobs(part)
             out.print()
-        for of in errors:
-            out.print(f"{of.title}, {counted(of.runs, 'run')}:")
-            _print_times(of.times)
+        for part_errors in errors:
+            out.print(f"{part_errors.title}, {counted(part_errors.runs, 'run')}:")
+            _print_times(part_errors.times)
         note(f"{path}: a board with these prices")
     if fitted.differ:
         _print_table(fitted.differ)
