@@ -16,8 +16,8 @@
  *         case LOAD: error = fp_pager_read(constant, &word, sizeof(word)); break;
  *         ...
  *
- * Taking it into a project. Copy this header, pager.c and the folder core/, and for an MMU the folder
- * mmu/. Compile pager.c alone: it includes the rest.
+ * Taking it into a project. Copy this header, pager.c and the folder core/; for an MMU the folder mmu/, and
+ * for a serial NAND or a OneNAND its port: spi_nand/ or onenand/. Compile pager.c alone: it includes the rest.
  *
  * The design. Every choice is made when the pager is compiled: it includes "fp_pager_design.h", which
  * you write or `flashpager deploy` writes. The section "The design" below lists its macros. A program has

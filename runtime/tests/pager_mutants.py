@@ -59,6 +59,10 @@ def _of_onenand(name: str, right: str, wrong: str = "") -> Mutant:
     return Mutant(f"onenand-{name}", right, wrong, "pager/onenand/onenand.c")
 
 
+def _of_spi_nand(name: str, right: str, wrong: str = "") -> Mutant:
+    return Mutant(f"spi-nand-{name}", right, wrong, "pager/spi_nand/spi_nand.c")
+
+
 def _of_core(name: str, header: str, right: str, wrong: str = "") -> Mutant:
     return Mutant(name, right, wrong, f"pager/core/{header}.h")
 
@@ -362,6 +366,20 @@ _MUTANTS = (
         "ahead-told-twice", "    onenand.result = result;\n    return error;", "return error;"
     ),
     _of_onenand("mark-not-read", "page < first + 2", "page < first + 0"),
+    _of_spi_nand("ecc-believed", "if (code && !(CODES_CORRECTED >> code & 1u))", "if (0)"),
+    _of_spi_nand("loads-while-busy", "if (spi_nand.maybe_busy && wait_ready(&status))", "if (0)"),
+    _of_spi_nand("silence-is-fine", "return spi_nand_fails(FP_SPI_NAND_SILENT);", "return 0;"),
+    _of_spi_nand(
+        "gone-is-fine",
+        "    return check_config();\n}\n\nFP_PAGER_API int fp_flash_fetch",
+        "    return 0;\n}\n\nFP_PAGER_API int fp_flash_fetch",
+    ),
+    _of_spi_nand("ecc-stays-off", " | CONFIG_ON);", ");"),
+    _of_spi_nand("other-plane", "& 1u) ? 0x10u : 0;", "& 1u) ? 0 : 0;"),
+    _of_spi_nand("any-id", "number == FP_SPI_NAND_ID", "1"),
+    _of_spi_nand("one-mark", "page < 2; page++", "page < 1; page++"),
+    _of_spi_nand("column-stays", "spi_nand.column = (uint16_t)(column + size);", ";"),
+    _of_spi_nand("limit-not-counted", "spi_nand.stat.limit++;", ";"),
 )
 
 

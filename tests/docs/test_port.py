@@ -12,61 +12,87 @@ _BUS = r"""
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-enum { FP_PAGER_OK = 0, FP_PAGER_IO = -1, FP_PAGER_CORRUPT = -2 };
-typedef uint16_t fp_flash_page;
-static uint8_t status;
-static void spi_command_3(uint8_t command, uint32_t page) { (void)command; (void)page; }
-static uint8_t spi_feature(uint8_t address) { return address == 0xc0 ? status : 0; }
-static void spi_read(uint8_t command, uint16_t at, uint8_t *to, uint_fast16_t size)
+#include <string.h>
+static uint8_t status, config, sent[4];
+static int is_selected;
+static void spi_select(int is)
 {
-    (void)command;
-    for (uint_fast16_t i = 0; i < size; i++)
-        to[i] = (uint8_t)(at + i);
+    is_selected = is;
+}
+static int spi_send(const uint8_t *bytes, unsigned size)
+{
+    memcpy(sent, bytes, size);
+    if (sent[0] == 0x1f && sent[1] == 0xb0)
+        config = sent[2];
+    return !is_selected;
+}
+static int spi_receive(uint8_t *bytes, unsigned size)
+{
+    static const uint8_t id[3] = {0xef, 0xaa, 0x21};
+    const unsigned column = sent[1] * 256u + sent[2];
+    for (unsigned i = 0; i < size; i++)
+        bytes[i] = sent[0] == 0x9f   ? id[i]
+                   : sent[0] == 0x03 ? (uint8_t)(column + i)
+                   : sent[1] == 0xb0 ? config
+                                     : status;
+    return !is_selected;
 }
 """
 _MAIN = r"""
 int main(int count, char **codes)
 {
     uint8_t bytes[2];
+    if (fp_spi_nand_start() || fp_pager_start())
+        return 1;
     fp_flash_load(7, 3);
-    if (fp_flash_fetch(bytes, 1) || fp_flash_fetch(bytes + 1, 1) || bytes[1] != 4)
+    if (fp_flash_wait() || fp_flash_fetch(bytes, 1) || fp_flash_fetch(bytes + 1, 1))
+        return 1;
+    if (bytes[1] != 4)
         return 1;
     fp_flash_column(9);
     if (fp_flash_fetch(bytes, 2) || bytes[0] != 9)
         return 1;
     for (int i = 1; i < count; i++) {
         status = (uint8_t)strtoul(codes[i], NULL, 0);
+        fp_flash_load(7, 3);
         printf("%d\n", fp_flash_wait());
     }
     return 0;
 }
 """
 #: The status of a chip, and the port's answer: 0, IO (-1) or CORRUPT (-2).
-_MICRON = {0x00: 0, 0x10: 0, 0x20: -2, 0x30: 0, 0x50: 0}
+_MICRON = {0x00: 0, 0x10: 0, 0x20: -2, 0x30: 0, 0x40: -2, 0x50: 0, 0x60: -2, 0x70: -2}
 _GIGADEVICE = {0x00: 0, 0x10: 0, 0x20: -2, 0x30: 0}
 _WINBOND = {0x00: 0, 0x10: 0, 0x20: -2, 0x30: -2}
 _NO_CHIP = {0xFF: -1}
 
 
 @pytest.mark.parametrize(
-    ("flags", "answers"),
+    ("ecc", "answers"),
     [
-        ((), _MICRON | _NO_CHIP),
-        ((), _GIGADEVICE | _NO_CHIP),
-        (("-DW25N",), _WINBOND | _NO_CHIP),
+        ("FP_SPI_NAND_ECC_1_3_5", _MICRON | _NO_CHIP),
+        ("FP_SPI_NAND_ECC_1_3", _GIGADEVICE | _NO_CHIP),
+        ("FP_SPI_NAND_ECC_1", _WINBOND | _NO_CHIP),
     ],
 )
-def test_printed_port(flags: tuple[str, ...], answers: dict[int, int], tmp_path: Path) -> None:
+def test_printed_port(ecc: str, answers: dict[int, int], tmp_path: Path) -> None:
     """A corrected page succeeds, an uncorrectable page is CORRUPT, and a missing chip is IO."""
     need("gcc")
     text = (ROOT / "docs" / "pager.md").read_text(encoding="utf-8")
     [port] = [
-        block for block in re.findall(r"```c\n(.*?)```", text, re.DOTALL) if "int fp_flash" in block
+        block
+        for block in re.findall(r"```c\n(.*?)```", text, re.DOTALL)
+        if "int fp_spi_transfer" in block
     ]
+    pager = ROOT / "runtime" / "pager"
     source, program = tmp_path / "port.c", tmp_path / "port"
+    assert "FP_SPI_NAND_ECC FP_SPI_NAND_ECC_1 " in port
+    port = port.replace("FP_SPI_NAND_ECC FP_SPI_NAND_ECC_1 ", f"FP_SPI_NAND_ECC {ecc} ")
     source.write_text(_BUS + port + _MAIN, encoding="utf-8")
     warnings = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic")
-    subprocess.run(["gcc", *warnings, *flags, "-o", program, source], check=True)
+    subprocess.run(
+        ["gcc", *warnings, f"-I{pager}", f"-I{pager}/example", "-o", program, source], check=True
+    )
     done = subprocess.run(
         [program, *map(hex, answers)], check=True, capture_output=True, text=True, timeout=60
     )
