@@ -68,7 +68,7 @@ public class Corners {
             try {
                 load(bottom - above, new Loader(Bottom.class, false));
             } catch (StackOverflowError e) {
-                // The next round tries it with more room.
+                // The next round tries again with more room on the stack.
             } catch (IOException | ClassNotFoundException e) {
                 throw new IllegalStateException(e);
             }

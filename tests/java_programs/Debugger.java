@@ -19,8 +19,8 @@ import java.util.Set;
 
 /**
  * Runs a program of one thread with a breakpoint at each of the places that a file lists, as {@code
- * Some$Class.method(int) 12}, and prints those places in the order executed. Single steps
- * would not do, because they skip static initialisers.
+ * Some$Class.method(int) 12}, and prints those places in the order executed. Single steps cannot
+ * be used, because they skip static initialisers.
  */
 public class Debugger {
     public static void main(String[] arguments) throws Exception {

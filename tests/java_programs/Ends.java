@@ -1,4 +1,4 @@
-/** Does some work, and ends in the way that its argument names. */
+/** Does some work, and ends in the way that the argument names. */
 public class Ends {
     static void step() {}
 

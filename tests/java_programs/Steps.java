@@ -4,7 +4,7 @@ import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 
-/** Every transfer of control in bytecode, except for exceptions that the JVM itself throws. */
+/** Executes every transfer of control in bytecode, except exceptions that the JVM itself throws. */
 public class Steps {
     static int total;
 

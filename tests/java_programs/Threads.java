@@ -1,6 +1,6 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Runs some threads beside the first, all at a time, and many threads also one by one. */
+/** Runs some threads at the same time, and then many threads one after another. */
 public class Threads {
     static void work(int n) {
         for (int i = 0; i < n; i++) {
