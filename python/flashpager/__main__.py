@@ -7,7 +7,7 @@ from flashpager._engine import version
 
 
 def main() -> None:
-    """Run the command line, which takes its time to import; the version is printed without it."""
+    """Run the command line. The version is printed without importing it, which is slow."""
     if sys.argv[1:] == ["--version"] and sys.stdout is not None:
         # The command line reports a failure to print.
         with suppress(OSError):

@@ -5,8 +5,8 @@ from flashpager import _engine
 #: A value of an axis: a name, a number of bytes, or None.
 AxisValue = str | int | None
 
-#: Every axis by its field, in the order in which the product of a space is taken; but cache
-#: sizes, which may depend on all others, vary fastest.
+#: Every axis by its field, in the order in which the product of a space varies. Only cache
+#: sizes vary faster, since they may depend on all other axes.
 AXES = {axis.name: axis for axis in _engine.axes()}
 
 #: Axes in the order in which tables show them: choices first, then sizes.

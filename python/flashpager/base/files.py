@@ -32,7 +32,7 @@ def standard_input() -> Path:
         FlashpagerError: if the file cannot be written, or the disk is full.
 
     """
-    # A process may be started without one.
+    # A process may be started without a standard input.
     if sys.stdin is None or sys.stdin.isatty():
         state = "closed" if sys.stdin is None else "a terminal"
         message = f"-: standard input is {state}; give a trace there, as in 'simulate - < TRACE'"
@@ -77,7 +77,7 @@ def appearing_whole(path: Path) -> Iterator[Path]:
         message = f"{path}: {error.strerror or error}"
         raise FlashpagerError(message) from None
     except BaseException:
-        # Interrupted, for example.
+        # The call was interrupted, for example.
         _remove(temporary)
         raise
 

@@ -1,4 +1,4 @@
-"""The time that a long work still takes."""
+"""Estimates of the time left for long work."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _AT_ONCE_SECONDS = 0.05
 class TimeLeft:
     """Estimates the time left from the share of the work that is done.
 
-    Work that an earlier, interrupted call did has taken no time of this one.
+    Work that was done by an earlier, interrupted call takes no time in this one.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,15 +30,15 @@ class TimeLeft:
 
     @property
     def passed(self) -> float:
-        """Seconds since the begin."""
+        """Seconds since the work began."""
         return self._clock() - self._start
 
     def left(self, share: float) -> float | None:
         """Return the seconds left when ``share`` of all is done; None if it is too early to say."""
         passed = self.passed
         if self._before is None:
-            # Work that is done at once was done by an earlier call, or is quick: the pace is that
-            # of the work behind it, whose time begins here.
+            # Work that is done so early was done by an earlier call, or is quick. The pace is that
+            # of the work after it, whose time begins here.
             self._before = (passed, share) if passed < _AT_ONCE_SECONDS else (0.0, 0.0)
         if share - self._before[1] < _LEAST_SHARE:
             return None

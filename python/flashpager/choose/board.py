@@ -1,4 +1,4 @@
-"""The boards that a program is for."""
+"""The boards that suit a program."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,10 @@ class SuitingBoard:
 
 
 def suiting_boards(program: ProgramFile) -> list[SuitingBoard]:
-    """Return the shipped boards for a program; first those that have their flash where it lies.
+    """Return the shipped boards for a program; first those with flash at the program's addresses.
 
-    Of the others, those come first whose processor has the program's instruction set as its own,
-    those that execute in place, and those that are to be had.
+    Among the others, boards come first whose processor has the program's instruction set as its
+    own, then those that execute in place, then those that can be bought.
     """
     matches = []
     for place, (name, *_) in enumerate(_engine.boards()):

@@ -14,7 +14,7 @@ RAM_BYTES = 16 << 10
 SECONDS = 20.0
 #: Largest number of functions that are named.
 FEW = 8
-#: Share of what all functions bring back that is enough.
+#: Share of the gain of all functions that is enough.
 _MOST = 0.8
 
 
@@ -39,11 +39,11 @@ class FirstAnswers:
     """The results of one design, and a few functions that are worth RAM."""
 
     row: Row
-    #: None if pinning saves nothing, or the design's time is no sum.
+    #: None if pinning saves nothing, or the design's time is not a sum of prices.
     few: FewFunctions | None
-    #: Why there are no functions; empty if there are.
+    #: The reason if there are no functions; otherwise empty.
     why_none: str = ""
-    #: True if the search for them came to its end: then more time finds no better ones.
+    #: True if the search for them was completed, so that more time would find no better ones.
     is_finished: bool = True
     #: Assumptions of the search, and what could not be found out.
     notes: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ def first_answers(
 
 
 def _few(pinning: Pinning) -> FewFunctions | None:
-    """Return the fewest steps of a search that bring most of the time back."""
+    """Return the smallest number of steps of a search that save most of the lost time."""
     steps = pinning.curve[:FEW]
     gains = [1 - step.time_ratio for step in steps]
     most = max([1 - step.time_ratio for step in pinning.curve], default=0.0)
@@ -116,6 +116,6 @@ def _brought_back(time_ratio: float, row: Row) -> float | None:
     run = row.run
     if run is None or run.paged_ns <= run.alone_ns:
         return None
-    # Code outside of flash takes its time before and after.
+    # Code outside of flash takes the same time before and after.
     saved = (1 - time_ratio) * row.time.time_ns
     return saved / (run.paged_ns - run.alone_ns)

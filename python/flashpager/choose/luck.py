@@ -1,4 +1,4 @@
-"""The luck of a link: what its time owes to where the linker put its code."""
+"""The luck of a link: how much of its time is due to where the linker put its code."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ from flashpager.record.trace import Trace, check_traces
 
 #: Links drawn by default.
 DRAWS = 200
-#: What is drawn, by name: the links of which the sentences speak.
+#: Descriptions of the drawn links in sentences, by the name of their kind.
 KINDS = {
     "edits": ("links that one commit makes", "A commit"),
     "orders": ("orders of its functions", "Another order"),
     "shifts": ("shifts of all its code", "A shift"),
 }
-#: Nine of ten links that lie this close together owe nothing to luck.
+#: If nine of ten links lie this close together, there is no luck in them.
 _NO_LUCK = 0.01
 
 

@@ -21,12 +21,12 @@ OUTLINER = installed.recorder("flashpager-outliner.jar")
 
 @dataclass(frozen=True)
 class MovedCode:
-    """A part of a method that is a method now."""
+    """A part of a method that was moved into a new method."""
 
-    #: The method it was cut from and its own name, both as a trace has them.
+    #: The old method and the new one, with the names that a trace has.
     method: str
     into: str
-    #: Bytes that the method is shorter, the call counted.
+    #: Bytes by which the old method is shorter, with the call.
     saved_bytes: int
     #: Executions of its most executed instruction.
     times: int
@@ -37,7 +37,7 @@ class OutlineResult:
     """The result of outlining a program."""
 
     moved: list[MovedCode]
-    #: Methods left as they were, and why.
+    #: Notes on unchanged methods, with the reasons.
     notes: list[str]
     #: Methods that the trace executes, and those of them that were found in class files.
     executed: int
@@ -57,7 +57,7 @@ def outline(
 
     A part is cold if it was executed at most ``cold_share`` times as often as the most executed
     part of its method; it is moved if that saves ``at_least`` bytes. ``class_path`` holds the
-    classes that the program refers to and does not bring along.
+    classes to which the program refers and that are not part of it.
 
     Raises:
         FlashpagerError: if Java is missing, the classes are not those of the recorded program, or

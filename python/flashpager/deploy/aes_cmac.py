@@ -1,6 +1,6 @@
 """AES-CMAC with a key of 128 bits (RFC 4493, NIST SP 800-38B), for the tags that deploy writes.
 
-``cryptography`` computes it. ``verify`` holds the tags against the C that the device runs.
+``cryptography`` computes it. ``verify`` compares the tags with those of the C code on the device.
 """
 
 #: Length of a key.

@@ -10,13 +10,13 @@ from flashpager.deploy.aes_cmac import KEY_BYTES, AesCmac
 
 #: MACs that ``--mac`` takes.
 MACS = ("aes-cmac",)
-#: A version has so many values.
+#: Number of possible versions.
 _VERSIONS = 1 << 32
 
 
 @dataclass(frozen=True)
 class Authentication:
-    """Key and version that tags are made with."""
+    """The key and the version with which tags are made."""
 
     key: bytes = field(repr=False)
     #: Version of the image; each tag's MAC covers it.

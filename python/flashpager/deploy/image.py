@@ -15,7 +15,7 @@ _ERASED = b"\xff"
 
 
 def read_image(path: Path, info: TraceInfo) -> bytes:
-    """Read an image: its bytes as they lie in flash, or the ELF file that was recorded.
+    """Read an image: its bytes in the order of the flash, or the recorded ELF file.
 
     Raises:
         FlashpagerError: if its length, and so its layout, differs from the trace's image, or an ELF

@@ -292,7 +292,7 @@ def _binding_needs(designs: pl.DataFrame, fitting: pl.DataFrame, needs: Needs) -
 
 
 def _nearest(without: pl.DataFrame, test: pl.Expr) -> str:
-    """Describe how near the designs that meet all other needs come to this one."""
+    """Describe how close designs that meet all other needs come to this need."""
     column = test.meta.root_names()[0]
     if column == "least_bandwidth_mib_s":
         return f"the fastest reaches {max(without[column].to_list()):.2f} MB/s on every trace"

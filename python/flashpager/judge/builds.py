@@ -1,4 +1,4 @@
-"""Two builds of a program: what of their difference in time is code, and what luck of the links."""
+"""Two builds of a program: how much of their difference in time is code, and how much is luck."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +17,9 @@ _NAMED = 3
 _TWO_DECIMALS = 1e-4
 #: A change of time below this is rounding.
 _ROUNDING = 1e-9
-#: A part of the change from here on that no function explains is stated.
+#: Smallest part of the change, unexplained by functions, that is stated.
 _NOTABLE_REST = 0.05
-#: Builds that share less of what they execute are named as such.
+#: Smallest common share of executed code; a note names a smaller one.
 _FEW_SHARED = 0.9
 
 
@@ -33,13 +33,13 @@ def compare_builds(
     seed: int = 1,
     progress: Callable[[float, int], None] | None = None,
 ) -> BuildComparison:
-    """Compare two builds of a program at the same places.
+    """Compare two builds of a program at the same addresses.
 
     Args:
         a: a trace of the build to compare with.
         b: a trace of the other build, of the same input.
         design: the design that runs both.
-        draws: the number of links at whose places both are put.
+        draws: the number of links at whose addresses both builds are placed.
         maps: the linker maps of both; without them, functions are the units.
         seed: seed of the draws.
         progress: called with the number of links replayed, and of all.
@@ -66,7 +66,7 @@ def sentences(comparison: BuildComparison) -> list[str]:
 
 
 def notes(comparison: BuildComparison) -> list[str]:
-    """Describe what of the builds could not be matched, and what was assumed."""
+    """Describe the parts of the builds that could not be matched, and the assumptions."""
     alone = f"{comparison.only_a:,} in A alone, {comparison.only_b:,} in B alone"
     texts = [f"{counted(comparison.matched, 'unit')} in both builds, {alone}"]
     for name, share in zip("AB", comparison.matched_shares, strict=True):

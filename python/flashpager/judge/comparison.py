@@ -145,7 +145,7 @@ class BestDesign:
 
 @dataclass(frozen=True)
 class TableDiff:
-    """A column that has one value in each of two tables, and not the same."""
+    """A column with a single value in each of two tables, and different values in the two."""
 
     column: str
     a: Any
@@ -163,7 +163,7 @@ class ColumnRatio:
 
 @dataclass(frozen=True)
 class WorseRow(UnmetNeed):
-    """A row of A that got worse by more than was allowed, or that B has no more."""
+    """A row of A that got worse by more than was allowed, or that is missing in B."""
 
     #: The columns by which rows are matched: trace and design.
     row: Mapping[str, Any]

@@ -102,7 +102,7 @@ class Losses:
         return fields | {"stall": self.stall and self.stall.as_dict()}
 
     def lines(self) -> list[str]:
-        """Describe the losses, a line each."""
+        """Return a line for each loss."""
         hits = f"{self.hits:,} ({percent(self.hit_ratio, 3)})"
         lines = [f"references {self.references:,}   hits {hits}   misses {self.misses:,}"]
         if not self.misses:

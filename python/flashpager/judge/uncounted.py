@@ -13,7 +13,7 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
 
     Args:
         traces: the traces.
-        design: the answer's design, with the trace's usual processor if nobody named one.
+        design: the answer's design, with the trace's usual processor if none was named.
 
     """
     traces = list(traces)
@@ -32,7 +32,7 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
 
 
 def _without_price(traces: Sequence[TraceInfo], design: Design) -> list[str]:
-    """Describe what the processor does and has no price in a design."""
+    """Describe the work of the processor that has no price in a design."""
     free = []
     if design.processor is None and not design.ram.t_read_ns and design.icache is None:
         free.append("the execution of instructions")

@@ -1,4 +1,4 @@
-"""Headlines of pictures and pages: sentences, each made of the figures that it is about.
+"""Headlines of pictures and pages: sentences, each made from its figures.
 
 A sentence states no more than its figures do: a design that is faster "in no more RAM" takes no
 more RAM, and the best design is the best of all that are passed in. Tests compare the sentences
@@ -17,7 +17,7 @@ from flashpager.plots import style
 _SAME_RAM = 1.01
 #: Smallest factor that a sentence states as a ratio.
 _TIMES = 2
-#: The step in which the program goes on, in words.
+#: The step in which the program runs, in words.
 _RUNNING = {"read": "reading the code from RAM", "execute": "executing the code"}
 
 
@@ -48,7 +48,7 @@ class DesignPoint:
 
 
 def _smallest(one: DesignPoint) -> tuple[float, float, str]:
-    """Order points by RAM, and by speed where that is the same."""
+    """Order points by RAM, and points with equal RAM by speed."""
     return one.ram_bytes, -one.bandwidth_mib_s, one.label
 
 
@@ -182,7 +182,7 @@ def steps(times_ns: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True)
 class ColumnMoves:
-    """The two ways in which a data register goes to another column of the page that it holds."""
+    """The two ways in which a data register moves to another column of its page."""
 
     back: str
     forward: str

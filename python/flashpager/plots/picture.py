@@ -16,7 +16,7 @@ from flashpager.base.files import appearing_whole
 
 #: Width of a character as a share of DejaVu Sans' size, rounded up, and the factor for bold.
 _LARGE_EM, _SMALL_EM, _BOLD = 0.66, 0.53, 1.18
-#: Pixels of margin at the sides of words.
+#: Margin at the sides of text, in pixels.
 _MARGIN = 8
 
 

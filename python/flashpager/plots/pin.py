@@ -16,7 +16,7 @@ _NAME_WIDTH, _LETTER = 16, 7
 _GAP = 10
 #: Fewest and most letters of a name.
 _LETTERS = (6, 28)
-#: Space beside the last step and above the highest one, as factors.
+#: Space after the last step and above the highest one, as factors.
 _BESIDE, _ABOVE = 1.02, 1.05
 
 

@@ -108,7 +108,7 @@ AS_SIZE = (
 )
 
 
-#: The style of the house. Altair copies a chart whole for each call that configures a part of it.
+#: The common style. Altair copies a whole chart for each call that configures a part of it.
 _CONFIG = {
     "font": FONT,
     "view": {"stroke": None},
@@ -160,7 +160,7 @@ def finish(
     setting: str = "",
     more: str = "",
 ) -> alt.LayerChart:
-    """Lay charts over one another, in the style of the house."""
+    """Lay charts over one another, in the common style."""
     chart = alt.LayerChart(layer=list(layers), width=width, height=height)
     return styled(chart, title, subtitle, setting=setting, more=more)
 
@@ -174,7 +174,7 @@ def styled(
     more: str = "",
     width: int = WIDTH,
 ) -> ChartT:
-    """Give a chart its words, and the style of the house.
+    """Give a chart its texts and the common style.
 
     Args:
         chart: the layers.
@@ -244,7 +244,7 @@ def steps(processor: str | None) -> tuple[Step, ...]:
 
 
 def shown_steps(frame: pl.DataFrame) -> list[Step]:
-    """Return the steps that are worth a colour in a picture of designs on one processor."""
+    """Return the steps that get a colour in a picture of designs on one processor."""
     every = steps(frame["processor"][0])
     return [step for step in every if step[0] in ALWAYS_SHOWN or frame[step[1]].sum() > 0]
 
@@ -287,7 +287,7 @@ def top(frame: pl.DataFrame, nor: float | None) -> float:
 
 
 def policy_colours(policies: Sequence[str]) -> dict[str, str]:
-    """Return each policy its colour, the same in all pictures."""
+    """Return the colour of each policy, which is the same in all pictures."""
     spare = iter((ORANGE, SKY, GREY, BLACK))
     return {
         policy: POLICY_COLOURS.get(policy.split("(")[0]) or next(spare, GREY) for policy in policies

@@ -1,4 +1,4 @@
-"""Access speed against memory allocated: the chart that MTDCOMPR's authors judge a swap by."""
+"""Access speed over allocated memory: the chart by which MTDCOMPR's authors judge a swap."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _SWAPS = {
 }
 #: Room above the lines, for the labels of the rules.
 _HEADROOM = 1.3
-#: Right of this share of the axis, words are left of their rule.
+#: Share of the axis from which labels are to the left of their rule.
 _TURNS = 0.55
 _RULE = "#888888"
 _TICKS = 6

@@ -41,7 +41,7 @@ _ALIKE = 0.35
 
 
 class Rectangle(NamedTuple):
-    """A place in the picture, in pixels from the upper left corner."""
+    """A rectangle in the picture, in pixels from the upper left corner."""
 
     x: float
     y: float
@@ -55,7 +55,7 @@ SLIM = Rectangle(0, 0, 350, 480)
 
 
 def squarified(areas: Sequence[float], free: Rectangle) -> list[Rectangle]:
-    """Divide a place among areas, each as near to a square as it goes.
+    """Divide a rectangle among areas, each as close to a square as possible.
 
     Args:
         areas: greater than 0, the greatest first; only their proportions matter.
@@ -252,7 +252,7 @@ def _cell(
     row: dict[str, object], rectangle: Rectangle, total: float, name: str, names: Sequence[str]
 ) -> dict[str, object]:
     ns, misses, loads = (float(str(row[key])) for key in ("fault_ns", "misses", "loads"))
-    # A small font serves names that are not whole in the usual one.
+    # A small font is used for names that do not fit in the usual one.
     size = _FONT_SIZE if _fitting(name, rectangle.width) == name else _SMALL_FONT_SIZE
     label = _telling(name, names, rectangle.width, size) if rectangle.height >= _LINE + 1 else ""
     second = f"{100 * ns / total:.1f} %, {duration(ns)}"

@@ -125,7 +125,7 @@ def _stages(estimate: Estimate, names: Sequence[str]) -> alt.LayerChart:
 
 
 def _takers(estimate: Estimate) -> alt.LayerChart:
-    """Draw the shares of the likely time, of which the verdict above the picture speaks."""
+    """Draw the shares of the likely time that the verdict above the picture describes."""
     shares = dict(estimate.likely_shares)
     whole = sum(shares.values())
     rows, start = [], 0.0

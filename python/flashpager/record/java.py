@@ -114,7 +114,7 @@ def program_of(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def _check_zip(path: Path, kind: str) -> None:
-    """Refuse a file that is not there, or in a format of its own."""
+    """Refuse a file that is missing or not a ZIP file."""
     try:
         with path.open("rb") as file:
             whole = zipfile.is_zipfile(file)
@@ -164,7 +164,7 @@ class JavaAgent:
             items.append("one-stream")
         if self.java.caps:
             items.append(f"cap={':'.join(str(cap.absolute()) for cap in self.java.caps)}")
-        # Recorded methods are longer than the program's: they shall be compiled all the same.
+        # Recorded methods are longer than the program's own, but are to be compiled like them.
         compiled = "-XX:-DontCompileHugeMethods"
         return [self.launcher, f"-javaagent:{AGENT}={';'.join(items)}", compiled, *self.arguments]
 

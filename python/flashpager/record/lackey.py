@@ -68,8 +68,8 @@ class Lackey:
     def started(self) -> Iterator[subprocess.Popen[bytes]]:
         """Start the program; return its process."""
         self.pipe, writer = os.pipe()
-        # A full pipe keeps the program from running before its mappings are read. Valgrind prints
-        # its first output, behind these empty lines, once it has mapped the program.
+        # A full pipe prevents the program from running before its mappings are read. Valgrind
+        # prints its first output, after these empty lines, once it has mapped the program.
         os.set_blocking(writer, False)
         with suppress(OSError):
             fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)

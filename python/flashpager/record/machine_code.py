@@ -26,7 +26,7 @@ RECORDERS: dict[str, type[MachineRecorder]] = {
     recorder.name: recorder for recorder in (Qemu, Stepper, Lackey, Rp2040js, Simavr)
 }
 
-#: Those that ``--system`` names instead of an emulator's command line.
+#: Recorders that ``--system`` names instead of an emulator's command line.
 _SIMULATORS = (Rp2040js, Simavr)
 
 
@@ -131,9 +131,9 @@ _CONSTANTS = ".rodata"
 
 
 def _sections(request: RecordRequest, program: Path, *, is_flat: bool) -> list[str]:
-    """Return the sections to place where none is named.
+    """Return the sections to place if none are named.
 
-    With data reads these are the sections that are read, too: of firmware, all that nothing copies
+    With data reads these are also the sections that are read: for firmware, all that nothing copies
     or writes.
     """
     defaults = _engine.default_sections()

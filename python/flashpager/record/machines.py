@@ -1,6 +1,6 @@
 """Emulated machines, and the firmware that each can run.
 
-Addresses are those of QEMU's sources, of the version that has the machine first.
+Addresses are those of QEMU's sources, in the first version with the machine.
 """
 
 import re
@@ -49,9 +49,9 @@ class Machine:
     instruction_sets: tuple[str, ...]
     #: Addresses of its memory.
     memory: tuple[range, ...]
-    #: Where its processor looks for the first instruction; None if the ELF file says so.
+    #: Address of the first instruction for its processor; None if the ELF file determines it.
     start: int | None = None
-    #: What QEMU needs beside the machine.
+    #: Options that QEMU needs in addition to the machine.
     options: tuple[str, ...] = ()
     #: The microcontroller, as simavr names it; empty for others than AVRs.
     mcu: str = ""
@@ -196,11 +196,11 @@ def is_surely_firmware(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class SuitingMachine:
-    """An emulated machine that a firmware is for."""
+    """An emulated machine that suits a firmware."""
 
     #: The value of ``--system``.
     command: str
-    #: What is missing, with the remedy; empty if it can run now.
+    #: The missing tool, with the remedy; empty if the machine can run now.
     missing: str
 
 
@@ -287,7 +287,7 @@ def _machines_of(emulator: str) -> frozenset[str]:
     return frozenset(line.split()[0] for line in listed.splitlines() if line.strip())
 
 
-#: Architectures that an emulator runs beside the one in its name.
+#: Architectures that an emulator runs in addition to the one in its name.
 _ALSO_RUNS = {
     "aarch64": ("arm",),
     "arm": ("armeb",),

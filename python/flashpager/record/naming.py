@@ -5,7 +5,7 @@ from pathlib import Path
 from flashpager import _engine
 from flashpager._engine import FlashpagerError
 
-#: Ends of the names of programs that a trace's name does not keep.
+#: Suffixes of programs that are not part of a trace's name.
 _SUFFIXES = (".elf", ".axf", ".out", ".bin", ".uf2", ".exe", ".jar")
 
 

@@ -89,7 +89,7 @@ def _run(
     trace, *further = recording.finish(_ending(failure, interrupted=interrupted))
     info = trace.info
     if failure:
-        # A recorder may know better than its exit status why the recording ended.
+        # A recorder may know the reason of the end better than its exit status tells.
         failure = info.ending.failure or failure
     if info.ending.name == "disk-full":
         message = (

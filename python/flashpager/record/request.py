@@ -18,7 +18,7 @@ ProgressFn = Callable[[int, int], None]
 class JavaOptions:
     """The classes of a Java program to record, and their layout."""
 
-    #: Classes, such as ``com.acme.*``; by default all that the program brings along.
+    #: Classes, such as ``com.acme.*``; by default all of the program's own.
     include: list[str] = field(default_factory=list)
     #: The methods in flash, and their order.
     arrangement: Arrangement = field(default_factory=Arrangement)
@@ -32,11 +32,11 @@ class RecordRequest:
 
     command: list[str]
     output: Path
-    #: Empty for those that suit the program and what is recorded of it.
+    #: Sections to place; empty to choose them by the program and the recorded data.
     sections: list[str] = field(default_factory=list)
     images: list[Path] = field(default_factory=list)
     with_libraries: bool = False
-    #: Sections keep the distances that they are linked with.
+    #: True if sections keep their linked distances.
     as_linked: bool = False
     #: The emulator's command line for bare-metal firmware, which is the command; or ``auto``.
     system: str | None = None
@@ -105,12 +105,12 @@ class Recorder(Protocol):
     def read(
         self, recording: _engine.Recording, child: subprocess.Popen[bytes], progress: ProgressFn
     ) -> bool:
-        """Read to the end; return True if that is the program's own end."""
+        """Read to the end; return True if the program itself ended there."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """The reason for which a recorder cannot record a program."""
+    """The reason why a recorder cannot record a program."""
 
     #: The reason, as a clause.
     why: str
@@ -164,6 +164,6 @@ class RecordTarget:
 
 
 def short(path: Path) -> Path:
-    """Name a file by its way from here if it lies below: traces travel."""
+    """Return a path relative to the current folder if it lies below, since traces are passed on."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -15,7 +15,7 @@ from flashpager._engine import FlashpagerError
 from flashpager.record.request import Obstacle, ProgressFn, RecordRequest
 from flashpager.record.streaming import StreamChannel
 
-#: Runs in Node.js.
+#: The script for Node.js.
 _SCRIPT = Path(__file__).with_suffix(".mjs")
 #: Addresses at which an RP2040 reads its flash through its cache.
 _FLASH = range(0x1000_0000, 0x1100_0000)
@@ -25,7 +25,7 @@ _HEX_BASES = {2: 16, 4: 1 << 16}
 _UF2_MAGIC = b"UF2\n"
 #: Options of the script that take a file each.
 _OPTIONS = ("--boot-rom", "--usb")
-#: Exit status of the script where the package is not there.
+#: Exit status of the script if the package is missing.
 _NO_PACKAGE = 3
 
 
@@ -117,7 +117,7 @@ class Rp2040js:
 
 
 def is_uf2(firmware: Path) -> bool:
-    """Return True for a file as it is copied to a board."""
+    """Return True for a UF2 file, the format that is copied to a board."""
     try:
         with firmware.open("rb") as file:
             return file.read(len(_UF2_MAGIC)) == _UF2_MAGIC
@@ -157,7 +157,7 @@ def is_intel_hex(content: bytes) -> bool:
 
 
 def _hex_ends(content: bytes) -> Iterator[int]:
-    """Yield the address behind each record of Intel HEX; damaged records have none."""
+    """Yield the end address of each record of Intel HEX; damaged records have none."""
     base = 0
     for line in content.split():
         try:

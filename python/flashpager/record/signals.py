@@ -89,7 +89,7 @@ class TimeLimit:
 def forwarded_signals(*, system: bool) -> Iterator[SignalForwarder]:
     """Forward SIGINT, SIGTERM and SIGHUP, in the main thread.
 
-    Reading goes on to the end of the program's stream, so that nothing it executed is lost.
+    Reading continues to the end of the program's stream, so that nothing executed is lost.
     """
     forward = SignalForwarder(system)
     if threading.current_thread() is not threading.main_thread():

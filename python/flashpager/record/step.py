@@ -18,7 +18,7 @@ _MACHINES = ("x86_64", "aarch64")
 
 
 class Stepper:
-    """The program itself, stopped by the kernel behind each instruction."""
+    """The program itself, which the kernel stops after each instruction."""
 
     name = "step"
     description = (
@@ -52,7 +52,7 @@ class Stepper:
         return cls(program, request.command, "one" if request.one_stream else "each")
 
     def __init__(self, program: Path, command: list[str], whom: str) -> None:
-        """Store the program, its command line, and which tasks have a trace of their own."""
+        """Store the program, its command line, and the tasks with traces of their own."""
         self.channel = StreamChannel()
         self.command = [whom, str(program), *command]
 

@@ -16,12 +16,12 @@ TAIL_BYTES = 256 * 1024
 SLOT_BYTES = 32 * 1024
 
 
-#: Bytes of the pipe: a recorder fills its tail again while the one before is read.
+#: Bytes of the pipe, so that a recorder fills its tail again while the previous one is read.
 _PIPE_BYTES = 4 * TAIL_BYTES
 
 
 def _enlarge(pipe: int) -> None:
-    """Enlarge a pipe, where the system has that and allows it."""
+    """Enlarge a pipe, if the system supports and allows that."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
@@ -31,7 +31,7 @@ class StreamChannel:
     """The pipe, and the shared memory for the events that are not yet in it."""
 
     def __init__(self, slots: int = 0) -> None:
-        """Have ``slots`` for threads behind the tail."""
+        """Create the pipe, and shared memory with ``slots`` for threads after the tail."""
         self._tail_bytes = TAIL_BYTES + slots * SLOT_BYTES
 
     @contextmanager

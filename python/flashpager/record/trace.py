@@ -12,7 +12,7 @@ from flashpager._engine import BlockStatistics, Ending, TraceInfo, WarmUp
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace file that has been opened and checked to be one.
+    """An opened and checked trace file.
 
     Attributes:
         path: the file.
@@ -64,7 +64,7 @@ class Trace:
     def blocks(self) -> BlockStatistics:
         """Executed basic blocks: number, mean bytes, use of pages.
 
-        Reads the trace once where its file does not hold them.
+        Reads the trace once if its file does not hold them.
         """
         return _engine.block_statistics(self.path)
 

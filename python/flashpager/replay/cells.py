@@ -14,7 +14,7 @@ from flashpager._engine import Design, Row, WarmUp
 from flashpager.record.trace import Trace
 from flashpager.replay import table
 
-#: Given a cell as it is finished, and its rows.
+#: Callback for a finished cell and its rows.
 CellRowsFn = Callable[["Cell", pl.DataFrame], None]
 
 

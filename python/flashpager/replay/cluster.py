@@ -1,7 +1,7 @@
 """Cells on a Dask cluster: the same rows as on this machine.
 
-Nothing has to be shared with the workers' machines but the package. A trace and the part files of
-a cell's designs are sent along; workers lay them down in their own folders, under a name made of
+The workers' machines need to share only the package. A trace and the part files of
+a cell's designs are sent along; workers store them in their own folders, under a name made from
 their content.
 """
 
@@ -36,7 +36,7 @@ LOCAL = "local"
 
 #: Timeout of a connection; a scheduler answers in milliseconds, on a busy machine in seconds.
 _CONNECT_SECONDS = 10
-#: Workers that were started together with the scheduler need a moment longer than it.
+#: Time for workers that were started with the scheduler, which need a moment longer.
 _FIRST_WORKER_SECONDS = 20
 #: Seconds after which a worker that has not ended is killed.
 _CLOSE_SECONDS = 2
@@ -53,7 +53,7 @@ _NOTHING = logging.CRITICAL + 1
 
 @dataclass(frozen=True)
 class CellTask:
-    """A cell as it travels.
+    """A cell in the form that is sent to workers.
 
     A class of ours, because Dask looks for futures in all lists and dictionaries it is given, and
     a cell may have thousands of designs.
@@ -74,7 +74,7 @@ class CellTask:
 class CellOutcome:
     """The result of a cell: rows as Arrow IPC, or an error message.
 
-    An error is no exception here: Dask would run the task again.
+    An error is not raised, since Dask would run the task again.
     """
 
     rows: bytes = b""
@@ -217,7 +217,7 @@ def _run(client: "Client", address: str, cells: Sequence[Cell], take_rows: CellR
 def _sent(client: "Client", trace: Path) -> tuple[str, "Future"]:
     content = _read(trace)
     digest = hashlib.sha256(content).hexdigest()
-    # The identity, from where every scheduler and worker has it.
+    # The identity function, from a module that every scheduler and worker has.
     return digest, client.submit(bytes, content, key=f"flashpager-trace-{digest}")
 
 
@@ -255,7 +255,7 @@ def _connected(address: str, tasks: int) -> Iterator["Client"]:
 def _refuse_unreachable(address: str) -> None:
     """Refuse an address where no scheduler answers.
 
-    A client does not close well that could not begin to connect, and would wait for ever for an
+    A client that could not connect does not close properly, and would wait for ever for an
     answer from another service than Dask, such as the dashboard.
     """
     from distributed.comm import connect, get_address_host_port  # noqa: PLC0415
@@ -332,7 +332,7 @@ def _end(cluster: Any) -> None:  # noqa: ANN401
         await asyncio.gather(*(nanny.close(timeout=_CLOSE_SECONDS) for nanny in nannies))
 
     with _interrupts_deferred():
-        # The cluster itself would wait longer for those that are in the midst of a cell.
+        # The cluster itself would wait longer for workers in the middle of a cell.
         cluster.sync(end_workers)
         cluster.close()
 
@@ -341,7 +341,7 @@ def _end(cluster: Any) -> None:  # noqa: ANN401
 def _interrupts_deferred() -> Iterator[None]:
     """Defer Ctrl-C while processes start and end, and keep it from the processes started.
 
-    A terminal sends Ctrl-C to all our processes. This process ends the workers then; by themselves
+    A terminal sends Ctrl-C to all our processes. This process then ends the workers; by themselves
     they would all print errors. A cluster that is only partly started cannot be closed.
     """
     if threading.current_thread() is not threading.main_thread():

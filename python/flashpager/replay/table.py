@@ -32,7 +32,7 @@ _FRONT = {
 }
 _FRONT_COLUMNS = tuple(f"{table}_{name}" for table, names in _FRONT.items() for name in names)
 
-#: Columns of axes, and behind the policy the NOR part that a design is compared with.
+#: Columns of axes, and after the policy the NOR part with which a design is compared.
 _AXIS_COLUMNS = tuple(
     column for axis in AXES for column in ((axis, "nor") if axis == "policy" else (axis,))
 )
@@ -95,7 +95,7 @@ SCHEMA = {name: _type(name) for name in COLUMNS}
 
 
 def flatten(row: Row, trace: str = "") -> dict[str, object]:
-    """Turn one nested result into one flat row; distances stay behind."""
+    """Turn one nested result into one flat row, without distances."""
     design = row.design
     ram = design.ram
     flat: dict[str, object] = {"trace": trace, **_taken(design, _AXIS_COLUMNS)}
@@ -128,7 +128,7 @@ def design_of(row: Mapping[str, Any]) -> Design:
         # This column holds the line size then, as such a part has no pages.
         fields["flash_page_bytes"] = None
     design = Design.from_dict(fields)
-    # Rows are of possible designs: a bus faster than the part was clipped.
+    # Rows belong to possible designs, so a bus faster than the part was clipped.
     return design if design.refusal() is None else design.replace(clip_bus=True)
 
 
@@ -263,8 +263,8 @@ _BRIEF_DIGITS = 4
 def brief(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the columns of a table for people: those that vary, and the results that matter.
 
-    Numbers have four digits that count. It takes tables of :func:`flashpager.explore` and those of
-    an :class:`flashpager.Answer`.
+    Numbers have four significant digits. The tables may be those of :func:`flashpager.explore` or
+    of an :class:`flashpager.Answer`.
 
     >>> brief(explore(trace, Space(policy="lru,clock"))).columns[:3]
     ['policy', 'ram_bytes', 'bandwidth_mib_s']

@@ -137,7 +137,7 @@ def estimated(count: int, errors: SampleErrors | None, error: float | None) -> s
 
 
 def rounded(count: int, error: float | None) -> int:
-    """Round a sampled count to the digits that its error leaves, one more to be read by."""
+    """Round a sampled count to the digits that its error determines, and one more."""
     digits = 2 if error is None or error >= 1 else max(2, 1 - math.floor(math.log10(error or 1e-9)))
     return round(count, min(0, digits - len(str(abs(count)))))
 
@@ -148,9 +148,9 @@ def _within(errors: SampleErrors | None, error: float | None) -> str:
 
 
 def _folded(histogram: list[tuple[int, int]]) -> Columns:
-    """Count all that is as far as the axis reaches, or farther, at its end."""
+    """Count all distances from the end of the axis on at its end."""
     reach = style.FARTHEST_DISTANCE
-    # An axis needs something to span.
+    # The range of an axis must not be empty.
     folded: Counter[int] = Counter() if histogram else Counter({1: 0})
     for distance, count in histogram:
         folded[max(-reach, min(reach, distance))] += count
@@ -158,7 +158,7 @@ def _folded(histogram: list[tuple[int, int]]) -> Columns:
 
 
 def _distribution(latencies: list[tuple[float, int]]) -> Columns:
-    """Add faults up from the fastest on, in no more points than a chart can show."""
+    """Sum faults from the fastest on, in no more points than a chart can show."""
     total = sum(count for _, count in latencies)
     sums = list(itertools.accumulate(count for _, count in latencies))
     points = [(ns / 1e3, part / total) for (ns, _), part in zip(latencies, sums, strict=True)]

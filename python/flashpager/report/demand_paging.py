@@ -170,7 +170,7 @@ def function_charts(
         first = by_symbol.owners[0]
         setting += f"; sampled: {first.name} {within(first.fault_error)}"
     if int((owners["fault_ns"] > 0).sum()) == 1:
-        # A sentence is enough in place of a chart with one area.
+        # A sentence replaces a chart with a single area.
         return {}, {}, treemap.sentence(owners)
     name = "faults-by-function"
     return (
@@ -193,7 +193,7 @@ def _differs_in_page(row: Row, own: Row) -> bool:
 def _neighbour_charts(
     frame: pl.DataFrame, own: Row, around_it: Neighbourhood, blocks: BlockStatistics
 ) -> dict[str, alt.LayerChart]:
-    """Draw the design among those that differ from it in one thing."""
+    """Draw the design among designs that differ from it in one parameter."""
     design = own.design
     cache, cache_page, policy = (
         design.cache_bytes,
@@ -295,7 +295,7 @@ def _what_sets_apart(row: Row, *, several_buses: bool) -> str:
 
 
 def _chosen_charts(own: Row, choices: dict[int, dict[str, Any]]) -> dict[str, alt.LayerChart]:
-    """Draw the own design as it is chosen first."""
+    """Draw the report's own design, which is chosen first."""
     data = choices[0]["data"]
     nor = own.nor and own.nor.nor_time_ns / (own.counts.bytes_read or 1)
     return {

@@ -16,7 +16,7 @@ from flashpager.record.trace import how_it_ended
 from flashpager.report import choice
 from flashpager.report.page import PageSection, ReportPage, about_trace, as_json, as_toml, figure_of
 
-#: A share of the time worth a word.
+#: Smallest share of the time that the page mentions.
 _NOTABLE = 1e-6
 #: The charts in which designs can be chosen; they lie above the chosen design.
 _CHOOSING = ("ram-against-bandwidth", "bandwidth-heat-map")
@@ -35,7 +35,7 @@ class PagingReport(ReportPage):
     chosen: dict[str, alt.LayerChart]
     #: Texts and chart data of each selectable design, by ``id``.
     choices: dict[int, dict[str, Any]]
-    #: Parts of the catalogue that are not compared: why, and which.
+    #: Parts of the catalogue that are not compared, by the reason.
     left_out: dict[str, list[str]] = field(default_factory=dict)
     #: The sample that was replayed; None if the whole trace was.
     sample: SamplePlan | None = None
@@ -90,7 +90,7 @@ def render(report: PagingReport) -> str:
 
 
 def _choices(report: PagingReport) -> dict[str, Any]:
-    """Return the page's script all designs that can be chosen."""
+    """Return the data of all designs that can be chosen, for the page's script."""
     return {
         "own": 0,
         "names": {"own": style.THIS, "chosen": style.OTHER},
@@ -211,7 +211,7 @@ def _numbers(own: Row) -> list[tuple[str, str, str]]:
 
 
 def _notices(report: PagingReport) -> list[tuple[str, str]]:
-    """Return notices on what these numbers leave out, each as kind and text."""
+    """Return notices on the limits of these numbers, each as kind and text."""
     own, info = report.own, report.info
     notices = [("Design", text) for text in own.warnings]
     if report.sample is not None:

@@ -28,7 +28,7 @@ class Neighbourhood:
     designs: list[Design]
     #: The design on other parts of the catalogue, by part: each of their cache pages.
     parts: dict[str, list[Design]] = field(default_factory=dict)
-    #: Why other parts cannot take the design.
+    #: Reasons why other parts cannot be used for the design.
     left_out: dict[str, str] = field(default_factory=dict)
     #: Cache sizes that are powers of two times the own one.
     caches: list[int] = field(default_factory=list)

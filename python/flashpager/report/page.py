@@ -43,7 +43,7 @@ class PageSection:
 
 @dataclass(frozen=True, kw_only=True)
 class PageChart:
-    """A chart as a page holds it: its words are the page's, and so is its width."""
+    """A chart in a page, which supplies its texts and its width."""
 
     #: The name under which the chart is written.
     name: str
@@ -53,7 +53,7 @@ class PageChart:
     more: str
     #: The chart for Vega-Lite, as JSON.
     spec: Markup
-    #: The same as it is drawn on a phone, where that is another chart.
+    #: The chart for a phone, if that is a different one.
     slim: Markup | None = None
     #: True if its height grows with its data.
     is_tall: bool = False
@@ -71,7 +71,7 @@ class ReportPage(ABC):
     own: Row
     #: Charts by the name under which they are written.
     charts: dict[str, style.Drawing]
-    #: Charts as they are drawn on a phone, where that is not the same chart, by name.
+    #: Charts for a phone that differ from the usual ones, by name.
     slim: dict[str, style.Drawing]
     #: The sources of part, bus, register and NOR of the design, in words.
     origins: str = ""
@@ -90,7 +90,7 @@ class ReportPage(ABC):
             temporary.write_bytes(self.html().encode())
 
     def write_pictures(self, folder: Path) -> list[Path]:
-        """Write each chart as PNG into a folder, which is made if it is not there."""
+        """Write each chart as PNG into a folder, which is made if it is missing."""
         picture.make_folder(folder)
         return picture.write_all(self.charts, folder)
 
@@ -164,7 +164,7 @@ def figure_of(name: str, chart: style.Drawing, title: str | None = None) -> Page
 
 
 def _themed(spec: Any) -> Any:  # noqa: ANN401  (JSON)
-    """Return a chart's colours the names under which the page knows them, light or dark."""
+    """Replace a chart's colours by their names in the page, which has light and dark ones."""
     if isinstance(spec, dict):
         return {key: _themed(value) for key, value in spec.items()}
     if isinstance(spec, list):
@@ -185,7 +185,7 @@ def _colours() -> Markup:
 def about_trace(
     trace: Path, info: TraceInfo, blocks: BlockStatistics, cache_page: str = ""
 ) -> list[tuple[str, str]]:
-    """Return the metadata of a trace, as pairs of name and text."""
+    """Return the metadata of a trace as pairs of name and text."""
     instructions = info.instructions
     about = [
         ("file", str(trace)),

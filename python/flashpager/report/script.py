@@ -12,7 +12,7 @@ import altair as alt
 from flashpager._engine import FlashpagerError
 
 _OURS = Path(__file__).with_name("page.js")
-#: Takes our part's path and Vega-Lite's version.
+#: A program that makes the script from the path of our part and the version of Vega-Lite.
 _BUNDLE = """
 import pathlib, sys, vl_convert
 ours = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
