@@ -47,7 +47,7 @@ mod flow;
 mod graph;
 mod instruction;
 mod loop_counts;
-mod operands;
+pub mod operands;
 mod ports;
 mod riscv;
 mod values;

@@ -1,0 +1,718 @@
+//! The walk through all code that a function reaches, with the values of registers and of the stack.
+//!
+//! A function is walked once for each set of values of its arguments, up to a limit, and then once
+//! for all others together. Its summary says what its callers may rely on.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use flashpager_base::{Error, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::decode::Decoder;
+use crate::execute::{Access, Executor, MOST_ADDRESSES};
+use crate::instruction::{Condition, Flow, Instruction, REGISTERS, Register};
+use crate::program::{Memory, Program};
+use crate::state::{Cell, State};
+use crate::value::{Arithmetic, Value};
+
+/// Most sets of arguments with which a function is walked on their own.
+const MOST_CONTEXTS: usize = 12;
+/// Times that the state before an instruction may grow until its values are made unknown.
+const MOST_JOINS: u32 = 24;
+/// Most instructions that are executed in all.
+const MOST_STEPS: u64 = 30_000_000;
+
+/// An observation at an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Event {
+    /// Execution goes on in flash.
+    Code {
+        target: u64,
+        is_certain: bool,
+    },
+    Access(Access),
+    /// The target of a jump or a call is not known.
+    UnknownTarget {
+        is_call: bool,
+    },
+    /// A jump or a call to an address without code in the file.
+    NoCode {
+        target: u64,
+    },
+    /// The bytes are no known instruction.
+    NotDecoded,
+    /// The instruction has an effect that is not followed.
+    Trap(&'static str),
+    /// The walk was ended: it has too many steps.
+    TooLong,
+    /// An indirect jump or call whose targets are all known.
+    Resolved,
+}
+
+/// The promise of a function to its callers.
+#[derive(Clone, Debug, PartialEq)]
+struct Summary {
+    returns: bool,
+    /// Values of the registers of arguments at the return.
+    results: Vec<Value>,
+    /// True for each register that has its value again.
+    preserved: Vec<bool>,
+    /// Bytes above the stack pointer at the entry that it may write.
+    writes_caller: i64,
+    /// True if it may write an address of code through a pointer.
+    writes_code_address: bool,
+}
+
+/// The state before an instruction to which execution jumps.
+struct Leader {
+    state: State,
+    joins: u32,
+}
+
+/// A function with values of its arguments.
+pub struct Instance {
+    /// The address of its first instruction, with the bit of Thumb.
+    pub entry: u64,
+    leaders: FxHashMap<u64, Leader>,
+    /// The leaders from which each instruction was executed that is no leader itself.
+    passed: FxHashMap<u64, Vec<u64>>,
+    summary: Summary,
+    callers: FxHashSet<(usize, u64)>,
+    is_root: bool,
+    /// Times that the summary has changed.
+    changes: u32,
+}
+
+/// A call that was found: the caller, the address of the call, the callee.
+pub type Edge = (usize, u64, usize);
+
+/// The walk.
+pub struct Analysis<'a> {
+    program: &'a Program,
+    decoder: &'a dyn Decoder,
+    arithmetic: Arithmetic,
+    /// Targets of indirect calls that the user names, by the address of the call.
+    calls: &'a FxHashMap<u64, Vec<u64>>,
+    pub instances: Vec<Instance>,
+    contexts: FxHashMap<(u64, Vec<Value>), usize>,
+    /// Number of contexts of each function, and the instance of all others.
+    counts: FxHashMap<u64, (usize, Option<usize>)>,
+    instructions: FxHashMap<(u64, bool), Option<Rc<Instruction>>>,
+    queue: Vec<(usize, u64)>,
+    queued: FxHashSet<(usize, u64)>,
+    steps: u64,
+    is_collecting: bool,
+    pub events: FxHashSet<(usize, u64, Event)>,
+    pub edges: FxHashSet<Edge>,
+}
+
+impl<'a> Analysis<'a> {
+    pub fn new(
+        program: &'a Program,
+        decoder: &'a dyn Decoder,
+        calls: &'a FxHashMap<u64, Vec<u64>>,
+    ) -> Self {
+        let mask = if decoder.convention().word == 8 { u64::MAX } else { 0xffff_ffff };
+        Self {
+            program,
+            decoder,
+            arithmetic: Arithmetic { mask, bases: program.bases(mask) },
+            calls,
+            instances: Vec::new(),
+            contexts: FxHashMap::default(),
+            counts: FxHashMap::default(),
+            instructions: FxHashMap::default(),
+            queue: Vec::new(),
+            queued: FxHashSet::default(),
+            steps: 0,
+            is_collecting: false,
+            events: FxHashSet::default(),
+            edges: FxHashSet::default(),
+        }
+    }
+
+    /// Walks all that the code at `entry` reaches, and returns its instance. The events and edges are
+    /// those of instances that the roots reach.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if `should_continue` returned false.
+    pub fn walk(
+        &mut self,
+        roots: &[u64],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<usize>> {
+        let none = vec![Value::Any; self.decoder.convention().arguments.len()];
+        let mut entries = Vec::new();
+        for root in roots {
+            let number = self.instance(*root, none.clone());
+            self.instances[number].is_root = true;
+            entries.push(number);
+        }
+        while let Some(next) = self.queue.pop() {
+            if !should_continue() {
+                return Err(Error::Interrupted);
+            }
+            self.queued.remove(&next);
+            if self.steps > MOST_STEPS {
+                self.event(entries[0], roots[0], Event::TooLong);
+                break;
+            }
+            self.run(next.0, next.1);
+        }
+        self.collect(&entries);
+        Ok(entries)
+    }
+
+    fn collect(&mut self, entries: &[usize]) {
+        self.is_collecting = true;
+        let mut seen: FxHashSet<usize> = FxHashSet::default();
+        let mut next: Vec<usize> = entries.to_vec();
+        while let Some(number) = next.pop() {
+            if !seen.insert(number) {
+                continue;
+            }
+            let leaders: Vec<u64> = self.instances[number].leaders.keys().copied().collect();
+            for leader in leaders {
+                self.run(number, leader);
+            }
+            let callees = self.edges.iter().filter(|edge| edge.0 == number);
+            next.extend(callees.map(|edge| edge.2));
+        }
+        self.events.retain(|(number, ..)| seen.contains(number));
+    }
+
+    fn event(&mut self, number: usize, code: u64, event: Event) {
+        if self.is_collecting || event == Event::TooLong {
+            self.events.insert((number, code, event));
+        }
+    }
+
+    /// Returns the instance of the function at `entry` for values of its arguments.
+    fn instance(&mut self, entry: u64, arguments: Vec<Value>) -> usize {
+        if let Some(number) = self.contexts.get(&(entry, arguments.clone())) {
+            return *number;
+        }
+        let (count, merged) = self.counts.get(&entry).copied().unwrap_or_default();
+        if self.is_collecting && merged.is_none() {
+            // The walk has ended, and is not complete.
+            self.event(0, entry, Event::TooLong);
+        }
+        let state = self.entry_state(&arguments);
+        if count < MOST_CONTEXTS {
+            let number = self.new_instance(entry);
+            self.counts.insert(entry, (count + 1, merged));
+            self.contexts.insert((entry, arguments), number);
+            self.join(number, entry, state);
+            return number;
+        }
+        let number = merged.unwrap_or_else(|| self.new_instance(entry));
+        self.counts.insert(entry, (count, Some(number)));
+        self.join(number, entry, state);
+        number
+    }
+
+    fn new_instance(&mut self, entry: u64) -> usize {
+        let convention = self.decoder.convention();
+        self.instances.push(Instance {
+            entry,
+            leaders: FxHashMap::default(),
+            passed: FxHashMap::default(),
+            summary: Summary {
+                returns: false,
+                results: vec![Value::Any; convention.arguments.len()],
+                preserved: vec![true; REGISTERS],
+                writes_caller: 0,
+                writes_code_address: false,
+            },
+            callers: FxHashSet::default(),
+            is_root: false,
+            changes: 0,
+        });
+        self.instances.len() - 1
+    }
+
+    fn entry_state(&self, arguments: &[Value]) -> State {
+        let convention = self.decoder.convention();
+        let mut registers: Vec<Cell> =
+            (0..REGISTERS as u8).map(|number| Cell::of(Value::Initial(number))).collect();
+        for (register, value) in convention.arguments.iter().zip(arguments) {
+            registers[usize::from(*register)] = Cell::of(value.clone());
+        }
+        registers[usize::from(convention.stack)] = Cell::of(Value::Stack(Some(0)));
+        registers[usize::from(convention.link)] = Cell::of(Value::Return);
+        if let Some(zero) = convention.zero {
+            registers[usize::from(zero)] = Cell::of(Value::number(0));
+        }
+        if let (Some(global), Some(address)) = (convention.global, self.program.global_pointer) {
+            registers[usize::from(global)] = Cell::of(Value::number(address));
+        }
+        State::new(registers)
+    }
+
+    /// Adds a state before the instruction at `code`.
+    fn join(&mut self, number: usize, code: u64, state: State) {
+        if self.is_collecting {
+            return;
+        }
+        let arithmetic = &self.arithmetic;
+        match self.instances[number].leaders.get_mut(&code) {
+            Some(leader) => {
+                let joined = leader.state.joined(&state, arithmetic, leader.joins > MOST_JOINS);
+                if joined == leader.state {
+                    return;
+                }
+                leader.state = joined;
+                leader.joins += 1;
+            }
+            None => {
+                self.instances[number].leaders.insert(code, Leader { state, joins: 0 });
+                // Code that ran on over this instruction has to give it its state, too.
+                for leader in self.instances[number].passed.remove(&code).unwrap_or_default() {
+                    self.enqueue(number, leader);
+                }
+            }
+        }
+        self.enqueue(number, code);
+    }
+
+    fn enqueue(&mut self, number: usize, code: u64) {
+        if !self.is_collecting && self.queued.insert((number, code)) {
+            self.queue.push((number, code));
+        }
+    }
+
+    fn instruction(&mut self, code: u64, in_block: bool) -> Option<Rc<Instruction>> {
+        let (program, decoder) = (self.program, self.decoder);
+        let decode = || {
+            let section = program.section_at(program.plain(code))?;
+            let bytes = program.bytes_at(program.plain(code)).filter(|_| section.is_code)?;
+            decoder.decode(bytes, code, in_block).map(Rc::new)
+        };
+        self.instructions.entry((code, in_block)).or_insert_with(decode).clone()
+    }
+
+    /// Executes from an instruction on, up to the next one that is jumped to.
+    fn run(&mut self, number: usize, leader: u64) {
+        let Some(start) = self.instances[number].leaders.get(&leader) else { return };
+        let mut state = start.state.clone();
+        let mut block: VecDeque<Condition> = VecDeque::new();
+        let mut code = leader;
+        loop {
+            if code != leader
+                && block.is_empty()
+                && self.instances[number].leaders.contains_key(&code)
+            {
+                self.join(number, code, state);
+                return;
+            }
+            self.steps += 1;
+            if code != leader {
+                let passed = self.instances[number].passed.entry(code).or_default();
+                if !passed.contains(&leader) {
+                    passed.push(leader);
+                }
+            }
+            match self.program.memory_at(self.program.plain(code)) {
+                Memory::Ram => {}
+                Memory::Flash => {
+                    let target = self.program.plain(code);
+                    self.event(number, code, Event::Code { target, is_certain: true });
+                    return;
+                }
+                _ => {
+                    self.event(number, code, Event::NoCode { target: self.program.plain(code) });
+                    return;
+                }
+            }
+            let in_block = !block.is_empty();
+            let Some(instruction) = self.instruction(code, in_block) else {
+                self.event(number, code, Event::NotDecoded);
+                return;
+            };
+            let when = instruction.when.or_else(|| block.pop_front());
+            let next = code.wrapping_add(instruction.bytes);
+            let Some(after) = self.step(number, (leader, code), state, &instruction, when) else {
+                // The others of an IT block may be executed: their conditions are walked both ways.
+                return;
+            };
+            state = after;
+            block.extend(instruction.block.iter().copied());
+            code = next;
+        }
+    }
+
+    /// Executes an instruction; returns the state behind it, if execution goes on there.
+    fn step(
+        &mut self,
+        number: usize,
+        place: (u64, u64),
+        state: State,
+        instruction: &Instruction,
+        when: Option<Condition>,
+    ) -> Option<State> {
+        let mask = self.arithmetic.mask;
+        let Some(condition) = when else { return self.execute(number, place, state, instruction) };
+        let skipped = state.clone().refined(&condition.negated(), mask);
+        let taken = state.refined(&condition, mask);
+        let taken = taken.and_then(|state| self.execute(number, place, state, instruction));
+        self.either(taken, skipped)
+    }
+
+    fn either(&self, one: Option<State>, other: Option<State>) -> Option<State> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.joined(&other, &self.arithmetic, false)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn execute(
+        &mut self,
+        number: usize,
+        place: (u64, u64),
+        mut state: State,
+        instruction: &Instruction,
+    ) -> Option<State> {
+        let code = place.1;
+        let mut accesses = Vec::new();
+        let executor = Executor {
+            program: self.program,
+            arithmetic: &self.arithmetic,
+            convention: self.decoder.convention(),
+        };
+        for (at, operation) in instruction.operations.iter().enumerate() {
+            let identity = code << 8 | (4 * at as u64 + 1);
+            executor.execute(&mut state, operation, identity, &mut accesses);
+        }
+        for access in accesses {
+            self.event(number, code, Event::Access(access));
+        }
+        let next = code.wrapping_add(instruction.bytes);
+        match instruction.flow {
+            Flow::Next => Some(state),
+            Flow::Jump(target) => {
+                self.go(number, place, target, state, true);
+                None
+            }
+            Flow::Branch(target, condition) => {
+                state.identify(&condition, code << 8 | 0xf0);
+                let mask = self.arithmetic.mask;
+                if let Some(taken) = state.clone().refined(&condition, mask) {
+                    self.go(number, place, target, taken, true);
+                }
+                state.refined(&condition.negated(), mask)
+            }
+            Flow::Call(target) => match self.case_helper(target) {
+                Some(helper) => {
+                    self.case(number, place, next, target, &helper, state);
+                    None
+                }
+                None => self.call(number, place, target, state, true),
+            },
+            Flow::CallOf(register) => self.call_of(number, place, register, state),
+            Flow::JumpTo(register) => {
+                self.jump_to(number, place, register, state);
+                None
+            }
+            Flow::ExceptionReturn => {
+                if !self.instances[number].is_root {
+                    self.event(number, code, Event::Trap("returns from an exception"));
+                }
+                self.returned(number, &state);
+                None
+            }
+            Flow::Stop => None,
+            Flow::Trap(text) => {
+                self.event(number, code, Event::Trap(text));
+                Some(self.opaque(state))
+            }
+        }
+    }
+
+    /// The targets of an indirect jump or call: resolved, or named by the user.
+    fn targets(&self, code: u64, value: &Value) -> Option<Vec<u64>> {
+        let resolved = value.numbers(MOST_ADDRESSES);
+        resolved.or_else(|| {
+            let site = self.program.plain(code);
+            let here = || self.calls.get(&self.program.function_at(site)?.address);
+            self.calls.get(&site).or_else(here).cloned()
+        })
+    }
+
+    fn call_of(
+        &mut self,
+        number: usize,
+        place: (u64, u64),
+        register: Register,
+        state: State,
+    ) -> Option<State> {
+        let Some(targets) = self.targets(place.1, state.value(register)) else {
+            self.event(number, place.1, Event::UnknownTarget { is_call: true });
+            return Some(self.opaque(state));
+        };
+        self.event(number, place.1, Event::Resolved);
+        let mut after = None;
+        for target in &targets {
+            let one = self.call(number, place, *target, state.clone(), targets.len() == 1);
+            after = self.either(after, one);
+        }
+        after
+    }
+
+    fn jump_to(&mut self, number: usize, place: (u64, u64), register: Register, state: State) {
+        if *state.value(register) == Value::Return {
+            self.returned(number, &state);
+            return;
+        }
+        let Some(targets) = self.targets(place.1, state.value(register)) else {
+            self.event(number, place.1, Event::UnknownTarget { is_call: false });
+            // It may be a call whose return is the function's own.
+            let state = self.opaque(state);
+            self.returned(number, &state);
+            return;
+        };
+        self.event(number, place.1, Event::Resolved);
+        for target in &targets {
+            self.go(number, place, *target, state.clone(), targets.len() == 1);
+        }
+    }
+
+    /// Goes on at a target of a jump: in this function, or in another one that returns for it.
+    fn go(
+        &mut self,
+        number: usize,
+        place: (u64, u64),
+        target: u64,
+        state: State,
+        is_certain: bool,
+    ) {
+        let convention = self.decoder.convention();
+        let plain = self.program.plain(target);
+        let is_balanced = *state.value(convention.stack) == Value::Stack(Some(0))
+            && *state.value(convention.link) == Value::Return;
+        let here = self.program.function_at(self.program.plain(place.1));
+        let is_other = self
+            .program
+            .function_from(plain)
+            .is_some_and(|function| here.is_none_or(|here| here.address != function.address));
+        let is_ram = self.program.memory_at(plain) == Memory::Ram;
+        if is_ram && self.is_code(target) && !(is_balanced && is_other) {
+            self.join(number, target, state);
+            return;
+        }
+        if let Some(state) = self.call(number, place, target, state, is_certain) {
+            self.returned(number, &state);
+        }
+    }
+
+    fn is_code(&self, target: u64) -> bool {
+        let plain = self.program.plain(target);
+        let has_bytes = self.program.bytes_at(plain).is_some_and(|bytes| !bytes.is_empty());
+        let section = self.program.section_at(plain);
+        let is_mode = !self.program.is_thumb_only || target & 1 == 1;
+        has_bytes && is_mode && section.is_some_and(|section| section.is_code)
+    }
+
+    /// Calls a function; returns the state behind the call, if it returns.
+    fn call(
+        &mut self,
+        number: usize,
+        place: (u64, u64),
+        target: u64,
+        state: State,
+        is_certain: bool,
+    ) -> Option<State> {
+        let (leader, code) = place;
+        let plain = self.program.plain(target);
+        match self.program.memory_at(plain) {
+            Memory::Ram if self.is_code(target) => {}
+            Memory::Flash => {
+                self.event(number, code, Event::Code { target: plain, is_certain });
+                return Some(self.opaque(state));
+            }
+            Memory::Rom => return Some(self.opaque(state)),
+            _ => {
+                self.event(number, code, Event::NoCode { target: plain });
+                return Some(self.opaque(state));
+            }
+        }
+        let convention = self.decoder.convention();
+        let arguments = convention.arguments.iter().map(|register| match state.value(*register) {
+            value @ (Value::Listed(_)
+            | Value::Span { .. }
+            | Value::Memory
+            | Value::Computed
+            | Value::Constants(_)) => value.clone(),
+            Value::Stack(_) => Value::Memory,
+            _ => Value::Any,
+        });
+        let callee = self.instance(target, arguments.collect());
+        if self.is_collecting {
+            self.edges.insert((number, code, callee));
+        } else {
+            self.instances[callee].callers.insert((number, leader));
+        }
+        let summary = self.instances[callee].summary.clone();
+        summary.returns.then(|| self.behind(state, &summary, code))
+    }
+
+    /// The state behind a call of a function with a summary.
+    fn behind(&self, mut state: State, summary: &Summary, code: u64) -> State {
+        let convention = self.decoder.convention();
+        self.escape_arguments(&mut state);
+        state.writes_code_address |= summary.writes_code_address;
+        if state.is_escaped && summary.writes_code_address {
+            state.forget_all();
+        } else if state.is_escaped {
+            state.forget_objects(convention.preserved);
+        }
+        if summary.writes_caller > 0 {
+            match *state.value(convention.stack) {
+                Value::Stack(Some(at)) => state.overwrite(at, summary.writes_caller),
+                _ => state.forget_all(),
+            }
+        }
+        state.compare(None);
+        for register in 0..REGISTERS as u8 {
+            let is_kept =
+                summary.preserved[usize::from(register)] || convention.zero == Some(register);
+            if is_kept && register != convention.link {
+                continue;
+            }
+            let place = convention.arguments.iter().position(|one| *one == register);
+            let value = place.map_or(Value::Any, |place| summary.results[place].clone());
+            state.set(register, value, code << 8 | (0x80 + u64::from(register)));
+        }
+        if let Value::Stack(Some(at)) = *state.value(convention.stack) {
+            state.pop_to(at);
+        }
+        state
+    }
+
+    /// The state behind a call of a function that is not known, and keeps to the ABI.
+    fn opaque(&self, state: State) -> State {
+        let convention = self.decoder.convention();
+        let preserved = (0..REGISTERS as u8).map(|one| convention.preserved.contains(&one));
+        let summary = Summary {
+            returns: true,
+            results: vec![Value::Any; convention.arguments.len()],
+            preserved: preserved.collect(),
+            writes_caller: 0,
+            writes_code_address: false,
+        };
+        let mut state = self.behind(state, &summary, 0);
+        // It may write its arguments on the stack.
+        state.forget_objects(convention.preserved);
+        state
+    }
+
+    /// Notes whether a callee gets an address of the stack.
+    fn escape_arguments(&self, state: &mut State) {
+        let convention = self.decoder.convention();
+        let is_kept = |register: &Register| {
+            convention.preserved.contains(register) || convention.stack == *register
+        };
+        let is_address = |register: Register| matches!(state.value(register), Value::Stack(_));
+        let passed = (0..REGISTERS as u8).filter(|one| !is_kept(one)).any(is_address);
+        state.is_escaped |= passed || state.holds_address();
+    }
+
+    /// Adds a state at a return to the summary of a function.
+    fn returned(&mut self, number: usize, state: &State) {
+        if self.is_collecting {
+            return;
+        }
+        let convention = self.decoder.convention();
+        let old = self.instances[number].summary.clone();
+        let mut new = old.clone();
+        let changes = self.instances[number].changes;
+        new.returns = true;
+        new.writes_caller = new.writes_caller.max(state.writes_caller);
+        new.writes_code_address |= state.writes_code_address;
+        for register in 0..REGISTERS as u8 {
+            let value = state.value(register);
+            let is_same = *value == Value::Initial(register)
+                || (register == convention.stack && *value == Value::Stack(Some(0)))
+                || (convention.global == Some(register)
+                    && value.single().is_some()
+                    && value.single() == self.program.global_pointer);
+            new.preserved[usize::from(register)] &= is_same;
+        }
+        for (register, result) in convention.arguments.iter().zip(&mut new.results) {
+            let value = match state.value(*register) {
+                Value::Stack(Some(at)) if *at >= 0 => Value::Memory,
+                Value::Stack(_) | Value::Initial(_) | Value::Return => Value::Any,
+                value => value.clone(),
+            };
+            *result = match old.returns {
+                false => value,
+                true if changes > MOST_JOINS => self.arithmetic.widened(result, &value),
+                true => self.arithmetic.join(result, &value),
+            };
+        }
+        if new != old {
+            self.instances[number].summary = new;
+            self.instances[number].changes += 1;
+            let callers: Vec<_> = self.instances[number].callers.iter().copied().collect();
+            for (caller, leader) in callers {
+                self.enqueue(caller, leader);
+            }
+        }
+    }
+
+    /// The kind of the helper for switch statements that lies at an address.
+    fn case_helper(&self, target: u64) -> Option<String> {
+        let function = self.program.function_from(self.program.plain(target))?;
+        let kind = function.name.strip_prefix("__gnu_thumb1_case_")?;
+        ["uqi", "sqi", "uhi", "shi", "si"].contains(&kind).then(|| kind.to_owned())
+    }
+
+    /// Follows a call of a helper of libgcc for switch statements, whose table is behind the call.
+    fn case(
+        &mut self,
+        number: usize,
+        place: (u64, u64),
+        next: u64,
+        helper: u64,
+        kind: &str,
+        mut state: State,
+    ) {
+        let plain = self.program.plain(helper);
+        if self.program.memory_at(plain) == Memory::Flash {
+            self.event(number, place.1, Event::Code { target: plain, is_certain: true });
+        }
+        let base = self.program.plain(next);
+        let base = if kind == "si" { base.next_multiple_of(4) } else { base };
+        let (bytes, factor) = match kind {
+            "uqi" | "sqi" => (1, 2),
+            "si" => (4, 1),
+            _ => (2, 2),
+        };
+        let target = |index: u64| {
+            let at = index.checked_mul(u64::from(bytes))?.checked_add(base)?;
+            let entry = self.program.constant(at, bytes, true)?;
+            let unused = 64 - 8 * u32::from(bytes);
+            let is_signed = kind.starts_with('s');
+            let entry = if is_signed { ((entry << unused) as i64) >> unused } else { entry as i64 };
+            Some(base.wrapping_add_signed(factor * entry) & 0xffff_ffff | 1)
+        };
+        let indices = state.value(0).numbers(MOST_ADDRESSES);
+        let targets: Option<Vec<u64>> =
+            indices.and_then(|indices| indices.into_iter().map(target).collect());
+        let Some(mut targets) = targets else {
+            self.event(number, place.1, Event::UnknownTarget { is_call: false });
+            let state = self.opaque(state);
+            self.returned(number, &state);
+            return;
+        };
+        targets.sort_unstable();
+        targets.dedup();
+        self.event(number, place.1, Event::Resolved);
+        let link = self.decoder.convention().link;
+        state.set(link, Value::Any, place.1 << 8 | 0xa0);
+        state.compare(None);
+        for target in targets {
+            self.go(number, place, target, state.clone(), true);
+        }
+    }
+}

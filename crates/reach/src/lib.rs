@@ -1,0 +1,18 @@
+//! What a function of a linked program reaches: all code and data that it needs, and whether that
+//! lies in RAM.
+//!
+//! The answer is sound: it is `closed` only if every instruction that may be executed was decoded,
+//! every jump and call has known targets, and every read is known to be of RAM.
+
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
+
+mod analysis;
+mod decode;
+mod execute;
+mod instruction;
+mod program;
+mod report;
+mod state;
+mod value;
+
+pub use report::{Finding, FindingKind, ReachReport, ReachRequest, Step, Verdict, reach};

@@ -1,0 +1,511 @@
+//! The answer: whether all that a function reaches lies in RAM, and the paths to what does not.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use flashpager_base::{Error, Result, did_you_mean, shown};
+use flashpager_binary::names::{demangled, is_called};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use crate::analysis::{Analysis, Event};
+use crate::decode::decoder_for;
+use crate::execute::Access;
+use crate::program::{Memory, MemoryRequest, Program, StatedMemory, matches};
+
+/// A question about a program.
+#[derive(Clone, Debug, Default)]
+pub struct ReachRequest {
+    /// Names of functions, patterns with `*` and `?`, or `vectors`: the handlers of interrupts.
+    pub roots: Vec<String>,
+    /// RAM and peripherals: patterns of names of sections, or ranges of addresses.
+    pub ram: Vec<String>,
+    /// Flash: patterns of names of sections, or ranges of addresses.
+    pub flash: Vec<String>,
+    /// Ranges of addresses of ROM: code there is not followed.
+    pub rom: Vec<String>,
+    /// Targets of indirect calls: the address of the call or the name of the function that holds it,
+    /// and the names of functions.
+    pub calls: Vec<(String, Vec<String>)>,
+}
+
+/// The answer in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// All that the roots reach lies in RAM.
+    Closed,
+    /// Something in flash is reached.
+    NotClosed,
+    /// Nothing in flash was seen, but not all was understood.
+    CannotTell,
+}
+
+impl Verdict {
+    /// The name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::NotClosed => "not-closed",
+            Self::CannotTell => "cannot-tell",
+        }
+    }
+}
+
+/// The kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// Code in flash is executed.
+    ReachesCode,
+    /// Data in flash are accessed.
+    ReachesData,
+    /// Code or data in flash are among several possible targets.
+    MayReach,
+    /// An instruction is not understood.
+    CannotTell,
+}
+
+impl FindingKind {
+    /// The name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReachesCode => "reaches-code",
+            Self::ReachesData => "reaches-data",
+            Self::MayReach => "may-reach",
+            Self::CannotTell => "cannot-tell",
+        }
+    }
+}
+
+/// A function or an object on a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Step {
+    /// The demangled name, or that of the section.
+    pub name: String,
+    /// The address.
+    pub address: u64,
+    /// `RAM`, `flash`, or `flash` with the name of a section.
+    pub place: String,
+}
+
+/// Something that is reached outside of RAM, or not understood.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Finding {
+    /// The kind.
+    pub kind: FindingKind,
+    /// The shortest path, from a root on. The last step is what is reached, if that is known.
+    pub path: Vec<Step>,
+    /// The address of the first instruction that reaches it.
+    pub site: u64,
+    /// Number of instructions with the same finding.
+    pub sites: u64,
+    /// A text about the instruction: `called`, `read`, `written`, or what is not understood.
+    pub text: String,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReachReport {
+    /// The answer in a word.
+    pub verdict: Verdict,
+    /// Names of the roots.
+    pub roots: Vec<String>,
+    /// Number of functions in RAM that are reached.
+    pub functions_in_ram: u64,
+    /// Number of functions in flash that are called by them.
+    pub functions_in_flash: u64,
+    /// Number of indirect jumps and calls with known targets.
+    pub resolved: u64,
+    /// Number of indirect jumps and calls.
+    pub indirect: u64,
+    /// The findings: what is certain first.
+    pub findings: Vec<Finding>,
+    /// Assumptions that the answer rests on.
+    pub notes: Vec<String>,
+}
+
+/// Returns all that the roots reach in the ELF file `bytes`; `place` is its name in errors.
+///
+/// # Errors
+/// A file that is no linked ELF file, that has nothing in RAM, or whose machine is not followed; a
+/// name that the file does not have; an end because `should_continue` returned false.
+pub fn reach(
+    bytes: &[u8],
+    place: &str,
+    request: &ReachRequest,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<ReachReport> {
+    let memory = MemoryRequest {
+        ram: StatedMemory::parse("--ram", &request.ram)?,
+        flash: StatedMemory::parse("--flash", &request.flash)?,
+        rom: StatedMemory::parse("--rom", &request.rom)?,
+    };
+    let program = Program::parse(bytes, place, &memory)?;
+    let decoder = decoder_for(&program, place)?;
+    let roots = roots(&program, place, &request.roots)?;
+    let calls = calls(&program, place, &request.calls)?;
+    let mut entries: Vec<u64> = roots.values().copied().collect();
+    entries.sort_unstable();
+    entries.dedup();
+    let mut analysis = Analysis::new(&program, decoder.as_ref(), &calls);
+    // A root in flash is a finding itself; what it reaches is not walked.
+    let in_ram = |entry: &u64| program.memory_at(program.plain(*entry)) == Memory::Ram;
+    let (walked, outside): (Vec<u64>, Vec<u64>) = entries.iter().partition(|one| in_ram(one));
+    let numbers =
+        if walked.is_empty() { Vec::new() } else { analysis.walk(&walked, should_continue)? };
+    let reporter = Reporter { program: &program, analysis: &analysis };
+    let mut report = reporter.report(&numbers);
+    check_calls(&program, &analysis, request)?;
+    report.notes = notes(&program, request);
+    for entry in outside {
+        let path = vec![step(&program, program.plain(entry))];
+        let text = "it is a root itself".into();
+        let site = program.plain(entry);
+        report
+            .findings
+            .insert(0, Finding { kind: FindingKind::ReachesCode, path, site, sites: 1, text });
+        report.functions_in_flash += 1;
+        report.verdict = Verdict::NotClosed;
+    }
+    report.roots = roots.keys().map(|name| demangled(name)).collect();
+    Ok(report)
+}
+
+/// The root that stands for all handlers in the vector table.
+const VECTORS: &str = "vectors";
+
+/// Assumptions that an answer rests on.
+fn notes(program: &Program, request: &ReachRequest) -> Vec<String> {
+    let mut notes = Vec::new();
+    if request.roots.iter().any(|root| root == VECTORS)
+        && let Some((table, _)) = program.vectors()
+        && program.memory_at(table) == Memory::Flash
+    {
+        notes.push(format!(
+            "the vector table is linked to flash at {table:#x}: the processor reads it there unless \
+             the program has moved it (VTOR)"
+        ));
+    }
+    if !request.rom.is_empty() {
+        notes.push("code in ROM (--rom) is taken to keep to the ABI and to stay in ROM".into());
+    }
+    if !request.calls.is_empty() {
+        notes.push("the targets of calls that --calls names are taken as they are named".into());
+    }
+    notes
+}
+
+/// Checks that the walk has met each call that the user names.
+fn check_calls(program: &Program, analysis: &Analysis<'_>, request: &ReachRequest) -> Result<()> {
+    let sites: BTreeSet<u64> = analysis
+        .events
+        .iter()
+        .filter(|(_, _, event)| matches!(event, Event::Resolved | Event::UnknownTarget { .. }))
+        .map(|(_, code, _)| program.plain(*code))
+        .collect();
+    for (site, _) in &request.calls {
+        let address = call_site(program, site);
+        let inside = |one: &u64| {
+            Some(*one) == address
+                || program.function_at(*one).map(|function| function.address) == address
+        };
+        if !sites.iter().any(inside) {
+            let message =
+                format!("--calls {}: the roots reach no indirect call there", shown(site));
+            return Err(Error::design(message));
+        }
+    }
+    Ok(())
+}
+
+/// The address of a call, or of the function that holds it.
+fn call_site(program: &Program, site: &str) -> Option<u64> {
+    if let Some(digits) = site.strip_prefix("0x") {
+        return u64::from_str_radix(digits, 16).ok().map(|address| program.plain(address));
+    }
+    let named = program.names.iter().find(|(name, _)| is_called(name, site));
+    named.map(|(_, address)| program.plain(*address))
+}
+
+/// Finds the functions of names and patterns.
+fn roots(program: &Program, place: &str, patterns: &[String]) -> Result<BTreeMap<String, u64>> {
+    let mut roots = BTreeMap::new();
+    for pattern in patterns {
+        if pattern == VECTORS {
+            let table = program.vectors().filter(|(_, handlers)| !handlers.is_empty());
+            let Some((_, handlers)) = table else {
+                let message = "has no vector table that reach knows (--root vectors): a Cortex-M \
+                               has one in .isr_vector, .vectors or vector_table; name the handlers";
+                return Err(Error::data(place, message));
+            };
+            roots.extend(handlers);
+            continue;
+        }
+        let is_pattern = pattern.contains(['*', '?']);
+        let is_root = |name: &str| {
+            if is_pattern {
+                matches(pattern, name) || matches(pattern, &demangled(name))
+            } else {
+                is_called(name, pattern)
+            }
+        };
+        let named: Vec<_> = program.names.iter().filter(|(name, _)| is_root(name)).collect();
+        if named.is_empty() {
+            let known = program.names.iter().map(|(name, _)| name.as_str());
+            let message = format!(
+                "has no function '{}' (--root){}",
+                shown(pattern),
+                shown(did_you_mean(pattern, known))
+            );
+            return Err(Error::data(place, message));
+        }
+        for (name, address) in named {
+            let name = match roots.get(name) {
+                Some(other) if other != address => format!("{name}@{address:#x}"),
+                _ => name.clone(),
+            };
+            roots.insert(name, *address);
+        }
+    }
+    Ok(roots)
+}
+
+/// Finds the calls and the functions that the user names.
+fn calls(
+    program: &Program,
+    place: &str,
+    stated: &[(String, Vec<String>)],
+) -> Result<FxHashMap<u64, Vec<u64>>> {
+    let mut calls = FxHashMap::default();
+    for (site, names) in stated {
+        let address = call_site(program, site).ok_or_else(|| {
+            Error::design(format!(
+                "--calls {}: is no address of a call, as 0x20000376, and no function",
+                shown(site)
+            ))
+        })?;
+        let mut targets = Vec::new();
+        for name in names {
+            let named = program.names.iter().filter(|(one, _)| is_called(one, name));
+            let before = targets.len();
+            targets.extend(named.map(|(_, address)| *address));
+            if targets.len() == before {
+                let known = program.names.iter().map(|(name, _)| name.as_str());
+                let message = format!(
+                    "has no function '{}' (--calls){}",
+                    shown(name),
+                    shown(did_you_mean(name, known))
+                );
+                return Err(Error::data(place, message));
+            }
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        calls.insert(address, targets);
+    }
+    Ok(calls)
+}
+
+/// The function, the object or the section at an address, for a path.
+fn step(program: &Program, address: u64) -> Step {
+    let section = program.section_at(address);
+    let is_ram = program.memory_at(address) == Memory::Ram;
+    let is_code = section.is_some_and(|section| section.is_code);
+    let object = program.object_at(address);
+    let name = match object {
+        Some(object) => demangled(&object.name),
+        None if is_code => match program.function_at(address) {
+            Some(function) => demangled(&function.name),
+            None => format!("{address:#x}"),
+        },
+        None => format!("{address:#x}"),
+    };
+    let memory = match program.memory_at(address) {
+        Memory::Ram => "RAM",
+        Memory::Flash => "flash",
+        Memory::Rom => "ROM",
+        Memory::Device | Memory::Unknown => "no section",
+    };
+    let place = match section {
+        Some(section) if !is_ram && (object.is_some() || !is_code) => {
+            format!("{memory} {}", shown(&section.name))
+        }
+        _ => memory.to_owned(),
+    };
+    Step { name, address, place }
+}
+
+/// Makes the report of a walk.
+struct Reporter<'a> {
+    program: &'a Program,
+    analysis: &'a Analysis<'a>,
+}
+
+/// The finding at an instruction, without its path.
+struct Observation {
+    kind: FindingKind,
+    target: Option<u64>,
+    text: String,
+}
+
+impl Reporter<'_> {
+    fn report(&self, roots: &[usize]) -> ReachReport {
+        let parents = self.parents(roots);
+        let mut groups: BTreeMap<(FindingKind, u64, String), (BTreeSet<u64>, usize)> =
+            BTreeMap::new();
+        let mut indirect: BTreeMap<u64, bool> = BTreeMap::new();
+        let mut events: Vec<_> = self.analysis.events.iter().collect();
+        events.sort();
+        for (number, code, event) in events {
+            let site = self.program.plain(*code);
+            match event {
+                Event::Resolved => {
+                    indirect.entry(site).or_insert(true);
+                }
+                Event::UnknownTarget { .. } => {
+                    indirect.insert(site, false);
+                }
+                _ => {}
+            }
+            let Some(one) = self.observation(event) else { continue };
+            let here = self.program.function_at(site).map_or(site, |function| function.address);
+            let place = match one.target {
+                // All accesses to an object are one finding.
+                Some(target) => {
+                    let object = self.program.object_at(target);
+                    object.map_or(target, |object| object.address)
+                }
+                None => here,
+            };
+            let depth = |number: &usize| self.path(&parents, *number).len();
+            let (sites, nearest) = groups
+                .entry((one.kind, place, one.text))
+                .or_insert_with(|| (BTreeSet::new(), *number));
+            if depth(number) < depth(nearest) {
+                *nearest = *number;
+            }
+            sites.insert(site);
+        }
+        let mut findings = Vec::new();
+        for ((kind, place, text), (sites, nearest)) in groups {
+            let Some(site) = sites.first().copied() else { continue };
+            let mut path = self.path(&parents, nearest);
+            let here = step(self.program, site);
+            if path.last().is_none_or(|last| last.name != here.name) {
+                path.push(here);
+            }
+            if kind != FindingKind::CannotTell {
+                path.push(step(self.program, place));
+            }
+            findings.push(Finding { kind, path, site, sites: sites.len() as u64, text });
+        }
+        findings.sort_by_key(|one| (one.kind, one.path.len(), one.site));
+        self.summary(findings, roots, &parents, &indirect)
+    }
+
+    fn summary(
+        &self,
+        findings: Vec<Finding>,
+        roots: &[usize],
+        parents: &FxHashMap<usize, usize>,
+        indirect: &BTreeMap<u64, bool>,
+    ) -> ReachReport {
+        let reached = roots.iter().chain(parents.keys());
+        let functions: FxHashSet<u64> =
+            reached.map(|number| self.analysis.instances[*number].entry).collect();
+        let in_flash: FxHashSet<u64> = findings
+            .iter()
+            .filter(|one| one.kind == FindingKind::ReachesCode)
+            .filter_map(|one| one.path.last().map(|step| step.address))
+            .collect();
+        let verdict = match findings.first() {
+            None => Verdict::Closed,
+            Some(_) if findings.iter().all(|one| one.kind == FindingKind::CannotTell) => {
+                Verdict::CannotTell
+            }
+            Some(_) => Verdict::NotClosed,
+        };
+        ReachReport {
+            verdict,
+            roots: Vec::new(),
+            functions_in_ram: functions.len() as u64,
+            functions_in_flash: in_flash.len() as u64,
+            resolved: indirect.values().filter(|is_resolved| **is_resolved).count() as u64,
+            indirect: indirect.len() as u64,
+            findings,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The caller of each instance on the shortest path from a root.
+    fn parents(&self, roots: &[usize]) -> FxHashMap<usize, usize> {
+        let mut callees: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (caller, _, callee) in &self.analysis.edges {
+            callees.entry(*caller).or_default().insert(*callee);
+        }
+        let mut parents = FxHashMap::default();
+        let mut next: VecDeque<usize> = roots.iter().copied().collect();
+        while let Some(caller) = next.pop_front() {
+            for callee in callees.get(&caller).into_iter().flatten() {
+                if !roots.contains(callee) && !parents.contains_key(callee) {
+                    parents.insert(*callee, caller);
+                    next.push_back(*callee);
+                }
+            }
+        }
+        parents
+    }
+
+    fn path(&self, parents: &FxHashMap<usize, usize>, number: usize) -> Vec<Step> {
+        let mut numbers = vec![number];
+        while let Some(caller) = numbers.last().and_then(|number| parents.get(number)) {
+            numbers.push(*caller);
+        }
+        let entry = |number: &usize| self.program.plain(self.analysis.instances[*number].entry);
+        numbers.iter().rev().map(|number| step(self.program, entry(number))).collect()
+    }
+
+    fn observation(&self, event: &Event) -> Option<Observation> {
+        use FindingKind as K;
+        let (kind, target, text) = match event {
+            Event::Resolved => return None,
+            Event::Code { target, is_certain } => {
+                let kind = if *is_certain { K::ReachesCode } else { K::MayReach };
+                (kind, Some(*target), "called".to_owned())
+            }
+            Event::Access(Access::Flash { address, is_certain, is_write }) => {
+                let kind = if *is_certain { K::ReachesData } else { K::MayReach };
+                let text = if *is_write { "written" } else { "read" };
+                (kind, Some(*address), text.to_owned())
+            }
+            Event::Access(Access::Pointer) => {
+                (K::CannotTell, None, "reads through a pointer that it was given".into())
+            }
+            Event::Access(Access::Nowhere { address }) => {
+                let text = format!("reads at {address:#x}, where no section lies");
+                (K::CannotTell, None, text)
+            }
+            Event::Access(Access::Constant { address }) => {
+                let text = format!("writes code or constants in RAM, at {address:#x}");
+                (K::CannotTell, None, text)
+            }
+            Event::UnknownTarget { is_call: true } => {
+                (K::CannotTell, None, "calls a function that is not known".into())
+            }
+            Event::UnknownTarget { .. } => {
+                (K::CannotTell, None, "jumps to an address that is not known".into())
+            }
+            Event::NoCode { target } => {
+                (K::CannotTell, None, format!("goes to {target:#x}, where the file has no code"))
+            }
+            Event::NotDecoded => {
+                (K::CannotTell, None, "executes an instruction that is not known".into())
+            }
+            Event::Trap(text) => (K::CannotTell, None, (*text).to_owned()),
+            Event::TooLong => {
+                (K::CannotTell, None, "is part of a program that is too large to follow".into())
+            }
+        };
+        Some(Observation { kind, target, text })
+    }
+}

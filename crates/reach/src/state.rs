@@ -1,0 +1,344 @@
+//! The registers and the stack of a function before an instruction, as far as they are known.
+
+use std::collections::BTreeMap;
+
+use crate::instruction::{Condition, Operand, REGISTERS, Register, Relation};
+use crate::value::{Arithmetic, Value};
+
+/// The identity of a value: cells with the same one hold the same number. 0 is none.
+pub type Identity = u64;
+
+/// A register, or a word on the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cell {
+    pub value: Value,
+    pub identity: Identity,
+}
+
+impl Cell {
+    /// A cell without an identity.
+    pub fn of(value: Value) -> Self {
+        Self { value, identity: 0 }
+    }
+}
+
+/// A number on the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    pub bytes: u8,
+    pub cell: Cell,
+}
+
+/// The state of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    pub registers: Vec<Cell>,
+    /// Words of the stack by their distance from the stack pointer at the entry.
+    slots: BTreeMap<i64, Slot>,
+    /// The operands of the last comparison.
+    compared: Option<(Cell, Cell)>,
+    /// True if the address of something on the stack may be in memory or in another function.
+    pub is_escaped: bool,
+    /// Bytes above the stack pointer at the entry that the function may have written: its arguments
+    /// on the stack.
+    pub writes_caller: i64,
+    /// True if the function may have written an address of code through a pointer.
+    pub writes_code_address: bool,
+}
+
+impl State {
+    /// The state at the entry of a function.
+    pub fn new(registers: Vec<Cell>) -> Self {
+        debug_assert_eq!(registers.len(), REGISTERS);
+        Self {
+            registers,
+            slots: BTreeMap::new(),
+            compared: None,
+            is_escaped: false,
+            writes_caller: 0,
+            writes_code_address: false,
+        }
+    }
+
+    /// The value of a register.
+    pub fn value(&self, register: Register) -> &Value {
+        &self.registers[usize::from(register)].value
+    }
+
+    /// Puts a new value into a register.
+    pub fn set(&mut self, register: Register, value: Value, identity: Identity) {
+        self.retire(identity);
+        self.registers[usize::from(register)] = Cell { value, identity };
+    }
+
+    /// Copies a cell into a register.
+    pub fn copy(&mut self, register: Register, cell: Cell) {
+        self.registers[usize::from(register)] = cell;
+    }
+
+    /// The cell of a register, which gets an identity if it has none.
+    pub fn identified(&mut self, register: Register, identity: Identity) -> Cell {
+        if self.registers[usize::from(register)].identity == 0 {
+            self.retire(identity);
+            self.registers[usize::from(register)].identity = identity;
+        }
+        self.registers[usize::from(register)].clone()
+    }
+
+    fn retire(&mut self, identity: Identity) {
+        let slots = self.slots.values_mut().map(|slot| &mut slot.cell);
+        for cell in self.registers.iter_mut().chain(slots) {
+            if cell.identity == identity {
+                cell.identity = 0;
+            }
+        }
+        if let Some((left, right)) = &mut self.compared {
+            for cell in [left, right] {
+                if cell.identity == identity {
+                    cell.identity = 0;
+                }
+            }
+        }
+    }
+
+    /// Remembers the operands of a comparison; `None` if the flags have another meaning.
+    pub fn compare(&mut self, operands: Option<(Cell, Cell)>) {
+        self.compared = operands;
+    }
+
+    /// The number of `bytes` on the stack at a distance, if it is known. It gets an identity.
+    pub fn slot(&mut self, at: i64, bytes: u8, identity: Identity) -> Option<Cell> {
+        if self.slots.get(&at).is_some_and(|slot| slot.bytes == bytes && slot.cell.identity == 0) {
+            self.retire(identity);
+            if let Some(slot) = self.slots.get_mut(&at) {
+                slot.cell.identity = identity;
+            }
+        }
+        if let Some(slot) = self.slots.get(&at)
+            && slot.bytes == bytes
+        {
+            return Some(slot.cell.clone());
+        }
+        // A part of an address on the stack is read.
+        let is_address = |(place, slot): (&i64, &Slot)| {
+            *place < at + i64::from(bytes)
+                && at < *place + i64::from(slot.bytes)
+                && matches!(slot.cell.value, Value::Stack(_))
+        };
+        self.is_escaped |= self.slots.iter().any(is_address);
+        None
+    }
+
+    /// Puts a number on the stack.
+    pub fn put(&mut self, at: i64, bytes: u8, cell: Cell) {
+        let end = at.saturating_add(i64::from(bytes));
+        self.slots.retain(|place, slot| *place >= end || place + i64::from(slot.bytes) <= at);
+        self.slots.insert(at, Slot { bytes, cell });
+        self.writes_caller = self.writes_caller.max(end);
+    }
+
+    /// Forgets what lies on the stack from a distance on, as far as a callee may have written it.
+    pub fn overwrite(&mut self, at: i64, bytes: i64) {
+        let end = at.saturating_add(bytes);
+        let is_address = |(place, slot): (&i64, &Slot)| {
+            *place < end && matches!(slot.cell.value, Value::Stack(_))
+        };
+        self.is_escaped |= self.slots.iter().any(is_address);
+        self.slots.retain(|place, slot| place + i64::from(slot.bytes) <= at || *place >= end);
+        self.writes_caller = self.writes_caller.max(end);
+    }
+
+    /// Forgets what lies on the stack below a distance.
+    pub fn pop_to(&mut self, at: i64) {
+        self.slots.retain(|place, _| *place >= at);
+    }
+
+    /// Forgets what a store through a pointer may write: all but saved registers.
+    pub fn forget_objects(&mut self, preserved: &[Register]) {
+        let is_saved = |value: &Value| match value {
+            Value::Return => true,
+            Value::Initial(register) => preserved.contains(register),
+            _ => false,
+        };
+        let is_address = |slot: &Slot| matches!(slot.cell.value, Value::Stack(_));
+        self.is_escaped |= self.slots.values().any(is_address);
+        self.slots.retain(|_, slot| is_saved(&slot.cell.value));
+    }
+
+    /// Forgets all that lies on the stack.
+    pub fn forget_all(&mut self) {
+        self.is_escaped |= self.holds_address();
+        self.slots.clear();
+    }
+
+    /// True if an address of the stack lies on the stack.
+    pub fn holds_address(&self) -> bool {
+        self.slots.values().any(|slot| matches!(slot.cell.value, Value::Stack(_)))
+    }
+
+    /// The state that comes of this one or `other`. With `widen`, values that grow become unknown
+    /// soon.
+    pub fn joined(&self, other: &Self, arithmetic: &Arithmetic, widen: bool) -> Self {
+        let mut is_escaped = self.is_escaped || other.is_escaped;
+        let mut both = |one: &Cell, two: &Cell| {
+            let value = if widen {
+                arithmetic.widened(&one.value, &two.value)
+            } else {
+                arithmetic.join(&one.value, &two.value)
+            };
+            let had_address = [one, two].iter().any(|cell| matches!(cell.value, Value::Stack(_)));
+            is_escaped |= had_address && !matches!(value, Value::Stack(_));
+            let identity = if one.identity == two.identity { one.identity } else { 0 };
+            Cell { value, identity }
+        };
+        let registers =
+            self.registers.iter().zip(&other.registers).map(|(one, two)| both(one, two)).collect();
+        let mut slots = BTreeMap::new();
+        for (at, slot) in &self.slots {
+            if let Some(same) = other.slots.get(at)
+                && same.bytes == slot.bytes
+            {
+                let cell = both(&slot.cell, &same.cell);
+                slots.insert(*at, Slot { bytes: slot.bytes, cell });
+            }
+        }
+        let lost = |from: &Self| {
+            let is_lost = |(at, slot): (&i64, &Slot)| {
+                !slots.contains_key(at) && matches!(slot.cell.value, Value::Stack(_))
+            };
+            from.slots.iter().any(is_lost)
+        };
+        let compared = if self.compared == other.compared { self.compared.clone() } else { None };
+        Self {
+            is_escaped: is_escaped || lost(self) || lost(other),
+            writes_caller: self.writes_caller.max(other.writes_caller),
+            writes_code_address: self.writes_code_address || other.writes_code_address,
+            registers,
+            slots,
+            compared,
+        }
+    }
+
+    /// Gives the compared registers of a condition their identities.
+    pub fn identify(&mut self, condition: &Condition, identity: Identity) {
+        if let Some((left, right)) = condition.compared {
+            self.identified(left, identity);
+            if let Operand::Register(right) = right {
+                self.identified(right, identity + 1);
+            }
+        }
+    }
+
+    /// The part of the state for which a condition may hold; `None` if there is none.
+    pub fn refined(mut self, condition: &Condition, mask: u64) -> Option<Self> {
+        let (left, right) = match condition.compared {
+            None => match self.compared.clone() {
+                Some(operands) => operands,
+                None => return Some(self),
+            },
+            Some((left, right)) => {
+                let left = self.registers[usize::from(left)].clone();
+                let right = match right {
+                    Operand::Register(right) => self.registers[usize::from(right)].clone(),
+                    Operand::Constant(number) => Cell::of(Value::number(number)),
+                    Operand::Shifted(..) => Cell::of(Value::Any),
+                };
+                (left, right)
+            }
+        };
+        let relation = condition.relation;
+        let new_left = left.value.related(relation, &right.value, mask)?;
+        let new_right = right.value.related(relation.swapped(), &left.value, mask)?;
+        self.restrict(left.identity, relation, &right.value, mask)?;
+        self.restrict(right.identity, relation.swapped(), &left.value, mask)?;
+        if condition.compared.is_none() {
+            self.compared = Some((
+                Cell { value: new_left, identity: left.identity },
+                Cell { value: new_right, identity: right.identity },
+            ));
+        }
+        Some(self)
+    }
+
+    fn restrict(
+        &mut self,
+        identity: Identity,
+        relation: Relation,
+        to: &Value,
+        mask: u64,
+    ) -> Option<()> {
+        if identity == 0 {
+            return Some(());
+        }
+        let slots = self.slots.values_mut().map(|slot| &mut slot.cell);
+        for cell in self.registers.iter_mut().chain(slots) {
+            if cell.identity == identity {
+                cell.value = cell.value.related(relation, to, mask)?;
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> State {
+        let mut state = State::new(vec![Cell::of(Value::Any); REGISTERS]);
+        state.put(-4, 4, Cell::of(Value::Return));
+        state.put(-8, 4, Cell::of(Value::Initial(4)));
+        state.put(-12, 4, Cell::of(Value::number(1)));
+        state
+    }
+
+    fn value(state: &mut State, at: i64) -> Option<Value> {
+        state.slot(at, 4, 1).map(|cell| cell.value)
+    }
+
+    #[test]
+    fn a_pointer_into_the_frame_spares_saved_registers_only_if_no_code_is_written() {
+        let mut kept = state();
+        kept.forget_objects(&[4]);
+        assert_eq!(value(&mut kept, -4), Some(Value::Return));
+        assert_eq!(value(&mut kept, -12), None);
+        let mut lost = state();
+        lost.forget_all();
+        assert_eq!(value(&mut lost, -4), None);
+    }
+
+    #[test]
+    fn a_callee_that_writes_above_its_entry_overwrites_that_much() {
+        let mut state = state();
+        state.overwrite(-12, 8);
+        assert_eq!(value(&mut state, -12), None);
+        assert_eq!(value(&mut state, -8), None);
+        assert_eq!(value(&mut state, -4), Some(Value::Return));
+        state.overwrite(-4, 8);
+        assert_eq!(state.writes_caller, 4);
+    }
+
+    #[test]
+    fn a_part_of_an_address_that_is_read_lets_the_frame_escape() {
+        let mut state = state();
+        state.put(-16, 4, Cell::of(Value::Stack(Some(-12))));
+        assert!(!state.is_escaped);
+        assert!(state.slot(-16, 1, 1).is_none());
+        assert!(state.is_escaped);
+    }
+
+    #[test]
+    fn a_condition_holds_for_all_copies_of_a_value() {
+        let mut state = State::new(vec![Cell::of(Value::Any); REGISTERS]);
+        let cell = state.identified(0, 77);
+        state.copy(1, cell.clone());
+        state.put(-4, 4, cell.clone());
+        state.set(0, Value::Any, 78);
+        state.compare(Some((cell, Cell::of(Value::number(4)))));
+        let state = state.refined(&Condition::of_flags(Relation::Below), 0xffff_ffff);
+        let mut state = state.expect("the condition may hold");
+        assert_eq!(state.value(1).bounds(0xffff_ffff), Some((0, 3)));
+        assert_eq!(*state.value(0), Value::Any);
+        assert_eq!(value(&mut state, -4).and_then(|one| one.bounds(9)), Some((0, 3)));
+    }
+}
