@@ -3020,6 +3020,99 @@ def worst_stall(
     """
 
 @final
+class Reach:
+    """All that some functions reach."""
+
+    @property
+    def findings(self) -> list[ReachFinding]:
+        """The findings: what is certain first."""
+    @property
+    def functions_in_flash(self) -> int:
+        """The number of functions in flash that they call."""
+    @property
+    def functions_in_ram(self) -> int:
+        """The number of functions in RAM that are reached."""
+    @property
+    def indirect(self) -> int:
+        """The number of indirect jumps and calls."""
+    @property
+    def notes(self) -> list[str]:
+        """Assumptions that the answer rests on."""
+    @property
+    def resolved(self) -> int:
+        """The number of indirect jumps and calls whose targets are known."""
+    @property
+    def roots(self) -> list[str]:
+        """The names of the roots."""
+    @property
+    def verdict(self) -> str:
+        """``closed``, ``not-closed`` or ``cannot-tell``."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ReachFinding:
+    """Something that is reached outside of RAM, or not understood."""
+
+    @property
+    def kind(self) -> str:
+        """``reaches-code``, ``reaches-data``, ``may-reach`` or ``cannot-tell``."""
+    @property
+    def path(self) -> list[ReachStep]:
+        """The shortest path, from a root on. It ends with what is reached, if that is known."""
+    @property
+    def site(self) -> int:
+        """The address of the first instruction that reaches it."""
+    @property
+    def sites(self) -> int:
+        """The number of instructions with the same finding."""
+    @property
+    def text(self) -> str:
+        """``called``, ``read``, ``written``, or what is not understood."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ReachStep:
+    """A function or an object on a path."""
+
+    @property
+    def address(self) -> int:
+        """The address."""
+    @property
+    def name(self) -> str:
+        """The name, demangled."""
+    @property
+    def place(self) -> str:
+        """``RAM``, ``ROM``, or ``flash`` with the name of a section."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+def reached(
+    file: str | os.PathLike[str],
+    roots: Sequence[str],
+    *,
+    ram: Sequence[str],
+    flash: Sequence[str],
+    rom: Sequence[str],
+    calls: Sequence[tuple[str, Sequence[str]]],
+) -> Reach:
+    """Follow all that functions of a linked program reach, and find what of it lies outside of RAM.
+
+    Args:
+        file: the program, an ELF file.
+        roots: names of functions, patterns, or ``vectors``.
+        ram: patterns of names of sections in RAM, or ranges of addresses.
+        flash: patterns of names of sections in flash, or ranges of addresses.
+        rom: ranges of addresses of ROM.
+        calls: targets of indirect calls, by the address of a call or the function that holds it.
+
+    Raises:
+        FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
+            followed, or it does not have what is named.
+    """
+
+@final
 class Arrangement:
     """A layout of the methods that a recorder reports."""
 

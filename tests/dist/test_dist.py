@@ -20,6 +20,7 @@ from flashpager import __version__
 from flashpager.base import installed
 from tests.conftest import ROOT, need
 from tests.dist.installation import Installation, forbidden, release
+from tests.reach import firmware
 from tests.tools import promised
 
 DIST = os.environ.get("FLASHPAGER_DIST", "")
@@ -241,6 +242,7 @@ COMMANDS = {
     "handler": ("handler",),
     "layout": ("layout", CARD, *DESIGN, "--evaluations", "5", "-o", "order.json"),
     "luck": ("luck", CARD, *DESIGN, "--draws", "2"),
+    "reach": ("reach", "closed.elf", "--root", "handler"),
     "pin": ("pin", CARD, *DESIGN, "--ram", "64", "-o", "pinned.txt"),
     "deploy": ("deploy", CARD, *DESIGN, "-o", "deployed"),
     "verify": ("verify", CARD, *DESIGN),
@@ -275,6 +277,9 @@ def test_command(installation: Installation, name: str) -> None:
     if name.startswith("verify"):
         need("arm-none-eabi-gcc", "qemu-system-arm")
         (installation.work / "key.hex").write_text("00" * 16, encoding="ascii")
+    if name == "reach":
+        need("arm-none-eabi-gcc")
+        firmware.link(installation.work / "closed.elf")
     command = COMMANDS[name]
     assert installation.flashpager(*command).strip()
     for file in command:

@@ -36,7 +36,7 @@ from tests.reach.builds import (
 from tests.reach.constructs import Construct, chosen
 
 #: Options of the command, and the name of the mode.
-MODES: dict[str, tuple[str, ...]] = {"plain": (), "--pointers ram": ("--pointers", "ram")}
+MODES: dict[str, tuple[str, ...]] = {"plain": ()}
 #: Faults, the worst one first, and shortfalls.
 FALSE_CLOSED, FALSE_REACHES, REFUSED = "false closed", "false reaches", "refused"
 UNEXPECTED = "not as the construct says"

@@ -14,6 +14,7 @@ mod luck;
 mod parts;
 mod pin;
 mod processor;
+mod reach;
 mod record;
 mod replay;
 mod seam;
@@ -84,6 +85,8 @@ mod _engine {
     use super::processor::{
         CallTimes, Core, FaultPathJob, Spread, Stall, call_times, cores, find_core, worst_stall,
     };
+    #[pymodule_export]
+    use super::reach::{Reach, ReachFinding, ReachStep, reached};
     #[pymodule_export]
     use super::record::{
         Arrangement, Origin, Placement, RecordedTrace, Recording, Region, arrange_methods,

@@ -15,6 +15,7 @@
 //! * [`replay`]: the replay of a trace through a [`pager`], which is the cache of frames, and a data
 //!   register; its result is [`replay::Counts`]
 //! * [`media`]: flash parts and buses, and [`estimate`], the speed of a medium on a host
+//! * [`reach`]: what a function of a program reaches outside of RAM
 //! * [`swap`]: data pages in compressed swap
 //!
 //! This crate brings them together:
@@ -57,6 +58,7 @@ pub use flashpager_binary as binary;
 pub use flashpager_binary::driver;
 pub use flashpager_media as media;
 pub use flashpager_media::estimate;
+pub use flashpager_reach as reach;
 pub use flashpager_record as record;
 pub use flashpager_record::placement;
 pub use flashpager_replay as replay;

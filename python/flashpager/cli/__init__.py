@@ -59,6 +59,7 @@ _COMMANDS = {
     "explore": _CommandEntry("Find the best designs for one trace or several."),
     "layout": _CommandEntry("Order a program so that code that runs together shares pages."),
     "luck": _CommandEntry("Show how much of a link's time is luck: other links of the same code."),
+    "reach": _CommandEntry("Tell whether all that a function runs and reads lies in RAM."),
     "pin": _CommandEntry("Choose which functions to move from flash to RAM."),
     "estimate": _CommandEntry("Estimate the speed of a flash medium, and the causes of lost time."),
     "handler": _CommandEntry("Show a page fault's handler as a timeline."),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: The commands on the first screen, in groups. Each command is in one of them.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Your program": ("record", "trace", "simulate", "attribute", "report"),
-    "Make it faster": ("pin", "layout", "luck", "explore", "compare"),
+    "Make it faster": ("pin", "reach", "layout", "luck", "explore", "compare"),
     "On the device": ("deploy", "verify", "page"),
     "Flash media": ("parts", "boards", "cores", "estimate", "handler", "swap"),
     "Research": ("reproduce", "examples"),

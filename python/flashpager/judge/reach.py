@@ -1,0 +1,116 @@
+"""All that a function reaches: whether it stays in RAM, in sentences."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from flashpager import _engine
+from flashpager._engine import FlashpagerError, Reach, ReachFinding, ReachStep
+from flashpager.base.quantities import counted
+
+#: The verdicts as they are printed.
+VERDICTS = {"closed": "closed", "not-closed": "not closed", "cannot-tell": "cannot tell"}
+_KINDS = {
+    "reaches-code": "reaches code",
+    "reaches-data": "reaches data",
+    "may-reach": "may reach",
+    "cannot-tell": "cannot tell",
+}
+_KIND_WIDTH = max(map(len, _KINDS.values()))
+
+
+def reached(
+    file: Path,
+    roots: Sequence[str],
+    *,
+    ram: Sequence[str] = (),
+    flash: Sequence[str] = (),
+    rom: Sequence[str] = (),
+    calls: Sequence[tuple[str, Sequence[str]]] = (),
+) -> Reach:
+    """Follow all that functions of a linked program reach, and find what lies outside of RAM.
+
+    Args:
+        file: the program, an ELF file.
+        roots: names of functions, patterns, or ``vectors``, the handlers of interrupts.
+        ram: patterns of names of sections in RAM, or ranges as ``0x20000000-0x20040000``; by
+            default a section is in RAM that is stored elsewhere or zeroed.
+        flash: patterns of names of sections in flash, or ranges.
+        rom: ranges of ROM, whose code is not followed.
+        calls: targets of indirect calls, by the address of a call or the function that holds it.
+
+    Raises:
+        FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
+            followed, or it does not have what is named.
+
+    """
+    return _engine.reached(
+        file,
+        list(roots),
+        ram=list(ram),
+        flash=list(flash),
+        rom=list(rom),
+        calls=[(site, list(names)) for site, names in calls],
+    )
+
+
+def parse_calls(stated: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Parse targets of indirect calls: ``SITE=NAME,NAME``, or a file with such lines.
+
+    Raises:
+        FlashpagerError: if a text is neither, or a line of the file is none of these.
+
+    """
+    calls = []
+    for text in stated:
+        if "=" in text:
+            calls.append(_parse_call(text, "--calls"))
+            continue
+        try:
+            lines = Path(text).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            message = f"--calls {text}: is neither SITE=NAMES nor a file that can be read ({error})"
+            raise FlashpagerError(message) from error
+        for number, line in enumerate(lines, 1):
+            content = line.partition("#")[0].strip()
+            if content:
+                calls.append(_parse_call(content, f"{text}:{number}"))
+    return calls
+
+
+def _parse_call(text: str, place: str) -> tuple[str, list[str]]:
+    site, equals, names = text.partition("=")
+    targets = [name.strip() for name in names.split(",") if name.strip()]
+    if not equals or not site.strip() or not targets:
+        message = f"{place}: {text!r} is no SITE=NAME,NAME, as 0x20000376=on_timer,on_packet"
+        raise FlashpagerError(message)
+    return site.strip(), targets
+
+
+def verdict_line(report: Reach) -> str:
+    """Describe an answer in a line, the verdict first."""
+    parts = [f"{counted(report.functions_in_ram, 'function')} in RAM reached"]
+    may = sum(finding.kind == "may-reach" for finding in report.findings)
+    if report.functions_in_flash or may:
+        in_flash = f"{report.functions_in_flash:,} in flash reached"
+        parts.append(f"{in_flash}, {may:,} may be" if may else in_flash)
+    if report.indirect:
+        parts.append(
+            f"indirect jumps and calls resolved: {report.resolved:,} of {report.indirect:,}"
+        )
+    return f"{VERDICTS[report.verdict]}: {'; '.join(parts)}"
+
+
+def finding_line(finding: ReachFinding) -> str:
+    """Describe a finding in a line: its kind, the shortest path, the place."""
+    kind = _KINDS[finding.kind].ljust(_KIND_WIDTH)
+    path = " -> ".join(_step(step) for step in finding.path)
+    places = f" ({finding.sites:,} places)" if finding.sites > 1 else ""
+    if finding.kind == "cannot-tell":
+        return f"{kind}  {path} {finding.text}, at {finding.site:#x}{places}"
+    target = finding.path[-1].address
+    several = ", one of several targets" if finding.kind == "may-reach" else ""
+    return f"{kind}  {path} {target:#x}, {finding.text} at {finding.site:#x}{places}{several}"
+
+
+def _step(step: ReachStep) -> str:
+    return f"{step.name} ({step.place})"
