@@ -230,23 +230,23 @@ class Comparison:
         worse = lost.filter(pl.col("_lost") > allowed + _ROUNDING)
         worse_rows = []
         for row in worse.sort("_lost", descending=True, maintain_order=True).iter_rows(named=True):
-            how = max(names, key=row.__getitem__)
-            much = apart(row[how], ">", allowed, _share)
-            worse_rows.append(self._worse_row(allowed, row[how], f"{how} {much}", row))
+            loss = max(names, key=row.__getitem__)
+            excess = apart(row[loss], ">", allowed, _share)
+            worse_rows.append(self._worse_row(allowed, row[loss], f"{loss} {excess}", row))
         keys = [name for name in KEYS if name not in {each.column for each in self.across}]
         missing = self.a.frame.join(self.joined, on=keys, how="anti", nulls_equal=True)
         rows = missing.iter_rows(named=True)
         return worse_rows + [self._worse_row(allowed, None, "in A alone", row) for row in rows]
 
     def _worse_row(
-        self, allowed: float, value: float | None, how: str, row: Mapping[str, Any]
+        self, allowed: float, value: float | None, change: str, row: Mapping[str, Any]
     ) -> WorseRow:
         frame = self.a.frame
         keys = {name: row[name] for name in KEYS if name in row}
         shown = [name for name in (*SHOWN, *KEYS) if name in keys and frame[name].n_unique() > 1]
         named = [row.get("trace"), *(_named(name, row[name]) for name in dict.fromkeys(shown))]
         which = ", ".join(str(name) for name in dict.fromkeys(named) if name is not None)
-        return WorseRow("fail_above", allowed, value, f"{which}: {how}", keys)
+        return WorseRow("fail_above", allowed, value, f"{which}: {change}", keys)
 
 
 def compare(a: ResultTable, b: ResultTable) -> Comparison:

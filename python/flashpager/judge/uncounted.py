@@ -25,8 +25,8 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
         else:
             subject = "the trace has" if len(traces) == 1 else "the traces have"
         recorded = all(trace.architecture != _BYTECODE for trace in without)
-        how = ": record with --with-reads" if recorded else ""
-        costs.append(f"reads of constants in flash, as {subject} none{how}")
+        remedy = ": record with --with-reads" if recorded else ""
+        costs.append(f"reads of constants in flash, as {subject} none{remedy}")
     costs += _without_price(traces, design)
     return costs
 
@@ -41,9 +41,9 @@ def _without_price(traces: Sequence[TraceInfo], design: Design) -> list[str]:
     if not free:
         return []
     if any(trace.instructions is None for trace in traces) and design.processor is None:
-        how = "the trace does not count instructions"
+        reason = "the trace does not count instructions"
     else:
-        how = (
+        reason = (
             "--processor or a board has them" if design.processor is None else "as the design says"
         )
-    return [f"{' and '.join(free)} ({how})"]
+    return [f"{' and '.join(free)} ({reason})"]

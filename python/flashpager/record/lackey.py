@@ -43,11 +43,11 @@ class Lackey:
     def obstacle(cls, _request: RecordRequest, architecture: str) -> Obstacle | None:
         """Explain why it cannot record the program, if it cannot."""
         if architecture not in _RUNS.get(platform.machine(), {platform.machine()}):
-            why = f"Valgrind does not run programs for {architecture} here"
-            return Obstacle(why, f"{why}; QEMU does (Debian: apt install qemu-user)")
+            clause = f"Valgrind does not run programs for {architecture} here"
+            return Obstacle(clause, f"{clause}; QEMU does (Debian: apt install qemu-user)")
         if shutil.which("valgrind") is None:
-            why = "valgrind is not installed"
-            return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
+            clause = "valgrind is not installed"
+            return Obstacle(clause, f"{clause} (Debian: apt install {cls.package})")
         return None
 
     @classmethod

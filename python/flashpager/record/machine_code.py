@@ -192,13 +192,13 @@ def _recorder(
     native = architecture == os.uname().machine
     for other in others:
         if (native or not other.is_native) and other.obstacle(request, architecture) is None:
-            say(f"note: {missing.why}: recording with {other.description}")
+            say(f"note: {missing.clause}: recording with {other.description}")
             return other
     if not others:
         raise FlashpagerError(missing.remedy)
     names = " and ".join(other.name for other in others)
     packages = " ".join(recorder.package for recorder in (first, *others) if recorder.package)
-    message = f"{missing.why}, and {names} cannot stand in (Debian: apt install {packages})"
+    message = f"{missing.clause}, and {names} cannot stand in (Debian: apt install {packages})"
     raise FlashpagerError(message)
 
 
@@ -237,7 +237,7 @@ def _following(
         raise FlashpagerError(message)
     obstacle = chosen.obstacle(request, architecture)
     if obstacle is not None:
-        message = f"--children: {obstacle.why}; {remedy}"
+        message = f"--children: {obstacle.clause}; {remedy}"
         raise FlashpagerError(message)
     say("note: all processes are recorded with the built-in stepper, which is slow")
     return chosen

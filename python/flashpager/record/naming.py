@@ -23,14 +23,14 @@ def default_output(program: str) -> Path:
     output = Path(f"{stem or 'program'}.trace")
     if not output.exists():
         return output
-    how = "name another with -o"
+    remedy = "name another with -o"
     try:
         info = _engine.trace_info(output)
     except FlashpagerError:
-        message = f"{output}: is there already, and is no trace; {how}"
+        message = f"{output}: is there already, and is no trace; {remedy}"
         raise FlashpagerError(message) from None
     if Path(info.program).name != path.name:
-        message = f"{output}: is there already, a trace of {info.program}; {how}"
+        message = f"{output}: is there already, a trace of {info.program}; {remedy}"
         raise FlashpagerError(message)
     return output
 

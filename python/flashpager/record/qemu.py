@@ -43,15 +43,15 @@ class Qemu:
         if not QEMU_PLUGIN.exists():
             return Obstacle("no QEMU plugin", installed.absence("the QEMU plugin", QEMU_PLUGIN))
         if not architecture:
-            why = "QEMU does not run programs of its processor ('readelf -h' names that)"
-            return Obstacle(why, why)
+            clause = "QEMU does not run programs of its processor ('readelf -h' names that)"
+            return Obstacle(clause, clause)
         if architecture in _MACHINES_ONLY and request.system is None:
-            why = f"QEMU runs {architecture} in whole machines only"
-            remedy = f"{why}: say --system 'qemu-system-{architecture} -M MACHINE -nographic'"
-            return Obstacle(why, remedy)
+            clause = f"QEMU runs {architecture} in whole machines only"
+            remedy = f"{clause}: say --system 'qemu-system-{architecture} -M MACHINE -nographic'"
+            return Obstacle(clause, remedy)
         if request.system is None and qemu_user(architecture) is None:
-            why = f"qemu-{architecture} is not installed"
-            return Obstacle(why, f"{why} (Debian: apt install {cls.package})")
+            clause = f"qemu-{architecture} is not installed"
+            return Obstacle(clause, f"{clause} (Debian: apt install {cls.package})")
         return None
 
     @classmethod

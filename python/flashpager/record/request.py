@@ -113,7 +113,7 @@ class Obstacle:
     """The reason why a recorder cannot record a program."""
 
     #: The reason, as a clause.
-    why: str
+    clause: str
     #: The error message, with the remedy.
     remedy: str
 

@@ -56,28 +56,30 @@ class Rp2040js:
     def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
         """Explain why it cannot record the program, if it cannot."""
         if not cls.is_asked(request):
-            why = "rp2040js runs firmware of an RP2040 alone"
-            return Obstacle(why, f"{why}; for such say --system rp2040js")
+            clause = "rp2040js runs firmware of an RP2040 alone"
+            return Obstacle(clause, f"{clause}; for such say --system rp2040js")
         return cls.missing(architecture)
 
     @classmethod
     def missing(cls, architecture: str) -> Obstacle | None:
         """Explain what is missing to run firmware of this architecture, if something is."""
         if architecture != "arm":
-            why = f"rp2040js does not run programs for {architecture}"
-            return Obstacle(why, why)
+            clause = f"rp2040js does not run programs for {architecture}"
+            return Obstacle(clause, clause)
         node = shutil.which("node")
         if node is None:
-            why = "Node.js is not installed"
-            return Obstacle(why, f"{why} (Debian: apt install nodejs npm; npm install rp2040js)")
+            clause = "Node.js is not installed"
+            return Obstacle(
+                clause, f"{clause} (Debian: apt install nodejs npm; npm install rp2040js)"
+            )
         answer = _version(node)
         if answer.returncode == _NO_PACKAGE:
-            why = "the npm package rp2040js is not installed, here or globally"
-            return Obstacle(why, f"{why} (npm install rp2040js)")
+            clause = "the npm package rp2040js is not installed, here or globally"
+            return Obstacle(clause, f"{clause} (npm install rp2040js)")
         if answer.returncode != 0:
             *_, reason = answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"]
-            why = f"Node.js cannot run rp2040js: {reason}"
-            return Obstacle(why, why)
+            clause = f"Node.js cannot run rp2040js: {reason}"
+            return Obstacle(clause, clause)
         return None
 
     @classmethod

@@ -37,23 +37,25 @@ class Simavr:
     def obstacle(cls, request: RecordRequest, architecture: str) -> Obstacle | None:
         """Explain why it cannot record the program, if it cannot."""
         if not cls.is_asked(request):
-            why = "simavr runs firmware of an AVR alone"
-            return Obstacle(why, f"{why}; for such say --system simavr:MCU, as simavr:atmega328p")
+            clause = "simavr runs firmware of an AVR alone"
+            return Obstacle(
+                clause, f"{clause}; for such say --system simavr:MCU, as simavr:atmega328p"
+            )
         if architecture != "avr":
-            why = f"simavr does not run programs for {architecture or 'this processor'}"
-            return Obstacle(why, why)
+            clause = f"simavr does not run programs for {architecture or 'this processor'}"
+            return Obstacle(clause, clause)
         return cls.missing()
 
     @classmethod
     def missing(cls) -> Obstacle | None:
         """Explain what is missing to run firmware of an AVR, if something is."""
         if not SIMAVR.exists():
-            why = "flashpager was built without simavr"
-            remedy = f"{why} (Debian: apt install libsimavr-dev, then build flashpager anew)"
-            return Obstacle(why, remedy)
+            clause = "flashpager was built without simavr"
+            remedy = f"{clause} (Debian: apt install libsimavr-dev, then build flashpager anew)"
+            return Obstacle(clause, remedy)
         if subprocess.run([SIMAVR, "--version"], capture_output=True, check=False).returncode != 0:
-            why = "simavr is not installed"
-            return Obstacle(why, f"{why} (Debian: apt install libsimavr2)")
+            clause = "simavr is not installed"
+            return Obstacle(clause, f"{clause} (Debian: apt install libsimavr2)")
         return None
 
     @classmethod

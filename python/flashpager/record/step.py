@@ -35,11 +35,11 @@ class Stepper:
     def obstacle(cls, _request: RecordRequest, architecture: str) -> Obstacle | None:
         """Explain why it cannot record the program, if it cannot."""
         if architecture != platform.machine():
-            why = f"the stepper cannot run programs for {architecture} here"
-            return Obstacle(why, f"{why}; QEMU can (Debian: apt install qemu-user)")
+            clause = f"the stepper cannot run programs for {architecture} here"
+            return Obstacle(clause, f"{clause}; QEMU can (Debian: apt install qemu-user)")
         if architecture not in _MACHINES:
-            why = f"the stepper knows {' and '.join(_MACHINES)} alone"
-            return Obstacle(why, f"{why}; QEMU knows more (Debian: apt install qemu-user)")
+            clause = f"the stepper knows {' and '.join(_MACHINES)} alone"
+            return Obstacle(clause, f"{clause}; QEMU knows more (Debian: apt install qemu-user)")
         if not STEPPER.exists():
             return Obstacle("no stepper", installed.absence("the stepper", STEPPER))
         return None

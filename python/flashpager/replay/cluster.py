@@ -382,19 +382,21 @@ def _check_versions(client: "Client", address: str) -> None:
     _check_version(f"the scheduler {address}", answer)
 
 
-def _check_version(who: str, answer: object) -> None:
+def _check_version(machine: str, answer: object) -> None:
     if isinstance(answer, ImportError):
-        message = f"{who} has no flashpager ({answer}): install it there, with the cluster extra"
+        message = (
+            f"{machine} has no flashpager ({answer}): install it there, with the cluster extra"
+        )
         raise FlashpagerError(message)
     if isinstance(answer, BaseException):
-        message = f"{who} cannot load flashpager: {type(answer).__name__}: {answer}"
+        message = f"{machine} cannot load flashpager: {type(answer).__name__}: {answer}"
         raise FlashpagerError(message)
     if answer != _engine.version():
-        raise FlashpagerError(_other_version(who, str(answer), _engine.version()))
+        raise FlashpagerError(_other_version(machine, str(answer), _engine.version()))
 
 
-def _other_version(who: str, its: str, ours: str) -> str:
-    return f"{who} has flashpager {its}, not {ours} as here: install the same on all"
+def _other_version(machine: str, its: str, ours: str) -> str:
+    return f"{machine} has flashpager {its}, not {ours} as here: install the same on all"
 
 
 @contextmanager

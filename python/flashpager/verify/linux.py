@@ -482,7 +482,7 @@ def _refusal(program: LinuxProgram, numbers: dict[str, int], reason: str) -> str
             "vm.unprivileged_userfaultfd=1' or 'sudo chmod a+rw /dev/userfaultfd'; in a container, "
             "also in its seccomp profile"
         )
-    why = f"{reason}: {error.strerror}" if error else reason
+    text = f"{reason}: {error.strerror}" if error else reason
     if numbers["state"] == _STOPPED:
-        return f"{program.name}: was stopped: {why}"
-    return f"{program.name}: is not paged: {why}"
+        return f"{program.name}: was stopped: {text}"
+    return f"{program.name}: is not paged: {text}"

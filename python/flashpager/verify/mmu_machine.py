@@ -510,8 +510,8 @@ def _compile(folder: Path, sources: Path, machine: MmuMachine) -> None:
         raise FlashpagerError(message)
 
 
-def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str]:
-    """Return the lines that the machine wrote; ``how`` is the kind of run."""
+def _run(command: list[str], folder: Path, seconds: float, kind: str) -> list[str]:
+    """Return the lines that the machine wrote; ``kind`` describes the run."""
     try:
         done = subprocess.run(
             command,
@@ -526,7 +526,7 @@ def _run(command: list[str], folder: Path, seconds: float, how: str) -> list[str
             env={**os.environ, "QEMU_AUDIO_DRV": "none"},
         )
     except subprocess.TimeoutExpired:
-        message = f"the emulated machine did not end within {seconds:.0f} s, the program {how}"
+        message = f"the emulated machine did not end within {seconds:.0f} s, the program {kind}"
         raise FlashpagerError(message) from None
     # Semihosting writes to either stream, depending on QEMU's version.
     output = done.stdout.splitlines() + done.stderr.splitlines()
