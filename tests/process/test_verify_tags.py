@@ -1,6 +1,7 @@
 """Tests of authenticated flash: tags written by deploy, checked by an emulated device."""
 
 import itertools
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from flashpager.base.installed import pager_sources
 from flashpager.deploy.aes_cmac import AesCmac
+from flashpager.deploy.authentication import short_tag_warning
 from flashpager.record.trace import Trace
 from tests import tools
 from tests.conftest import ROOT, Finished, fails, flashpager, import_csv, need
@@ -245,6 +247,26 @@ def test_time_of_checks(tmp_path: Path) -> None:
     ]
     assert times[0]["time_ns"] > times[1]["time_ns"]
     assert times[0]["handler_ns"] > 10 * times[1]["handler_ns"]
+
+
+@pytest.mark.parametrize("size", range(1, 17))
+def test_short_tags(size: int) -> None:
+    """A tag below 8 bytes has a warning, whose number is that of its values."""
+    warning = short_tag_warning(size)
+    assert bool(warning) == (size < 8)
+    if warning:
+        [number] = re.findall(r"in ([0-9,]+) pass", warning)
+        assert int(number.replace(",", "")) == 2 ** (8 * size)
+        assert f"{size} byte{'s' if size > 1 else ''} " in warning
+
+
+def test_short_tags_are_named(card: _Card, tmp_path: Path) -> None:
+    """The warning is on standard error, and the files are written."""
+    out = tmp_path / "out"
+    given = (card.trace, *_DESIGN, *card.secret(), "--tag")
+    assert "in 4,294,967,296 pass" in flashpager("deploy", *given, "4", "-o", out).err
+    assert (out / "fp_pager_design.h").exists()
+    assert "warning" not in flashpager("deploy", *given, "8", "-o", out).err
 
 
 def test_refusals(card: _Card, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from flashpager.base.quantities import counted, format_size
 from flashpager.cli import options
 from flashpager.cli.console import counting, note, out
 from flashpager.cli.verify import Image, ImageVersion, Key, Lookup, Mac
-from flashpager.deploy.authentication import authentication
+from flashpager.deploy.authentication import authentication, short_tag_warning
 from flashpager.deploy.image import in_pages, layout, read_image
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
 from flashpager.deploy.sizes import CompiledSizes, mac_sizes_of, sizes_of, targets
@@ -74,6 +74,8 @@ def deploy(
         simulated = _engine.simulate(trace, [design], progress)[0]
     pager = PagerDesign.of(simulated, info.image_bytes, lookup)
     secret = authentication(pager.tag_bytes, mac, key, image_version)
+    if warning := short_tag_warning(pager.tag_bytes):
+        note(warning)
     data = read_image(image, info) if image else None
     sizes = _TargetSizes.of(pager)
     _refuse_over(_ram_of_chip(chip_ram, flags.board), pager, sizes)

@@ -16,7 +16,13 @@ from flashpager.base.quantities import counted, duration, format_size, parse_sha
 from flashpager.cli import options
 from flashpager.cli.console import EXIT_UNMET, counting, note, out, print_json, print_whole
 from flashpager.cli.paged import verify_paged
-from flashpager.deploy.authentication import MACS, Authentication, authentication, check_version
+from flashpager.deploy.authentication import (
+    MACS,
+    Authentication,
+    authentication,
+    check_version,
+    short_tag_warning,
+)
 from flashpager.deploy.image import pattern, read_flash, read_image, without_spare
 from flashpager.deploy.pager_design import LOOKUPS, PagerDesign
 from flashpager.record.trace import Trace
@@ -358,6 +364,8 @@ def _setup(
         row = _engine.simulate(trace, [design], progress)[0]
     pager = PagerDesign.of(row, opened.info.image_bytes, flags.lookup)
     secret = authentication(pager.tag_bytes, flags.mac, flags.key, flags.image_version)
+    if warning := short_tag_warning(pager.tag_bytes):
+        note(warning)
     authenticated = _authenticated(secret, flags.oldest)
     flash = _flash(flags.flash, flags.image, pager)
     data = _data(flash, flags.image, opened, pager)

@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flashpager._engine import FlashpagerError
+from flashpager.base.quantities import counted
 from flashpager.deploy.aes_cmac import KEY_BYTES, AesCmac
 
 #: MACs that ``--mac`` takes.
 MACS = ("aes-cmac",)
+#: Bytes of a tag that nobody forges by trying: one of 2^64 attempts succeeds.
+STRONG_TAG_BYTES = 8
 #: Number of possible versions.
 _VERSIONS = 1 << 32
 
@@ -59,6 +62,17 @@ def authentication(
         raise FlashpagerError(message)
     check_version("--image-version", image_version)
     return Authentication(read_key(key), image_version)
+
+
+def short_tag_warning(tag_bytes: int | None) -> str:
+    """Return the warning about a tag that can be forged by trying; empty without one."""
+    if tag_bytes is None or tag_bytes >= STRONG_TAG_BYTES:
+        return ""
+    return (
+        f"warning: a tag of {counted(tag_bytes, 'byte')} lets one forged page "
+        f"in {256**tag_bytes:,} pass, and the device does not limit the attempts; "
+        f"take --tag {STRONG_TAG_BYTES} or more"
+    )
 
 
 def check_version(flag: str, version: int) -> None:
