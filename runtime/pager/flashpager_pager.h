@@ -173,6 +173,9 @@
 #ifndef FP_PAGER_CURSORS
 #define FP_PAGER_CURSORS 2 /* 1: the program has one cursor, and no fp_pager_read() */
 #endif
+#ifndef FP_PAGER_ALIGN
+#define FP_PAGER_ALIGN 1 /* alignment of frames, pinned pages and codewords: a DMA may need a cache line */
+#endif
 #ifndef FP_PAGER_WINDOWS
 #define FP_PAGER_WINDOWS 0 /* cursors that may be open at a time; 0: one, of one context */
 #endif
@@ -263,6 +266,14 @@ static inline uint32_t fp_pager_exception(void)
 #error "fifo-sc and pa-fifo-sc need an MMU"
 #elif FP_PAGER_CHECKS
 #error "FP_PAGER_CHECKS needs an MMU"
+#endif
+#if FP_PAGER_ALIGN > 1
+#if FP_PAGER_LOOKUP == FP_PAGER_MMU
+#error "FP_PAGER_ALIGN is not for an MMU, whose port has the frames"
+#elif FP_PAGER_ALIGN & (FP_PAGER_ALIGN - 1) || FP_PAGER_PAGE_BYTES % FP_PAGER_ALIGN ||             \
+    FP_PAGER_CODEWORD_BYTES % FP_PAGER_ALIGN
+#error "FP_PAGER_ALIGN is a power of two, and pages and codewords are multiples of it"
+#endif
 #endif
 #if FP_PAGER_WINDOWS && (FP_PAGER_LOOKUP == FP_PAGER_MMU || FP_PAGER_CURSORS == 1)
 #error "FP_PAGER_WINDOWS is for cursors of several contexts: not with an MMU or a single cursor"
@@ -468,7 +479,8 @@ FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column);
  * an ECC of its own. With prefetch it is also called when no load was begun, and returns FP_PAGER_OK. */
 FP_PAGER_API int fp_flash_wait(void);
 
-/* Fetches bytes. Returns FP_PAGER_OK or FP_PAGER_IO. */
+/* Fetches bytes. Returns FP_PAGER_OK or FP_PAGER_IO. By DMA behind a data cache, invalidate the lines before
+ * and after: with FP_PAGER_ALIGN of a line, such as 32 on a Cortex-M7, nothing else lies in them. */
 FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size);
 
 #if FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN

@@ -46,7 +46,7 @@ static inline int correct(fp_flash_page page, uint_fast16_t column, uint8_t *uni
 #endif
 
 #if HAS_CODEWORD_BUFFER
-static uint8_t codeword[FP_PAGER_MOST_CODEWORD_BYTES];
+FETCHED_INTO uint8_t codeword[FP_PAGER_MOST_CODEWORD_BYTES];
 
 static inline uint8_t *fetch_target(uint8_t *frame)
 {

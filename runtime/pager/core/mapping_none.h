@@ -1,5 +1,5 @@
 /* Without an MMU: the frames are an array, and the functions that map do nothing. See mapping.h. */
-static uint8_t frames[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];
+FETCHED_INTO uint8_t frames[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];
 
 static inline uint8_t *frame_bytes(frame_t frame)
 {

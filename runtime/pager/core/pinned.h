@@ -3,7 +3,7 @@
 #define FLASHPAGER_CORE_PINNED_H
 
 #if FP_PAGER_PINNED_PAGES
-static uint8_t pinned[FP_PAGER_PINNED_PAGES * 1ul * FP_PAGER_PAGE_BYTES];
+FETCHED_INTO uint8_t pinned[FP_PAGER_PINNED_PAGES * 1ul * FP_PAGER_PAGE_BYTES];
 
 static inline int is_pinned(fp_page page)
 {

@@ -35,6 +35,15 @@
 #define OUT_OF_LINE
 #endif
 
+/* The storage of what bytes are fetched to. */
+#if FP_PAGER_ALIGN <= 1
+#define FETCHED_INTO static
+#elif defined(__GNUC__)
+#define FETCHED_INTO static __attribute__((aligned(FP_PAGER_ALIGN)))
+#else
+#define FETCHED_INTO static _Alignas(FP_PAGER_ALIGN)
+#endif
+
 /* The contents of a frame: a cache page, or NO_PAGE, and the reference bit. */
 #if FP_PAGER_MOST_PAGES < 127
 typedef uint8_t entry_t;
