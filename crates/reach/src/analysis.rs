@@ -3,7 +3,7 @@
 //! A function is walked once for each set of values of its arguments, up to a limit, and then once
 //! for all others together. Its summary says what its callers may rely on.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use flashpager_base::{Error, Result};
@@ -13,7 +13,7 @@ use crate::decode::Decoder;
 use crate::execute::{Access, Executor, MOST_ADDRESSES};
 use crate::instruction::{Condition, Flow, Instruction, REGISTERS, Register};
 use crate::program::{Memory, Program};
-use crate::state::{Cell, State};
+use crate::state::{Cell, State, extend};
 use crate::value::{Arithmetic, Value};
 
 /// Most sets of arguments with which a function is walked on their own.
@@ -62,6 +62,8 @@ struct Summary {
     writes_caller: i64,
     /// True if it may write an address of code through a pointer.
     writes_code_address: bool,
+    /// The words that it may write at the addresses that its arguments hold.
+    writes_given: BTreeMap<u8, (i64, i64)>,
 }
 
 /// The state before an instruction to which execution jumps.
@@ -224,6 +226,7 @@ impl<'a> Analysis<'a> {
                 preserved: vec![true; REGISTERS],
                 writes_caller: 0,
                 writes_code_address: false,
+                writes_given: BTreeMap::new(),
             },
             callers: FxHashSet::default(),
             is_root: false,
@@ -537,14 +540,16 @@ impl<'a> Analysis<'a> {
             }
         }
         let convention = self.decoder.convention();
-        let arguments = convention.arguments.iter().map(|register| match state.value(*register) {
-            value @ (Value::Listed(_)
-            | Value::Span { .. }
-            | Value::Memory
-            | Value::Computed
-            | Value::Constants(_)) => value.clone(),
-            Value::Stack(_) => Value::Memory,
-            _ => Value::Any,
+        let arguments = (0u8..).zip(convention.arguments).map(|(place, register)| {
+            match state.value(*register) {
+                value @ (Value::Listed(_)
+                | Value::Span { .. }
+                | Value::Memory
+                | Value::Computed
+                | Value::Constants(_)) => value.clone(),
+                Value::Stack(_) | Value::Given(..) => Value::Given(place, 0),
+                _ => Value::Any,
+            }
         });
         let callee = self.instance(target, arguments.collect());
         if self.is_collecting {
@@ -561,6 +566,7 @@ impl<'a> Analysis<'a> {
         let convention = self.decoder.convention();
         self.escape_arguments(&mut state);
         state.writes_code_address |= summary.writes_code_address;
+        self.write_given(&mut state, &summary.writes_given);
         if state.is_escaped && summary.writes_code_address {
             state.forget_all();
         } else if state.is_escaped {
@@ -589,6 +595,28 @@ impl<'a> Analysis<'a> {
         state
     }
 
+    /// Forgets the words of the stack that a callee may have written through its arguments.
+    fn write_given(&self, state: &mut State, writes: &BTreeMap<u8, (i64, i64)>) {
+        let registers = self.decoder.convention().arguments;
+        for (argument, (low, high)) in writes {
+            let Some(register) = registers.get(usize::from(*argument)) else { continue };
+            match *state.value(*register) {
+                Value::Stack(Some(at)) => {
+                    state.overwrite(at.saturating_add(*low), high.saturating_sub(*low));
+                }
+                Value::Given(own, at) => {
+                    let range = (at.saturating_add(*low), at.saturating_add(*high));
+                    extend(&mut state.writes_given, own, range);
+                }
+                Value::Stack(None) => {
+                    state.writes_code_address = true;
+                    state.forget_all();
+                }
+                _ => state.writes_code_address = true,
+            }
+        }
+    }
+
     /// The state behind a call of a function that is not known, and keeps to the ABI.
     fn opaque(&self, state: State) -> State {
         let convention = self.decoder.convention();
@@ -599,6 +627,7 @@ impl<'a> Analysis<'a> {
             preserved: preserved.collect(),
             writes_caller: 0,
             writes_code_address: false,
+            writes_given: BTreeMap::new(),
         };
         let mut state = self.behind(state, &summary, 0);
         // It may write its arguments on the stack.
@@ -629,6 +658,14 @@ impl<'a> Analysis<'a> {
         new.returns = true;
         new.writes_caller = new.writes_caller.max(state.writes_caller);
         new.writes_code_address |= state.writes_code_address;
+        for (argument, range) in &state.writes_given {
+            extend(&mut new.writes_given, *argument, *range);
+        }
+        // A range that grows in a loop of calls is any.
+        if changes > MOST_JOINS && new.writes_given != old.writes_given {
+            new.writes_given = old.writes_given.clone();
+            new.writes_code_address = true;
+        }
         for register in 0..REGISTERS as u8 {
             let value = state.value(register);
             let is_same = *value == Value::Initial(register)
@@ -641,6 +678,7 @@ impl<'a> Analysis<'a> {
         for (register, result) in convention.arguments.iter().zip(&mut new.results) {
             let value = match state.value(*register) {
                 Value::Stack(Some(at)) if *at >= 0 => Value::Memory,
+                Value::Given(..) => Value::Memory,
                 Value::Stack(_) | Value::Initial(_) | Value::Return => Value::Any,
                 value => value.clone(),
             };

@@ -238,7 +238,7 @@ impl Executor<'_> {
                 state.is_escaped |= state.holds_address();
                 Cell::of(unknown)
             }
-            Value::Memory => Cell::of(unknown),
+            Value::Memory | Value::Given(..) => Cell::of(unknown),
             Value::Constants(base) => {
                 accesses.push(Access::Flash { address: *base, is_certain: true, is_write: false });
                 Cell::of(unknown)
@@ -342,7 +342,7 @@ impl Executor<'_> {
             | Value::Span { .. }
             | Value::Return
             | Value::Initial(_) => true,
-            Value::Stack(_) | Value::Memory | Value::Constants(_) => false,
+            Value::Stack(_) | Value::Memory | Value::Given(..) | Value::Constants(_) => false,
         }
     }
 
@@ -388,9 +388,15 @@ impl Executor<'_> {
                 accesses.push(Access::Constant { address: *address });
             }
         }
-        let is_pointer = at.numbers(MOST_ADDRESSES).is_none() && !matches!(at, Value::Stack(_));
-        let writes_code_address =
-            is_pointer && bytes >= self.convention.word && self.may_be_code(&cell.value);
+        let is_pointer = at.numbers(MOST_ADDRESSES).is_none() && !is_stack_value(at);
+        if let Value::Given(argument, at) = *at {
+            // The caller knows which of its words that is.
+            state.write_given(argument, at, bytes);
+        }
+        let writes_code_address = is_pointer
+            && bytes >= self.convention.word
+            && self.may_be_code(&cell.value)
+            && !matches!(at, Value::Given(..));
         state.writes_code_address |= writes_code_address;
         if state.is_escaped && writes_code_address {
             state.forget_all();

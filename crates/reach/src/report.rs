@@ -159,7 +159,7 @@ pub fn reach(
     report.notes = notes(&program, request);
     for entry in outside {
         let path = vec![step(&program, program.plain(entry))];
-        let text = "it is a root itself".into();
+        let text = "a root itself,".into();
         let site = program.plain(entry);
         report
             .findings

@@ -44,6 +44,15 @@ pub struct State {
     pub writes_caller: i64,
     /// True if the function may have written an address of code through a pointer.
     pub writes_code_address: bool,
+    /// The words that the function may have written at the addresses that its arguments hold, from a
+    /// distance to another one, by argument.
+    pub writes_given: BTreeMap<u8, (i64, i64)>,
+}
+
+/// Extends the range of an argument.
+pub fn extend(ranges: &mut BTreeMap<u8, (i64, i64)>, argument: u8, range: (i64, i64)) {
+    let whole = ranges.entry(argument).or_insert(range);
+    *whole = (whole.0.min(range.0), whole.1.max(range.1));
 }
 
 impl State {
@@ -57,6 +66,7 @@ impl State {
             is_escaped: false,
             writes_caller: 0,
             writes_code_address: false,
+            writes_given: BTreeMap::new(),
         }
     }
 
@@ -165,6 +175,11 @@ impl State {
         self.slots.retain(|_, slot| is_saved(&slot.cell.value));
     }
 
+    /// Notes a write at a distance from the address that an argument holds.
+    pub fn write_given(&mut self, argument: u8, at: i64, bytes: u8) {
+        extend(&mut self.writes_given, argument, (at, at.saturating_add(i64::from(bytes))));
+    }
+
     /// Forgets all that lies on the stack.
     pub fn forget_all(&mut self) {
         self.is_escaped |= self.holds_address();
@@ -213,6 +228,13 @@ impl State {
             is_escaped: is_escaped || lost(self) || lost(other),
             writes_caller: self.writes_caller.max(other.writes_caller),
             writes_code_address: self.writes_code_address || other.writes_code_address,
+            writes_given: {
+                let mut writes = self.writes_given.clone();
+                for (argument, range) in &other.writes_given {
+                    extend(&mut writes, *argument, *range);
+                }
+                writes
+            },
             registers,
             slots,
             compared,

@@ -27,6 +27,8 @@ pub enum Value {
     Stack(Option<i64>),
     /// An address in an object of RAM, of a peripheral, or of the caller's stack.
     Memory,
+    /// The address that an argument holds, which is one of RAM, plus a distance.
+    Given(u8, i64),
     /// An address in an object in flash. The number is an address in that object.
     Constants(u64),
     /// The address to which the function returns.
@@ -274,7 +276,7 @@ impl Bases {
     /// The object in which all numbers of a value lie, if it is of one kind.
     fn pointer(&self, value: &Value) -> Option<Value> {
         match value {
-            Value::Memory => Some(Value::Memory),
+            Value::Memory | Value::Given(..) => Some(Value::Memory),
             Value::Constants(base) => Some(Value::Constants(*base)),
             Value::Listed(numbers) if numbers.iter().all(|one| self.is_memory(*one)) => {
                 Some(Value::Memory)
@@ -402,12 +404,24 @@ impl Arithmetic {
 
     fn sum(&self, left: &Value, right: &Value) -> Value {
         match (left, right) {
+            (Value::Given(argument, at), other) | (other, Value::Given(argument, at))
+                if other
+                    .single()
+                    .is_some_and(|by| self.signed(by).unsigned_abs() < GUARD_BYTES) =>
+            {
+                let by = other.single().map_or(0, |by| self.signed(by));
+                Value::Given(*argument, at.saturating_add(by))
+            }
             (Value::Stack(at), other) | (other, Value::Stack(at)) => {
                 let is_far = |number: i64| number.unsigned_abs() >= MOST_FRAME;
                 let distance = other.single().map(|number| self.signed(number));
                 if matches!(
                     other,
-                    Value::Stack(_) | Value::Memory | Value::Constants(_) | Value::Computed
+                    Value::Stack(_)
+                        | Value::Memory
+                        | Value::Given(..)
+                        | Value::Constants(_)
+                        | Value::Computed
                 ) || distance.is_some_and(is_far)
                     || self.bases.pointer(other).is_some()
                 {
@@ -473,6 +487,8 @@ impl Arithmetic {
                 Some((a, b)) => Value::number(a.wrapping_sub(b) as u64 & self.mask),
                 None => Value::Any,
             },
+            (Value::Given(..), other) if other.single().is_some() => self
+                .sum(left, &Value::number(other.single().unwrap_or(0).wrapping_neg() & self.mask)),
             (Value::Stack(at), other) => {
                 let distance = other.single().map(|number| self.signed(number));
                 let is_far = |number: i64| number.unsigned_abs() >= MOST_FRAME;
@@ -517,7 +533,7 @@ impl Arithmetic {
             (!mask & self.mask) < 4096 && (!mask & self.mask).wrapping_add(1).is_power_of_two();
         match value {
             Value::Stack(_) if is_alignment => return Value::Stack(None),
-            Value::Memory if is_alignment => return Value::Memory,
+            Value::Memory | Value::Given(..) if is_alignment => return Value::Memory,
             _ => {}
         }
         if let Some(numbers) = value.numbers(MOST_LISTED as u64) {
