@@ -16,6 +16,7 @@ from tests.reach.oracle import verdict_on
 TRAPS = (
     *("saved_return_address", "loop_to_end_of_table", "section_bounds", "difference_as_index"),
     *("complement_as_index", "distance_in_frame", "same_place_in_flash", "patched_constant"),
+    *("changed_on_stack", "changed_in_callers_frame"),
     *("scaled_place_in_frame", "loop_from_second", "conditional_instructions", "switch_helper"),
     *("biased_index", "string_constant", "divide_long"),
 )

@@ -20,6 +20,8 @@ use crate::value::{Arithmetic, Value};
 const MOST_CONTEXTS: usize = 12;
 /// Times that the state before an instruction may grow until its values are made unknown.
 const MOST_JOINS: u32 = 24;
+/// Words on the stack that are followed as arguments.
+const STACK_WORDS: usize = 2;
 /// Most instructions that are executed in all.
 const MOST_STEPS: u64 = 30_000_000;
 
@@ -144,7 +146,7 @@ impl<'a> Analysis<'a> {
         roots: &[u64],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<usize>> {
-        let none = vec![Value::Any; self.decoder.convention().arguments.len()];
+        let none = vec![Value::Any; self.decoder.convention().arguments.len() + STACK_WORDS];
         let mut entries = Vec::new();
         for root in roots {
             let number = self.instance(*root, none.clone());
@@ -250,7 +252,14 @@ impl<'a> Analysis<'a> {
         if let (Some(global), Some(address)) = (convention.global, self.program.global_pointer) {
             registers[usize::from(global)] = Cell::of(Value::number(address));
         }
-        State::new(registers)
+        let mut state = State::new(registers);
+        for (word, value) in arguments.iter().skip(convention.arguments.len()).enumerate() {
+            if *value != Value::Any {
+                let at = word as i64 * i64::from(convention.word);
+                state.pass(at, convention.word, Cell::of(value.clone()));
+            }
+        }
+        state
     }
 
     /// Adds a state before the instruction at `code`.
@@ -539,19 +548,7 @@ impl<'a> Analysis<'a> {
                 return Some(self.opaque(state));
             }
         }
-        let convention = self.decoder.convention();
-        let arguments = (0u8..).zip(convention.arguments).map(|(place, register)| {
-            match state.value(*register) {
-                value @ (Value::Listed(_)
-                | Value::Span { .. }
-                | Value::Memory
-                | Value::Computed
-                | Value::Constants(_)) => value.clone(),
-                Value::Stack(_) | Value::Given(..) => Value::Given(place, 0),
-                _ => Value::Any,
-            }
-        });
-        let callee = self.instance(target, arguments.collect());
+        let callee = self.instance(target, self.arguments(&state));
         if self.is_collecting {
             self.edges.insert((number, code, callee));
         } else {
@@ -559,6 +556,45 @@ impl<'a> Analysis<'a> {
         }
         let summary = self.instances[callee].summary.clone();
         summary.returns.then(|| self.behind(state, &summary, code))
+    }
+
+    /// The values of arguments before a call: those in registers, then the first words on the stack.
+    fn arguments(&self, state: &State) -> Vec<Value> {
+        let convention = self.decoder.convention();
+        let given =
+            |place: usize| u8::try_from(place).map_or(Value::Memory, |one| Value::Given(one, 0));
+        let registers = convention.arguments.iter().enumerate();
+        let mut arguments: Vec<Value> = registers
+            .map(|(place, register)| match state.value(*register) {
+                value @ (Value::Listed(_)
+                | Value::Span { .. }
+                | Value::Memory
+                | Value::Computed
+                | Value::Constants(_)) => value.clone(),
+                Value::Stack(_) | Value::Given(..) => given(place),
+                _ => Value::Any,
+            })
+            .collect();
+        for word in 0..STACK_WORDS {
+            let value = match self.stack_word(state, word) {
+                Some(Value::Stack(_) | Value::Given(..)) => given(arguments.len()),
+                // Other words may as well be no arguments: numbers would make too many contexts.
+                Some(Value::Listed(numbers)) if numbers.iter().all(|one| self.is_code(*one)) => {
+                    Value::Listed(numbers.clone())
+                }
+                _ => Value::Any,
+            };
+            arguments.push(value);
+        }
+        arguments
+    }
+
+    /// The value of a word on the stack, from the stack pointer on, if it is known.
+    fn stack_word<'b>(&self, state: &'b State, word: usize) -> Option<&'b Value> {
+        let convention = self.decoder.convention();
+        let Value::Stack(Some(at)) = *state.value(convention.stack) else { return None };
+        let distance = word as i64 * i64::from(convention.word);
+        state.word(at.checked_add(distance)?, convention.word)
     }
 
     /// The state behind a call of a function with a summary.
@@ -578,6 +614,7 @@ impl<'a> Analysis<'a> {
                 _ => state.forget_all(),
             }
         }
+        state.forget_passed();
         state.compare(None);
         for register in 0..REGISTERS as u8 {
             let is_kept =
@@ -598,9 +635,17 @@ impl<'a> Analysis<'a> {
     /// Forgets the words of the stack that a callee may have written through its arguments.
     fn write_given(&self, state: &mut State, writes: &BTreeMap<u8, (i64, i64)>) {
         let registers = self.decoder.convention().arguments;
+        if writes.is_empty() {
+            return;
+        }
+        let before = state.clone();
         for (argument, (low, high)) in writes {
-            let Some(register) = registers.get(usize::from(*argument)) else { continue };
-            match *state.value(*register) {
+            let place = usize::from(*argument);
+            let value = match registers.get(place) {
+                Some(register) => Some(before.value(*register)),
+                None => self.stack_word(&before, place - registers.len()),
+            };
+            match value.cloned().unwrap_or(Value::Any) {
                 Value::Stack(Some(at)) => {
                     state.overwrite(at.saturating_add(*low), high.saturating_sub(*low));
                 }

@@ -389,6 +389,9 @@ impl Executor<'_> {
             }
         }
         let is_pointer = at.numbers(MOST_ADDRESSES).is_none() && !is_stack_value(at);
+        if is_pointer {
+            state.forget_passed();
+        }
         if let Value::Given(argument, at) = *at {
             // The caller knows which of its words that is.
             state.write_given(argument, at, bytes);

@@ -147,6 +147,24 @@ impl State {
         self.writes_caller = self.writes_caller.max(end);
     }
 
+    /// The value of a word on the stack, if it is known.
+    pub fn word(&self, at: i64, bytes: u8) -> Option<&Value> {
+        self.slots.get(&at).filter(|slot| slot.bytes == bytes).map(|slot| &slot.cell.value)
+    }
+
+    /// Puts a word on the stack that the caller has put there.
+    pub fn pass(&mut self, at: i64, bytes: u8, cell: Cell) {
+        self.slots.insert(at, Slot { bytes, cell });
+    }
+
+    /// Forgets what the caller has put on the stack: others may have written it.
+    pub fn forget_passed(&mut self) {
+        let is_address =
+            |(at, slot): (&i64, &Slot)| *at >= 0 && matches!(slot.cell.value, Value::Stack(_));
+        self.is_escaped |= self.slots.iter().any(is_address);
+        self.slots.retain(|at, slot| at + i64::from(slot.bytes) <= 0);
+    }
+
     /// Forgets what lies on the stack from a distance on, as far as a callee may have written it.
     pub fn overwrite(&mut self, at: i64, bytes: i64) {
         let end = at.saturating_add(bytes);
