@@ -1029,6 +1029,7 @@ def estimate(
     width_bits: int | None = None,
     loop: CopyLoop | None = None,
     without: str | None = None,
+    measured: tuple[float, int | None] | None = None,
 ) -> Estimate:
     """Estimate one operation of a part on a host.
 
@@ -1048,6 +1049,8 @@ def estimate(
         width_bits: what if part, bus and driver moved so many bits at once.
         loop: the driver's loop, where it was already counted by `Host.loop`.
         without: a source of `measured_hosts` to leave out of what is assumed of the host.
+        measured: a rate of this operation on the caller's board, in bytes a second, and the bytes
+            of the measured transaction; those of this one if None.
 
     Raises:
         FlashpagerError: for what cannot be, with the reason.

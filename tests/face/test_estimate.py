@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flashpager import Host, estimate
+from flashpager import FlashpagerError, Host, estimate
 from tests.conftest import ROOT, fails, flashpager, need
 
 BOARD = ROOT / "boards" / "sam9263.toml"
@@ -241,6 +241,77 @@ class TestRange:
             (mover,) = [one for one in message["assumed"] if one["what"] == "mover"]
             assert "--dma" not in mover["say"]
             assert "--processor" not in mover["say"]
+
+    @pytest.mark.parametrize(
+        "flags",
+        [
+            ("--part", "W25Q128JV", "--bus", "25MHz-x4", "--system", "in-place"),
+            ("--part", "W25Q128JV", "--system", "in-place"),
+            ("--part", "W25Q128JV", "--system", "firmware"),
+            ("--part", "W25Q128JV", "--system", "linux"),
+            ("--part", "W25Q128JV"),
+            ("--part", "W25N02KV", "--system", "linux", "--processor", "500MHz"),
+            ("--part", "MT29F8G08", "--system", "firmware", "--no-dma"),
+        ],
+    )
+    @pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.99])
+    def test_a_measured_rate_narrows(self, flags: tuple[str, ...], share: float) -> None:
+        """The likely rate becomes the measured one, in a range within the one before."""
+        wide = estimated(*flags, "--bytes", "1024")["range"]
+        low, high = wide["low_bytes_per_s"], wide["high_bytes_per_s"]
+        rate = low * (high / low) ** share
+        measured = ("--measured", f"{rate / 1e6:.9f}MB/s@1024")
+        narrow = estimated(*flags, "--bytes", "1024", *measured)["range"]
+        assert narrow["likely_bytes_per_s"] == pytest.approx(rate, rel=1e-4)
+        for span in (narrow, estimated(*flags, "--bytes", "64", *measured)["range"]):
+            assert span["low_ns"] <= span["likely_ns"] <= span["high_ns"]
+            assert all("measured rate" in one["source"] for one in span["assumed"])
+        assert wide["low_ns"] * 0.999999 <= narrow["low_ns"] < narrow["high_ns"]
+        assert narrow["high_ns"] <= wide["high_ns"] * 1.000001
+        assert narrow["high_ns"] / narrow["low_ns"] < wide["high_ns"] / wide["low_ns"]
+
+    def test_words_from_a_sequence(self) -> None:
+        """LiteX measured 8.81 MB/s in sequence and 1.47 in words: one predicts the other."""
+        host = Host("25MHz-x4", system="in-place")
+        words = estimate("W25Q128JV", host, mode="1-1-4", size=4, measured=(8.81e6, 4096)).range
+        assert words.likely_bytes_per_s == pytest.approx(1.47e6, rel=0.02)
+
+    def test_a_rounded_rate_is_taken(self) -> None:
+        """A rate that is a little above the fastest is taken for the fastest."""
+        host = Host("25MHz-x4", system="in-place")
+        free = estimate("W25Q128JV", host, size=64).range
+        rounded = free.high_bytes_per_s * 1.015
+        span = estimate("W25Q128JV", host, size=64, measured=(rounded, None)).range
+        assert span.low_ns <= span.likely_ns <= span.high_ns
+        assert span.likely_ns == pytest.approx(free.low_ns)
+
+    @pytest.mark.parametrize(
+        ("flags", "words"),
+        [
+            (("--measured", "80MB/s"), ["80.00 MB/s", "2.38 to 7.69 MB/s"]),
+            (("--measured", "8.81"), ["write it as 8.81MB/s"]),
+            (("--measured", "8GB/s"), ["write it as 8.81MB/s"]),
+            (("--measured", "0MB/s"), ["is not above 0"]),
+            (("--measured", "1MB/s@none"), ["'none' is no size"]),
+            (("--measured", "8MB/s@9G"), ["1073741824"]),
+            (("--measured", "5MB/s", "--operation", "read,program"), ["one operation"]),
+            (("--measured", "5MB/s", "--sweep", "clock=20,40"), ["one operation"]),
+            (("--measured", "5MB/s", "--operation", "erase"), ["erase moves no bytes"]),
+        ],
+    )
+    def test_a_measured_rate_that_cannot_be(self, flags: tuple[str, ...], words: list[str]) -> None:
+        """What cannot have been measured is refused in one line."""
+        nor = ("--part", "W25Q128JV", "--bus", "25MHz-x4", "--mode", "1-1-4")
+        mode = nor if "--operation" not in flags else nor[:4]
+        message = fails("estimate", *mode, "--system", "in-place", *flags)
+        for word in words:
+            assert word in message
+
+    def test_nothing_is_left_to_measure(self) -> None:
+        """A measured rate of a host of which all is known is refused."""
+        known = Host("25MHz-x4", system="linux", operation_ns=0)
+        with pytest.raises(FlashpagerError, match="nothing is unknown"):
+            estimate("W25Q128JV", known, measured=(5e6, None))
 
     def test_a_divided_clock_is_read(self) -> None:
         """A divided clock is printed with few digits."""

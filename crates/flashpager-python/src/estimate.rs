@@ -359,13 +359,16 @@ view! {
 ///     width_bits: what if part, bus and driver moved so many bits at once.
 ///     loop: the driver's loop, where it was already counted by `Host.loop`.
 ///     without: a source of `measured_hosts` to leave out of what is assumed of the host.
+///     measured: a rate of this operation on the caller's board, in bytes a second, and the bytes
+///         of the measured transaction; those of this one if None.
 ///
 /// Raises:
 ///     FlashpagerError: for what cannot be, with the reason.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the fields of a request, by keyword")]
 #[pyo3(signature = (part, host=None, *, operation=None, size=None, mode=None, waits=false,
-    cache_page_bytes=None, page_bytes=None, width_bits=None, r#loop=None, without=None))]
+    cache_page_bytes=None, page_bytes=None, width_bits=None, r#loop=None, without=None,
+    measured=None))]
 pub fn estimate(
     part: String,
     host: Option<PyRef<'_, Host>>,
@@ -378,6 +381,7 @@ pub fn estimate(
     width_bits: Option<u32>,
     r#loop: Option<PyRef<'_, CopyLoop>>,
     without: Option<String>,
+    measured: Option<(f64, Option<u64>)>,
 ) -> PyResult<Estimate> {
     let narrow = |bytes: u64| {
         u32::try_from(bytes).map_err(|_| {
@@ -395,6 +399,7 @@ pub fn estimate(
         width_bits,
         host: engine::Host::default(),
         without,
+        measured: measured.map(|(bytes_per_s, bytes)| engine::MeasuredRate { bytes_per_s, bytes }),
     };
     let host = host.map_or_else(BoardHost::default, |host| host.0.clone());
     let counted = r#loop.map(|counted| counted.0.clone());

@@ -1,5 +1,6 @@
 """The options of ``flashpager estimate``, and the host and queries that they describe."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -129,6 +130,14 @@ class EstimateFlags:
             help="Time of the driver for an operation, without its loop, as 60us.",
         ),
     ] = None
+    measured: Annotated[
+        str | None,
+        typer.Option(
+            "--measured",
+            metavar="RATE[@SIZE]",
+            help="A rate measured on your board, and the bytes of a transaction: 8.81MB/s@4096.",
+        ),
+    ] = None
     array_share: Annotated[
         float | None,
         typer.Option(
@@ -205,6 +214,9 @@ class EstimateFlags:
         if not operations:
             message = f"--operation: name one or several of {', '.join(known)}"
             raise FlashpagerError(message)
+        if self.measured is not None and (len(operations) > 1 or self.sweep):
+            message = "--measured is of one operation, on the part as it is: leave out the others"
+            raise FlashpagerError(message)
         return [
             EstimateQuery(
                 operation=operation,
@@ -212,6 +224,7 @@ class EstimateFlags:
                 size=None if self.size is None else parse_size(self.size),
                 waits=self.waits,
                 cache_page_bytes=None if self.cache_page is None else parse_size(self.cache_page),
+                measured=None if self.measured is None else parse_measured(self.measured),
             )
             for operation in operations
         ]
@@ -312,3 +325,18 @@ class EstimateFlags:
         if self.instructions is not None:
             return Software(self.instructions, 1), None
         return board.software, board.driver
+
+
+#: Bytes a second of each unit of a measured rate.
+_RATES = {"B": 1.0, "KB": 1e3, "MB": 1e6, "KIB": 1024.0, "MIB": 1024.0**2}
+
+
+def parse_measured(text: str) -> tuple[float, int | None]:
+    """Read a measured rate, such as ``8.81MB/s@4096``: bytes a second, and bytes if given."""
+    rate, at, size = text.partition("@")
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KM]?i?B)/s\s*", rate, re.IGNORECASE)
+    unit = match[2].upper() if match else ""
+    if match is None or unit not in _RATES:
+        message = f"--measured {text}: write it as 8.81MB/s, or 8.81MB/s@4096 with a size"
+        raise FlashpagerError(message)
+    return float(match[1]) * _RATES[unit], parse_size(size) if at else None

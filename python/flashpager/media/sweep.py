@@ -22,6 +22,8 @@ class EstimateQuery:
     size: int | None = None
     waits: bool = False
     cache_page_bytes: int | None = None
+    #: A rate measured of the operation, in bytes a second, and the bytes of that transaction.
+    measured: tuple[float, int | None] | None = None
 
     def of(
         self,
@@ -44,6 +46,7 @@ class EstimateQuery:
             page_bytes=page_bytes,
             width_bits=width_bits,
             loop=loop,
+            measured=self.measured,
         )
 
 

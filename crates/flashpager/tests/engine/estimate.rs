@@ -77,6 +77,7 @@ fn spec(part: &str, operation: &str, host: Host) -> EstimateSpec {
         cache_page_bytes: None,
         host,
         without: None,
+        measured: None,
     }
 }
 

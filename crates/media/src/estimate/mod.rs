@@ -13,11 +13,13 @@ mod controller;
 mod energy;
 mod host;
 mod hosts;
+mod measured;
 mod numbers;
 mod range;
 mod remedies;
 mod setting;
 mod shares;
+mod unknown;
 mod verdict;
 
 use flashpager_base::sizes::power_of_two;
@@ -31,16 +33,16 @@ pub use host::{
     check_operation_ns,
 };
 pub use hosts::{MeasuredHost, System, TransferEngine, ValueRange, hosts};
-pub use range::{AssumedValue, Range, UnknownParameter};
+pub use range::Range;
 pub use remedies::{Remedy, RemedyKind};
-pub use setting::EstimateSpec;
+pub use setting::{EstimateSpec, MeasuredRate};
 pub use shares::CostSource;
+pub use unknown::{AssumedValue, UnknownParameter};
 
 use crate::bus::Bus;
 use crate::operation::{Operation, OperationKind, OperationRequest, four_decimals};
 use crate::part::MemoryKind;
 use numbers::NS_PER_S;
-use range::ResolvedSetting;
 use setting::EstimateSetting;
 
 /// The kinds of stages between medium and application.
@@ -193,7 +195,7 @@ pub fn estimate(spec: &EstimateSpec) -> Result<Estimate> {
     };
     let driver_ns = setting.driver_ns()?;
     let stages = stages(&setting, &operation, &on_bus, driver_ns);
-    let likely = ResolvedSetting::likely(&setting, spec)?;
+    let likely = range::likely(&setting, spec)?;
     let mut estimate = Estimate {
         verdict: String::new(),
         part: spec.part.clone(),

@@ -4,8 +4,8 @@ use flashpager_base::{Result, named};
 use serde::Serialize;
 
 use super::host::{Host, Processor};
-use super::range::ResolvedSetting;
 use super::setting::{EstimateSetting, EstimateSpec, set_width};
+use super::unknown::ResolvedSetting;
 use crate::bus::Bus;
 use crate::operation::{OperationKind, StepKind};
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::energy::Energy;
 use super::host::{Dma, Host, Processor, Software};
 use super::hosts::{self, MeasuredHost, System, TransferEngine};
+use super::numbers::positive;
 use crate::bus::Bus;
 use crate::operation::{Operation, OperationKind, OperationRequest, StepKind, unknown_mode};
 use crate::part::{self, MemoryKind, Part};
@@ -42,6 +43,20 @@ pub struct EstimateSpec {
     /// serves to test the assumptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
+    /// A rate of this operation that was measured on the user's board; it narrows the range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<MeasuredRate>,
+}
+
+/// A rate that was measured on the user's board.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredRate {
+    /// Bytes over the bus per second.
+    pub bytes_per_s: f64,
+    /// Bytes of the measured transaction; those of the estimated operation if absent.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 /// An operation of a part on a host, looked up and checked.
@@ -73,7 +88,11 @@ impl EstimateSetting {
             Some(name) => name.parse()?,
             None => medium.operations(&part).first().copied().unwrap_or(OperationKind::Read),
         };
-        if let Some(bytes) = spec.bytes {
+        if let Some(measured) = spec.measured {
+            positive("the measured rate in bytes a second", measured.bytes_per_s, 1e15)?;
+        }
+        let measured_bytes = spec.measured.and_then(|measured| measured.bytes);
+        for bytes in spec.bytes.into_iter().chain(measured_bytes) {
             let most = match part.whole_page_bytes() {
                 0 => MAX_BYTES,
                 page => page,

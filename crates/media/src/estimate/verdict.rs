@@ -3,9 +3,9 @@
 use flashpager_base::Result;
 
 use super::numbers::NS_PER_S;
-use super::range::ResolvedSetting;
 use super::remedies::{Remedy, RemedyKind};
 use super::shares::CostSource;
+use super::unknown::ResolvedSetting;
 use super::{Estimate, StageKind};
 use crate::bus::Bus;
 use crate::part::MemoryKind;
