@@ -283,6 +283,7 @@ _MUTANTS = (
     _of_core(
         "nested-taken", "cursors_one", "    if (is_refused_call())\n        return FP_PAGER_BUSY;\n"
     ),
+    _of_core("other-context", "guard", "|| pager.context != (uintptr_t)FP_PAGER_CONTEXT()"),
     _of_core("nested-given", "cursors_one", "return refuse(FP_PAGER_BUSY);", ";"),
     _of_core(
         "nested-while-fetching",

@@ -6,7 +6,10 @@
  */
 #include "test.h"
 
+#include <stdint.h>
 #include <string.h>
+
+static uintptr_t running = 1; /* the context */
 
 #define FP_PAGER_API static __attribute__((unused))
 #define FP_PAGER_DESIGN_GIVEN
@@ -18,6 +21,7 @@
 #define FP_PAGER_PAGE_BYTES 64
 #define FP_PAGER_FLASH_PAGE_BYTES 2048
 #define FP_PAGER_IMAGE_BYTES 15498
+#define FP_PAGER_CONTEXT() running
 #include "../pager/pager.c"
 
 enum { OPERATIONS = 100000, MOST_BYTES = 300, FAILS_EVERY = 4 };
@@ -128,8 +132,35 @@ static void nested_calls_are_refused(void)
     EXPECT(refused > OPERATIONS / 10 && served > 100);
 }
 
+/* Calls of any kind from another context; the open cursor keeps its window, and its byte. */
+static void other_contexts_are_refused(void)
+{
+    uint8_t byte;
+    int first;
+    chip_reset();
+    EXPECT_EQ(fp_pager_start(), FP_PAGER_OK);
+    fp_cursor_jump(&outer[0], 7000);
+    do
+        first = fp_cursor_byte(&outer[0]);
+    while (first == FP_PAGER_IO);
+    EXPECT_EQ(first, image_byte(7000));
+    running = 2;
+    for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset += FP_PAGER_PAGE_BYTES) {
+        fp_cursor_jump(&inner, offset);
+        EXPECT_EQ(fp_cursor_byte(&inner), FP_PAGER_BUSY);
+        EXPECT_EQ(fp_cursor_tell(&inner), offset);
+        EXPECT_EQ(fp_pager_read(offset, &byte, 1), FP_PAGER_BUSY);
+        EXPECT(!fp_pager_page((fp_page)(offset / FP_PAGER_PAGE_BYTES)));
+        EXPECT_EQ(fp_pager_error(), FP_PAGER_BUSY);
+    }
+    running = 1;
+    EXPECT(outer[0].at);
+    EXPECT_EQ(fp_cursor_byte(&outer[0]), image_byte(7001));
+}
+
 static const struct test tests[] = {
     {"pager_nested_calls_are_refused", nested_calls_are_refused},
+    {"pager_other_contexts_are_refused", other_contexts_are_refused},
     {NULL, NULL},
 };
 
