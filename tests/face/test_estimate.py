@@ -560,7 +560,8 @@ class TestRefused:
             ((*CHIP, "--plot", "x.pdf"), [".png"]),
             ((*CHIP, "--plot", "nowhere/x.png"), ["nowhere"]),
             ((*CHIP, "--operation", "erase", "--plot", "x.png"), ["moves no bytes"]),
-            (("--part", "nothing"), ["unknown part 'nothing'"]),
+            (("--part", "nothing"), ["unknown part 'nothing' ('flashpager parts list' has all"]),
+            (("--part", "W25N02"), ["did you mean W25N02KV", "? ('flashpager parts list'"]),
         ],
     )
     def test_flags(self, tmp_path: Path, flags: tuple[str, ...], words: list[str]) -> None:

@@ -78,6 +78,8 @@ pub fn find(name: &str) -> Result<Part> {
         return Ok(part.clone());
     }
     let near = did_you_mean(name, parts.iter().map(|part| part.name.as_str()));
-    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-    Err(Error::design(format!("unknown part '{name}'{near} (known: {})", names.join(", "))))
+    let count = parts.len();
+    Err(Error::design(format!(
+        "unknown part '{name}'{near} ('flashpager parts list' has all {count} that are known)"
+    )))
 }
