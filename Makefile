@@ -76,7 +76,7 @@ test-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) --output-sync=target $(C_TARGETS)
 
 test-rust:
-	cargo test --workspace --no-fail-fast $(CARGO_FLAGS) -- $(RUST_TESTS)
+	cargo test --workspace --exclude flashpager-benches --no-fail-fast $(CARGO_FLAGS) -- $(RUST_TESTS)
 
 test-python: build $(BIN)/.dev
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations 30
@@ -113,7 +113,7 @@ bench: build $(BIN)/.dev
 	$(BIN)/python benches/pager.py
 	$(BIN)/python benches/page.py 16
 	$(BIN)/python benches/bytecode.py -o build/bytecode.svg
-	cargo bench -p flashpager --bench replay --bench explore --bench swap --locked
+	cargo bench --bench replay --bench explore --bench swap --locked
 
 # Both hold the built jars: who installs them needs no JDK. Without debug information the engine
 # is a third of its size. The wheel is built of the source distribution, as its users build it, with

@@ -2,7 +2,7 @@
 
     .venv/bin/python benches/swap.py
 
-`cargo bench -p flashpager --bench swap` measures the store's own time on this machine, and
+`cargo bench --bench swap` measures the store's own time on this machine, and
 `make -C runtime sizes` its code size.
 """
 

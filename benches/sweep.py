@@ -137,7 +137,7 @@ def _compile_driver() -> Path:
 
 def _build_ours() -> Path:
     """Build the engine's benches/references.rs."""
-    command = "cargo bench -p flashpager --bench references --locked --no-run --message-format json"
+    command = "cargo bench --bench references --locked --no-run --message-format json"
     done = subprocess.run(
         command.split(),
         check=True,

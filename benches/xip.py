@@ -112,7 +112,7 @@ def _build_cachegrind() -> Path:
 
 def _build_ours() -> Path:
     """Build the engine's benches/references.rs."""
-    command = "cargo bench -p flashpager --bench references --locked --no-run --message-format json"
+    command = "cargo bench --bench references --locked --no-run --message-format json"
     artifacts = [json.loads(line) for line in _call(*command.split(), cwd=_ROOT).splitlines()]
     (path,) = (
         artifact["executable"]

@@ -1,10 +1,10 @@
 //! The time and the misses of one policy over a file of page references.
 //!
 //! ```text
-//! cargo bench -p flashpager --bench references -- FILE single POLICY FRAMES
-//! cargo bench -p flashpager --bench references -- FILE sizes POLICY FRAMES,FRAMES,…
-//! cargo bench -p flashpager --bench references -- FILE sizes POLICY FIRST-LAST
-//! cargo bench -p flashpager --bench references -- FILE spans POLICY FRAMES,FRAMES,… WAYS
+//! cargo bench --bench references -- FILE single POLICY FRAMES
+//! cargo bench --bench references -- FILE sizes POLICY FRAMES,FRAMES,…
+//! cargo bench --bench references -- FILE sizes POLICY FIRST-LAST
+//! cargo bench --bench references -- FILE spans POLICY FRAMES,FRAMES,… WAYS
 //! ```
 //!
 //! FILE holds little-endian 32-bit page numbers, consecutive ones different, as benches/sweep.py writes

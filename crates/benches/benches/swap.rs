@@ -2,14 +2,14 @@
 //! on flash are measured by `benches/swap.py`.
 //!
 //! ```text
-//! cargo bench -p flashpager --bench swap
+//! cargo bench --bench swap
 //! ```
 //!
 //! The instructions of a compressor (`crates/swap/src/price.rs`) were counted by callgrind in its calls,
 //! for the 4096 · 2000 bytes of the pages:
 //!
 //! ```text
-//! cargo bench -p flashpager --bench swap --no-run
+//! cargo bench --bench swap --no-run
 //! for way in compress decompress; do
 //!     FLASHPAGER_COUNT=deflate valgrind --tool=callgrind --callgrind-out-file=/dev/null \
 //!         --toggle-collect="*tap_$way*" target/release/deps/swap-...

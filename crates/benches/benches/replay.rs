@@ -2,7 +2,7 @@
 //! folded traces, in instructions per second on one core.
 //!
 //! ```text
-//! cargo bench -p flashpager --bench replay
+//! cargo bench --bench replay
 //! ```
 //!
 //! The trace is examples/traces/bzip2.trace; `FLASHPAGER_BENCH_TRACE` names another. Instruction caches

@@ -1,7 +1,7 @@
 //! The time of a whole design space in one call, beside that of the same designs one by one.
 //!
 //! ```text
-//! cargo bench -p flashpager --bench explore
+//! cargo bench --bench explore
 //! ```
 //!
 //! 8 cache pages × 16 cache sizes × 4 policies × 2 flash pages × 3 registers =
