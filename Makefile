@@ -28,7 +28,7 @@ unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
 CARGO_FLAGS := --release --locked
 # The store in C is compiled in, and the recorders in C are built beside.
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates parts boards cores runtime/medium \
-    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step recorders/simavr \
+    runtime/compress runtime/swap runtime/pager runtime/third_party recorders/qemu recorders/step \
     recorders/stream -name '*.rs' -o -name '*.toml' -o -name '*.[ch]')
 # Of x86-64 alone.
 PAGED := $(if $(filter x86_64,$(shell uname -m)),$(wildcard runtime/pager/linux/*.c))
@@ -44,14 +44,15 @@ SOAK_PROGRAMS := 300
 SOAK_CUTS := 10000000
 SOAK_KILLS := 50
 
-.PHONY: with-simavr build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
+.PHONY: build demo dist test test-c test-rust test-python test-dist lint lint-native lint-python
 .PHONY: format bench clean
 .PHONY: soak soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-reach soak-fuzz
 
 # The engine, the Python packages and the programs in Java are built at the same time. What wants
 # them depends on `build`, so that a `make -j` builds none twice.
 build:
-	@$(MAKE) --no-print-directory -j4 $(BIN)/.built $(BIN)/.papers $(AGENT) $(OUTLINER)
+	@$(MAKE) --no-print-directory -j4 $(BIN)/.built $(BIN)/.papers $(AGENT) $(OUTLINER) \
+	    $(if $(wildcard /usr/include/simavr/sim_avr.h),$(SIMAVR_DRIVER))
 
 demo: build
 	$(BIN)/flashpager explore $(DEMO_TRACE) --part 'K9F*,TC58B*,W25N*' \
@@ -231,15 +232,16 @@ packages = import tomllib; \
 $(BIN)/maturin: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'maturin>=1.12,<2'
 
-# The engine, beside the Python sources. The driver of simavr is built with it, and again once
-# simavr's headers are there.
-SIMAVR_HEADER := $(wildcard /usr/include/simavr/sim_avr.h)
-SIMAVR_DRIVER := $(wildcard python/flashpager/_recorders/flashpager-simavr)
-export FLASHPAGER_SIMAVR_HEADER := $(SIMAVR_HEADER)
-$(BIN)/.engine: $(RUST_SOURCES) pyproject.toml \
-    $(if $(SIMAVR_HEADER),$(if $(SIMAVR_DRIVER),,with-simavr)) | $(BIN)/maturin
+# The engine, beside the Python sources.
+$(BIN)/.engine: $(RUST_SOURCES) pyproject.toml | $(BIN)/maturin
 	$(BIN)/maturin develop $(CARGO_FLAGS) --skip-install
 	@touch $@
+
+# The driver of simavr is built with the engine where simavr's headers are. Here it is built where
+# they are installed later, or its sources change: that compiles nothing in Rust.
+SIMAVR_DRIVER := python/flashpager/_recorders/flashpager-simavr
+$(SIMAVR_DRIVER): $(wildcard recorders/simavr/*.[ch] recorders/stream/*.h) | $(BIN)/.engine
+	$(CC) -O2 -std=c11 -o $@ $(filter %.c,$^) -ldl
 
 # The packages that flashpager needs. Not beside the installation of Maturin: Pip takes no turns.
 $(BIN)/.packages: pyproject.toml | $(BIN)/maturin
