@@ -138,15 +138,18 @@ dist: build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./papers
 
 test-dist: build $(BIN)/.dev dist
-	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
+	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -n $(CORES) --dist worksteal tests/dist
 
 soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-reach soak-fuzz
 
 soak-c:
 	$(MAKE) --no-print-directory -C runtime -j$(CORES) soak
 
+# With all checks of arithmetic, and those of the standard library.
 soak-rust:
-	PROPTEST_CASES=4096 cargo test --workspace $(CARGO_FLAGS)
+	PROPTEST_CASES=4096 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true cargo test --workspace $(CARGO_FLAGS) \
+	    --config profile.release.package.flashpager-layout.overflow-checks=true \
+	    --config profile.release.package.flashpager-replay.overflow-checks=true
 
 # The swap log loses its power; a failure says which seed repeats it.
 soak-torture:
