@@ -118,8 +118,8 @@ bench: build $(BIN)/.dev
 
 # Both hold the built jars: who installs them needs no JDK. Without debug information the engine
 # is a third of its size. The wheel is built of the source distribution, as its users build it, with
-# these tools alone within reach. Pip unpacks it elsewhere, so that Cargo takes from `target` what
-# was compiled of dependencies, and nothing of ours.
+# these tools alone within reach. Cargo knows the files of a package by their place in it, so it takes
+# from `target` what was compiled of the same files; where one is missing, it compiles, and fails.
 DIST_TOOLS := cargo rustc cc gcc as ld ar
 dist: build
 	@test -e $(AGENT) && test -e $(OUTLINER) \

@@ -348,3 +348,13 @@ class TestSourceDistribution:
             assert f"{folder}/{name}" in names
         assert sum(name.endswith("/traces/card-firmware.trace") for name in names) == 1
         assert len(names) == len(set(names))
+
+    def test_files_are_those_of_the_checkout(self) -> None:
+        """Each file is that of the checkout, of which Cargo may take what it has compiled."""
+        with tarfile.open(release(Path(DIST), "*.tar.gz")) as archive:
+            for member in archive:
+                name = member.name.partition("/")[2]
+                if member.isfile() and name != "PKG-INFO":
+                    file = archive.extractfile(member)
+                    assert file is not None
+                    assert file.read() == (ROOT / name).read_bytes(), name
