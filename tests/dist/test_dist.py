@@ -196,7 +196,9 @@ class TestRecording:
         """A program of the system; the trace runs through a cache."""
         need(tool)
         trace = f"{recorder}.trace"
-        installation.flashpager("record", "--no-reads", "--recorder", recorder, "-o", trace, "--", *command)
+        installation.flashpager(
+            "record", "--no-reads", "--recorder", recorder, "-o", trace, "--", *command
+        )
         result = json.loads(installation.flashpager("trace", "info", trace, "--json"))
         assert result["instructions"] > 20
         installation.flashpager("simulate", trace, *DESIGN)
@@ -211,7 +213,18 @@ class TestRecording:
             encoding="utf-8",
         )
         installation.run("javac", source.name)
-        command = ("record", "--no-reads", "--java", "-o", "java.trace", "--", "java", "-cp", ".", "Main")
+        command = (
+            "record",
+            "--no-reads",
+            "--java",
+            "-o",
+            "java.trace",
+            "--",
+            "java",
+            "-cp",
+            ".",
+            "Main",
+        )
         assert "round 8" in installation.flashpager(*command)
         result = json.loads(installation.flashpager("trace", "info", "java.trace", "--json"))
         assert result["instructions"] > 9
