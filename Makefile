@@ -19,6 +19,8 @@ BIN := $(VENV)/bin
 AGENT := python/flashpager/_recorders/flashpager-java.jar
 OUTLINER := python/flashpager/_recorders/flashpager-outliner.jar
 CORES := $(shell nproc 2>/dev/null || echo 2)
+# Some tests wait: for a lock, for a timeout, for a machine to boot.
+TEST_WORKERS := $(shell expr $(CORES) + 1)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 # An activated environment or an installed tool must not get in our way.
 unexport PYTHONPATH PYTHONHOME CONDA_PREFIX
@@ -80,7 +82,7 @@ test-rust:
 	cargo test --workspace --exclude flashpager-benches --no-fail-fast $(CARGO_FLAGS) -- $(RUST_TESTS)
 
 test-python: build $(BIN)/.dev
-	$(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations 30
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal --durations 30
 
 lint: build $(BIN)/.dev
 	@$(MAKE) --no-print-directory -j2 --output-sync=recurse lint-native lint-python
@@ -138,7 +140,7 @@ dist: build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./papers
 
 test-dist: build $(BIN)/.dev dist
-	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -n $(CORES) --dist worksteal tests/dist
+	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests/dist
 
 soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-reach soak-fuzz
 
