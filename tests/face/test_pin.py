@@ -90,7 +90,7 @@ def rows_of(message: str) -> list[list[str]]:
         ("--ram", "1K", "--never", "memcpy"),
         ("--ram", "200", "--always", "radio_init"),
         ("--ram", "4K", "--seconds", "1"),
-        ("--ram", "120", "--order", "ORDER", "--evaluations", "200"),
+        ("--ram", "120", "--order", "ORDER", "--evaluations", "60"),
     ],
     ids=" ".join,
 )
@@ -206,7 +206,7 @@ def test_an_order_of_the_rest(tmp_path: Path) -> None:
     """Pins and order together are at least as fast as either alone; file and output agree."""
     names, order = tmp_path / "pinned.txt", tmp_path / "order.txt"
     arguments = ("pin", CARD, *DESIGN, "--ram", "120", "--order", order, "-o", names)
-    few = ("--evaluations", "200")
+    few = ("--evaluations", "60")
     result = flashpager(*arguments, *few, "--json").json
     together = result["together"]
     pinned, rest = (path.read_text(encoding="utf-8").split() for path in (names, order))
@@ -234,7 +234,7 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
     """A limit for calls also holds in the order that was found."""
     arguments = ("pin", CARD, *DESIGN, "--ram", "300", "--order", tmp_path / "o")
     result = flashpager(
-        *arguments, "--max-call", "radio_poll=470us", "--evaluations", "200", "--json"
+        *arguments, "--max-call", "radio_poll=470us", "--evaluations", "60", "--json"
     ).json
     assert result["calls"][0]["after_ns"] <= result["calls"][0]["limit_ns"]
     assert result["time_ratio"] <= result["together"]["order_alone_ratio"]
