@@ -111,7 +111,7 @@ def test_stated_memory(elf: Path) -> None:
         (("--root", "handler", "--ram", "0x10-0x5"), "is no range of addresses"),
         (("--root", "handler", "--rom", ".boot"), "--rom .boot: is no range"),
         (("--root", "handler", "--calls", "given=handler"), "no indirect call there"),
-        (("--root", "given", "--calls", "given=hander"), "no function 'hander' (--calls)"),
+        (("--root", "given", "--calls", "given=handlers"), "no function 'handlers' (--calls)"),
         (("--root", "given", "--calls", "nowhere"), "neither SITE=NAMES nor a file"),
         (("--root", "given", "--calls", "=handler"), "is no SITE=NAME,NAME"),
     ],
