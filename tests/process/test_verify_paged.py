@@ -701,7 +701,7 @@ def test_times_are_refused(
     text = (ROOT / "boards/versatilepb.toml").read_text(encoding="utf-8")
     board.write_text(text[: text.index("[handler]")], encoding="utf-8")
     other = ("--board", board, "--device", "versatilepb")
-    fails("verify", *given, *other, words=["no [handler]", "--fit"])
+    fails("verify", *given, *other, words=["no times of the handler", "--fit"])
     board.write_text(text.replace("clock_mhz = 250", "clock_mhz = 192"), encoding="utf-8")
     fails("verify", *given, *other, words=["5.20833 ns", "clock_mhz = 250"])
 
