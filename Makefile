@@ -140,7 +140,7 @@ dist: build
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./papers
 
 test-dist: build $(BIN)/.dev dist
-	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests/dist
+	FLASHPAGER_DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/dist
 
 soak: soak-c soak-rust soak-torture soak-mutants soak-python soak-paged soak-step soak-kills soak-kernels soak-debug soak-reach soak-fuzz
 
