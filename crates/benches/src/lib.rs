@@ -1,1 +1,1 @@
-//! Nothing but benches, in `benches/`.
+//! The library is empty; the benches are in `benches/`.

@@ -1,4 +1,4 @@
-//! What a function reaches outside of RAM.
+//! The code and data that a function reaches outside of RAM.
 
 use std::path::PathBuf;
 

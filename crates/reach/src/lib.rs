@@ -1,5 +1,4 @@
-//! What a function of a linked program reaches: all code and data that it needs, and whether that
-//! lies in RAM.
+//! The code and data that a function of a linked program reaches, and whether all of it lies in RAM.
 //!
 //! The answer is sound: it is `closed` only if every instruction that may be executed was decoded,
 //! every jump and call has known targets, and every read is known to be of RAM.

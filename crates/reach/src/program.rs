@@ -73,7 +73,7 @@ pub struct Program {
 const M_DEVICES: [AddressRange; 3] =
     [(0x2000_0000, 0x4000_0000), (0x4000_0000, 0x6000_0000), (0xe000_0000, 0xe010_0000)];
 
-/// What the user states about the memory.
+/// The user's statements about the memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryRequest {
     pub ram: StatedMemory,

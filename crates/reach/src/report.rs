@@ -36,7 +36,7 @@ pub enum Verdict {
     Closed,
     /// Something in flash is reached.
     NotClosed,
-    /// Nothing in flash was seen, but not all was understood.
+    /// No flash was seen to be reached, but not all was understood.
     CannotTell,
 }
 

@@ -25,7 +25,7 @@ const CONTINUOUS: [UnknownParameter; 5] = [
     UnknownParameter::Controller,
 ];
 
-/// What is left of the unknown parameters.
+/// Narrows the unknown parameters by the measured rate of a transaction.
 ///
 /// # Errors
 /// If nothing is unknown, no byte moves, or the rate is outside of the range.
@@ -88,8 +88,8 @@ pub(super) fn bounds(
     Ok([low.max(least).min(likely), high.min(most).max(likely)])
 }
 
-/// What is left of the parameters of one hypothesis; `measured` are those of the measured
-/// transaction, which took `ns`.
+/// Narrows the parameters of one hypothesis; `measured` are those of the measured transaction, which
+/// took `ns`.
 fn narrow_one<'a>(
     mut open: UnknownParameters<'a>,
     measured: &UnknownParameters<'_>,

@@ -401,11 +401,6 @@ impl RiscV {
                 }
                 self.add(made, rd, SP, i64::from(by));
             }
-            1 if !self.has_double => return None,
-            1 => made.load(None, Address::at(rs1, double), 8),
-            2 => Self::load(made, rd, rs1, word, 2)?,
-            3 if self.is_wide => Self::load(made, rd, rs1, double, 3)?,
-            3 => made.load(None, Address::at(rs1, word), 4),
             4 => {
                 let byte = i64::from(bits(half, 6, 6) | bits(half, 5, 5) << 1);
                 let two = i64::from(bits(half, 5, 5) << 1);
@@ -418,11 +413,31 @@ impl RiscV {
                     _ => return None,
                 }
             }
-            5 if !self.has_double => return None,
-            5 => made.store(None, Address::at(rs1, double), 8),
-            6 => made.store(Some(rd), Address::at(rs1, word), 4),
-            7 if self.is_wide => made.store(Some(rd), Address::at(rs1, double), 8),
-            _ => made.store(None, Address::at(rs1, word), 4),
+            kind => self.word_or_double(made, kind, rd, rs1, (word, double))?,
+        }
+        Some(())
+    }
+
+    /// Adds a compressed load or store of a whole register, of 4 bytes or 8: `kind` are the bits 15
+    /// to 13 in quadrants 0 and 2, and the distances from `base` are those of a word and of a double.
+    fn word_or_double(
+        &self,
+        made: &mut Instruction,
+        kind: u32,
+        register: Register,
+        base: Register,
+        (word, double): (i64, i64),
+    ) -> Option<()> {
+        match kind {
+            1 | 5 if !self.has_double => return None,
+            1 => made.load(None, Address::at(base, double), 8),
+            2 => Self::load(made, register, base, word, 2)?,
+            3 if self.is_wide => Self::load(made, register, base, double, 3)?,
+            3 => made.load(None, Address::at(base, word), 4),
+            5 => made.store(None, Address::at(base, double), 8),
+            6 => made.store(Some(register), Address::at(base, word), 4),
+            7 if self.is_wide => made.store(Some(register), Address::at(base, double), 8),
+            _ => made.store(None, Address::at(base, word), 4),
         }
         Some(())
     }
@@ -523,11 +538,7 @@ impl RiscV {
                 let amount = Operand::Constant(u64::from(top | bits(half, 6, 2)));
                 assign(made, rd, Expression::Binary(Operator::Shift(Shift::Left), rd, amount));
             }
-            1 if !self.has_double => return None,
-            1 => made.load(None, Address::at(SP, double), 8),
-            2 => Self::load(made, rd, SP, word, 2)?,
-            3 if self.is_wide => Self::load(made, rd, SP, double, 3)?,
-            3 => made.load(None, Address::at(SP, word), 4),
+            kind @ 1..=3 => self.word_or_double(made, kind, rd, SP, (word, double))?,
             4 => match (bits(half, 12, 12), rd, rs2) {
                 (0, 0, 0) => return None,
                 (0, _, 0) => self.jump_to(made, code, 0, rd, 0),
@@ -539,11 +550,7 @@ impl RiscV {
                     assign(made, rd, Expression::Binary(Operator::Add, rd, right));
                 }
             },
-            5 if !self.has_double => return None,
-            5 => made.store(None, Address::at(SP, double_store), 8),
-            6 => made.store(Some(rs2), Address::at(SP, word_store), 4),
-            7 if self.is_wide => made.store(Some(rs2), Address::at(SP, double_store), 8),
-            _ => made.store(None, Address::at(SP, word_store), 4),
+            kind => self.word_or_double(made, kind, rs2, SP, (word_store, double_store))?,
         }
         Some(())
     }
