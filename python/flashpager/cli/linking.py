@@ -219,8 +219,7 @@ def check(
         typer.Option(
             "--pinned",
             help="ORDER is a list of units in RAM, as 'pin' writes it. A list for a linker script "
-            "is "
-            "recognized by its first line.",
+            "is recognized by its first line.",
         ),
     ] = False,
     json: options.Json = False,

@@ -28,8 +28,7 @@ class LuckFlags:
             "--of",
             metavar="KIND",
             help="Kind of the drawn links: edits, as by a commit; orders of the functions; or "
-            "shifts "
-            "of all code.",
+            "shifts of all code.",
         ),
     ] = "edits"
     draws: Annotated[

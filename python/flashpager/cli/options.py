@@ -113,8 +113,7 @@ WarmUp = Annotated[
         "--warm-up",
         metavar="BYTES|N%|FUNCTION",
         help="Warm-up, which fills the cache and is not counted: a number of bytes of the trace, "
-        "or "
-        "everything before the first run of FUNCTION.",
+        "or everything before the first run of FUNCTION.",
     ),
 ]
 Json = Annotated[

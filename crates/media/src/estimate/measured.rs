@@ -71,8 +71,12 @@ pub(super) fn narrow<'a>(
     narrowed.ok_or_else(|| Error::design("no engine on no number of lines has this rate"))
 }
 
-/// The ends of a range, of its best, likely and worst time, within what the measured transaction allows: a smaller one is not slower,
-/// and a larger one no slower than as many of the measured ones as it needs.
+/// Returns the ends of the range `times_ns` (best, likely and worst time) that the measured
+/// transaction allows: a smaller one is not slower, and a larger one is no slower than as many of the
+/// measured ones as it needs. The likely time stays inside.
+///
+/// # Errors
+/// If the operation is impossible on this host.
 pub(super) fn bounds(
     rate: MeasuredRate,
     setting: &EstimateSetting,
