@@ -11,7 +11,7 @@ from rich.text import Text
 
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Part
-from flashpager.cli import completion, options
+from flashpager.cli import completion, options, parts_add
 from flashpager.cli.catalog import CatalogGroup
 from flashpager.cli.console import complain, out, print_json, print_whole
 
@@ -161,6 +161,9 @@ def check_parts(
                 out.print(Text(f"  {operation} is missing: {reason}"))
     if any(report.complaints for report in reports):
         raise typer.Exit(2)
+
+
+app.command("add")(parts_add.add_part)
 
 
 @app.command("schema")
