@@ -17,7 +17,8 @@
  *         ...
  *
  * Taking it into a project. Copy this header, pager.c and the folder core/; for an MMU the folder mmu/, and
- * for a serial NAND or a OneNAND its port: spi_nand/ or onenand/. Compile pager.c alone: it includes the rest.
+ * for a serial NAND, a serial NOR or a OneNAND its port: spi_nand/, spi_nor/ or onenand/. Compile pager.c
+ * alone: it includes the rest.
  *
  * The design. Every choice is made when the pager is compiled: it includes "fp_pager_design.h", which
  * you write or `flashpager deploy` writes. The section "The design" below lists its macros. A program has
@@ -472,7 +473,8 @@ typedef uint_fast32_t fp_flash_page;
 
 /* Begins to load a flash page into the register, which will be fetched from `column` on. With the
  * register models sequential and double-buffer `column` is always 0. The pager looks for a victim
- * meanwhile, then calls fp_flash_wait(). */
+ * meanwhile, then calls fp_flash_wait(). A chip that is read at any address has nothing to load: keep the
+ * address for the fetch. */
 FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column);
 
 /* Waits until the load has ended. Returns FP_PAGER_OK, FP_PAGER_IO, or FP_PAGER_CORRUPT if the chip has

@@ -1,4 +1,4 @@
-"""The port of a serial NAND that docs/pager.md prints, compiled and run against a bus."""
+"""The ports that docs/pager.md prints, compiled and run against a bus."""
 
 import re
 import subprocess
@@ -97,3 +97,70 @@ def test_printed_port(ecc: str, answers: dict[int, int], tmp_path: Path) -> None
         [program, *map(hex, answers)], check=True, capture_output=True, text=True, timeout=60
     )
     assert [int(line) for line in done.stdout.split()] == list(answers.values())
+
+
+_NOR_BUS = r"""
+#include <stdint.h>
+#include <string.h>
+static unsigned line = 0x00;
+"""
+_NOR_MAIN = r"""
+int fp_spi_transfer(const uint8_t *command, uint_fast8_t command_size, uint8_t *to,
+                    uint_fast16_t size)
+{
+    static const uint8_t id[3] = {0xef, 0x40, 0x18};
+    for (unsigned i = 0; i < size; i++)
+        to[i] = line ? (uint8_t)line : command[0] == 0x9f ? id[i] : (uint8_t)(command[3] + i);
+    return command_size == 0;
+}
+int fp_flash_failed(fp_page page, int error)
+{
+    (void)page;
+    return error;
+}
+int main(void)
+{
+    uint8_t bytes[2];
+    if (fp_spi_nor_start() || fp_pager_start() || fp_pager_read(600, bytes, 2))
+        return 1;
+    if (bytes[0] != 600 % 256 || bytes[1] != 601 % 256)
+        return 2;
+    line = 0xff;
+    return fp_pager_read(1200, bytes, 2) == FP_PAGER_IO ? 0 : 3;
+}
+"""
+
+
+def test_printed_nor_port(tmp_path: Path) -> None:
+    """The port reads at the address of a byte, and refuses the bytes of a line without a chip."""
+    need("gcc")
+    text = (ROOT / "docs" / "pager.md").read_text(encoding="utf-8")
+    [port] = [
+        block
+        for block in re.findall(r"```c\n(.*?)```", text, re.DOTALL)
+        if "spi_nor/spi_nor.c" in block
+    ]
+    pager = ROOT / "runtime" / "pager"
+    (tmp_path / "fp_pager_design.h").write_text(
+        "\n".join(
+            f"#define FP_PAGER_{name}"
+            for name in (
+                "POLICY FP_PAGER_LRU",
+                "LOOKUP FP_PAGER_TABLE",
+                "REGISTER FP_PAGER_START_COLUMN",
+                "FRAMES 4",
+                "PAGE_BYTES 64",
+                "FLASH_PAGE_BYTES 64",
+                "IMAGE_BYTES 4000",
+            )
+        )
+        + "\n",
+        encoding="utf-8",
+    )
+    source, program = tmp_path / "port.c", tmp_path / "port"
+    source.write_text(_NOR_BUS + port + _NOR_MAIN, encoding="utf-8")
+    warnings = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic")
+    subprocess.run(
+        ["gcc", *warnings, f"-I{tmp_path}", f"-I{pager}", "-o", program, source], check=True
+    )
+    assert subprocess.run([program], check=False, timeout=60).returncode == 0

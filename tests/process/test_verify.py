@@ -1,5 +1,6 @@
 """The pager compiled and run on an emulated device, and the files that deploy writes."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -69,6 +70,28 @@ def test_all_counts_are_equal(tmp_path: Path, design: tuple[str, ...]) -> None:
     for name in ("references", "misses", "loads", "forward", "backward", "walk"):
         assert by_name[name]["device"] == simulated["counts"][name] > -1
     assert by_name["misses"]["device"] > 0
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("--part", "W25Q128JV", "--bus", "33MHz-x4", "--policy", "lru"),
+        ("--part", "FM25V10", "--policy", "sieve", "--cache-page", "32"),
+    ],
+    ids=lambda design: design[1],
+)
+def test_flash_that_is_read_at_any_address(tmp_path: Path, design: tuple[str, ...]) -> None:
+    """A part without pages has flash pages of a cache page, and each miss is one read."""
+    need(*_TOOLS)
+    trace = _short(tmp_path)
+    done = flashpager("verify", trace, "--cache", "512", *design)
+    assert "all 20 are equal" in done.out
+    flashpager("deploy", trace, "--cache", "512", *design, "-o", tmp_path / "out")
+    header = (tmp_path / "out" / "fp_pager_design.h").read_text(encoding="utf-8")
+    size = re.search(r"FP_PAGER_PAGE_BYTES (\d+)", header)
+    assert size is not None
+    assert f"FP_PAGER_FLASH_PAGE_BYTES {size[1]}\n" in header
+    assert "FP_PAGER_REGISTER FP_PAGER_START_COLUMN" in header
 
 
 @pytest.mark.parametrize(

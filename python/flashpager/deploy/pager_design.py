@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from flashpager import _engine
 from flashpager._engine import FlashpagerError, Row
 from flashpager.base.quantities import counted
-from flashpager.space.setting import is_in_place
 
 #: Lookups of the frame of a page; ``flashpager_pager.h`` describes them.
 LOOKUPS = ("table", "hint", "scan")
@@ -76,11 +75,8 @@ class PagerDesign:
         if design.ways is not None:
             message = "a cache in hardware needs no pager: leave --ways away for one in software"
             raise FlashpagerError(message)
-        if is_in_place(design.part):
-            message = (
-                f"{design.part} is read in place, and the pager loads pages of NAND: take a NAND "
-                "part with --part"
-            )
+        if design.prefetch_lines:
+            message = "the pager fetches no line ahead: leave --prefetch-lines away"
             raise FlashpagerError(message)
         if design.critical_block_bytes:
             message = (
