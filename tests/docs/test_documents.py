@@ -30,6 +30,7 @@ DOCUMENTS = sorted(
     path
     for path in (
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
+        ROOT / "runtime/pager/README.md",
         *(ROOT / "docs").glob("*.md"),
         *(ROOT / "examples").glob("*/README.md"),
         *(ROOT / "papers").glob("*.md"),

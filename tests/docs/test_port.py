@@ -1,7 +1,9 @@
 """The ports that docs/pager.md prints, compiled and run against a bus."""
 
+import json
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,13 @@ def test_printed_nor_port(tmp_path: Path) -> None:
         ["gcc", *warnings, f"-I{tmp_path}", f"-I{pager}", "-o", program, source], check=True
     )
     assert subprocess.run([program], check=False, timeout=60).returncode == 0
+
+
+def test_packages_have_the_projects_version() -> None:
+    """The manifests of the pager's folder name one version."""
+    pager = ROOT / "runtime" / "pager"
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    version = cargo["workspace"]["package"]["version"]
+    assert json.loads((pager / "library.json").read_text(encoding="utf-8"))["version"] == version
+    assert f'version: "{version}"' in (pager / "idf_component.yml").read_text(encoding="utf-8")
+    assert f"VERSION {version} " in (pager / "CMakeLists.txt").read_text(encoding="utf-8")
