@@ -17,8 +17,8 @@
  *         ...
  *
  * Taking it into a project. Copy this header, pager.c and the folder core/; for an MMU the folder mmu/, and
- * for a serial NAND, a serial NOR or a OneNAND its port: spi_nand/, spi_nor/ or onenand/. Compile pager.c
- * alone: it includes the rest.
+ * for a serial NAND or NOR, an SD card or a OneNAND its port: spi_nand/, spi_nor/, sd_spi/ or onenand/. Compile
+ * pager.c alone: it includes the rest.
  *
  * The design. Every choice is made when the pager is compiled: it includes "fp_pager_design.h", which
  * you write or `flashpager deploy` writes. The section "The design" below lists its macros. A program has
