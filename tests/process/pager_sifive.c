@@ -1,38 +1,50 @@
 /*
- * The pager and its driver of an SPI NOR on an emulated SiFive U540, whose SPI0 has an IS25WP256
+ * The pager and a driver on an emulated SiFive U540, whose SPI0 has an IS25WP256 and whose SPI2 an SD card
  *
- * The chip is that of QEMU. Its image is read in pieces at random; the piece, a CRC-32 of all bytes and the
- * counts are printed by semihosting, for the test to compare.
+ * The chips are those of QEMU. The image is read in pieces at random; a CRC-32 of all bytes and the counts are
+ * printed by semihosting, for the test to compare. With CHIP_SD it lies on the card.
  */
 #define FP_PAGER_DESIGN_GIVEN
 #define FP_PAGER_POLICY FP_PAGER_LRU
 #define FP_PAGER_LOOKUP FP_PAGER_TABLE
 #define FP_PAGER_REGISTER FP_PAGER_START_COLUMN
 #define FP_PAGER_FRAMES 16
-#define FP_PAGER_PAGE_BYTES 64
-#define FP_PAGER_FLASH_PAGE_BYTES 64
+#define FP_PAGER_PAGE_BYTES PAGE_BYTES
+#define FP_PAGER_FLASH_PAGE_BYTES PAGE_BYTES
 #define FP_PAGER_STATISTICS 1
 #define FP_PAGER_API static __attribute__((unused))
-/* IMAGE_BYTES, FIRST_BYTE and the chip's command are given by the test. */
+/* PAGE_BYTES, IMAGE_BYTES, FIRST_BYTE and the chip's command are given by the test. */
 #define FP_SPI_NOR_FIRST_BYTE FIRST_BYTE
+#define FP_SD_FIRST_BLOCK (FIRST_BYTE / 512)
 #define FP_PAGER_IMAGE_BYTES IMAGE_BYTES
 #include "pager.c"
 
+#ifdef CHIP_SD
+#include "sd_spi/sd_spi.c"
+#define SPI_BASE 0x10050000ul
+#define chip_start fp_sd_start
+#define chip_is_other() (fp_sd_stat()->failure == FP_SD_SILENT)
+#else
 #include "spi_nor/spi_nor.c"
+#define SPI_BASE 0x10040000ul
+#define chip_start fp_spi_nor_start
+#define chip_is_other() (fp_spi_nor_stat()->failure == FP_SPI_NOR_OTHER)
+#endif
 
 #define READS 3000u
 
-#define SPI0(offset) (*(volatile uint32_t *)(0x10040000ul + (offset)))
-#define SPI_CSMODE SPI0(0x18)
+#define SPI(offset) (*(volatile uint32_t *)(SPI_BASE + (offset)))
+#define SPI_CSMODE SPI(0x18)
 #define SPI_CSMODE_AUTO 0u
 #define SPI_CSMODE_HOLD 2u
-#define SPI_FMT SPI0(0x40)
+#define SPI_CSMODE_OFF 3u
+#define SPI_FMT SPI(0x40)
 #define SPI_FMT_8_BITS 0x80000u
-#define SPI_TXDATA SPI0(0x48)
+#define SPI_TXDATA SPI(0x48)
 #define SPI_TXDATA_FULL 0x80000000u
-#define SPI_RXDATA SPI0(0x4c)
+#define SPI_RXDATA SPI(0x4c)
 #define SPI_RXDATA_EMPTY 0x80000000u
-#define SPI_FCTRL SPI0(0x60)
+#define SPI_FCTRL SPI(0x60)
 
 #define SYS_WRITE0 4ul
 #define SYS_EXIT 0x18ul
@@ -50,6 +62,27 @@ static uint8_t exchange(uint8_t sent)
     return (uint8_t)got;
 }
 
+#ifdef CHIP_SD
+static void fp_sd_select(uint_fast8_t is_selected)
+{
+    SPI_CSMODE = is_selected ? SPI_CSMODE_HOLD : SPI_CSMODE_OFF;
+}
+
+static void fp_sd_clock(uint_fast8_t is_fast)
+{
+    (void)is_fast; /* the emulator has none */
+}
+
+static int fp_sd_exchange(const uint8_t *sent, uint8_t *got, uint_fast16_t size)
+{
+    for (uint_fast16_t i = 0; i < size; i++) {
+        const uint8_t byte = exchange(sent ? sent[i] : 0xff);
+        if (got)
+            got[i] = byte;
+    }
+    return 0;
+}
+#else
 static int fp_spi_transfer(const uint8_t *command, uint_fast8_t command_size, uint8_t *to,
                            uint_fast16_t size)
 {
@@ -61,6 +94,7 @@ static int fp_spi_transfer(const uint8_t *command, uint_fast8_t command_size, ui
     SPI_CSMODE = SPI_CSMODE_AUTO;
     return 0;
 }
+#endif
 
 static int fp_flash_failed(fp_page page, int error)
 {
@@ -138,8 +172,8 @@ static int run(void)
     uint8_t bytes[200];
     SPI_FCTRL = 0; /* not mapped */
     SPI_FMT = SPI_FMT_8_BITS;
-    if (fp_spi_nor_start() || fp_pager_start())
-        return fp_spi_nor_stat()->failure == FP_SPI_NOR_OTHER ? 1 : 2;
+    if (chip_start() || fp_pager_start())
+        return chip_is_other() ? 1 : 2;
     for (uint32_t i = 0; i < READS; i++) {
         const uint32_t size = 1 + below(&state, sizeof(bytes));
         const uint32_t from = below(&state, IMAGE_BYTES - size);

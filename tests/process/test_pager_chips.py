@@ -43,13 +43,24 @@ def _pieces() -> list[tuple[int, int]]:
     return pieces
 
 
-def _run(tmp_path: Path, image: bytes, first: int, *macros: str) -> dict[str, int]:
-    """Run the program on a chip that holds an image, and return what it counted."""
+def _run(
+    tmp_path: Path,
+    image: bytes,
+    first: int,
+    *macros: str,
+    page_bytes: int = 64,
+    kind: str = "mtd",
+    chip_bytes: int = _CHIP_BYTES,
+) -> dict[str, int]:
+    """Run the program on a chip that holds an image, and return what it counted.
+
+    ``kind`` is that of QEMU's drive: ``mtd`` for the flash, ``sd`` for the card.
+    """
     need("riscv64-linux-gnu-gcc", "qemu-system-riscv64")
     script, program, chip = (tmp_path / name for name in ("ram.ld", "chips.elf", "chip.bin"))
     script.write_text(_SCRIPT, encoding="ascii")
     with chip.open("wb") as file:
-        file.truncate(_CHIP_BYTES)
+        file.truncate(chip_bytes)
         file.seek(first)
         file.write(image)
     subprocess.run(
@@ -58,6 +69,7 @@ def _run(tmp_path: Path, image: bytes, first: int, *macros: str) -> dict[str, in
             *("-mcmodel=medany", "-ffreestanding", "-nostdlib", "-static", "-fno-pie"),
             *("-Wl,--build-id=none,--no-warn-rwx-segments", "-fno-tree-loop-distribute-patterns"),
             *(f"-DIMAGE_BYTES={len(image)}", f"-DFIRST_BYTE={first}", *macros),
+            f"-DPAGE_BYTES={page_bytes}",
             *(f"-I{pager_sources()}", f"-T{script}", "-o", program),
             *(ROOT / "tests/process/pager_sifive.c", "-lgcc"),
         ],
@@ -69,7 +81,7 @@ def _run(tmp_path: Path, image: bytes, first: int, *macros: str) -> dict[str, in
             *("qemu-system-riscv64", "-M", "sifive_u", "-bios", "none", "-nographic"),
             *("-monitor", "none", "-serial", "none", "-kernel", program),
             *("-semihosting-config", "enable=on,target=native"),
-            *("-drive", f"file={chip},if=mtd,format=raw"),
+            *("-drive", f"file={chip},if={kind},format=raw"),
         ],
         check=True,
         timeout=100,
@@ -105,6 +117,26 @@ def test_spi_nor(tmp_path: Path, first: int, macros: tuple[str, ...]) -> None:
     ).json["counts"]
     for name in ("references", "misses", "bytes_fetched"):
         assert counts[name] == simulated[name] > 0
+
+
+@pytest.mark.parametrize(
+    ("chip_bytes", "page_bytes"),
+    [(_CHIP_BYTES, 512), (4 << 30, 512), (4 << 30, 1024)],
+    ids=("sd", "sdhc", "sdhc-1024"),
+)
+def test_sd_card(tmp_path: Path, chip_bytes: int, page_bytes: int) -> None:
+    """Cards that are addressed by bytes and by blocks give all bytes, and each miss a page."""
+    image = random.Random(8).randbytes(_IMAGE_BYTES)  # noqa: S311
+    counts = _run(
+        *(tmp_path, image, 1 << 20, "-DCHIP_SD"),
+        page_bytes=page_bytes,
+        kind="sd",
+        chip_bytes=chip_bytes,
+    )
+    read = b"".join(image[offset : offset + size] for offset, size in _pieces())
+    assert counts["result"] == 0
+    assert counts["crc"] == zlib.crc32(read)
+    assert counts["bytes_fetched"] == counts["misses"] * page_bytes > 0
 
 
 def test_another_chip_is_refused(tmp_path: Path) -> None:
