@@ -1,9 +1,9 @@
 /*
  * SD cards by SPI: the pager's port to such a card
  *
- * The port is for cards and eMMC sockets' adapters in SPI mode: SD 1, SD 2, SDHC and SDXC. A card is read in
- * blocks of 512 bytes, each with a CRC behind it, and no byte is used before that was compared. So cache pages
- * are blocks, or several of them, and a flash page is a cache page:
+ * The port is for cards in SPI mode: SD 1, SD 2, SDHC and SDXC. A card is read in blocks of 512 bytes, each
+ * with a CRC behind it, and no byte is used before that was compared. So a cache page is one block or several,
+ * and a flash page is a cache page:
  *
  *     #define FP_PAGER_REGISTER FP_PAGER_START_COLUMN
  *     #define FP_PAGER_PAGE_BYTES 512                // or 1024 …
@@ -32,7 +32,7 @@
 #define FP_SD_FIRST_BLOCK 0 /* the card's block that is the first one of the image */
 #endif
 #ifndef FP_SD_POLLS
-#define FP_SD_POLLS 100000 /* bytes to wait for a card: longer than any read, 100 ms */
+#define FP_SD_POLLS 400000l /* bytes to wait for a block: a card may take 100 ms, 312,500 bytes at 25 MHz */
 #endif
 #ifndef FP_SD_YIELD
 #define FP_SD_YIELD() ((void)0) /* between polls: lets other tasks run, which do not use this bus */
