@@ -62,7 +62,8 @@ def _device_ms(design: Design, board: Path) -> float:
     if done.returncode > 1:
         sys.exit(f"benches/device.py: {done.stderr.strip()}")
     parts = json.loads(done.stdout)["parts"]
-    return sum(time["device_ns"] for part in parts for time in part["times"]) * _MS
+    device_ns: float = sum(time["device_ns"] for part in parts for time in part["times"])
+    return device_ns * _MS
 
 
 def _measure(policy: str, register: str, page_bytes: int, board: Path) -> _Measured:

@@ -58,7 +58,7 @@ def main() -> None:
             record = (FLASHPAGER, "record", "--java", "--include", classes, "-o", trace, "--")
             alone = _seconds([*run])
             recorded = _seconds([*record, *run])
-            bytecodes = Trace.open(trace).info.instructions
+            bytecodes = Trace.open(trace).info.instructions or 0
             shown = " ".join((project, *arguments)).removeprefix("cards ")
             print(
                 f"| {shown} | {bytecodes:,} | {alone:.2f} | {recorded:.2f} "

@@ -30,10 +30,9 @@ _PROGRAMS = {
 
 
 def _record(jar: Path, classes: str, arguments: list[str], trace: Path) -> str:
-    command = [_COMMAND, "record", "--java", "--include", classes, "-o", trace]
-    program = ["--", "java", "-Xverify:all", "-jar", jar, *arguments]
-    done = subprocess.run([*command, *program], capture_output=True, text=True, check=True)
-    return done.stdout
+    command: list[str | Path] = [_COMMAND, "record", "--java", "--include", classes, "-o", trace]
+    command += ["--", "java", "-Xverify:all", "-jar", jar, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def _best_layout(trace: Path, evaluations: int) -> PageLayout:

@@ -56,8 +56,9 @@ def _sources(macros: dict[str, object]) -> list[str]:
 
 def _instructions(macros: dict[str, object], folder: Path) -> int:
     script = pager_sources() / "verify/lm3s6965.ld"
-    flags = ["-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "--specs=nano.specs", "-T", script]
-    _run("arm-none-eabi-gcc", *flags, *_sources(macros), "-o", "hits.elf", cwd=folder)
+    flags = ["-mcpu=cortex-m3", "-mthumb", "-nostartfiles", "--specs=nano.specs"]
+    sources = _sources(macros)
+    _run("arm-none-eabi-gcc", *flags, "-T", script, *sources, "-o", "hits.elf", cwd=folder)
     system = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
     _run(
         *(_COMMAND, "record", "--system", system, "-o", "hits.trace", "hits.elf"),

@@ -70,10 +70,10 @@ def _record(recorder: str, text: str, folder: Path) -> tuple[float, dict[str, in
     """Record bzip2 on a text; return the seconds and the trace's facts."""
     source, trace = folder / "input", folder / f"{recorder}.trace"
     source.write_text(text)
-    command = [FLASHPAGER, "record", "--no-reads", "--with-libraries", "--recorder", recorder]
+    command: list[str | Path] = [FLASHPAGER, "record", "--no-reads", "--with-libraries"]
     start = time.perf_counter()
     subprocess.run(
-        [*command, "-o", trace, "--", "bzip2", "-kf", source],
+        [*command, "--recorder", recorder, "-o", trace, "--", "bzip2", "-kf", source],
         check=True,
         capture_output=True,
         stdin=subprocess.DEVNULL,
@@ -117,10 +117,11 @@ def _print_reads(folder: Path) -> None:
     print(f"\n{'program':<10}{'recording':>12}{'seconds':>9}{'M instr/s':>11}{'data reads':>12}")
     for name, flags in (("table", ["-DTABLE"]), ("sort", [])):
         program, trace = folder / name, folder / f"{name}.trace"
-        build = ["gcc", "-O1", "-w", "-static", "-no-pie", *flags, "-o", program, source]
-        subprocess.run(build, check=True)
+        build = ["gcc", "-O1", "-w", "-static", "-no-pie", *flags]
+        subprocess.run([*build, "-o", program, source], check=True)
         for title, choice in (("plain", ["--no-reads"]), ("with reads", ["--with-reads"])):
-            command = [FLASHPAGER, "record", *choice, "--section", ".text,.rodata", "-o", trace]
+            command: list[str | Path] = [FLASHPAGER, "record", *choice]
+            command += ["--section", ".text,.rodata", "-o", trace]
             start = time.perf_counter()
             subprocess.run([*command, "--", program], check=True, capture_output=True)
             seconds = time.perf_counter() - start

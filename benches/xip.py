@@ -64,7 +64,7 @@ class References(NamedTuple):
     #: All lines, one after another, for cachegrind.
     lines: Path
     #: The number of lines in `lines`.
-    count: int
+    line_count: int
 
 
 def _call(*command: object, cwd: Path | None = None) -> str:
@@ -158,7 +158,7 @@ def _best(rounds: int, *tools: tuple[object, ...]) -> list[Measured]:
 
 
 def _compare_references(ours: Path, driver: Path, trace: References, rounds: int) -> None:
-    count = trace.count
+    count = trace.line_count
     print(f"\n{trace.lines.stem}: {count / 1e6:.2f} M lines of {_LINE} bytes, {_WAYS} ways, LRU\n")
     print("| sizes | flashpager, ns a reference | cachegrind | ratio | misses |")
     print("|---|--:|--:|--:|---|")
