@@ -45,7 +45,8 @@ def trace_of_program(program: Path, *, is_answered: bool = False) -> Path:
         or not described.architecture
     )
     request = RecordRequest(
-        command=[str(program)],
+        # A name without a folder would be looked up on PATH.
+        command=[str(program) if is_firmware or program.parent != Path() else f"./{program}"],
         output=output,
         as_linked=is_firmware and _fits_as_linked(described),
         reads_where_possible=True,

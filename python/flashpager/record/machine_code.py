@@ -154,7 +154,13 @@ def find_program(name: str, *, is_firmware: bool = False) -> tuple[Path, Path]:
     """
     location = name if is_firmware else shutil.which(name)
     if location is None and Path(name).is_file():
-        message = f"{name}: is not executable (chmod +x)"
+        is_executable = shutil.which(f"./{name}") is not None
+        remedy = (
+            f"is not on PATH; the program of this folder is ./{name}"
+            if is_executable
+            else "is not executable (chmod +x)"
+        )
+        message = f"{name}: {remedy}"
         raise FlashpagerError(message)
     if location is None:
         message = f"{name}: no such program"
