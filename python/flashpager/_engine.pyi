@@ -4705,6 +4705,9 @@ class ProgramFile:
     def kind(self) -> str:
         """The kind of program: ``firmware``, ``hosted``, or ``object`` if it is not linked."""
     @property
+    def microcontroller(self) -> str:
+        """The microcontroller as GCC names it, as ``atmega328p``; empty if the file does not state it."""
+    @property
     def sections(self) -> list[ProgramSection]:
         """The program's sections, by address."""
     def as_dict(self) -> Json:

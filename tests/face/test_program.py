@@ -127,6 +127,49 @@ def test_simavr_suits_an_avr(tmp_path: Path) -> None:
     assert any("qemu-system-avr" in command for command in suiting)
 
 
+def test_simavr_takes_the_microcontroller_of_the_file(tmp_path: Path) -> None:
+    """A microcontroller that no machine of QEMU has is simavr's, by the name in the ELF file."""
+    need("avr-gcc")
+    source = "int main(void) { for (;;) ; }\n"
+    program = compile_with("avr-gcc", tmp_path, "blink.elf", source, "-mmcu=atmega1284p", "-Os")
+    described = ProgramFile.read(program)
+    assert described.microcontroller == "atmega1284p"
+    commands = [one.command for one in machines.suiting(program, described) if not one.missing]
+    if "simavr:atmega1280" in commands:
+        assert commands[0] == "simavr:atmega1284p"
+
+
+def test_a_program_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program is found in the working folder; ``record`` says how to name it."""
+    need("gcc")
+    compile_with("gcc", tmp_path, "squares", "int main(void) { return 0; }\n")
+    monkeypatch.chdir(tmp_path)
+    done = flashpager("squares")
+    assert "-- ./squares" in done.err
+    assert info_of(tmp_path / "squares.trace")["ending"] == "complete"
+    fails("record", "squares", words=["the program of this folder is ./squares"])
+    (tmp_path / "squares").chmod(0o644)
+    fails("record", "squares", words=["is not executable"])
+
+
+def test_firmware_without_a_machine_is_no_linux_program(tmp_path: Path) -> None:
+    """Firmware linked for flash and RAM is not given to an emulator of Linux programs."""
+    need("riscv64-unknown-elf-gcc")
+    script = tmp_path / "far.ld"
+    script.write_text(
+        "SECTIONS { . = 0x30000000; .text : { *(.text*) } . = 0x80000000; .bss : { *(.bss*) } }",
+        encoding="ascii",
+    )
+    source = ".globl _start\n_start: j _start\n.bss\n.skip 4\n"
+    flags = ("-march=rv32imc", "-mabi=ilp32", "-nostdlib", f"-Wl,-T,{script}")
+    program = compile_with("riscv64-unknown-elf-gcc", tmp_path, "far.elf", source, *flags)
+    for command in ((program,), ("record", program)):
+        refused = flashpager(*command, cwd=tmp_path, code=2).err.splitlines()[-1]
+        assert "no emulator known here has a machine for rv32imc" in refused
+        assert "0x30000000" in refused
+    assert not list(tmp_path.glob("*.trace"))
+
+
 def test_an_avr_pins_nothing(tmp_path: Path) -> None:
     """An AVR executes nothing from RAM, which ``flashpager FILE`` and pin state."""
     need("avr-gcc", "qemu-system-avr")
@@ -144,6 +187,13 @@ def test_an_avr_pins_nothing(tmp_path: Path) -> None:
     assert "flashpager pin" not in done.out
     answer = flashpager("fw.trace", "--json", cwd=tmp_path).json
     assert answer["functions"] is None
+    # A design without a board is one of other code, which simulate and explore note.
+    for few in ((), ("--cache-page", "64", "--policy", "lru", "--ram", "256")):
+        command = "explore" if few else "simulate"
+        noted = flashpager(command, "fw.trace", *few, cwd=tmp_path)
+        assert "an AVR executes its own flash alone" in noted.err
+        of_board = flashpager(command, "fw.trace", *few, "--board", "atmega1284p", cwd=tmp_path)
+        assert "own flash alone" not in of_board.err
     # Each proposed command works.
     for command in answer["next"]:
         flashpager(*command.split()[1:], cwd=tmp_path)

@@ -96,6 +96,9 @@ pub struct ProgramFile {
     /// The version of the instruction set, such as `ARMv7-M`, `rv32imac` or `avr5`; empty if the file
     /// does not state it.
     pub instruction_set: String,
+    /// The microcontroller as GCC names it, such as `atmega328p`; empty if the file does not state
+    /// it. Only programs for AVRs do.
+    pub microcontroller: String,
     /// The system that the program is for.
     pub kind: ProgramKind,
     /// Address of the program's first instruction.
@@ -145,6 +148,7 @@ impl ProgramFile {
         Ok(Self {
             architecture: elf.architecture().to_owned(),
             instruction_set: header.instruction_set,
+            microcontroller: header.microcontroller,
             kind,
             entry: header.entry,
             sections,
@@ -231,6 +235,9 @@ fn word_at<Elf: FileHeader<Endian = Endianness>>(
 /// Names of sections with the source lines of instructions.
 const LINES: [&[u8]; 2] = [b".debug_line", b".zdebug_line"];
 
+/// The note of avr-gcc about the device that a program was linked for.
+const AVR_DEVICE: &[u8] = b".note.gnu.avr.deviceinfo";
+
 /// Notes of Go programs, which need no loader and have no other mark of a system.
 const HOSTED_NOTES: [&[u8]; 2] = [b".note.ABI-tag", b".note.go.buildid"];
 
@@ -240,6 +247,7 @@ struct Header {
     is_hosted: bool,
     entry: u64,
     instruction_set: String,
+    microcontroller: String,
     has_lines: bool,
     sections: Vec<ProgramSection>,
     /// Indices of the sections that list functions to be called.
@@ -259,11 +267,16 @@ impl Header {
         if file.e_machine(endian) == EM_AVR {
             instruction_set = avr(file.e_flags(endian).0);
         }
+        let mut microcontroller = String::new();
         let (mut has_lines, mut sections, mut tables) = (false, Vec::new(), Vec::new());
         for section in table.iter() {
             let name = table.section_name(endian, section).unwrap_or_default();
             has_lines |= LINES.contains(&name);
             is_hosted |= HOSTED_NOTES.contains(&name);
+            if name == AVR_DEVICE {
+                let note = section.data(endian, bytes)?;
+                microcontroller = avr_device(note).unwrap_or_default();
+            }
             let machine = file.e_machine(endian);
             let kind = section.sh_type(endian);
             if (machine == EM_ARM && kind == SHT_ARM_ATTRIBUTES)
@@ -302,6 +315,7 @@ impl Header {
             is_hosted,
             entry: file.e_entry(endian).into(),
             instruction_set,
+            microcontroller,
             has_lines,
             sections,
             tables,
@@ -328,6 +342,21 @@ fn avr(flags: u32) -> String {
         xmega @ 101..=107 => format!("avrxmega{}", xmega - 100),
         number => format!("avr{number}"),
     }
+}
+
+/// Reads the name of the device in the note that avr-gcc writes: a header of 16 bytes, the beginnings
+/// and sizes of three memories, the size of a table of offsets with its first entry, and the texts
+/// that the offsets are into, all in words of 32 bits.
+fn avr_device(note: &[u8]) -> Option<String> {
+    const HEADER_BYTES: usize = 16;
+    const MEMORIES_BYTES: usize = 24;
+    let table = note.get(HEADER_BYTES + MEMORIES_BYTES..)?;
+    let word = |at: usize| Some(u32::from_le_bytes(*table.get(at..)?.first_chunk()?) as usize);
+    let name = table.get(word(0)?..)?.get(word(4)?..)?;
+    let end = name.iter().position(|byte| *byte == 0)?;
+    let name = std::str::from_utf8(&name[..end]).ok()?;
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    (is_plain && !name.is_empty()).then(|| name.to_owned())
 }
 
 /// Attributes of the processor that a linker states for a whole file.
@@ -459,6 +488,26 @@ mod tests {
         let riscv = |text: &str| Attributes { numbers: Vec::new(), text: text.into() }.riscv();
         assert_eq!(riscv("rv32i2p1_m2p0_a2p1_c2p0_zicsr2p0"), "rv32imac");
         assert_eq!(riscv("rv64i2p0"), "rv64i");
+    }
+
+    #[test]
+    fn an_avr_program_names_its_microcontroller() {
+        let mut note = Vec::new();
+        for word in [4u32, 46, 1] {
+            note.extend(word.to_le_bytes());
+        }
+        note.extend(b"AVR\0");
+        for word in [0u32, 0x2_0000, 0x100, 0x4000, 0, 0x1000, 8, 1] {
+            note.extend(word.to_le_bytes());
+        }
+        note.extend(b"\0atmega1284p\0");
+        assert_eq!(avr_device(&note).as_deref(), Some("atmega1284p"));
+        for cut in 0..note.len() {
+            assert_eq!(avr_device(&note[..cut]), None, "{cut} bytes");
+        }
+        let at = note.len() - 3;
+        note[at] = b' ';
+        assert_eq!(avr_device(&note), None);
     }
 
     #[test]

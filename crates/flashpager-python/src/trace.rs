@@ -453,6 +453,8 @@ view! {
         architecture: String,
         /// The version of the instruction set, as ``ARMv7-M``; empty if the file does not state it.
         instruction_set: String,
+        /// The microcontroller as GCC names it, as ``atmega328p``; empty if the file does not state it.
+        microcontroller: String,
         /// The kind of program: ``firmware``, ``hosted``, or ``object`` if it is not linked.
         kind: &'static str,
         /// The address of the program's first instruction.

@@ -32,6 +32,7 @@ from flashpager.cli.explore_view import (
     show_assumptions,
     show_hardware_cache,
 )
+from flashpager.cli.long import note_flash_alone
 from flashpager.judge.answer import Answer, DesignRow, answer
 from flashpager.judge.losses import Losses
 from flashpager.judge.uncounted import uncounted
@@ -77,6 +78,9 @@ def explore(
     """
     query = read_query(traces, space, design, flags)
     note_beforehand(query)
+    if space is None:
+        for each in query.traces:
+            note_flash_alone(each.info, is_given=design.names_hardware)
     frame = _explored(query, flags)
     result = answer(frame, query.needs, weights=query.weights, block_bytes=query.block_bytes)
     hardware = _hardware_cache(query, frame, result.best, flags.pin)

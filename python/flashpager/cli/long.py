@@ -8,6 +8,7 @@ import typer
 from flashpager import _engine
 from flashpager._engine import BlockStatistics, SamplePlan, TraceInfo
 from flashpager.base.quantities import percent
+from flashpager.choose.pin import flash_alone
 from flashpager.cli.console import counting, note
 from flashpager.record.hottest import loop_line
 
@@ -47,6 +48,16 @@ def sample_of(trace: Path, info: TraceInfo, *, exact: bool) -> SamplePlan | None
             f"{percent(plan.runs / info.runs)} of it, are replayed; --exact replays the whole"
         )
     return plan
+
+
+def note_flash_alone(info: TraceInfo, *, is_given: bool) -> None:
+    """Note that an AVR's code loses no time, unless a board or a part ``is_given``."""
+    reason = None if is_given else flash_alone(info)
+    if reason:
+        note(
+            f"note: {reason}; this answer would be that of other code, as of an interpreter's "
+            "bytecode, behind a NAND"
+        )
 
 
 def note_loop(trace: Path, info: TraceInfo) -> None:

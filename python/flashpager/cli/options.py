@@ -265,6 +265,11 @@ class DesignFlags:
         """Return the flags of designs that execute a trace."""
         return replace(self, trace=trace)
 
+    @property
+    def names_hardware(self) -> bool:
+        """True if a board or a part is given."""
+        return self.board is not None or "part" in self.axes
+
     def design(self) -> Design:
         """Return the board's design, with the requested NOR."""
         # Reading the board also checks its needs.

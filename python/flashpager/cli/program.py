@@ -101,7 +101,7 @@ class _Choice:
     @classmethod
     def of(cls, given: options.DesignFlags, boards: list[SuitingBoard]) -> "_Choice":
         """Choose the given board or part, or the first suitable board, or the defaults."""
-        if given.board is not None or "part" in given.axes:
+        if given.names_hardware:
             return cls(given, "given", is_given=True)
         if not boards:
             return cls(given, "no board given, none suits")

@@ -34,7 +34,7 @@ from flashpager.cli.console import (
     say_uncounted,
     share,
 )
-from flashpager.cli.long import note_loop
+from flashpager.cli.long import note_flash_alone, note_loop
 from flashpager.judge.losses import Losses
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace, how_it_ended
@@ -92,6 +92,7 @@ def simulate(
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
     options.check_slowdown(needs, has_processor=design.processor is not None)
+    note_flash_alone(opened.info, is_given=flags.names_hardware)
     warming = opened.info.warm_up
     unpublished = _UnpublishedFacts.of(flags)
     others = [

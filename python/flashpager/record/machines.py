@@ -31,6 +31,8 @@ _A9 = ("ARMv7-A", "ARMv6K", "ARMv6", *_ARM926)
 _K = 1 << 10
 _M = 1 << 20
 _SRAM = 0x2000_0000
+#: Least distance of flash and RAM that no program for an operating system has between its sections.
+_APART = 256 * _M
 _ST_FLASH = 0x0800_0000
 
 
@@ -185,13 +187,30 @@ _RP2040 = Machine(
 
 
 def is_surely_firmware(path: Path) -> bool:
-    """Return True for an ELF file of a processor that no operating system of QEMU's runs on."""
+    """Return True for an ELF file that is surely no program of an operating system.
+
+    Either none of QEMU's runs on its processor, or it is linked for flash and RAM.
+    """
     try:
         program = ProgramFile.read(path)
     except FlashpagerError:
         return False
     is_small = program.architecture == "avr" or "-M" in program.instruction_set
-    return is_small and program.kind == "firmware"
+    return program.kind == "firmware" and (is_small or _is_for_flash_and_ram(program))
+
+
+def _is_for_flash_and_ram(program: ProgramFile) -> bool:
+    """Return True if a program's sections lie in memories that are far apart, or are copied.
+
+    The segments of a program for an operating system follow each other.
+    """
+    addresses = [one.address for one in program.sections]
+    if not addresses:
+        return False
+    is_copied = any(
+        one.address != one.load_address for one in program.sections if one.content != "zeroed"
+    )
+    return is_copied or max(addresses) - min(addresses) >= _APART
 
 
 @dataclass(frozen=True)
@@ -205,16 +224,24 @@ class SuitingMachine:
 
 
 def suiting(firmware: Path, program: ProgramFile) -> list[SuitingMachine]:
-    """Return the machines that run a firmware, those that are installed first."""
+    """Return the machines that run a firmware, those that are installed first.
+
+    simavr may not know an AVR's microcontroller; it reports that when it is started.
+    """
     machines = []
     # The boot code of an RP2040 lies where others have their vectors.
     if _RP2040.runs(program):
         machines.append(SuitingMachine(Rp2040js.name, _missing_rp2040js(program)))
     emulated = [one for one in MACHINES if one.runs(program, _stack(firmware, one))]
     machines += [SuitingMachine(one.command, _missing(one)) for one in emulated]
+    microcontrollers = [one.mcu for one in emulated if one.mcu]
     machines += [
-        SuitingMachine(f"{Simavr.name}:{one.mcu}", _missing_simavr()) for one in emulated if one.mcu
+        SuitingMachine(f"{Simavr.name}:{mcu}", _missing_simavr()) for mcu in microcontrollers
     ]
+    own = program.microcontroller
+    if own and own not in microcontrollers:
+        # Its peripherals may lie elsewhere than those of QEMU's machine.
+        machines.insert(0, SuitingMachine(f"{Simavr.name}:{own}", _missing_simavr()))
     return sorted(machines, key=lambda one: bool(one.missing))
 
 
