@@ -30,6 +30,9 @@ pub(crate) const PAGE_BYTES: [u32; 11] = [4, 8, 16, 32, 64, 128, 256, 512, 1024,
 const HOTTEST_BYTES: u32 = 128;
 /// A run that executes less than this part of all bytes is not in [`HottestCode`].
 const SMALL_PART: u64 = 1000;
+/// No more runs are added to [`HottestCode`] once all but this part of the bytes is executed in it:
+/// code beside the loop in which a program waits is not the loop's.
+const REST: u64 = 100;
 /// Number of distinct runs, those with most executed bytes, from which [`HottestCode`] is made.
 const HOTTEST_RUNS: usize = 64;
 
@@ -75,10 +78,12 @@ impl HottestCode {
         hottest.sort_unstable_by_key(order);
         let all: u64 = tallies.iter().map(|(run, tally)| executed(run, tally)).sum();
         let mut pieces: Vec<CodePiece> = Vec::new();
+        let mut taken = 0;
         for (bytes, run) in hottest {
-            if bytes < all / SMALL_PART {
+            if bytes < all / SMALL_PART || all - taken < all / REST {
                 break;
             }
+            taken += bytes;
             let with = joined(&pieces, run);
             if with.iter().map(|piece| piece.bytes).sum::<u32>() > HOTTEST_BYTES {
                 break;
@@ -506,6 +511,11 @@ mod tests {
         let piece = |offset, bytes| CodePiece { offset, bytes };
         assert_eq!(hottest.pieces, [piece(1000, 10), piece(2000, 6)]);
         assert_eq!(hottest.executed_bytes, 16_000);
+        // A function that the program spent little time in before it waited is not in the loop.
+        let mut runs = vec![run(4000, 20); 4];
+        runs.extend(vec![run(1000, 10); 1000]);
+        let hottest = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
+        assert_eq!((hottest.pieces, hottest.executed_bytes), (vec![piece(1000, 10)], 10_000));
         // Runs that touch are one piece, and a run in it counts.
         let runs = vec![run(8, 8), run(16, 8), run(10, 4), run(500, 200)];
         let hottest = statistics(&MemoryTrace::new(runs), &[]).hottest.unwrap();
