@@ -142,12 +142,18 @@ def test_functions_are_named() -> None:
 
 
 def test_the_gate_is_true() -> None:
-    """The gate gives a reason exactly if the code is slower by more than was allowed."""
+    """The gate fails exactly if the code is certainly slower, and by more than was allowed."""
     random = Random(2)  # noqa: S311
     for _ in range(300):
-        compared = _Compared(1 + random.uniform(-0.02, 0.03), 0.001, random.uniform(0.7, 1.4))
+        half = random.choice((0.001, 0.02))
+        compared = _Compared(1 + random.uniform(-0.02, 0.03), half, random.uniform(0.7, 1.4))
         reasons = builds.slower(compared, 0.01)  # type: ignore[arg-type]
-        assert bool(reasons) == (compared.ratio > 1.01)
+        is_above = compared.ratio > 1.01
+        is_certain = compared.code.low > 1
+        assert bool(reasons) == (is_above and is_certain)
+        note = builds.uncertain_gate(compared, 0.01)  # type: ignore[arg-type]
+        assert bool(note) == (is_above and not is_certain)
+        assert ("no change is certain" in builds.sentences(compared)[0]) >= bool(note)  # type: ignore[arg-type]
         for reason in reasons:
             matched = re.search(r"more time by ([\d.]+) % > 1 %", reason)
             assert matched

@@ -94,7 +94,7 @@ def compare(
     So both builds are placed at the same addresses, of links around A's and B's, and the mean
     change of time there is the code's. The rest of the change between the two links is luck.
     Functions are matched by name. With --fail-slower the exit code is 1 if the code takes longer
-    by more than that.
+    by more than that on average, and certainly takes longer at all.
 
     Two tables: rows are matched by trace and design. Tables that differ in one thing, such as the
     part, are matched on the rest. The exit code is 0 if they could be compared, whatever the

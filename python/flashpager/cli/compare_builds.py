@@ -48,7 +48,8 @@ class BuildFlags:
         typer.Option(
             "--fail-slower",
             metavar="SHARE",
-            help="Exit with 1 if the code of build B takes longer by more than this, as 1%.",
+            help="Exit with 1 if the code of build B takes longer on average by more than this, as "
+            "1%, and the 95 % interval holds no faster code.",
         ),
     ] = None
 
@@ -142,5 +143,6 @@ def compare_builds(
         say_uncounted(uncounted(infos, design))
         note(f"A: {a}; B: {b}; {draws:,} links drawn around both")
         note(design_flags.origins(design))
-        for text in builds.notes(compared):
+        uncertain = None if allowed is None else builds.uncertain_gate(compared, allowed)
+        for text in [*([uncertain] if uncertain else []), *builds.notes(compared)]:
             note(f"note: {text}")

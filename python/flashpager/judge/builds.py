@@ -78,10 +78,29 @@ def notes(comparison: BuildComparison) -> list[str]:
     return [*texts, *comparison.notes]
 
 
+def is_uncertain(comparison: BuildComparison) -> bool:
+    """Return True if the interval holds both faster and slower code."""
+    return comparison.code.low <= 1 <= comparison.code.high
+
+
+def uncertain_gate(comparison: BuildComparison, allowed: float) -> str | None:
+    """Explain why a mean change above the allowed share does not fail; None if it does."""
+    if comparison.code.ratio - 1 <= allowed + _ROUNDING or not is_uncertain(comparison):
+        return None
+    return (
+        "the mean change is above --fail-slower, but no change is certain: more "
+        "--draws narrow the interval"
+    )
+
+
 def slower(comparison: BuildComparison, allowed: float) -> list[str]:
-    """Return the reason if B's code takes longer than A's by more than a share."""
+    """Return the reason if B's code certainly takes longer than A's, and by more than a share.
+
+    The mean change is compared with the share. It is certain that B takes longer if the 95 %
+    interval holds no change that is faster.
+    """
     grown = comparison.code.ratio - 1
-    if grown <= allowed + _ROUNDING:
+    if grown <= allowed + _ROUNDING or is_uncertain(comparison):
         return []
     much = apart(grown, ">", allowed, _share)
     code = comparison.code
@@ -95,7 +114,7 @@ def _code(comparison: BuildComparison) -> str:
         return "code: B takes exactly as long as A at the same places"
     interval = f"95 % interval {_change(code.low - 1)} to {_change(code.high - 1)}"
     change = _more_or_less(code.ratio - 1)
-    if code.low <= 1 <= code.high:
+    if is_uncertain(comparison):
         return f"code: no change is certain: at the same places B takes {change} ({interval})"
     return f"code: at the same places B takes {change} ({interval})"
 

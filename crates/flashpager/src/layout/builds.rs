@@ -31,9 +31,9 @@ const MOST_DRAWS: u32 = 100_000;
 /// Draws that are replayed between two reports of progress.
 const CHUNK: usize = 8;
 /// Marks of the clones that a compiler makes of a function, with a number or a hash behind each.
-const CLONES: [&str; 4] = [".constprop.", ".isra.", ".lto_priv.", ".llvm."];
-/// Marks of the parts into which a compiler cuts a function.
-const PARTS: [&str; 2] = [".part.", ".cold."];
+const CLONES: [&str; 4] = ["constprop", "isra", "lto_priv", "llvm"];
+/// Marks of the parts into which a compiler cuts a function, with a number behind some.
+const PARTS: [&str; 2] = ["part", "cold"];
 
 /// A recorded build.
 #[derive(Clone, Debug)]
@@ -337,14 +337,30 @@ fn match_names(unit: &Unit) -> Vec<String> {
     if name.is_empty() || name.starts_with("@0x") || is_unnamed(name) {
         return Vec::new();
     }
-    let name = demangled(&without_hash(name));
-    let unnumbered = CLONES.iter().chain(&PARTS).fold(name.clone(), |name, mark| {
-        name.find(mark).map_or(name.clone(), |at| name[..at + mark.len() - 1].to_owned())
-    });
-    let unmarked = CLONES.iter().fold(unnumbered.clone(), |name, mark| {
-        name.strip_suffix(&mark[..mark.len() - 1]).unwrap_or(&name).to_owned()
-    });
-    vec![name, unnumbered, unmarked]
+    let name = without_hash(name);
+    let unnumbered = without_numbers(&name);
+    let mut words = unnumbered.split('.');
+    let first: Vec<&str> = words.next().into_iter().collect();
+    let unmarked: Vec<&str> =
+        first.into_iter().chain(words.filter(|word| !CLONES.contains(word))).collect();
+    [name.clone(), unnumbered.clone(), unmarked.join(".")].map(|name| demangled(&name)).into()
+}
+
+/// The name without the number or hash behind each mark of a clone or part.
+fn without_numbers(name: &str) -> String {
+    let is_mark = |word: &str| CLONES.contains(&word) || PARTS.contains(&word);
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut kept: Vec<&str> = Vec::new();
+    let mut is_behind_mark = false;
+    for (number, word) in name.split('.').enumerate() {
+        if is_behind_mark && is_number(word) {
+            is_behind_mark = false;
+            continue;
+        }
+        is_behind_mark = number > 0 && is_mark(word);
+        kept.push(word);
+    }
+    kept.join(".")
 }
 
 /// The name without the hash that older names of Rust end with: it differs between builds.
@@ -671,6 +687,12 @@ mod tests {
         assert_eq!(names("f@0x360"), ["f", "f", "f"]);
         assert_eq!(names("f.isra.0"), ["f.isra.0", "f.isra", "f"]);
         assert_eq!(names("f.part.3"), ["f.part.3", "f.part", "f.part"]);
+        // The cold part of a clone is no whole function, and no part of another kind.
+        assert_eq!(names("f.cold"), ["f.cold"; 3]);
+        assert_eq!(names("f.isra.0.cold"), ["f.isra.0.cold", "f.isra.cold", "f.cold"]);
+        assert_eq!(names("f.part.0.cold.1"), ["f.part.0.cold.1", "f.part.cold", "f.part.cold"]);
+        assert_eq!(names("f.constprop.1.isra.2")[1..], ["f.constprop.isra", "f"]);
+        assert_eq!(names("_Z1fv.isra.0")[2], names("_Z1fv")[0]);
         assert_eq!(names("@0x360"), [""; 0]);
         assert_eq!(names("sub_1f0"), [""; 0]);
         let rust = |hash: &str| names(&format!("_ZN3app4main17h{hash}E"));
