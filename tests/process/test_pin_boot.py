@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flashpager._engine import pin_formats
 from tests.conftest import fails, flashpager, info_of, need
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
@@ -360,6 +361,26 @@ def test_calls_out_of_reach_are_noted(tmp_path: Path) -> None:
     linked(tmp_path, "new.elf")
     symbols = run("arm-none-eabi-nm", "new.elf", folder=tmp_path)
     assert len(re.findall(r"_veneer$", symbols, re.MULTILINE)) >= int(counts[1]) > 0
+
+
+def test_what_a_format_cannot_express(tmp_path: Path) -> None:
+    """The note has the format's own reason, and ``--always`` refuses a function of such a unit."""
+    compiled(tmp_path)
+    elf = linked(tmp_path, "old.elf")
+    search = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map", "-o", tmp_path / "pinned.txt")
+    reasons = {"esp-idf": "or lies in no archive", "zephyr": "does not name its source file"}
+    for format_ in set(pin_formats()) - {"names", "gnu-ld"}:
+        noted = " ".join(flashpager(*search, "--format", format_).err.split())
+        assert f"as {format_} cannot express a unit that is not the section of" in noted
+        assert reasons.get(format_, "of one function (") in noted
+    (tmp_path / "pinned.txt").unlink()
+    # clock_init is named as a function; its unit is a section of an object that no archive holds.
+    always = ("--format", "esp-idf", "--always", "clock_init")
+    refused = flashpager(*search, *always, code=2).err
+    assert "--format esp-idf cannot express startup.c.obj(.text.clock_init)" in refused
+    assert not (tmp_path / "pinned.txt").exists()
+    twice = ("--always", "clock_init", "--never", "clock_init")
+    fails(*search, "--format", "gnu-ld", *twice, words=["always and never"])
 
 
 def test_inferred_functions_can_be_corrected(tmp_path: Path) -> None:

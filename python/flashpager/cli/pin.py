@@ -1,7 +1,8 @@
 """``flashpager pin``: which functions to move from flash to RAM."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,13 @@ from flashpager.record.trace import Trace
 _NAME_CHARACTERS = 60
 #: Largest number of names that a note lists.
 _LISTED_NAMES = 3
+#: What each format of a build system cannot express.
+_INEXPRESSIBLE = {
+    "pico-sdk": "a unit that is not the section of one function",
+    "esp-idf": "a unit that is not the section of one function, or lies in no archive",
+    "zephyr": "a unit that is not the section of one function, or whose object does not name its "
+    "source file",
+}
 #: Largest number of units in the note on those that stay in flash.
 _LISTED_HELD = 12
 #: Rows of the table if a file has the list.
@@ -188,7 +196,8 @@ class PinFlags:
         if required := sorted({*always} & {*unwritable}):
             message = f"--always {required[0]}: --format {self.format_} cannot express it"
             raise FlashpagerError(message)
-        with stoppable() as should_continue, search_bar() as show:
+        cannot = _refusing_inexpressible(self.format_, unwritable)
+        with cannot, stoppable() as should_continue, search_bar() as show:
             pinning = pins.pin(
                 traces,
                 design,
@@ -318,6 +327,19 @@ def _held(pinning: Pinning) -> str:
     )
 
 
+@contextmanager
+def _refusing_inexpressible(format_: str, unwritable: Sequence[str]) -> Iterator[None]:
+    """Name the format if a name of ``--always`` lies in a unit that it cannot express."""
+    try:
+        yield
+    except FlashpagerError as error:
+        held = [unit for unit in unwritable if str(error).startswith(f"{unit} is to be pinned ")]
+        if not held:
+            raise
+        message = f"--always: --format {format_} cannot express {held[0]}, in which it lies"
+        raise FlashpagerError(message) from None
+
+
 def _linked(trace: Path, output: Path | None, map_: Path | None, format_: str) -> Linked | None:
     if format_ not in _engine.pin_formats():
         known = ", ".join(_engine.pin_formats())
@@ -342,7 +364,7 @@ def _unwritable(linked: Linked | None, format_: str) -> list[str]:
         verb = "stays" if len(units) == 1 else "stay"
         note(
             f"note: {counted(len(units), 'unit')} {verb} in flash, as {format_} cannot express "
-            f"objects and archives without a section for each function ({_some(units)})"
+            f"{_INEXPRESSIBLE[format_]} ({_some(units)})"
         )
     return units
 
