@@ -135,7 +135,8 @@ class EstimateFlags:
         typer.Option(
             "--measured",
             metavar="RATE[@SIZE]",
-            help="A rate measured on your board, and the bytes of a transaction: 8.81MB/s@4096.",
+            help="A rate measured on your board, and the bytes of a transaction: 8.81MB/s@4096; "
+            "kB of 1,000 and MB of 10^6 bytes, KiB and MiB of 2^10 and 2^20.",
         ),
     ] = None
     array_share: Annotated[

@@ -186,7 +186,7 @@ MinBandwidth = Annotated[
         "--min-bandwidth",
         metavar="RATE",
         callback=checked(parse_bandwidth),
-        help="Least bandwidth, as 3MB/s.",
+        help="Least bandwidth, as 3MB/s; MB of 2^20 bytes.",
     ),
 ]
 MaxFault = Annotated[
