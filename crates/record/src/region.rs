@@ -345,6 +345,14 @@ impl Selection {
     /// Explains why nothing in the region lies in the placed code. `None` if the region is not the
     /// reason. `outside` are the instructions executed outside the placed code.
     pub fn why_outside(&self, outside: u64) -> Option<Error> {
+        if self.call.is_some() {
+            return Some(Error::design(format!(
+                "{}: no instruction of it lies in the placed code ({outside} lie outside): a function \
+                 that is copied to RAM executes there; record a caller that lies in flash, or place \
+                 other code with --section, --with-libraries or --image",
+                self.region
+            )));
+        }
         let most = self.region.max_instructions.filter(|_| self.is_over)?;
         Some(Error::design(format!(
             "--max-instructions {most}: none of these lies in the placed code ({outside} lie \
