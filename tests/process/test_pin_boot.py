@@ -354,11 +354,33 @@ def test_calls_out_of_reach_are_noted(tmp_path: Path) -> None:
     (tmp_path / "pinned.ld").write_text("", encoding="ascii")
     elf = linked(tmp_path, "short.elf")
     search = ("pin", recorded(elf), *DESIGN, "--map", f"{elf}.map", "--format", "gnu-ld")
-    noted = " ".join(flashpager(*search, "-o", tmp_path / "pinned.ld").err.split())
-    pattern = r"(\d+) recorded calls? of (\d+) functions? between flash and RAM reach farther"
+    done = flashpager(*search, "-o", tmp_path / "pinned.ld")
+    noted = " ".join(done.err.split())
+    pattern = (
+        r"(\d+) recorded calls? of (\d+) functions? between flash and RAM reach(?:es)? farther"
+    )
     (counts,) = re.findall(pattern, noted)
     assert "a veneer of 8 bytes for each callee" in noted
-    linked(tmp_path, "new.elf")
+    # Each of these calls executes one instruction more, which the next recording has.
+    (left_out,) = re.findall(
+        r"leaves out \((\d+) more instructions?, [\d.]+ % of the time\)", noted
+    )
+    more = int(left_out)
+    new = recorded(linked(tmp_path, "new.elf"))
+    before, after = (
+        info["instructions"] + info["outside_instructions"]
+        for info in map(info_of, (elf.with_suffix(".trace"), new))
+    )
+    # Start-up code also copies what is pinned, a word of it in at most 8 instructions.
+    (pinned_bytes,) = re.findall(r"in ([\d,]+) bytes of RAM", done.out)
+    copied = 8 * int(pinned_bytes.replace(",", "")) // 4
+    assert more <= after - before <= more + copied
+    # A call of a pinned function executes nothing in flash.
+    name = re.findall(r"\.text\.(\w+)\)", (tmp_path / "pinned.ld").read_text(encoding="ascii"))[0]
+    call = ("record", "--as-linked", "--call", name, "-o", tmp_path / "call.trace")
+    refused = flashpager(*call, "--system", MACHINE, tmp_path / "new.elf", code=2).err
+    assert f"call 1 of {name}: no instruction of it lies in the placed code" in refused
+    assert "copied to RAM" in refused
     symbols = run("arm-none-eabi-nm", "new.elf", folder=tmp_path)
     assert len(re.findall(r"_veneer$", symbols, re.MULTILINE)) >= int(counts[1]) > 0
 

@@ -105,7 +105,7 @@ pub fn pin(
     problem.set_order(&best.order);
     let curve = judged.curve_to(&best, &problem, &whole, before.time_ns)?;
     let mut coverage = prepared.coverage;
-    coverage.notes.extend(note_of_veneers(&traces, &units, &best.pinned)?);
+    coverage.notes.extend(note_of_veneers(&traces, &units, &best.pinned, &after.rows)?);
     let ram_bytes = problem.ram_bytes(&best.pinned);
     Ok(Pinning {
         ram_bytes,

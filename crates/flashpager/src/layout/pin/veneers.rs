@@ -8,9 +8,10 @@ use flashpager_binary::elf::{ElfFile, read_bytes};
 use flashpager_binary::program::ProgramFile;
 use flashpager_layout::Units;
 use flashpager_trace::{ExecutedRuns, Image, Run, Section, TraceInfo, for_runs};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::traces::TraceSet;
+use crate::result::ResultRow;
 
 /// A direct call of a processor.
 struct DirectCall {
@@ -18,6 +19,8 @@ struct DirectCall {
     reach_bytes: u64,
     /// Bytes of the code that the linker adds for a function beyond.
     veneer_bytes: u32,
+    /// Instructions that this code executes in each call.
+    veneer_instructions: u32,
     /// Returns true if an instruction of 4 bytes is a direct call or jump.
     is_direct: fn([u8; 4]) -> bool,
 }
@@ -27,17 +30,18 @@ impl DirectCall {
     fn of(program: &ProgramFile) -> Option<Self> {
         match program.instruction_set.as_str() {
             // ldr.w pc, [pc] and the address; ARMv6-M has no such instruction, and saves a register.
-            "ARMv7-M" | "ARMv7E-M" | "ARMv8-M.main" | "ARMv8.1-M.main" => {
-                Some(Self { reach_bytes: 16 << 20, veneer_bytes: 8, is_direct: is_thumb_call })
-            }
-            "ARMv6-M" | "ARMv8-M.base" => {
-                Some(Self { reach_bytes: 16 << 20, veneer_bytes: 16, is_direct: is_thumb_call })
-            }
-            _ if program.architecture == "aarch64" => {
-                Some(Self { reach_bytes: 128 << 20, veneer_bytes: 12, is_direct: is_a64_call })
-            }
+            "ARMv7-M" | "ARMv7E-M" | "ARMv8-M.main" | "ARMv8.1-M.main" => Some((16, 8, 1)),
+            "ARMv6-M" | "ARMv8-M.base" => Some((16, 16, 5)),
+            // adrp, add and br.
+            _ if program.architecture == "aarch64" => Some((128, 12, 3)),
             _ => None,
         }
+        .map(|(reach_mib, veneer_bytes, veneer_instructions)| Self {
+            reach_bytes: reach_mib << 20,
+            veneer_bytes,
+            veneer_instructions,
+            is_direct: if program.architecture == "aarch64" { is_a64_call } else { is_thumb_call },
+        })
     }
 }
 
@@ -53,8 +57,9 @@ fn is_a64_call(code: [u8; 4]) -> bool {
     u32::from_le_bytes(code) & 0x7c00_0000 == 0x1400_0000
 }
 
-/// States how many calls between flash and RAM need a veneer; `None` if no recorded one does, or the
-/// recorded program is gone.
+/// States how many calls between flash and RAM need a veneer, and the share of the time that its
+/// instructions take if `after`, the rows with `pinned` in RAM, have a processor. `None` if no recorded
+/// call needs one, or the recorded program is gone.
 ///
 /// # Errors
 /// Traces that cannot be read.
@@ -62,6 +67,7 @@ pub(super) fn note_of_veneers(
     traces: &TraceSet,
     units: &Units,
     pinned: &[u32],
+    after: &[ResultRow],
 ) -> Result<Option<String>> {
     let info = traces.info();
     let Some((image, bytes)) = program_of(info) else { return Ok(None) };
@@ -71,7 +77,8 @@ pub(super) fn note_of_veneers(
         return Ok(None);
     };
     let is_pinned: FxHashSet<usize> = pinned.iter().map(|number| *number as usize).collect();
-    let mut sites: FxHashSet<(u32, usize)> = FxHashSet::default();
+    // The number of executions by the last byte of a call and the offset that is called.
+    let mut sites: FxHashMap<(u32, u32), u64> = FxHashMap::default();
     for (_, trace) in traces.training() {
         let mut before: Option<Run> = None;
         for_runs(&ExecutedRuns(trace), &|| true, |runs| {
@@ -80,9 +87,8 @@ pub(super) fn note_of_veneers(
                 let (Some(from), Some(to)) = (units.owner(last), units.owner(run.offset)) else {
                     continue;
                 };
-                let is_entry = units.all()[to].offset == run.offset;
-                if is_entry && is_pinned.contains(&from) != is_pinned.contains(&to) {
-                    sites.insert((last, to));
+                if is_pinned.contains(&from) != is_pinned.contains(&to) {
+                    *sites.entry((last, run.offset)).or_default() += 1;
                 }
             }
             Ok(())
@@ -93,22 +99,36 @@ pub(super) fn note_of_veneers(
         .iter()
         .map(|section| (section, ElfFile::section_bytes(&bytes, section)))
         .collect();
-    sites.retain(|(last, _)| instruction_at(&code, *last).is_some_and(call.is_direct));
-    let callees: FxHashSet<usize> = sites.iter().map(|(_, to)| *to).collect();
+    sites.retain(|(last, _), _| instruction_at(&code, *last).is_some_and(call.is_direct));
     if sites.is_empty() {
         return Ok(None);
     }
+    let callees: FxHashSet<u32> = sites.keys().map(|(_, to)| *to).collect();
+    let instructions = sites.values().sum::<u64>() * u64::from(call.veneer_instructions);
     let count =
-        |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+        |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     Ok(Some(format!(
-        "{} of {} between flash and RAM reach farther than a call of this processor ({} MB): the \
+        "{} of {} between flash and RAM {} farther than a call of this processor ({} MB): the \
          linker adds a veneer of {} bytes for each callee, in flash or in RAM, which the prediction \
-         leaves out; compile with -mlong-calls",
-        count(sites.len(), "recorded call"),
-        count(callees.len(), "function"),
+         leaves out ({}{}); compile with -mlong-calls",
+        count(sites.len() as u64, "recorded call"),
+        count(callees.len() as u64, "function"),
+        if sites.len() == 1 { "reaches" } else { "reach" },
         call.reach_bytes >> 20,
-        call.veneer_bytes
+        call.veneer_bytes,
+        count(instructions, "more instruction"),
+        share_of_time(instructions, after)
     )))
+}
+
+/// The share of the time of `rows` that these instructions take, in words; empty without a processor.
+fn share_of_time(instructions: u64, rows: &[ResultRow]) -> String {
+    let runs = || rows.iter().filter_map(|row| row.evaluation.run.as_ref());
+    let time_ns: f64 = runs().map(|run| run.paged_ns).sum();
+    runs().next().filter(|_| time_ns > 0.0).map_or(String::new(), |run| {
+        let share = instructions as f64 * run.work.instruction_ns / time_ns;
+        format!(", {:.2} % of the time", 100.0 * share)
+    })
 }
 
 /// The image with most symbols, and the contents of its file; `None` if that is gone or another one.
