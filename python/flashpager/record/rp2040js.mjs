@@ -299,7 +299,7 @@ core.VTOR = hasSecondStage(machine.flash) ? FLASH + BOOT2_BYTES : lowest;
 const stackTop = machine.readUint32(core.VTOR);
 const start = machine.readUint32(core.VTOR + 4);
 if (stackTop <= RAM || stackTop > RAM_END || !(start & 1)) {
-  fail(`${firmware}: no vectors at 0x${core.VTOR.toString(16)}, where its first bytes are`);
+  fail(`${firmware}: no vectors at 0x${core.VTOR.toString(16)}, where its first bytes are; a second stage there (256 bytes, as boot2 of the Pico SDK) ends with its checksum`);
 }
 core.SP = stackTop;
 core.PC = start & ~1;
