@@ -7,7 +7,9 @@ import pytest
 
 from flashpager import Design, Trace
 from flashpager._engine import ProgramFile
-from flashpager.choose.first_answers import first_answers
+from flashpager.base.quantities import percent
+from flashpager.choose.first_answers import FewFunctions, first_answers
+from flashpager.cli.program import few_text
 from flashpager.record import machines
 from tests.conftest import ROOT, fails, flashpager, import_csv, info_of, need
 from tests.programs import compile_with
@@ -108,6 +110,19 @@ def test_the_printed_command_records_the_same(tmp_path: Path) -> None:
     limit = "ended after 5 s with hardly an instruction"
     assert limit in done.err
     assert limit in again.err
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.0999, 0.1, 0.6, None])
+def test_few_functions_that_help_little(share: float | None) -> None:
+    """The sentence states whether the functions bring much of the lost time back."""
+    few = FewFunctions(["f", "g"], 64, 0.9, share, 1.0, 1e3)
+    text = few_text(few)
+    assert text.startswith("no few functions bring much back: ") == (
+        share is not None and share < 0.1
+    )
+    assert text.endswith(": f, g")
+    if share:
+        assert f"bring {percent(share, 1)} of that back" in text
 
 
 def test_limits_of_time() -> None:

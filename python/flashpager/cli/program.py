@@ -36,6 +36,8 @@ from flashpager.record.trace import Trace, how_it_ended
 
 #: Largest number of boards or emulators in a line.
 _LISTED = 4
+#: Smallest share of the lost time that is much of it.
+_MUCH = 0.1
 #: Smallest RAM for functions in a proposed command, in bytes.
 _LEAST_RAM = 1024
 #: The board of an AVR with a NAND.
@@ -263,7 +265,7 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     if answers.few is None:
         out.print(f"functions for RAM: {escape(answers.why_none)}")
     else:
-        out.print(escape(_few_text(answers.few)))
+        out.print(escape(few_text(answers.few)))
         out.print(copied_text(answers.few.ram_bytes, answers.few.copy_ns))
     if not answers.is_finished:
         out.print(
@@ -272,7 +274,8 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
         )
 
 
-def _few_text(few: FewFunctions) -> str:
+def few_text(few: FewFunctions) -> str:
+    """Return a sentence about a few functions in RAM, and whether they help much."""
     names = ", ".join(few.names)
     about = "" if few.sampled_share >= 1 else "about "
     size = f"{counted(len(few.names), 'function')} in {counted(few.ram_bytes, 'byte')} of RAM"
@@ -281,6 +284,8 @@ def _few_text(few: FewFunctions) -> str:
         gain = f"save{ending} {about}{percent(1 - few.time_ratio, 1)} of the time"
     else:
         gain = f"bring{ending} {about}{percent(few.brought_back, 1)} of that back"
+        if few.brought_back < _MUCH:
+            return f"no few functions bring much back: {size} {gain}: {names}"
     return f"{size} {gain}: {names}"
 
 
