@@ -95,9 +95,9 @@ def _measure(target: str, folder: Path) -> None:
         choices = {
             "FP_PAGER_POLICY": f"FP_PAGER_{policy}",
             "FP_PAGER_LOOKUP": f"FP_PAGER_{lookup}",
-            "WHAT": work,
+            "WORK": work,
             "TIMES": times,
-            "TAKEN": bytes_read,
+            "READ_BYTES": bytes_read,
         }
         return count(choices | _DESIGN, folder)
 

@@ -100,7 +100,7 @@ class Stub:
         }
         lines = [
             "class DesignFields(TypedDict, total=False):",
-            '    """What a design is made of; sizes may be text, as ``2K``."""',
+            '    """The parameters of a design; sizes may be text, as ``2K``."""',
             "",
         ]
         axes = {axis.name: axis for axis in _engine.axes()}

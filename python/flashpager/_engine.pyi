@@ -15,7 +15,7 @@ class DiskFullError(FlashpagerError):
     """An error of the engine: no space is left for a file."""
 
 class DesignFields(TypedDict, total=False):
-    """What a design is made of; sizes may be text, as ``2K``."""
+    """The parameters of a design; sizes may be text, as ``2K``."""
 
     part: str
     bus: str

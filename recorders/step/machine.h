@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Properties of a processor that the stepper needs: the length of an instruction, and which
- * instructions a single step does not simply execute. */
+ * Properties of a processor that the stepper needs: the length of an instruction, and the kinds of
+ * instructions for which a single step is not enough. */
 #ifndef FLASHPAGER_STEP_MACHINE_H
 #define FLASHPAGER_STEP_MACHINE_H
 
@@ -42,7 +42,7 @@ struct instruction {
     unsigned char code[MAX_INSTRUCTION_BYTES];
 };
 
-/* What an exclusive store must find in memory. */
+/* Memory that an exclusive load monitors: the exclusive store succeeds only if it is unchanged. */
 struct monitor {
     uint64_t address;
     uint32_t bytes; /* 0 if nothing is monitored */

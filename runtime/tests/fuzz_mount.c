@@ -1,10 +1,9 @@
-/* Mount of arbitrary bytes: for libFuzzer, and for test_mount.c, which has no need of
- * it.
+/* Mounts a medium of arbitrary bytes. libFuzzer calls it; test_mount.c does so without libFuzzer.
  *
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined tests/fuzz_mount.c tests/rig.c \
  *         tests/test.c medium/emulated.c $(find swap -name '*.c')
  *
- * The first byte says how (fuzz_mount.h); the rest is what stands on the medium. */
+ * The first byte of the input selects options of fuzz_mount.h; the rest is the content of the medium. */
 #include "fuzz_mount.h"
 
 #include "rig.h"
@@ -127,9 +126,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t turn = 0; turn < 3; turn++) {
         bytes.accesses = 0;
         const char *wrong = fp_swap_check(&store);
-        /* Somebody copied a record of another slot there: reading finds it. */
+        /* The bytes can be a copy of another slot's record. The check finds it, and so does a read. */
         bool copied = wrong && !strcmp(wrong, "a record is another's");
-        /* A block of a store does not become bad unnoticed. */
+        /* The options may mark a block bad that holds records, which no store would do. */
         bool marked = wrong && how & FUZZ_BAD &&
                       !strcmp(wrong, "a free or bad block holds live records");
         if (wrong && !copied && !marked && !(how & FUZZ_WEAK_CRC)) {

@@ -57,7 +57,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 }
 
 static struct {
-    uint8_t frame[PAGES]; /* + 1 */
+    uint8_t frame[PAGES]; /* the frame of each page + 1; 0 if it is not mapped */
     bool valid[PAGES][BLOCKS];
 } table;
 static uint8_t memory[FP_PAGER_FRAMES * FP_PAGER_PAGE_BYTES];
@@ -107,7 +107,8 @@ FP_PAGER_API void fp_mmu_unmap(fp_page page)
     memset(table.valid[page], 0, sizeof(table.valid[page]));
 }
 
-/* Checks the bytes of all mapped blocks. Only the page whose rest is on its way may be mapped in part. */
+/* Checks the bytes of all mapped blocks. A page may be mapped in part only while the transfer of its rest
+ * is under way. */
 static void check(void)
 {
     EXPECT(is_consistent());
@@ -136,7 +137,8 @@ static void fault_at(uint32_t offset)
     check();
 }
 
-/* Accesses an offset, again while it faults, as a processor does. Returns 0 or an error. */
+/* Accesses an offset, and repeats the access until it does not fault, as a processor does. Returns 0 or
+ * the error of the pager. */
 static int access_to(uint32_t offset)
 {
     const fp_page page = (fp_page)(offset / FP_PAGER_PAGE_BYTES);
@@ -152,7 +154,7 @@ static int access_to(uint32_t offset)
     return 0;
 }
 
-/* Peeks at a page as the data abort does. If the pager returns bytes, they must be right. */
+/* Peeks at a page as the handler of data aborts does. Any bytes that the pager returns must be right. */
 static void peek(fp_page page)
 {
     const struct fp_pager_stat before = stat;
@@ -195,7 +197,7 @@ static void fuzz(void)
         failures.per_256 = 0;
         for (uint32_t offset = 0; offset < FP_PAGER_IMAGE_BYTES; offset++)
             EXPECT_EQ(access_to(offset), 0);
-        /* A peek maps a rest that has arrived, without a fault. */
+        /* A peek maps the rest of a page, without a fault, once its transfer is complete. */
         for (unsigned asked = 0; asked < CHIP_REST_ASKED; asked++)
             peeks += fp_pager_peek(PAGES - 1) != NULL;
         EXPECT(fp_pager_peek(PAGES - 1) || !table.frame[PAGES - 1]);
@@ -203,8 +205,8 @@ static void fuzz(void)
     EXPECT(rests > rounds && peeks > 0);
 }
 
-/* If the transfer of rests always fails, pages are loaded whole. If all calls of the chip fail, the
- * program gets an error. */
+/* Faults, a failing transfer of a rest, and a second start, step by step. If all calls of the chip fail,
+ * the program gets an error. */
 static void ends(void)
 {
     start(1);

@@ -66,7 +66,7 @@ static int watched_mark_bad(void *context, uint32_t block)
     return medium->mark_bad(medium->context, block);
 }
 
-/* Destroys what was released, so that a store that reads it is found out. */
+/* Overwrites a released block, so that a store that still reads it fails its test. */
 static void watched_release(void *context, uint32_t block)
 {
     struct rig *rig = context;

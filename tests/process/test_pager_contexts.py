@@ -38,7 +38,7 @@ def _counts(tmp_path: Path, *macros: str) -> dict[str, int]:
 
 
 def test_handlers_are_refused(tmp_path: Path) -> None:
-    """By default the context that started the pager has it, and gets every byte."""
+    """By default the pager serves only the context that started it, which gets every byte."""
     counts = _counts(tmp_path)
     assert counts["wrong"] == counts["others"] == 0
     assert counts["taken_handler"] == counts["refused_program"] == 0
@@ -48,7 +48,7 @@ def test_handlers_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("windows", [2, 4])
 def test_handlers_have_windows(tmp_path: Path, windows: int) -> None:
-    """With a window for each, handlers take bytes, too. Those that interrupt a load are refused."""
+    """With a window for each cursor, handlers get bytes, too, unless they interrupt a load."""
     counts = _counts(tmp_path, f"-DFP_PAGER_WINDOWS={windows}")
     assert counts["wrong"] == counts["others"] == counts["refused_program"] == 0
     assert counts["refused_handler"] > 100
@@ -56,12 +56,12 @@ def test_handlers_have_windows(tmp_path: Path, windows: int) -> None:
 
 
 def test_a_window_too_few(tmp_path: Path) -> None:
-    """The cursor that gets none is refused by name, and no byte is wrong."""
+    """With fewer windows than cursors, some reads fail with an error, and no byte is wrong."""
     counts = _counts(tmp_path, "-DFP_PAGER_WINDOWS=1")
     assert counts["wrong"] == 0
     assert counts["others"] > 100
 
 
 def test_unchecked_contexts_are_seen_here(tmp_path: Path) -> None:
-    """Handlers that the pager does not see take frames away, which these tests find."""
+    """If the pager cannot recognise handlers, they evict frames in use, and bytes are wrong."""
     assert _counts(tmp_path, "-DFP_PAGER_CONTEXT()=0")["wrong"] > 0

@@ -76,9 +76,11 @@ impl SourceLines {
             }
         }
         if lines.spans.is_empty() {
-            return Err("has no DWARF line table for the code recorded; compile it with -g, or \
-                        name one that has with --elf"
-                .into());
+            return Err(
+                "has no DWARF line table for the recorded code: compile it with -g, or name \
+                        an ELF file of the same code that has one (--elf)"
+                    .into(),
+            );
         }
         Ok(lines)
     }

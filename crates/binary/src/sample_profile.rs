@@ -86,8 +86,8 @@ pub fn profile(
         }
     }
     if rows == 0 {
-        return Err("has no DWARF line table for the code recorded; compile it with -g, or name \
-                    one that has with --elf"
+        return Err("has no DWARF line table for the recorded code: compile it with -g, or name \
+                    an ELF file of the same code that has one (--elf)"
             .into());
     }
     Ok(samples.text(&begins, &heads))

@@ -68,8 +68,8 @@ const UNFINISHED: f64 = 0.05;
 /// Progress of all passes over a trace.
 struct PassProgress<'a> {
     cells: usize,
-    /// The most cells reported, as the bits of a float: for floats of at least 0 bits are ordered as
-    /// values are.
+    /// The most cells reported, as the bits of a float. The bits of floats that are not negative are
+    /// ordered as their values are.
     most: AtomicU64,
     progress: ProgressFn<'a, CellProgress>,
 }

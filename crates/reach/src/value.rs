@@ -13,8 +13,7 @@ const MOST_LISTED: usize = 512;
 pub enum Value {
     /// Any number.
     Any,
-    /// Any number; it may be the negative of an address, or a difference that with another address
-    /// makes a third one.
+    /// Any number. It may be the negative of an address, or the difference of two addresses.
     Computed,
     /// Any number that is no address and no negative of one: the result of a multiplication, a
     /// division or a shift.
@@ -108,7 +107,7 @@ impl Value {
         }
     }
 
-    /// The values of both.
+    /// The union of two values.
     pub fn join(&self, other: &Self, mask: u64) -> Self {
         if self == other {
             return self.clone();
@@ -594,7 +593,7 @@ impl Arithmetic {
         }
     }
 
-    /// The values of both.
+    /// The union of two values.
     pub fn join(&self, one: &Value, other: &Value) -> Value {
         let joined = one.join(other, self.mask);
         if !matches!(joined, Value::Any | Value::Computed | Value::Number) {
@@ -607,7 +606,7 @@ impl Arithmetic {
         }
     }
 
-    /// The values of both, where the second is one of a loop that does not come to its end soon.
+    /// The union of two values, widened so that a loop which changes the value comes to an end.
     pub fn widened(&self, old: &Value, new: &Value) -> Value {
         let joined = old.join(new, self.mask);
         if joined == *old {

@@ -117,7 +117,7 @@ impl<'a> ImportSession<'a> {
         self.check_progress()
     }
 
-    /// Notes that the current line, which was taken, may have been longer: the input ends within it.
+    /// Notes that the input ends within the current line, which was read and may be cut off.
     #[inline]
     pub fn doubt_if_cut(&mut self, lines: &TextLines) {
         if lines.is_cut() {

@@ -3,12 +3,12 @@
 //! A program in a loop executes the same runs round after round. A folded sequence keeps the runs
 //! of one round and the number of rounds. Loops that hold loops are folded, too.
 //!
-//! Under LRU the rounds are alike from the second one on, whatever came before. A reference hits
-//! if fewer pages than its set has frames lie between it and the reference to the same page before
-//! it. From the second round on, that one lies in the same round or in the round before, and both
-//! are the same runs. So the replay executes two rounds. The references and the bytes of the second
-//! one count for each further round, and its misses are handed to the registers again, in order:
-//! these may remember more than a round.
+//! Under LRU the rounds are alike from the second one on, whatever preceded the loop. A reference hits
+//! if, since the last reference to its page, fewer other pages of its set were referenced than the set
+//! has frames. From the second round on, that last reference lies in the same round or in the one
+//! before, and both rounds are the same runs. So the replay executes two rounds, and counts the
+//! references and bytes of the second for each further one. The registers may remember more than a
+//! round: the misses of the second round are passed to them again, in order, for each further one.
 
 use flashpager_base::{Error, Result};
 use flashpager_trace::{MemoryTrace, Run};
@@ -24,11 +24,12 @@ use crate::register::RegisterDesign;
 
 /// The most numbers in the body of a loop.
 const MAX_BODY: usize = 1024;
-/// Lengths of a body that are tried at each place: the distances to the next equal numbers.
+/// The most lengths of a body that are tried at each place. They are the distances to the next places
+/// with the same number.
 const MAX_TRIED: usize = 4;
 /// The least number of rounds. Two rounds are executed in any case.
 const MIN_ROUNDS: usize = 3;
-/// Times that a whole sequence is folded; each time the loops around those found before.
+/// The most passes over a sequence. Each pass finds the loops around those of the pass before.
 const MAX_PASSES: usize = 8;
 /// Numbers of a folded sequence that are replayed before a caller may end the replay.
 const CHECKED: usize = 1 << 14;
@@ -104,9 +105,9 @@ impl FoldedSequence {
         replay.repeat_round(begun, u64::from(*rounds) - 2);
     }
 
-    /// Passes the numbers of `symbols` to `take`, the last one first and each round of a loop once,
-    /// until it returns false. So each number comes first where it was executed last. Returns the
-    /// last result of `take`.
+    /// Passes the numbers of `symbols` to `take` in reverse order, with one round of each loop, until
+    /// `take` returns false. A number that occurs several times is passed first at its last
+    /// execution. Returns the last result of `take`.
     pub fn backwards(&self, symbols: &[u32], take: &mut impl FnMut(u32) -> bool) -> bool {
         symbols.iter().rev().all(|&symbol| match self.loop_of(symbol) {
             None => take(symbol),
@@ -160,7 +161,8 @@ struct Folding {
     loops: Vec<Loop>,
     /// Symbols of the loops, by their unfolded bodies and their rounds.
     known: FxHashMap<(Box<[u32]>, u32), u32>,
-    /// For each symbol [`NEVER_AGAIN`]; [`Self::next_equal`] notes places here, and removes them.
+    /// Working memory of [`Self::next_equal`], by symbol: the next place that holds it. Between two
+    /// calls every entry is [`NEVER_AGAIN`].
     later: Vec<u32>,
 }
 
@@ -179,7 +181,7 @@ impl Folding {
         symbols
     }
 
-    /// Folds what repeats in `symbols`: at each place the shortest body that has enough rounds.
+    /// Folds the repetitions in `symbols`. At each place the shortest body with enough rounds is taken.
     fn pass(&mut self, symbols: &[u32]) -> Vec<u32> {
         let next = self.next_equal(symbols);
         let mut folded = Vec::with_capacity(symbols.len());
@@ -199,8 +201,8 @@ impl Folding {
         folded
     }
 
-    /// For each place the next one that holds an equal symbol, or [`NEVER_AGAIN`]. A short body takes
-    /// a time that does not depend on the number of symbols.
+    /// Returns for each place the next one that holds an equal symbol, or [`NEVER_AGAIN`]. Its time
+    /// depends on the length of `symbols` alone, not on how many symbols there are.
     fn next_equal(&mut self, symbols: &[u32]) -> Vec<u32> {
         self.later.resize(self.numbers as usize + self.loops.len(), NEVER_AGAIN);
         let mut next = vec![NEVER_AGAIN; symbols.len()];
@@ -245,9 +247,9 @@ fn repeated(symbols: &[u32], next: &[u32], at: usize) -> Option<(usize, usize)> 
     None
 }
 
-/// A replay of a [`FoldedSequence`]. The rounds of each loop are alike from the second one on.
+/// A replay of a [`FoldedSequence`] whose rounds of each loop are alike from the second one on.
 pub trait RoundReplay {
-    /// The counts at the begin of a second round.
+    /// The counts at the beginning of a second round.
     type Begun;
 
     /// Executes the runs of a number.
@@ -256,7 +258,7 @@ pub trait RoundReplay {
     /// Begins the second round of a loop.
     fn begin_round(&mut self) -> Self::Begun;
 
-    /// Counts the round that began at `begun`, and ends now, so many `times` more.
+    /// Counts a round `times` more: the one that began at `begun` and ends now.
     fn repeat_round(&mut self, begun: Self::Begun, times: u64);
 }
 

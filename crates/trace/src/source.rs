@@ -46,7 +46,7 @@ pub trait Trace: Sync {
         WarmUp::default()
     }
 
-    /// Is told of runs in memory that a reader has taken. Progress counts them.
+    /// Called with the number of runs in memory that a reader has taken. Progress counts them.
     fn was_read(&self, _runs: u64) {}
 
     /// Returns true if data reads are among the runs. [`RunSource::marks`] then has their kinds.

@@ -29,7 +29,8 @@ def deploy(
     *,
     flags: options.DesignFlags,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Where to; it is made.")
+        Path,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder to write to; it is created."),
     ],
     row: Annotated[
         str | None,

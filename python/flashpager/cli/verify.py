@@ -108,8 +108,8 @@ class VerifyFlags:
         typer.Option(
             "--device",
             metavar="NAME",
-            help=f"Device to run on: {' | '.join([*DEVICES, *MACHINES])}. By default what the "
-            f"board is, or {next(iter(DEVICES))}.",
+            help=f"Device to run on: {' | '.join([*DEVICES, *MACHINES])}. By default the "
+            f"board if it is a device, or {next(iter(DEVICES))}.",
         ),
     ] = ""
     program: Annotated[

@@ -37,8 +37,8 @@ class Losses:
     #: The longest miss, which is also the longest wait of an interrupt.
     worst_miss_ns: float
     worst_miss_cycles: float | None
-    #: The stretch as long as a short interrupt handler in which misses take most time; None where
-    #: no miss's time is its own.
+    #: The stretch of code, as long as a short interrupt handler, in which misses take most time;
+    #: None if misses have no times of their own.
     stall: Stall | None
     stall_cycles: float | None
 

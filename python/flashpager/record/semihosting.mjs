@@ -19,7 +19,7 @@ const MODES = ['r', 'r+', 'w', 'w+', 'a', 'a+'];
 const CONSOLE = ':tt';
 const ENOENT = 2;
 
-// `stackTop` is where the stack begins, `nanos` tells the time since the start.
+// `stackTop` is the address where the stack begins; `nanos` returns the time since the start.
 export class Semihosting {
   #machine;
   #stackTop;
@@ -79,7 +79,7 @@ export class Semihosting {
       case 0x15:
         return FAILED;
       case 0x16:
-        // Zero stands for what is not known: the C library then knows it.
+        // Zero stands for an unknown address, for which the C library takes its own.
         [0, 0, this.#stackTop, 0].forEach((value, i) => machine.writeUint32(word(0) + 4 * i, value));
         return 0;
       default:

@@ -1,8 +1,8 @@
 /*
  * The reference bit of a frame
  *
- * An MMU that has no such bit has it emulated: the page of a frame whose bit is clear is invalid, and
- * the next access to it faults.
+ * Behind an MMU without reference bits the pager emulates them: it makes the page of a frame whose bit is
+ * clear invalid, so that the next access to the page faults.
  */
 #ifndef FLASHPAGER_CORE_REFERENCE_BIT_H
 #define FLASHPAGER_CORE_REFERENCE_BIT_H

@@ -1,4 +1,4 @@
-/* The places as a ring, which a hand goes round. */
+/* The places form a ring, round which a hand moves. */
 #ifndef FLASHPAGER_CORE_RING_H
 #define FLASHPAGER_CORE_RING_H
 

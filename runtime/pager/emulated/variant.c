@@ -124,7 +124,7 @@ FP_PAGER_API int fp_flash_failed(fp_page page, int error)
 #if FP_PAGER_LOOKUP == FP_PAGER_MMU
 /* The page table. */
 static struct {
-    uint16_t frame; /* + 1; 0 for none */
+    uint16_t frame; /* the frame + 1; 0 for none */
     uint8_t valid;  /* 1 if accesses do not fault */
 } entries[FP_PAGER_MOST_PAGES];
 static uint8_t memory[FP_PAGER_MOST_FRAMES * 1ul * FP_PAGER_MOST_PAGE_BYTES];

@@ -19,7 +19,7 @@
  * and the port to the flash chip are described there. The policies are those that need not see a hit:
  * fifo, clock, pa-clock, fifo-sc, pa-fifo-sc and random.
  *
- * Reference bits. An MMU without reference bits, as that of an ARM926, has them emulated: when the hand
+ * Reference bits. The pager emulates those of an MMU that has none, as that of an ARM926: when the hand
  * of clock or pa-clock clears a bit, or fifo-sc moves a page to its invalid list, the page's entry
  * becomes invalid. The page stays in its frame, and the next access is a false fault: nothing is loaded.
  *

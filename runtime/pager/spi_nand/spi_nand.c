@@ -13,7 +13,8 @@
 #define STATUS 0xc0u
 #define STATUS_BUSY 0x01u
 
-/* Codes by their bits: of pages that were corrected, and at the limit. */
+/* The codes of the ECC in the status, as masks with a bit for each code: those of a corrected page, and
+ * those of a page with as many errors as can be corrected. */
 #if FP_SPI_NAND_ECC == FP_SPI_NAND_ECC_1
 #define CODE_MASK 3u
 #define CODES_CORRECTED 0x02u
@@ -133,7 +134,7 @@ FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
     uint8_t status;
     spi_nand.page = row;
     spi_nand.column = (uint16_t)column;
-    /* A busy chip would ignore the command, and hold the page of a load that has failed. */
+    /* A busy chip would ignore the command, and keep the page of an earlier load. */
     spi_nand.is_sent = 0;
     if (spi_nand.maybe_busy && wait_ready(&status))
         return;
@@ -144,7 +145,7 @@ FP_PAGER_API void fp_flash_load(fp_flash_page page, uint_fast16_t column)
         spi_nand.is_sent = 1;
 }
 
-/* Waits for a load, whatever its ECC says: `code` is that of the status. */
+/* Waits for a load, and sets `code` to the code of the ECC in the status. */
 static int wait_load(uint_fast8_t *code)
 {
     uint8_t status;
@@ -174,8 +175,8 @@ FP_PAGER_API int fp_flash_wait(void)
     return FP_PAGER_OK;
 }
 
-/* Reads bytes of the page that is held, from a column on. The ECC is looked at behind them: a line without a
- * chip, which is low or high all the time, is no chip with its ECC on. */
+/* Reads bytes of the held page, from a column on, and then the configuration. It shows whether the ECC is
+ * on, and that a chip answers: a line without a chip is always low or always high. */
 static int read_register(uint16_t column, uint8_t *to, uint_fast16_t size)
 {
     const uint8_t plane =
@@ -194,7 +195,7 @@ FP_PAGER_API int fp_flash_fetch(uint8_t *to, uint_fast16_t size)
 }
 
 #if FP_PAGER_REGISTER <= FP_PAGER_START_COLUMN
-/* The command of the next fetch has its column: nothing is fetched. */
+/* Skips bytes without a transfer, because the command of the next fetch has its column. */
 FP_PAGER_API void fp_flash_skip(uint_fast16_t size)
 {
     spi_nand.column = (uint16_t)(spi_nand.column + size);

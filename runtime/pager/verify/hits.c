@@ -1,10 +1,14 @@
 /*
- * The cost of a hit and of a byte: a program that does WHAT for TIMES times. benches/pager.py runs it for
- * two numbers of times and takes the difference. There is no chip, and bytes have any value.
+ * A program that measures the cost of a hit and of a byte
+ *
+ * It does the work WORK, one of the numbers below, TIMES times. benches/pager.py runs it with two values
+ * of TIMES and takes the difference. No chip is emulated: the bytes in the cache have no meaning.
  */
 #define FP_PAGER_CURSORS 1
 #include "../flashpager_pager.h"
 
+/* The values of WORK: a call of an empty function, a lookup of a page, a turn of a cursor to another
+ * page, and READ_BYTES bytes that a cursor reads or that a plain loop counts. */
 #define NOTHING 0
 #define PAGE 1
 #define TURN 2
@@ -52,24 +56,24 @@ __attribute__((noinline)) static const uint8_t *nothing(fp_page page)
 static void work(void)
 {
     fp_pager_start();
-    /* Fills the cache. The pages of the loop came first, and are still there. */
+    /* Fills the cache. It ends with the pages of the loop below, so that none of them is evicted. */
     for (fp_page page = FP_PAGER_FRAMES; page-- > 0;)
         fp_pager_page(page);
     for (uint16_t i = 0; i < TIMES; i++) {
-#if WHAT == NOTHING
+#if WORK == NOTHING
         nothing(i & 3u);
-#elif WHAT == PAGE
+#elif WORK == PAGE
         fp_pager_page(i & 3u);
-#elif WHAT == TURN
+#elif WORK == TURN
         code.next = (i & 3u) * FP_PAGER_PAGE_BYTES;
         fp_cursor_turn(&code);
 #else
-        /* TAKEN bytes of one window, by a cursor in registers. */
+        /* READ_BYTES bytes of one page, by a cursor in registers. */
         struct fp_cursor cursor = code;
         cursor.next = 0;
         fp_cursor_turn(&cursor);
-        for (uint8_t left = TAKEN; left > 0; left--)
-#if WHAT == BYTES
+        for (uint8_t left = READ_BYTES; left > 0; left--)
+#if WORK == BYTES
             sink = (uint8_t)fp_cursor_byte(&cursor);
 #else
             sink = 0;

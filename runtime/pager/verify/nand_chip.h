@@ -24,10 +24,10 @@
 #define NAND_FLOATS 0xff
 #define NAND_IO_PINS 0x20 /* PINA in the memory of most AVRs, as of an ATmega1284P */
 
-/* The chip. Times are in cycles. */
+/* A kind of chip. Times are in cycles of the AVR. */
 struct nand_kind {
     uint32_t page_bytes;
-    uint32_t spare_bytes; /* behind them */
+    uint32_t spare_bytes; /* of each page, behind its data */
     uint32_t pages;
     uint32_t t_r;
     uint32_t t_rc; /* from an edge of RE# to the next, and of WE# */
@@ -40,7 +40,7 @@ struct nand_kind {
 struct nand_counts {
     uint32_t loads;
     uint32_t column_changes;
-    uint32_t bytes_fetched; /* with those that nobody looked at */
+    uint32_t bytes_fetched; /* including those that were skipped */
     uint32_t bytes_skipped;
     uint32_t spare_bytes_fetched;
 };
@@ -54,14 +54,14 @@ static struct {
     uint8_t has_page;
     uint8_t is_busy;
     uint8_t is_status; /* the next reads give the status */
-    uint8_t control;   /* levels */
+    uint8_t control;   /* levels of the control pins */
     uint8_t is_looked_at;
-    uint8_t command;   /* that takes addresses now, or NAND_RESET */
+    uint8_t command;   /* whose address is being latched; NAND_RESET if none */
     uint8_t addresses[NAND_ADDRESSES];
-    unsigned count;    /* of addresses */
+    unsigned count;    /* of latched addresses */
     uint32_t column;
-    avr_cycle_count_t fell;   /* RE# or WE#, last */
-    avr_cycle_count_t usable; /* when the column changed for good */
+    avr_cycle_count_t fell;   /* the last falling edge of RE# or WE# */
+    avr_cycle_count_t usable; /* t_CCS after the last column change */
 } nand;
 
 static void nand_demand(int holds, const char *message)
@@ -283,7 +283,7 @@ static void nand_connect(avr_t *avr, const struct nand_kind *kind)
         stop("the chip cannot be connected");
     nand.control = NAND_RE | NAND_WE;
     nand.command = NAND_RESET;
-    /* Called even if a level, or the byte that is read, stays the same. */
+    /* The callbacks are called even if a level, or the byte that is read, stays the same. */
     for (unsigned pin = 0; pin < 8; pin++)
         nand.io[IOPORT_IRQ_PIN0 + pin].flags &= (uint8_t)~IRQ_FLAG_FILTERED;
     nand.io[IOPORT_IRQ_REG_PIN].flags &= (uint8_t)~IRQ_FLAG_FILTERED;

@@ -1,4 +1,4 @@
-// A function that is called as one of another type: types would not find it.
+// A function is called through a pointer of another type: a search of callees by type would miss it.
 #include "case.h"
 
 EITHER int helper(int x) { CLOBBER(); return x * 3 + 1; }

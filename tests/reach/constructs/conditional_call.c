@@ -1,4 +1,4 @@
-// A call that one input of three makes.
+// A call that is made for one of three inputs.
 #include "case.h"
 
 EITHER int rare(int x) { CLOBBER(); return x + 100; }

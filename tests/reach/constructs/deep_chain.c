@@ -1,4 +1,4 @@
-// A chain of calls, of which the last one leaves RAM.
+// A chain of calls that leaves RAM at its last call.
 #include "case.h"
 
 EITHER int last(int x) { CLOBBER(); return x - 7; }

@@ -1,4 +1,4 @@
-// An array in RAM, read at small indices: they are addresses if flash lies at 0.
+// An array in RAM is read at small indices. With flash at 0 they could be taken for addresses in flash.
 // variants: free
 #include "case.h"
 

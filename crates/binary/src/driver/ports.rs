@@ -292,8 +292,8 @@ impl<'a> ClassifiedAccesses<'a> {
         addresses
     }
 
-    /// Finds the data port: the fixed address between which and moving memory data flow. With `wanted`,
-    /// only the port at this number counts.
+    /// Finds the data port: the fixed address that exchanges data with memory whose address moves. With
+    /// `wanted`, only the port at this number counts.
     pub fn port(&self, wanted: Option<u64>) -> Option<DataPort> {
         let addresses: Vec<(FixedAddress, (Vec<AccessId>, bool))> =
             self.addresses().into_iter().collect();

@@ -51,8 +51,8 @@ pub struct CheckedLink {
     pub lines: usize,
     /// Lines whose units cannot be found because no symbol has their name.
     pub unseen: usize,
-    /// Lines for one of several functions with the same name, such as `helper@0x360`. It is not known
-    /// which of them it is in a new program.
+    /// Lines for one of several functions with the same name, such as `helper@0x360`. The offset is that
+    /// of the recorded program, so it is not known which of them is meant in another program.
     pub unclear: usize,
     /// Lines that only name units of a line before them.
     pub repeated: usize,
@@ -68,8 +68,9 @@ struct PlacedUnit {
     name: String,
 }
 
-/// Checks a program, given the contents of its ELF file, against the lines of an order. With the
-/// `map` of its link, sections without symbols and units between others are checked, too.
+/// Checks whether the units of a program lie in an order. `elf` is the contents of its ELF file, `order`
+/// the lines of the order. With the `map` of the link, sections without symbols are checked, too, and
+/// units between others that the order does not name.
 ///
 /// # Errors
 /// A file that is no program, a map of another program, an order without lines, and an order none
@@ -169,7 +170,7 @@ named! {
     "perhaps-loaded" => PerhapsLoaded,
 }
 
-/// A unit that is to lie in RAM and does not, or perhaps does not.
+/// A unit of the list that does not lie in RAM, or of which that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnpinnedUnit {
     /// Name of the unit in the list or in the map.
@@ -199,7 +200,7 @@ pub struct CheckedPins {
 /// Longest gap between a section and the code that it moves, in bytes.
 const PADDING_BYTES: u64 = 4096;
 
-/// Tells whether `section` is stored right before `code`.
+/// Returns true if `section` is stored right before `code`.
 fn is_stored_ahead(section: &ProgramSection, code: &ProgramSection) -> bool {
     let end = section.load_address.saturating_add(section.bytes);
     code.load_address.checked_sub(end).is_some_and(|gap| gap < PADDING_BYTES)
@@ -501,7 +502,7 @@ impl<'a> MapLookup<'a> {
     }
 }
 
-/// Returns the lines without units because earlier lines select all that they select.
+/// Returns the lines that have no units because earlier lines already select all of theirs.
 fn repeated(
     order: &[OrderLine],
     map: &LinkMap,

@@ -18,7 +18,7 @@ pub struct ShippedBoard {
     pub text: &'static str,
 }
 
-/// The kind of a board without a `kind` in its file: somebody's own.
+/// The kind of a board whose file has no `kind`. Such a board is a user's own.
 const OWN_KIND: &str = "own";
 /// The kinds of shipped boards, in the order of lists: boards to buy, chips with an example of a
 /// flash, and boards of papers and emulators.

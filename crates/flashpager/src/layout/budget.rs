@@ -12,7 +12,7 @@ pub enum SearchLimit<'a> {
         /// Returns true if the search is to end early.
         stopped: &'a (dyn Fn() -> bool + Sync),
     },
-    /// A share that is used up, such as that of the time allowed: the search ends at 1.
+    /// The used share of something limited, such as the allowed time. The search ends when it is 1.
     Share(&'a (dyn Fn() -> f64 + Sync)),
 }
 

@@ -1,4 +1,4 @@
-//! The program of the traces as a search sees it: its units, and what executes of them.
+//! The program of the traces as a search sees it: its units, and their executions.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::traces::TraceSet;
 use super::units::{Coverage, check_named, executed_share, units};
 use crate::linked::LinkedProgram;
 
-/// The units of a program, and what the traces execute of them.
+/// The units of a program, and their executions in the traces.
 pub(super) struct Program {
     /// The units, with those of the request in RAM, and with slack behind executed ones if they get
     /// slots.
@@ -151,7 +151,7 @@ pub(super) fn recorded_units(
     Ok((units.clone(), notes))
 }
 
-/// States how many reads go beyond what they read; `None` if none does.
+/// States how many reads reach beyond the end of the unit in which they begin; `None` if none does.
 pub(super) fn note_of_reads(sequences: &[PieceSequence]) -> Option<String> {
     let beyond = sequences.iter().map(|sequence| sequence.reads_beyond).max().unwrap_or(0);
     (beyond > 0).then(|| {

@@ -5,8 +5,8 @@
 //! `ReTrace`, the version, the bytes of a program counter, and whether there are opcodes. From
 //! version 2 on, a header of opcodes has a flag of several instruction sets and a name of the
 //! processor; with the flag, each block begins with its instruction set and its number of
-//! instructions. Each instruction has its program counter (low byte first), its opcode behind its
-//! length, and from version 2 on its data accesses, up to a zero byte.
+//! instructions. Each instruction has its program counter (low byte first), the length of its opcode in
+//! a byte, and the opcode. From version 2 on, its data accesses follow, up to a zero byte.
 //!
 //! The format `Opcode` has no addresses and is refused.
 

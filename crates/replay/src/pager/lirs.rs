@@ -2,9 +2,9 @@
 //!
 //! A page in a frame is LIR (low inter-reference recency) or HIR. With c frames, h =
 //! max(1, ⌊c/100⌋) are for HIR pages, and at most c − h pages are LIR. The *stack*
-//! holds pages by time of use, the LIR ones and those used since the oldest of them;
-//! *resident* is a FIFO queue of the HIR pages in frames. A *ghost* is a page in the
-//! stack and in no frame; there are 2c of them at most.
+//! has the LIR pages and all pages used since the oldest of them was, in the order of
+//! their last uses; *resident* is a FIFO queue of the HIR pages in frames. A *ghost* is
+//! a page in the stack and in no frame; there are 2c of them at most.
 //!
 //! * A LIR page is referenced: a hit. It becomes the newest of the stack.
 //! * A HIR page in a frame: a hit. If it is in the stack, it leaves *resident* and is
@@ -68,7 +68,7 @@ impl Lirs {
         Some(page)
     }
 
-    /// Makes a page LIR that is in no list. In exchange the oldest LIR page becomes HIR.
+    /// Makes a page LIR; it must be in no list. In exchange the oldest LIR page becomes HIR.
     fn promote(&mut self, slot: Slot) {
         self.stack.push(STACK, slot);
         if let Some(demoted) = self.stack.pop(STACK) {
@@ -109,7 +109,7 @@ impl Lirs {
         }
     }
 
-    /// Brings a page in. Returns the victim.
+    /// Inserts a page, and returns the victim.
     fn fault(&mut self, page: Page, ghost: Option<Slot>) -> Option<Page> {
         if let Some(slot) = ghost {
             self.stack.remove(slot);

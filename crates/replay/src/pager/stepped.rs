@@ -42,7 +42,7 @@ impl<P: Policy> ErasedPolicy for P {
     }
 }
 
-/// Boxes a policy, whose type is lost.
+/// Boxes a policy of any type.
 struct BoxPolicy;
 
 impl PolicyVisitor for BoxPolicy {

@@ -104,8 +104,8 @@ pub(super) struct PinProblem<'a> {
     before_ns: f64,
     /// Choices replayed.
     evaluations: AtomicU64,
-    /// Times of choices under this order, by their sorted numbers: exchanges return to the same
-    /// choices again and again.
+    /// Times of replayed choices under this order, by their sorted numbers. Exchanges return to the
+    /// same choices often.
     known_ns: Mutex<FxHashMap<Vec<u32>, f64>>,
 }
 
@@ -172,7 +172,7 @@ impl<'a> PinProblem<'a> {
         executed
     }
 
-    /// Goes on under another order of all movable units.
+    /// Continues under another order of all movable units.
     pub(super) fn set_order(&mut self, order: &[u32]) {
         if self.order != order {
             self.order = order.to_vec();

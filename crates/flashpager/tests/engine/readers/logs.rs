@@ -1,5 +1,5 @@
-//! Logs with one executed instruction after another, in every format that is read. The tools that
-//! write them are not installed with us, but Spike and QEMU: our own writers stand for them.
+//! Logs with one executed instruction after another, in every format that is read. Of the tools that
+//! write them, only Spike and QEMU are installed where tests run. Writers in this file imitate the others.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ pub fn write_elf(folder: &TempDir, code: &[u8]) -> PathBuf {
     path
 }
 
-/// The number that an instruction is, in hexadecimal.
+/// An instruction as a hexadecimal number.
 fn number(code: &[u8]) -> String {
     code.iter().rev().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

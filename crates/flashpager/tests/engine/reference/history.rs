@@ -51,8 +51,8 @@ pub fn lirs(frames: usize, _: &[u64]) -> Cache {
     })
 }
 
-/// LRU-2 with the moments of the references that count for each cached page, and the evicted pages
-/// with the moment of their last reference.
+/// LRU-2. It keeps the times of the counted references of each cached page, and the time of the last
+/// reference of each evicted page.
 pub fn lru_2(frames: usize, _: &[u64]) -> Cache {
     let mut cached: Vec<(Page, Vec<usize>)> = Vec::new();
     let mut evicted: Vec<(Page, usize)> = Vec::new();
