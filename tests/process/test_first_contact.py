@@ -138,6 +138,8 @@ class TestFirstContact:
         answer = flashpager(worker, "--json", cwd=tmp_path).json
         assert answer["board"]
         assert "no board here has flash where its code lies" in answer["board_because"]
+        printed = " ".join(flashpager(worker, cwd=tmp_path).out.split())
+        assert f"if its code lay in the flash of {answer['board']}, " in printed
 
     def test_firmware_that_no_machine_runs(self, tmp_path: Path) -> None:
         """Firmware of a chip without an emulator is described, and the reason is printed."""

@@ -255,12 +255,15 @@ def _show_answers(trace: Trace, choice: _Choice, answers: FirstAnswers) -> None:
     if run is None or lost is None:
         out.print(f"[bold]{mebibytes(row.time)}[/bold] from flash {escape(basis)}")
     else:
-        verb = "would be" if choice.is_example else "is"
-        out.print(
-            f"[bold]{percent(lost, 1)}[/bold] of the time {verb} lost to flash: "
-            f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as from RAM, "
-            f"{escape(basis)}"
-        )
+        share = f"[bold]{percent(lost, 1)}[/bold] of the time"
+        times = f"[bold]{significant(run.slowdown, 3)} times[/bold] as long as from RAM"
+        if choice.is_example:
+            out.print(
+                f"if its code lay in the flash of {board}, {share} would be lost to flash: {times} "
+                f"({escape(choice.reason)})"
+            )
+        else:
+            out.print(f"{share} is lost to flash: {times}, {escape(basis)}")
     console.say_warm_up(trace.info)
     if answers.few is None:
         out.print(f"functions for RAM: {escape(answers.why_none)}")
