@@ -1,4 +1,4 @@
-/* A frame to try first, by the last bits of the page; then all frames. See lookup.h. */
+/* Tries first the frame that a hint has for the last bits of the page, then all frames. See lookup.h. */
 static inline frame_t find_frame(fp_page page)
 {
     stored_frame *hint = &pager.hint[page % HINTS];

@@ -16,7 +16,7 @@ use crate::session::{ImportSession, Importer};
 
 pub(crate) const IMPORTER: Importer = Importer { recognises, read };
 
-/// The word that an instruction has.
+/// The word that marks an instruction.
 static FETCH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b" ifetch "));
 
 fn recognises(start: &[u8]) -> bool {
