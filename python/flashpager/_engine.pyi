@@ -26,6 +26,7 @@ class DesignFields(TypedDict, total=False):
     register: str
     codeword_bytes: int | str | None
     tag_bytes: int | str | None
+    store: str
     policy: str
     ways: int | str | None
     prefetch_lines: int | str | None
@@ -345,6 +346,11 @@ class Design:
     @property
     def schedule(self) -> str:
         """The schedule of a fault's jobs: `sequential`, `parallel` and others."""
+    @property
+    def store(self) -> str:
+        """The arrangement of the cache pages in flash: `plain`, one behind the other, or
+        `homes`, a flash page for each, with the pages that are likely to miss next.
+        """
     @property
     def tag_bytes(self) -> int | None:
         """With authentication: bytes of the tag of a cache page, or of a codeword that is
@@ -1169,6 +1175,55 @@ def overlaps(schedule: str) -> bool:
 
 def schedules() -> list[str]:
     """The schedules by name, in the order of the paper."""
+
+@final
+class StoredPart:
+    """A part of a trace with both stores."""
+
+    @property
+    def homes(self) -> Row:
+        """The part with the trained homes; the same as `plain` if the plain store is kept."""
+    @property
+    def is_held_out(self) -> bool:
+        """True if the part did not train the homes."""
+    @property
+    def plain(self) -> Row:
+        """The part with the plain store."""
+    @property
+    def trace(self) -> int:
+        """The index of its trace."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class TrainedHomes:
+    """Homes that were trained on one trace or more."""
+
+    @property
+    def parts(self) -> list[StoredPart]:
+        """By trace, the part that trained, and the part behind it if one is held out."""
+    @property
+    def slots(self) -> list[list[int]]:
+        """The pages in the slots of each home; empty if the plain store is kept."""
+    @property
+    def summary(self) -> HomesSummary:
+        """The homes and their training."""
+    def flash_image(self, image: bytes) -> bytes:
+        """The flash image of the store, made of the bytes of the program's image.
+
+        Raises:
+            FlashpagerError: for an image of another length.
+        """
+
+def train_homes(
+    traces: Sequence[tuple[str | os.PathLike[str], int]],
+    design: Design,
+    train: str | None = None,
+) -> TrainedHomes:
+    """Train homes for a design on traces of one program, each with its weight. ``train`` describes the
+    first runs of each trace that train, as a warm-up is written; the rest is held out. None trains
+    on all.
+    """
 
 @final
 class DividerRange:
@@ -3339,7 +3394,7 @@ class Counts:
         """Misses in the register's page, before its next column."""
     @property
     def bytes_fetched(self) -> int:
-        """Bytes over the bus, skipped ones and tags included."""
+        """Bytes over the bus, skipped ones, headers of homes and tags included."""
     @property
     def bytes_read(self) -> int:
         """Bytes delivered to the CPU: the lengths of all runs."""
@@ -3371,6 +3426,9 @@ class Counts:
     @property
     def forward(self) -> int:
         """Misses in the register's page, at its next column or behind it."""
+    @property
+    def header_bytes_fetched(self) -> int:
+        """Bytes of the headers of homes over the bus; 0 in the plain store."""
     @property
     def hits(self) -> int:
         """References that find their page usable."""
@@ -3489,6 +3547,45 @@ class FlashEnergy:
     @property
     def mean_fault_uj(self) -> float:
         """Mean energy of a fault."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class HomesSummary:
+    """The homes of a result, and the training that filled them."""
+
+    @property
+    def flash_pages(self) -> int:
+        """Flash pages of the store: one for each cache page of the image, or those of the image if
+        the plain store is kept.
+        """
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of RAM for the header of a home; 0 if the plain store is kept."""
+    @property
+    def is_held_out(self) -> bool:
+        """True if no run that trained the homes is counted."""
+    @property
+    def kept(self) -> str:
+        """The kept contents: `plain`, `neighbours`, or `round N`."""
+    @property
+    def most_skipped(self) -> int:
+        """The most slots that start-column skips, because a load is faster than more of them."""
+    @property
+    def plain_ns(self) -> float:
+        """The time of the counted runs with the plain store."""
+    @property
+    def slots(self) -> int:
+        """Slots of a home."""
+    @property
+    def trained_bytes(self) -> int:
+        """Bytes fetched by the runs that trained the homes."""
+    @property
+    def trained_ns(self) -> float:
+        """The time of the runs that trained the homes."""
+    @property
+    def trained_plain_ns(self) -> float:
+        """Their time with the plain store."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3638,6 +3735,9 @@ class Row:
     def frames(self) -> int:
         """Frames in the cache."""
     @property
+    def homes(self) -> HomesSummary | None:
+        """The store of homes and its training; None for the plain store."""
+    @property
     def is_executed(self) -> bool:
         """True if the design was replayed fault by fault."""
     @property
@@ -3654,7 +3754,7 @@ class Row:
         """The prices that apply."""
     @property
     def ram_bytes(self) -> int:
-        """Bytes of RAM for frames and the policy's data."""
+        """Bytes of RAM for frames, the policy's data, and the header of a home."""
     @property
     def read_disturb(self) -> ReadDisturb:
         """Read disturb of the most-read erase block."""

@@ -6,6 +6,7 @@ mod design;
 mod driver;
 mod estimate;
 mod faults;
+mod homes;
 mod host;
 mod layout;
 mod linked;
@@ -48,6 +49,8 @@ mod _engine {
     };
     #[pymodule_export]
     use super::faults::{FaultTimes, JobSpan, Jobs, ScheduledFault, overlaps, schedules};
+    #[pymodule_export]
+    use super::homes::{StoredPart, TrainedHomes, train_homes};
     #[pymodule_export]
     use super::host::{
         DividerRange, Dma, Driver, Host, Layer, MeasuredHost, Memory, Peripheral, Processor,
@@ -94,9 +97,9 @@ mod _engine {
     };
     #[pymodule_export]
     use super::replay::{
-        Count, Counts, Fetch, FetchPrices, FlashEnergy, Latency, NorComparison, Power, Prices,
-        ReadDisturb, Row, RunTime, SampleErrors, SamplePlan, Time, counts, explore, memory_bytes,
-        simulate,
+        Count, Counts, Fetch, FetchPrices, FlashEnergy, HomesSummary, Latency, NorComparison,
+        Power, Prices, ReadDisturb, Row, RunTime, SampleErrors, SamplePlan, Time, counts, explore,
+        memory_bytes, simulate,
     };
     #[pymodule_export]
     use super::seam::{DiskFullError, FlashpagerError};

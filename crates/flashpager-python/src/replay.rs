@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use flashpager::media::part;
-use flashpager::{Error, cost, replay, sample, simulation};
+use flashpager::{Error, cost, design, replay, sample, simulation};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -213,6 +213,33 @@ view! {
 }
 
 view! {
+    /// The homes of a result, and the training that filled them.
+    HomesSummary = design::HomesSummary {
+        /// Flash pages of the store: one for each cache page of the image, or those of the image if
+        /// the plain store is kept.
+        flash_pages: u64,
+        /// Slots of a home.
+        slots: u32,
+        /// Bytes of RAM for the header of a home; 0 if the plain store is kept.
+        header_bytes: u32,
+        /// The most slots that start-column skips, because a load is faster than more of them.
+        most_skipped: u32,
+        /// The kept contents: `plain`, `neighbours`, or `round N`.
+        kept: String,
+        /// Bytes fetched by the runs that trained the homes.
+        trained_bytes: u64,
+        /// True if no run that trained the homes is counted.
+        is_held_out: bool,
+        /// The time of the runs that trained the homes.
+        trained_ns: f64,
+        /// Their time with the plain store.
+        trained_plain_ns: f64,
+        /// The time of the counted runs with the plain store.
+        plain_ns: f64,
+    }
+}
+
+view! {
     /// Prices of the instruction cache and the TLB before the page cache, in ns.
     FetchPrices = cost::FetchPrices {
         /// Time to fetch a word from the instruction cache.
@@ -295,7 +322,7 @@ view! {
         frames: u64,
         /// Bytes of RAM that the policy needs beside frames; None if no device can run it.
         metadata_bytes: Option<u64>,
-        /// Bytes of RAM for frames and the policy's data.
+        /// Bytes of RAM for frames, the policy's data, and the header of a home.
         ram_bytes: u64,
         /// The prices that apply.
         prices: Prices,
@@ -323,6 +350,8 @@ view! {
         energy in evaluation: Option<FlashEnergy>,
         /// Read disturb of the most-read erase block.
         read_disturb in evaluation: ReadDisturb,
+        /// The store of homes and its training; None for the plain store.
+        homes in evaluation: Option<HomesSummary>,
         /// True if less than an ECC codeword is fetched, so that errors cannot be corrected.
         ecc_unchecked in evaluation: bool,
         /// Reasons why the design may disappoint.

@@ -292,6 +292,7 @@ pub fn call_times(
              call; time the calls of the design without them"
         )));
     }
+    design.check_plain_store("time the calls")?;
     let design = &*design.executing(info)?;
     let symbols = symbols_of(info, elfs)?;
     let mut entries: FxHashMap<u32, Vec<usize>> =

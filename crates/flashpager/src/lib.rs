@@ -26,6 +26,7 @@
 //! * [`design`]: a design with its part, bus and policy looked up and checked
 //! * [`simulation`]: the replay of a trace file through designs
 //! * [`warm_up`]: first runs of a trace that are not counted
+//! * [`homes`]: the store in which every cache page has a flash page of its own, for a program
 //! * [`sample`]: a sample of a long trace, with errors of its figures
 //! * [`attribution`]: faults by the code that causes them
 //! * [`layout`]: orders of a program's functions, and functions to pin in RAM
@@ -43,6 +44,7 @@ pub mod board;
 pub mod calls;
 pub mod cost;
 pub mod design;
+pub mod homes;
 pub mod layout;
 pub mod linked;
 mod result;

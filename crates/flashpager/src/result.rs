@@ -15,7 +15,7 @@ pub struct ResultRow {
     pub frames: u64,
     /// Bytes of RAM that the policy keeps; `None` if no device can run the policy.
     pub metadata_bytes: Option<u64>,
-    /// Bytes of RAM for frames and policy.
+    /// Bytes of RAM for frames, policy, and the header of a home.
     pub ram_bytes: u64,
     /// The prices of the design.
     pub prices: Prices,
@@ -34,11 +34,12 @@ pub struct ResultRow {
 impl ResultRow {
     /// The result of a design.
     pub fn new(design: &Design, evaluation: Evaluation) -> Self {
+        let header_bytes = evaluation.homes.as_ref().map_or(0, |homes| homes.header_bytes);
         Self {
             design: design.spec(),
             frames: design.frames(),
             metadata_bytes: design.metadata_bytes(),
-            ram_bytes: design.ram_bytes(),
+            ram_bytes: design.ram_bytes() + u64::from(header_bytes),
             prices: design.prices(),
             assumed: design.assumed().to_vec(),
             is_executed: design.is_executed(),

@@ -129,6 +129,7 @@ pub fn simulate<D: Borrow<Design> + Sync>(
     let info = file.info();
     let executing = designs.iter().map(|design| design.borrow().executing(info));
     let designs: &[Cow<'_, Design>] = &executing.collect::<Result<Vec<_>>>()?;
+    designs.iter().try_for_each(|design| design.check_plain_store("take a sample"))?;
     let windows = TraceWindows::of(&file)?;
     let length = plan.window_runs as usize;
     let (mut replicates, mut bytes, mut used) = (Vec::new(), Vec::new(), Vec::new());
@@ -534,7 +535,7 @@ fn estimated(parts: &WeightedEvaluations<'_>, factor: f64) -> Counts {
     let counts = sums!(
         references hits misses false_faults reference_bits_set loads prefetches
         prefetches_in_vain other_page other_buffer forward backward column_changes bytes_read bytes_fetched bytes_skipped
-        tag_bytes_fetched mac_bytes bytes_written walk downgrades false_fault_downgrades words line_refills tlb_misses
+        header_bytes_fetched tag_bytes_fetched mac_bytes bytes_written walk downgrades false_fault_downgrades words line_refills tlb_misses
     );
     // The correction for joints may exceed small counts.
     let hits = counts.references.saturating_sub(counts.misses + counts.false_faults);

@@ -17,12 +17,12 @@ use flashpager_media::estimate::Peripheral;
 use flashpager_media::part;
 use flashpager_replay::pager::{self, PolicySpec};
 use flashpager_replay::register::RegisterModel;
-use flashpager_replay::{HierarchyDesign, ICacheShape, TlbShape};
+use flashpager_replay::{HierarchyDesign, ICacheShape, Store, TlbShape};
 
 pub use axes::{Axis, AxisKind, Value, axis};
 use axes::{
     AxisField, known, line_fetches, no_name, parsed, policies_without_parameters, registers,
-    schedules, spelled,
+    schedules, spelled, stores,
 };
 
 macro_rules! define_design {
@@ -86,6 +86,11 @@ crate::design_schema!(define_design);
 /// Returns true if a way to fetch lines is the usual one, which JSON leaves out.
 fn is_whole(line_fetch: &str) -> bool {
     line_fetch == LineFetch::Whole.name()
+}
+
+/// Returns true if a store is the usual one, which JSON leaves out.
+fn is_plain(store: &str) -> bool {
+    store == Store::Plain.name()
 }
 
 /// An instruction cache as a person writes it down, with its times.

@@ -67,6 +67,7 @@ pub fn worst_stall(
              stretch of the design without them"
         )));
     }
+    design.check_plain_store("ask for the worst stretch")?;
     let design = &*design.executing(info)?;
     let prices = design.prices();
     let written = u64::from(design.cache().cache_page_bytes);

@@ -9,6 +9,7 @@
 pub mod baseline;
 mod builds;
 mod edit;
+pub mod homes;
 mod order;
 mod place;
 pub mod profile;

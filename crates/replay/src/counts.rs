@@ -51,10 +51,12 @@ macro_rules! counts_schema {
                 column_changes: u64, "column changes", Always, [Firmware, Chip, Mmu];
                 /// Bytes delivered to the CPU: the lengths of all runs.
                 bytes_read: u64, "bytes", Always, [];
-                /// Bytes over the bus, skipped ones and tags included.
+                /// Bytes over the bus, skipped ones, headers of homes and tags included.
                 bytes_fetched: u64, "bytes", Always, [Firmware, Chip, Mmu];
                 /// Bytes over the bus that are thrown away.
                 bytes_skipped: u64, "bytes", Always, [Firmware, Chip, Mmu];
+                /// Bytes of the headers of homes over the bus; 0 in the plain store.
+                header_bytes_fetched: u64, "bytes", UnlessZero, [];
                 /// Bytes of tags over the bus; 0 without authentication.
                 tag_bytes_fetched: u64, "bytes", UnlessZero, [TaggedFirmware, TaggedChip];
                 /// Bytes of which a MAC is taken: at each miss the unit and 8 bytes; 0 without
@@ -327,6 +329,7 @@ impl Counts {
         self.column_changes += u64::from(access.column_change);
         self.bytes_fetched += u64::from(access.bytes_fetched);
         self.bytes_skipped += u64::from(access.bytes_skipped);
+        self.header_bytes_fetched += u64::from(access.header_bytes);
     }
 }
 

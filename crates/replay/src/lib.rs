@@ -9,6 +9,7 @@ mod cell;
 mod counts;
 mod folded;
 mod hierarchy;
+mod homes;
 mod many;
 mod next_uses;
 pub mod pager;
@@ -22,6 +23,9 @@ pub use cell::Cell;
 pub use counts::{COUNTS, Count, CountingDevice, Counts, Executed, FaultClass, Tags};
 pub use folded::{FoldedSequence, RoundReplay, RunTable, replay_folded};
 pub use hierarchy::{HierarchyDesign, ICacheShape, TlbShape, WORD_BYTES};
+pub use homes::{
+    Homes, HomesRegisterDesign, HomesShape, MAX_HOMES, Miss, Store, StoreCounts, replay_misses,
+};
 pub use many::{PassWork, passes, passes_weight, replay_cells};
 pub use single::{Events, RunSink, WordSink, replay};
 pub use sweep::sweep;

@@ -144,7 +144,9 @@ pub struct Access {
     pub column_change: bool,
     /// Bytes clocked out and discarded.
     pub bytes_skipped: u32,
-    /// Bytes over the bus, skipped ones included.
+    /// Bytes of the header of a home; 0 in the plain store.
+    pub header_bytes: u32,
+    /// Bytes over the bus, skipped ones and headers included.
     pub bytes_fetched: u32,
     /// Distance from the last requested block, in blocks, if both lie in one flash page.
     pub distance: Option<i32>,
@@ -266,6 +268,7 @@ impl Register {
             load,
             column_change,
             bytes_skipped,
+            header_bytes: 0,
             bytes_fetched: bytes_skipped + (end - start),
             distance,
             prefetch,
@@ -288,6 +291,7 @@ impl Register {
             load: !is_held,
             column_change: false,
             bytes_skipped: 0,
+            header_bytes: 0,
             bytes_fetched: self.block_bytes,
             distance: None,
             prefetch: (prefetches > 0).then_some(from),

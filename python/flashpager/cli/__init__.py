@@ -58,6 +58,7 @@ _COMMANDS = {
     "attribute": _CommandEntry("Show which code causes a design's faults."),
     "explore": _CommandEntry("Find the best designs for one trace or several."),
     "layout": _CommandEntry("Order a program so that code that runs together shares pages."),
+    "homes": _CommandEntry("Give every cache page a flash page, filled with what misses next."),
     "luck": _CommandEntry("Show how much of a link's time is luck: other links of the same code."),
     "reach": _CommandEntry("Tell whether all that a function runs and reads lies in RAM."),
     "pin": _CommandEntry("Choose which functions to move from flash to RAM."),

@@ -178,10 +178,11 @@ _PHRASES: Mapping[str, Callable[[Any], str]] = {
     "register": lambda register: f", register {register}",
     "codeword_bytes": lambda size: f", codeword {size}",
     "tag_bytes": lambda size: f", tag {size}",
+    "store": lambda store: f", store {store}",
     "schedule": lambda schedule: f", {schedule} handler",
     "critical_block_bytes": lambda size: f", {format_size(size)} of a page first",
 }
-_DEFAULTS = {"line_fetch": "whole", "schedule": "sequential"}
+_DEFAULTS = {"line_fetch": "whole", "store": "plain", "schedule": "sequential"}
 
 
 def _phrases(best: Mapping[str, Any]) -> str:

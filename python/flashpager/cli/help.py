@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: The commands on the first screen, in groups. Each command is in one of them.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Your program": ("record", "trace", "simulate", "attribute", "report"),
-    "Make it faster": ("pin", "reach", "layout", "luck", "explore", "compare"),
+    "Make it faster": ("pin", "reach", "layout", "homes", "luck", "explore", "compare"),
     "On the device": ("deploy", "verify", "page"),
     "Flash media": ("parts", "boards", "cores", "estimate", "handler", "swap"),
     "Research": ("reproduce", "examples"),
@@ -24,7 +24,16 @@ _FIRST_PANEL = "Options"
 _PANELS: dict[str, tuple[str, ...]] = {
     "Design": (
         *("--board", "--part", "--bus", "--read-mode", "--cache", "--cache-page", "--flash-page"),
-        *("--register", "--codeword", "--tag", "--policy", "--ways", "--icache", "--tlb"),
+        *(
+            "--register",
+            "--codeword",
+            "--tag",
+            "--store",
+            "--policy",
+            "--ways",
+            "--icache",
+            "--tlb",
+        ),
         *("--schedule", "--critical-block", "--prefetch-lines", "--line-fetch", "--processor"),
         *("--reference-bit", "--nor", "--space"),
     ),
@@ -61,6 +70,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "flashpager explore examples/traces/card-firmware.trace --cache 2K,4K --policy lru,clock",
     ),
     "layout": ("flashpager layout examples/traces/card-firmware.trace --board rp2040 --seconds 2",),
+    "homes": ("flashpager homes examples/traces/troff.trace --part W25N01GV --train 70%",),
     "pin": (
         "flashpager pin examples/traces/card-firmware.trace --board rp2040 --ram 2K --seconds 2",
     ),

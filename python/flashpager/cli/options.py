@@ -116,6 +116,14 @@ WarmUp = Annotated[
         "or everything before the first run of FUNCTION.",
     ),
 ]
+Train = Annotated[
+    str | None,
+    typer.Option(
+        "--train",
+        metavar="N%|BYTES|FUNCTION",
+        help="Train homes on the first runs of a trace alone, as 70%; the rest is held out.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
@@ -139,8 +147,9 @@ def axis_option(name: str) -> OptionInfo:
     return option
 
 
-#: Axes without the critical block, with which a time is not a sum of prices.
-SUMMED_AXES = tuple(axis for axis in AXES if axis != "critical_block_bytes")
+#: Axes without the critical block, with which a time is not a sum of prices, and without the
+#: store: commands other than simulate, explore and homes know the plain one alone.
+SUMMED_AXES = tuple(axis for axis in AXES if axis not in ("critical_block_bytes", "store"))
 
 
 def checked(parse: Callable[[str], Number]) -> Callable[[typer.CallbackParam, str | None], Any]:

@@ -10,7 +10,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from flashpager import _engine
-from flashpager._engine import CallTimes, Design, Fetch, Handler, Row, RunTime, TraceInfo
+from flashpager._engine import (
+    CallTimes,
+    Design,
+    Fetch,
+    FlashpagerError,
+    Handler,
+    Row,
+    RunTime,
+    TraceInfo,
+)
 from flashpager.base.quantities import (
     counted,
     counted_si,
@@ -35,6 +44,8 @@ from flashpager.cli.console import (
     share,
 )
 from flashpager.cli.long import note_flash_alone, note_loop
+from flashpager.judge.homes import HomesGain, overfit_warning
+from flashpager.judge.homes import lines as lines_of_homes
 from flashpager.judge.losses import Losses
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace, how_it_ended
@@ -74,6 +85,7 @@ def simulate(
         ),
     ] = None,
     warm_up: options.WarmUp = None,
+    train: options.Train = None,
     json: options.Json = False,
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency.
@@ -88,9 +100,15 @@ def simulate(
     needs = options.needs(
         budget, ram, min_bandwidth, max_fault, max_slowdown, checked_ecc=checked_ecc
     )
-    opened = Trace.open(trace, warm_up)
+    if train is not None and warm_up is not None:
+        message = "--train and --warm-up exclude each other: homes are trained on the warm-up"
+        raise FlashpagerError(message)
+    opened = Trace.open(trace, warm_up if train is None else train)
     flags = flags.executing(opened.info)
     design = flags.one_design("simulate takes one design; 'flashpager explore' takes lists")
+    if train is not None and design.store != "homes":
+        message = f"--train {train}: there are homes to train with --store homes alone"
+        raise FlashpagerError(message)
     options.check_slowdown(needs, has_processor=design.processor is not None)
     note_flash_alone(opened.info, is_given=flags.names_hardware)
     warming = opened.info.warm_up
@@ -130,8 +148,16 @@ def simulate(
             note(unverified)
         for fact in unpublished.lines(rows):
             note(f"not published of {flags.board}: {fact}")
-        for warning in row.warnings:
+        for warning in [*row.warnings, *_overfit(row)]:
             note(f"warning: {warning}")
+
+
+def _overfit(row: Row) -> list[str]:
+    """Return the warning of homes that gain little on runs they were not trained on."""
+    if row.homes is None:
+        return []
+    warning = overfit_warning(HomesGain.of(row.homes, row.time.time_ns))
+    return [warning] if warning else []
 
 
 def _losses(trace: Trace, design: Design, row: Row) -> Losses | None:
@@ -506,6 +532,21 @@ def _show_misses(row: Row, losses: Losses | None) -> None:
         out.print(f"walk {counted(counts.walk, 'frame')}, longest {counts.max_walk:,}")
 
 
+def _cases(row: Row) -> str:
+    """Write the misses by the case of the register, and bytes fetched beside pages."""
+    counts = row.counts
+    other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""
+    ahead = f"; loaded ahead {counts.prefetches:,}" if counts.prefetches else ""
+    headers = counts.header_bytes_fetched
+    headers_of_homes = f"; headers of homes {headers:,} B" if headers else ""
+    tags = f"; tags {counts.tag_bytes_fetched:,} B" if counts.tag_bytes_fetched else ""
+    return (
+        f"misses: other page {counts.other_page:,}, {other}forward {counts.forward:,}, "
+        f"backward {counts.backward:,}; skipped {counts.bytes_skipped:,} B"
+        f"{ahead}{headers_of_homes}{tags}"
+    )
+
+
 def _show_faults(row: Row, losses: Losses | None) -> None:
     counts, latency = row.counts, row.latency
     out.print(
@@ -516,15 +557,11 @@ def _show_faults(row: Row, losses: Losses | None) -> None:
     if is_in_place(row.design.part):
         _show_misses(row, losses)
         return
-    other = f"other buffer {counts.other_buffer:,}, " if counts.other_buffer else ""
-    ahead = f"; loaded ahead {counts.prefetches:,}" if counts.prefetches else ""
-    tags = f"; tags {counts.tag_bytes_fetched:,} B" if counts.tag_bytes_fetched else ""
-    out.print(
-        f"misses: other page {counts.other_page:,}, {other}forward {counts.forward:,}, "
-        f"backward {counts.backward:,}; skipped {counts.bytes_skipped:,} B{ahead}{tags}"
-    )
+    out.print(_cases(row))
+    for text in lines_of_homes(row):
+        out.print(text)
     same_page = counts.forward + counts.backward
-    if same_page:
+    if same_page and not counts.header_bytes_fetched:
         next_block = percent(counts.next_block_share, 1)
         out.print(
             f"of {counted(same_page, 'request')} in the register's page {next_block} ask for"

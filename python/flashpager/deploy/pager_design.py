@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from flashpager import _engine
-from flashpager._engine import FlashpagerError, Row
+from flashpager._engine import Design, FlashpagerError, Row
 from flashpager.base.quantities import counted
 
 #: Lookups of the frame of a page; ``flashpager_pager.h`` describes them.
@@ -78,16 +78,7 @@ class PagerDesign:
         if design.prefetch_lines:
             message = "the pager fetches no line ahead: leave --prefetch-lines away"
             raise FlashpagerError(message)
-        if design.critical_block_bytes:
-            message = (
-                "the pager fetches a page whole before it is used: leave --critical-block away"
-            )
-            raise FlashpagerError(message)
-        if design.reference_bit != "hardware":
-            message = (
-                "the pager sets its reference bits itself: leave --reference-bit emulated away"
-            )
-            raise FlashpagerError(message)
+        _check_settings(design)
         if row.frames > _MOST_FRAMES or row.flash_page_bytes > _MOST_FLASH_PAGE_BYTES:
             message = (
                 f"{row.frames} frames and flash pages of {row.flash_page_bytes} bytes: the pager "
@@ -172,3 +163,29 @@ def _spare_bytes(row: Row) -> int:
 
 def _macro(name: str) -> str:
     return f"FP_PAGER_{name.replace('-', '_').upper()}"
+
+
+def _check_settings(design: Design) -> None:
+    """Refuse settings that the pager does not have.
+
+    Raises:
+        FlashpagerError: for the first of them.
+
+    """
+    refusals = [
+        (
+            design.store != "plain",
+            "the pager reads the plain store: leave --store homes away",
+        ),
+        (
+            design.critical_block_bytes is not None,
+            "the pager fetches a page whole before it is used: leave --critical-block away",
+        ),
+        (
+            design.reference_bit != "hardware",
+            "the pager sets its reference bits itself: leave --reference-bit emulated away",
+        ),
+    ]
+    for is_set, message in refusals:
+        if is_set:
+            raise FlashpagerError(message)

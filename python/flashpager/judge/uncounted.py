@@ -28,6 +28,8 @@ def uncounted(traces: Iterable[TraceInfo], design: Design) -> list[str]:
         remedy = ": record with --with-reads" if recorded else ""
         costs.append(f"reads of constants in flash, as {subject} none{remedy}")
     costs += _without_price(traces, design)
+    if design.store == "homes":
+        costs.append("the search of a page in the header of a home, by the fault handler")
     return costs
 
 

@@ -134,6 +134,7 @@ pub fn attribute(
              owner; attribute the design without them"
         )));
     }
+    design.check_plain_store("attribute")?;
     if !trace.warm_up().is_none() {
         design.check_warm_up()?;
     }

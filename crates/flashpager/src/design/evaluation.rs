@@ -9,9 +9,9 @@ use flashpager_replay::{Counts, Events, Fault, FaultClass, WordSink, replay};
 use flashpager_trace::Trace;
 use serde::Serialize;
 
-use super::Design;
 use super::checks::check_nor;
 use super::software::tags;
+use super::{Design, HomesSummary};
 use crate::cost::handler::{BusyUntil, JobSpan, Jobs, Schedule, Timeline};
 use crate::cost::{
     Execution, Fetch, FlashEnergy, Latency, LineExecution, LineFetch, NorComparison, Prices,
@@ -42,6 +42,9 @@ pub struct Evaluation {
     pub energy: Option<FlashEnergy>,
     /// Read disturb.
     pub read_disturb: ReadDisturb,
+    /// The store of homes and its training; `None` for the plain store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub homes: Option<HomesSummary>,
     /// True if less than an ECC codeword is fetched, which cannot be checked.
     pub ecc_unchecked: bool,
     /// Reasons why the design may disappoint.
@@ -134,7 +137,7 @@ impl Design {
     }
 
     /// The counts with the false faults of an emulated reference bit, and with tags.
-    fn device_counts(&self, counts: &Counts) -> Counts {
+    pub(super) fn device_counts(&self, counts: &Counts) -> Counts {
         let mut counts = counts.clone();
         if self.prices.emulates_bit {
             counts = counts.with_emulated_bit();
@@ -247,6 +250,7 @@ impl Design {
                 &self.part,
                 self.register.flash_page_bytes,
             ),
+            homes: None,
             ecc_unchecked: fetches_below_codeword(
                 &self.part,
                 self.cache.cache_page_bytes,

@@ -5,6 +5,7 @@
 mod checks;
 mod displacement;
 mod evaluation;
+mod homes;
 mod passes;
 mod resolved;
 mod software;
@@ -15,9 +16,9 @@ use flashpager_base::{Error, Result};
 use flashpager_media::bus::Bus;
 use flashpager_media::cores::ClockedCore;
 use flashpager_media::part::{self, MemoryKind, Part};
-use flashpager_replay::CacheDesign;
 use flashpager_replay::pager::{PolicyMetadata, PolicySpec};
 use flashpager_replay::register::{RegisterDesign, RegisterModel};
+use flashpager_replay::{CacheDesign, HomesRegisterDesign};
 use flashpager_trace::TraceInfo;
 
 use crate::cost::handler::Schedule;
@@ -27,10 +28,12 @@ use checks::{
     check_bus, check_column_change, check_critical_block, check_emulated_bit, check_line_fetch,
     check_reading, check_tags,
 };
+use homes::homes_register;
 use software::{assumed_check, assumed_software, software};
 
 pub use checks::check_register;
 pub use evaluation::{Evaluation, HandlerTimes, ScheduledFault};
+pub use homes::HomesSummary;
 pub use passes::{CellSink, WatchedWork, cells, evaluate_all, memory_bytes, simulate};
 pub use resolved::Assumption;
 pub use software::TAG_AT;
@@ -46,6 +49,8 @@ pub struct Design {
     nor_bus: Bus,
     cache: CacheDesign,
     register: RegisterDesign,
+    /// The rule by which the register reads homes; `None` for the plain store.
+    homes: Option<HomesRegisterDesign>,
     line_fetch: LineFetch,
     prices: Prices,
     assumed: Vec<Assumption>,
@@ -98,6 +103,7 @@ impl Design {
         check_column_change(&part, register.model, &prices)?;
         check_critical_block(&spec, &register)?;
         check_tags(&part, &spec, &register)?;
+        let homes = homes_register(&part, &spec, register, &prices)?;
         let design = Self {
             spec,
             part,
@@ -106,6 +112,7 @@ impl Design {
             nor_bus,
             cache,
             register,
+            homes,
             line_fetch,
             prices,
             assumed,
@@ -189,6 +196,11 @@ impl Design {
         self.register.model == RegisterModel::DoubleBufferPrefetch
             || self.spec.critical_block_bytes.is_some()
             || self.fetches_ahead()
+    }
+
+    /// Returns true if the design is replayed by itself, not together with others of its cell.
+    fn is_replayed_alone(&self) -> bool {
+        self.is_executed() || self.has_homes()
     }
 
     /// Returns true if lines of a part that is read in place come while the program runs.

@@ -20,7 +20,7 @@ use super::{Design, Evaluation};
 /// A design in the result of its cell.
 struct Member {
     design: usize,
-    /// Indices of its size and register; `None` for a design that is executed by itself.
+    /// Indices of its size and register; `None` for a design that is replayed by itself.
     place: Option<(usize, usize)>,
 }
 
@@ -51,7 +51,7 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
     let designs: Vec<&Design> = designs.iter().map(Borrow::borrow).collect();
     let cell =
         |((cache_page_bytes, policy, ways, hierarchy), indices): (CellKey<'_>, Vec<usize>)| {
-            let swept = || indices.iter().filter(|index| !designs[**index].is_executed());
+            let swept = || indices.iter().filter(|index| !designs[**index].is_replayed_alone());
             let sizes = swept().map(|index| designs[*index].cache.cache_bytes);
             let sizes: Vec<u64> = sizes.collect::<BTreeSet<u64>>().into_iter().collect();
             let registers = swept().map(|index| designs[*index].register);
@@ -61,8 +61,8 @@ fn cells_of<D: Borrow<Design>>(designs: &[D]) -> (Vec<Vec<Member>>, Vec<Cell>) {
                 let Design { cache, register, .. } = designs[*design];
                 let size = sizes.partition_point(|size| *size < cache.cache_bytes);
                 let size_and_register = (size, registers.partition_point(|other| other < register));
-                let is_executed = designs[*design].is_executed();
-                Member { design: *design, place: (!is_executed).then_some(size_and_register) }
+                let is_alone = designs[*design].is_replayed_alone();
+                Member { design: *design, place: (!is_alone).then_some(size_and_register) }
             };
             let members = indices.iter().map(member).collect();
             let policy = policy.clone();
@@ -87,12 +87,28 @@ pub fn memory_bytes<D: Borrow<Design>>(info: &TraceInfo, designs: &[D], threads:
     let together = |pass: Vec<usize>| {
         pass.into_iter().map(|cell| bytes(&cells[cell])).fold(0, u64::saturating_add)
     };
-    let executed =
-        designs.iter().map(Borrow::borrow).filter(|design| design.is_executed()).map(alone);
+    let of_alone =
+        |design: &Design| bytes(&alone(design)).saturating_add(homes_bytes(design, info));
+    let by_themselves =
+        designs.iter().map(Borrow::borrow).filter(|design| design.is_replayed_alone());
     let passes = passes(&cells, threads).into_iter().map(together);
-    let mut largest: Vec<u64> = passes.chain(executed.map(|cell| bytes(&cell))).collect();
+    let mut largest: Vec<u64> = passes.chain(by_themselves.map(of_alone)).collect();
     largest.sort_unstable_by(|a, b| b.cmp(a));
     largest.iter().take(threads.max(1)).fold(0, |sum, bytes| sum.saturating_add(*bytes))
+}
+
+/// Bytes for each miss while homes are trained: the miss, its place among the occurrences of two
+/// rounds, and its pointer.
+const TRAINING_BYTES: u64 = 64;
+
+/// The maximum memory to train the homes of a design, in bytes; 0 without homes.
+fn homes_bytes(design: &Design, info: &TraceInfo) -> u64 {
+    if !design.has_homes() {
+        return 0;
+    }
+    let page = u64::from(design.cache.cache_page_bytes.max(1));
+    let references = info.runs.saturating_mul(2).saturating_add(info.bytes / page);
+    references.saturating_mul(TRAINING_BYTES)
 }
 
 /// The length of a trace, and the callback for the share of the work on it that is done.
@@ -146,7 +162,7 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
         let page = f64::from(design.cache.cache_page_bytes.max(1));
         (runs as f64 + bytes as f64 / page) * EXECUTED_WEIGHT
     };
-    let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_executed());
+    let executed = designs.iter().map(Borrow::borrow).filter(|design| design.is_replayed_alone());
     let total = passes_weight(&cells, rayon::current_num_threads(), runs, bytes)
         + executed.map(of_executed).sum::<f64>();
     let weighted = WeightedWork::new(total, progress);
@@ -165,8 +181,12 @@ pub fn evaluate_all<D: Borrow<Design> + Sync>(
                 None => {
                     let part = weighted.part(of_executed(design), runs);
                     let read = |read| part.read(read);
-                    let executed =
-                        design.execute(&ProgressTrace::new(trace, &read), &should_continue)?;
+                    let watched = ProgressTrace::new(trace, &read);
+                    let executed = if design.has_homes() {
+                        design.evaluate_homes(&watched, should_continue)?
+                    } else {
+                        design.execute(&watched, &should_continue)?
+                    };
                     part.finish();
                     executed
                 }

@@ -39,6 +39,7 @@ pub use answer::{
 pub use budget::SearchLimit;
 pub use heat::{Heat, PageHeat};
 pub use request::LayoutRequest;
+pub(crate) use traces::check_same_image;
 pub use units::{Coverage, ExecutedBytes, executed_share, units};
 
 use judge::Judge;

@@ -81,5 +81,5 @@ pub(super) fn check_is_sum(design: &Design, verb: &str) -> Result<()> {
              design without them"
         )));
     }
-    Ok(())
+    design.check_plain_store(verb)
 }

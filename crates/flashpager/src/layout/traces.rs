@@ -158,7 +158,7 @@ pub(super) fn check_reads_pass(design: &Design) -> Result<()> {
 }
 
 /// Checks that two traces were recorded in one image.
-fn check_same_image(first: &TraceInfo, other: &TraceInfo, path: &Path) -> Result<()> {
+pub(crate) fn check_same_image(first: &TraceInfo, other: &TraceInfo, path: &Path) -> Result<()> {
     let images = |info: &TraceInfo| {
         let identity =
             |image: &Image| (image.build_id.clone(), image.sections.clone(), image.symbols.clone());
@@ -169,7 +169,7 @@ fn check_same_image(first: &TraceInfo, other: &TraceInfo, path: &Path) -> Result
     }
     Err(Error::data(
         path.display().to_string(),
-        "was recorded in another image than the first trace: lay out one program at a time",
+        "was recorded in another image than the first trace: take traces of one program",
     ))
 }
 

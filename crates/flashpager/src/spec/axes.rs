@@ -234,6 +234,11 @@ pub(super) fn registers() -> Vec<&'static str> {
     RegisterModel::ALL.iter().map(|(name, _)| *name).collect()
 }
 
+/// The names of all stores.
+pub(super) fn stores() -> Vec<&'static str> {
+    Store::ALL.iter().map(|(name, _)| *name).collect()
+}
+
 /// The names of all ways to fetch a line.
 pub(super) fn line_fetches() -> Vec<&'static str> {
     LineFetch::ALL.iter().map(|(name, _)| *name).collect()

@@ -107,6 +107,17 @@ macro_rules! design_schema {
                 all: None,
                 checked: no_name,
             };
+            /// The arrangement of the cache pages in flash: `plain`, one behind the other, or
+            /// `homes`, a flash page for each, with the pages that are likely to miss next.
+            #[serde(skip_serializing_if = "is_plain")]
+            store: String = Store::Plain.name().into(), axis {
+                kind: Name,
+                title: "store",
+                metavar: "KIND",
+                help: || format!("Cache pages in flash: {}, a flash page for each with what misses next.", stores().join(" | ")),
+                all: Some(stores),
+                checked: known::<Store>,
+            };
             /// The replacement policy, with its parameters.
             policy: String = "lru".into(), axis {
                 kind: Name,

@@ -35,6 +35,7 @@ fn design(register: &str, policy: &str) -> Design {
         ways: None,
         prefetch_lines: None,
         line_fetch: "whole".into(),
+        store: "plain".into(),
         read_mode: None,
         port: None,
         architecture: None,

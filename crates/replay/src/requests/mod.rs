@@ -20,6 +20,7 @@ use crate::Counts;
 use crate::pager::{Page, ReferenceOutcome, VictimSearch};
 use crate::register::{Register, RegisterDesign};
 use pairs::RequestPairs;
+pub(super) use tracked::AccessCounts;
 use tracked::TrackedRegister;
 
 /// The most memory for the counts of one [`RequestPairs`], in bytes.

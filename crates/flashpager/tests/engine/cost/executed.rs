@@ -53,6 +53,7 @@ fn one_nand(model: RegisterModel, policy: &str, critical: Option<u32>) -> Design
         ways: None,
         prefetch_lines: None,
         line_fetch: "whole".into(),
+        store: "plain".into(),
         read_mode: None,
         port: None,
         architecture: None,
