@@ -137,7 +137,8 @@ def store_of(answer: dict[str, Any]) -> Store:
     def price(counts: Counter[str]) -> float:
         time = counts["loads"] * prices["t_load_ns"]
         time += counts["bytes_fetched"] * prices["t_byte_ns"]
-        return time + counts["column_changes"] * (prices["t_column_change_ns"] or 0.0)
+        time += counts["column_changes"] * (prices["t_column_change_ns"] or 0.0)
+        return float(time)
 
     return Store(
         page=b,
@@ -202,8 +203,10 @@ def test_golden_counts() -> None:
 
 def test_explore_has_an_axis_of_stores() -> None:
     """Both stores are rows of one table, with the counts of simulate."""
-    flags = (*START, "--cache-page", "32,64", "--store", "all", "--train", "70%")
-    done = flashpager("explore", SENSORS, *flags[:-2], "--warm-up", "70%", "--json").json
+    flags = (*START, "--cache-page", "32,64", "--store", "all")
+    explored = flashpager("explore", SENSORS, *flags, "--warm-up", "70%", "--json")
+    assert "homes are trained on the warm-up alone" in explored.err
+    done = explored.json
     rows = {(row["cache_page_bytes"], row["store"]): row for row in done["designs"]}
     assert set(rows) == {(page, store) for page in (32, 64) for store in ("plain", "homes")}
     one = flashpager(
@@ -222,6 +225,19 @@ def test_explore_has_an_axis_of_stores() -> None:
     assert (row["loads"], row["time_ns"]) == (one["counts"]["loads"], one["time"]["time_ns"])
     assert row["ram_bytes"] == one["ram_bytes"]
     assert rows[32, "plain"]["loads"] > row["loads"]
+
+
+@pytest.mark.parametrize("held_out", [(), ("--warm-up", "70%")])
+def test_faults_of_homes_are_attributed(held_out: tuple[str, ...]) -> None:
+    """The misses, loads and times of all owners are those of simulate."""
+    flags = (*START, "--cache-page", "32", "--store", "homes", *held_out, "--json")
+    one = flashpager("simulate", SENSORS, *flags).json
+    done = flashpager("attribute", SENSORS, *flags)
+    owners = done.json["owners"]
+    for name in ("misses", "loads", "bytes_fetched"):
+        assert sum(owner[name] for owner in owners) == one["counts"][name]
+    assert done.json["counts"] == one["counts"]
+    assert "the homes are trained on the " in done.err
 
 
 def written_image(folder: Path, trace: Path) -> tuple[Path, bytes]:
@@ -348,7 +364,7 @@ def test_other_commands_refuse_homes(tmp_path: Path) -> None:
     """Answers that replay the plain store alone never pass for those of homes."""
     board = tmp_path / "board.toml"
     board.write_text('part = "K9F1208Q0B"\nstore = "homes"\n', encoding="utf-8")
-    for command in ("attribute", "layout", "pin"):
+    for command in ("layout", "luck", "pin"):
         more = ("--ram", "1K") if command == "pin" else ()
         message = fails(command, SENSORS, "--board", board, *more)
         assert 'for the design with store = "plain"' in message

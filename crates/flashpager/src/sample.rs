@@ -242,6 +242,7 @@ pub fn attribute(
     let file = open(path, plan)?;
     let info = file.info();
     let design = &*design.executing(info)?;
+    design.check_plain_store("take a sample")?;
     let windows = TraceWindows::of(&file)?;
     let of_replicate = |starts: Vec<u64>| {
         let runs = windows.join(starts, plan.window_runs as usize)?;

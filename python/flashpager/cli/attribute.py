@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NAME_CHARACTERS = 60
 
 
-@options.takes_designs(axes=options.SUMMED_AXES)
+@options.takes_designs(axes=(*options.SUMMED_AXES, "store"))
 def attribute(
     trace: options.Trace,
     *,

@@ -212,6 +212,7 @@ def note_beforehand(query: ExploreQuery) -> None:
         note_loop(trace.path, trace.info)
         if not ending.is_complete:
             note(f"note: {trace.name}: {how_it_ended(ending)}")
+    _note_training(query)
     needed = max(
         _engine.memory_bytes(trace.path, query.designs, warm_up=trace.info.warm_up)
         for trace in query.traces
@@ -221,6 +222,16 @@ def note_beforehand(query: ExploreQuery) -> None:
             f"note: this may take {needed / 2**30:.1f} GiB of memory; fewer cache sizes or larger"
             " cache pages take less"
         )
+
+
+def _note_training(query: ExploreQuery) -> None:
+    """Note the runs on which homes are trained, if a design has any."""
+    if all(design.store == "plain" for design in query.designs):
+        return
+    if all(trace.info.warm_up.runs for trace in query.traces):
+        note("note: homes are trained on the warm-up alone")
+    else:
+        note("note: homes are trained on the counted runs themselves; --warm-up 70% holds them out")
 
 
 def _space(file: SpaceFile, needs: Needs) -> Space:

@@ -148,7 +148,7 @@ def axis_option(name: str) -> OptionInfo:
 
 
 #: Axes without the critical block, with which a time is not a sum of prices, and without the
-#: store: commands other than simulate, explore and homes know the plain one alone.
+#: store: most commands with sums know the plain one alone.
 SUMMED_AXES = tuple(axis for axis in AXES if axis not in ("critical_block_bytes", "store"))
 
 

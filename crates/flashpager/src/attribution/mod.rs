@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::cost::Prices;
-use crate::design::{Design, Evaluation, NO_SUMS};
+use crate::design::{Design, Evaluation, HomesAccesses, NO_SUMS};
 use crate::spec::DesignSpec;
 use owners::Owners;
 
@@ -126,7 +126,7 @@ pub fn attribute(
     design: &Design,
     by: GroupBy,
     elfs: &[PathBuf],
-    should_continue: &dyn Fn() -> bool,
+    should_continue: &(dyn Fn() -> bool + Sync),
 ) -> Result<Attribution> {
     if design.is_executed() {
         return Err(Error::design(format!(
@@ -134,7 +134,6 @@ pub fn attribute(
              owner; attribute the design without them"
         )));
     }
-    design.check_plain_store("attribute")?;
     if !trace.warm_up().is_none() {
         design.check_warm_up()?;
     }
@@ -142,7 +141,10 @@ pub fn attribute(
     let mut notes = Vec::new();
     let owners = Owners::of(info, trace.image_bytes(), by, elfs, &mut notes)?;
     let mut tallies = vec![Tally::default(); owners.len()];
-    let counts = tally_faults(trace, design, &owners, &mut tallies, should_continue)?;
+    let homes = design.accesses_of_homes(trace, should_continue)?;
+    notes.extend(homes.as_ref().map(|homes| homes.note.to_owned()));
+    let homes = homes.as_ref();
+    let counts = tally_faults(trace, design, &owners, &mut tallies, homes, should_continue)?;
     tally_bytes(trace, &owners, &mut tallies, should_continue)?;
     let prices = design.prices();
     let written = u64::from(design.cache().cache_page_bytes);
@@ -179,12 +181,17 @@ fn tally_faults(
     design: &Design,
     owners: &Owners,
     tallies: &mut [Tally],
+    homes: Option<&HomesAccesses>,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Counts> {
     let warm_up = trace.warm_up();
     let begun = Cell::new(0_u64);
     let is_read = Cell::new(false);
+    let mut from_homes = homes.map(|homes| homes.accesses.iter());
     let mut sink = |_: usize, fault: &Fault| {
+        // The replay knows the register of the plain store alone.
+        let access = from_homes.as_mut().and_then(Iterator::next).copied();
+        let fault = &Fault { access: access.unwrap_or(fault.access), ..*fault };
         if begun.get() > warm_up.runs {
             let tally = &mut tallies[owners.of_byte(fault.offset)];
             tally.add(fault);
@@ -210,6 +217,9 @@ fn tally_faults(
         counts.pop().ok_or_else(|| Error::design("a replay needs a register"))
     };
     let counts = counts_of(trace, Some(events))?;
+    if let Some(homes) = homes {
+        return Ok(homes.counts.clone());
+    }
     if warm_up.is_none() {
         return Ok(counts);
     }

@@ -3,7 +3,7 @@
 use flashpager_base::{Error, Result};
 use flashpager_layout::homes::{FilledHomes, TrainingMisses, fill_homes};
 use flashpager_media::part::Part;
-use flashpager_replay::register::RegisterDesign;
+use flashpager_replay::register::{Access, RegisterDesign};
 use flashpager_replay::{
     Counts, Homes, HomesRegisterDesign, HomesShape, Miss, Store, replay, replay_misses,
 };
@@ -124,6 +124,16 @@ impl StoreTrace {
     }
 }
 
+/// The accesses of all misses of a trace to its homes.
+pub(crate) struct HomesAccesses {
+    /// The access of each miss.
+    pub(crate) accesses: Vec<Access>,
+    /// The counts of the runs that are counted.
+    pub(crate) counts: Counts,
+    /// The runs on which the homes were trained, in words.
+    pub(crate) note: &'static str,
+}
+
 /// The counts of `misses`, which are `plain` with the plain store, with `homes` if there are any.
 fn served(
     homes: Option<&Homes>,
@@ -151,8 +161,8 @@ impl Design {
     pub(crate) fn check_plain_store(&self, verb: &str) -> Result<()> {
         if self.has_homes() {
             return Err(Error::design(format!(
-                "homes are replayed by simulate, explore and homes alone; {verb} for the design \
-                 with store = \"plain\""
+                "homes are replayed by simulate, explore, attribute and homes alone; {verb} for \
+                 the design with store = \"plain\""
             )));
         }
         Ok(())
@@ -201,6 +211,31 @@ impl Design {
     ) -> Result<FilledHomes> {
         let time = |counts: &Counts| self.time_of(counts).time_ns;
         fill_homes(shape, self.homes_register()?, traces, &time, should_continue)
+    }
+
+    /// The accesses of the misses of `trace` to homes that are filled from it, or from its warm-up if
+    /// it has one; `None` without homes, or if the plain store is kept.
+    pub(crate) fn accesses_of_homes(
+        &self,
+        trace: &dyn Trace,
+        should_continue: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<HomesAccesses>> {
+        if !self.has_homes() {
+            return Ok(None);
+        }
+        let register = self.homes_register()?;
+        let shape = self.homes_shape(trace.image_bytes())?;
+        let stored = self.store_trace(trace, &should_continue)?;
+        let filled = self.filled_homes(shape, &[stored.training()], should_continue)?;
+        let Some(homes) = filled.homes else { return Ok(None) };
+        let mut accesses = Vec::with_capacity(stored.misses.len());
+        homes.serve(register, &stored.misses, |_, access| accesses.push(*access));
+        let [_, counts] = stored.counts(Some(&homes), register);
+        let note = match stored.first {
+            Some(_) => "the homes are trained on the warm-up alone",
+            None => "the homes are trained on the counted runs themselves; --warm-up 70% holds out",
+        };
+        Ok(Some(HomesAccesses { accesses, counts, note }))
     }
 
     /// Replays `trace` with homes that are filled from it, or from its warm-up if it has one.

@@ -33,6 +33,7 @@ use software::{assumed_check, assumed_software, software};
 
 pub use checks::check_register;
 pub use evaluation::{Evaluation, HandlerTimes, ScheduledFault};
+pub(crate) use homes::HomesAccesses;
 pub use homes::HomesSummary;
 pub use passes::{CellSink, WatchedWork, cells, evaluate_all, memory_bytes, simulate};
 pub use resolved::Assumption;

@@ -184,6 +184,7 @@ impl LuckRequest {
         if !(1..=MOST_DRAWS).contains(&self.draws) {
             return Err(Error::design(format!("{} draws: it is 1 to {MOST_DRAWS}", self.draws)));
         }
+        self.designs.iter().try_for_each(|design| design.check_plain_store("draw links"))?;
         check_weights(self.traces.iter().map(|(_, weight)| weight))
     }
 }
