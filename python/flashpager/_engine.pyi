@@ -1881,6 +1881,16 @@ class Linked:
         """The order with the slots that still fit, the number of these, and the names of the units that
         got others. Units of ``hot`` without a slot get one.
         """
+    def slot_text_beside(
+        self,
+        pinned: Sequence[str],
+        names: Sequence[str],
+        hot: Sequence[str],
+        slack_bytes: int,
+    ) -> OrderText:
+        """Lines for a linker script that place the units ``names`` in this order if those named ``pinned``
+        leave the flash image. Each unit of ``hot`` has a slot with ``slack_bytes`` free behind it.
+        """
     def text(self, order: LinkOrder, format: str) -> OrderText:
         """``order`` in a format of ``order_formats()``."""
     def text_beside(

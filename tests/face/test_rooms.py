@@ -20,6 +20,7 @@ FLOORS = (
     ("choose",),
     ("deploy",),
     ("verify",),
+    ("tune",),
     ("plots",),
     ("report",),
     ("cli",),

@@ -391,6 +391,19 @@ impl Linked {
         self.linked.text_beside(&pinned, &order, format).map(OrderText).map_err(raise)
     }
 
+    /// Lines for a linker script that place the units ``names`` in this order if those named ``pinned``
+    /// leave the flash image. Each unit of ``hot`` has a slot with ``slack_bytes`` free behind it.
+    fn slot_text_beside(
+        &self,
+        pinned: Vec<String>,
+        names: Vec<String>,
+        hot: Vec<String>,
+        slack_bytes: u32,
+    ) -> PyResult<OrderText> {
+        let text = self.linked.slot_text_beside(&pinned, &names, &hot, slack_bytes);
+        text.map(OrderText).map_err(raise)
+    }
+
     /// Write the trace of the same execution with the program laid out in ``order``. Returns its
     /// description.
     fn arrange(&self, py: Python<'_>, output: PathBuf, order: &LinkOrder) -> PyResult<TraceInfo> {

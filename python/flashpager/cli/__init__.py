@@ -60,6 +60,7 @@ _COMMANDS = {
     "layout": _CommandEntry("Order a program so that code that runs together shares pages."),
     "homes": _CommandEntry("Give every cache page a flash page, filled with what misses next."),
     "luck": _CommandEntry("Show how much of a link's time is luck: other links of the same code."),
+    "tune": _CommandEntry("Build, record, place, link and verify a program in one go."),
     "reach": _CommandEntry("Tell whether all that a function runs and reads lies in RAM."),
     "pin": _CommandEntry("Choose which functions to move from flash to RAM."),
     "estimate": _CommandEntry("Estimate the speed of a flash medium, and the causes of lost time."),

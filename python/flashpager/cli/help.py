@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: The commands on the first screen, in groups. Each command is in one of them.
 GROUPS: dict[str, tuple[str, ...]] = {
     "Your program": ("record", "trace", "simulate", "attribute", "report"),
-    "Make it faster": ("pin", "reach", "layout", "homes", "luck", "explore", "compare"),
+    "Make it faster": ("tune", "pin", "reach", "layout", "homes", "luck", "explore", "compare"),
     "On the device": ("deploy", "verify", "page"),
     "Flash media": ("parts", "boards", "cores", "estimate", "handler", "swap"),
     "Research": ("reproduce", "examples"),
@@ -74,6 +74,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "pin": (
         "flashpager pin examples/traces/card-firmware.trace --board rp2040 --ram 2K --seconds 2",
     ),
+    "tune": ("flashpager tune --init build/firmware.elf", "flashpager tune"),
     "luck": ("flashpager luck examples/traces/card-firmware.trace --board rp2040 --draws 50",),
     "estimate": ("flashpager estimate --part MT29F1G01ABAFD --bus 104MHz-x4 --bytes 2K",),
     "handler": ("flashpager handler --board smartcard --walk 4",),

@@ -250,6 +250,12 @@ def layout(
     read = [*traces, *held_out, *([flags.map_] if flags.map_ else [])]
     check_files([path for path in (flags.output, flags.plot) if path], read, flags.plot)
     share, resident = flags.share_held_out, flags.read_resident()
+    if resident and flags.map_ is not None:
+        message = (
+            "an order does not put code into RAM: 'pin --order' and 'tune' write both fragments; "
+            "otherwise leave --resident or --map out"
+        )
+        raise FlashpagerError(message)
     result, is_interrupted = flags.search(opened, judged, designs, pages, resident)
     best = result.best
     cases = _cases(traces, held_out, designs, has_split=share > 0)

@@ -35,7 +35,7 @@ impl Program {
     /// The program of `traces`.
     ///
     /// # Errors
-    /// A program without units that can move, names of no unit, and units in RAM beside a map.
+    /// A program without units that can move, and names of no unit.
     pub(super) fn of(
         request: &LayoutRequest,
         traces: &TraceSet,
@@ -45,11 +45,6 @@ impl Program {
             recorded_units(traces, request.map.as_deref(), true, should_continue)?;
         let units = if request.resident.is_empty() {
             recorded_units.clone()
-        } else if request.map.is_some() {
-            return Err(Error::design(
-                "an order does not put code into RAM: put it into another section \
-                 in the linker script, link and record that, and leave --resident or --map out",
-            ));
         } else {
             let named = NamedUnits::of(&recorded_units, traces.info(), &request.resident)?;
             notes.extend(named.notes);

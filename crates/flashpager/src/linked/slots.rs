@@ -1,7 +1,7 @@
 //! Orders with slots: read from a file, made of a search, and refreshed for a new link.
 
 use flashpager_base::{Error, Result};
-use flashpager_binary::link::{SlottedSection, lines, slot_fragment, slot_lines};
+use flashpager_binary::link::{OrderText, SlottedSection, lines, slot_fragment, slot_lines};
 use flashpager_layout::{Order, Slots, UnitPlacement};
 use flashpager_trace::{TraceFile, for_runs};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -104,6 +104,29 @@ impl LinkedProgram {
         let slots = Some(Slots::of(&units, &order, &placement));
         let (units, unknown, repeated) = (names.len(), Vec::new(), Vec::new());
         Ok(NamedOrder { order, units, unknown, repeated, slots })
+    }
+
+    /// Lines for a linker script that place the units `names` in this order beside those named
+    /// `pinned`, which leave the flash image. Each unit of `hot` has a slot with `slack_bytes` behind
+    /// it.
+    ///
+    /// # Errors
+    /// Names of no movable unit, names in both lists, and the errors of [`LinkedProgram::place`].
+    pub fn slot_text_beside(
+        &self,
+        pinned: &[String],
+        names: &[String],
+        hot: &[String],
+        slack_bytes: u32,
+    ) -> Result<OrderText> {
+        let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
+        let units = self.ordered_units.with_resident_numbers(&named.numbers()[..pinned.len()]);
+        let order = Order::of_names(&units, names.iter().map(String::as_str))?;
+        let numbers = Order::of_names(&units, hot.iter().map(String::as_str))?;
+        let units = units.with_slack(&numbers.numbers()[..hot.len()], slack_bytes);
+        let placement = self.checked(&units, &order)?;
+        let slots = Slots::of(&units, &order, &placement);
+        Ok(OrderText { text: self.slot_text(&order, &slots), ..OrderText::default() })
     }
 
     /// The order for a link of changed functions. Units of `order` keep the slots that they fit in.

@@ -1,0 +1,218 @@
+"""The choice for one link: functions in RAM, and an order of the others in slots."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from flashpager._engine import CommitTimes, FlashpagerError, Linked, Row
+from flashpager.choose import layout as layouts
+from flashpager.choose import luck as lucks
+from flashpager.choose import pin as pins
+from flashpager.record.trace import Trace
+from flashpager.tune.configuration import TuneConfiguration
+
+#: Commits for which the answer of slots has times.
+COMMITS = (1, 10)
+#: Links drawn of the untouched program.
+DRAWS = 200
+
+
+@dataclass(frozen=True)
+class EditTimes:
+    """Times of links after commits, in ns."""
+
+    commits: int
+    draws: int
+    p10_ns: float
+    p50_ns: float
+    p90_ns: float
+    worst_ns: float
+
+    @classmethod
+    def drawn(cls, commits: int, times_ns: Sequence[float]) -> "EditTimes":
+        """Summarize the times of drawn links."""
+        ordered = sorted(times_ns)
+        p10, p50, p90 = (_quantile(ordered, share) for share in (0.1, 0.5, 0.9))
+        return cls(commits, len(ordered), p10, p50, p90, ordered[-1])
+
+    @classmethod
+    def of_slots(cls, times: CommitTimes, whole_ns: float) -> "EditTimes":
+        """Convert ratios to a time of ``whole_ns``."""
+        ratios = (times.p10, times.p50, times.p90, times.worst)
+        p10, p50, p90, worst = (whole_ns * ratio for ratio in ratios)
+        return cls(times.commits, times.draws, p10, p50, p90, worst)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
+
+
+@dataclass(frozen=True)
+class PredictedRun:
+    """A run as it was recorded, and as it is predicted after the link."""
+
+    misses_before: int
+    misses_after: int
+    before_ns: float
+    after_ns: float
+
+    @classmethod
+    def of(cls, before: Row, after: Row) -> "PredictedRun":
+        """Take a run's results before and after."""
+        misses = before.counts.misses, after.counts.misses
+        return cls(*misses, before.time.time_ns, after.time.time_ns)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be linked, and what is predicted of it."""
+
+    #: Functions in RAM, by the names of their input sections.
+    pinned: list[str]
+    ram_bytes: int
+    #: Functions in slots.
+    slots: list[str]
+    slack_bytes: int
+    #: Units of the program that can move.
+    units: int
+    image_bytes_before: int
+    image_bytes_after: int
+    #: Contents of the fragments, by their kind.
+    texts: dict[str, str]
+    run: PredictedRun
+    held_out: PredictedRun | None
+    #: The untouched program after a commit.
+    untouched: EditTimes
+    #: The tuned program after commits.
+    tuned: list[EditTimes]
+    notes: list[str]
+
+    @property
+    def flash_bytes_added(self) -> int:
+        """Bytes that the flash image grows by, with the stored copies of functions in RAM."""
+        return self.image_bytes_after + self.ram_bytes - self.image_bytes_before
+
+    @property
+    def is_gain(self) -> bool:
+        """True if nine of ten tuned links are faster than half of the untouched ones."""
+        return self.tuned[0].p90_ns < self.untouched.p50_ns
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries and lists."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> "Choice":
+        """Return the choice of :meth:`as_dict`."""
+        held_out = given["held_out"]
+        return cls(
+            **{
+                **given,
+                "run": PredictedRun(**given["run"]),
+                "held_out": None if held_out is None else PredictedRun(**held_out),
+                "untouched": EditTimes(**given["untouched"]),
+                "tuned": [EditTimes(**each) for each in given["tuned"]],
+            }
+        )
+
+
+def choose(
+    configuration: TuneConfiguration,
+    trace: Trace,
+    held_out: Trace | None,
+    say: Callable[[str], None],
+) -> Choice:
+    """Search what lies in RAM, and an order of the rest in slots.
+
+    The functions in RAM are those of the best choice together with an order; then the order is
+    searched again in slots, with these functions in RAM.
+
+    Raises:
+        FlashpagerError: if the map is of another link, or nothing can be placed.
+
+    """
+    linked = Linked(trace.path, configuration.map_)
+    share = configuration.seconds / (2 if configuration.pinned else 1)
+    pinned, ram_bytes, notes = _pinned(configuration, trace, linked, share, say)
+    say(f"searching an order in slots of {configuration.slots_bytes} free bytes")
+    result = layouts.layout(
+        trace,
+        configuration.design,
+        map_=configuration.map_,
+        pages=(),
+        resident=pinned,
+        held_out=() if held_out is None else held_out,
+        slots=configuration.slots_bytes,
+        seconds=share,
+        evaluations=configuration.evaluations,
+    )
+    best, slots = result.best, result.slots
+    if slots is None:
+        message = f"{configuration.elf}: no function that the run executes can move"
+        raise FlashpagerError(message)
+    before = best.before if best.before_resident is None else best.before_resident
+    order = linked.slot_text_beside(pinned, best.order, slots.names, slots.slack_bytes)
+    texts = {"order": order.text}
+    if configuration.pinned is not None:
+        texts["pinned"] = linked.pin_text(pinned, "gnu-ld").text
+    found_ns = best.found.rows[0].time.time_ns
+    whole_ns = found_ns / best.found.time_ratio
+    untouched = lucks.link_luck(trace, [configuration.design], draws=DRAWS, map_=configuration.map_)
+    run = PredictedRun.of(before.rows[0], best.found.rows[0])
+    kept_back = (
+        PredictedRun.of(before.held_out[0], best.found.held_out[0]) if best.found.held_out else None
+    )
+    return Choice(
+        pinned=pinned,
+        ram_bytes=ram_bytes,
+        slots=list(slots.names),
+        slack_bytes=slots.slack_bytes,
+        units=result.coverage.movable,
+        image_bytes_before=trace.info.image_bytes,
+        image_bytes_after=best.image_bytes,
+        texts=texts,
+        run=run,
+        held_out=kept_back,
+        untouched=EditTimes.drawn(1, untouched.designs[0].drawn_ns),
+        tuned=[EditTimes.of_slots(times, whole_ns) for times in slots.after],
+        notes=list(dict.fromkeys([*notes, *result.coverage.notes])),
+    )
+
+
+def _pinned(
+    configuration: TuneConfiguration,
+    trace: Trace,
+    linked: Linked,
+    seconds: float,
+    say: Callable[[str], None],
+) -> tuple[list[str], int, list[str]]:
+    """Return the units to lie in RAM, their bytes, and notes of the search."""
+    if configuration.pinned is None:
+        return [], 0, []
+    if linked.is_relaxed:
+        say("note: the linker shortens code that is near, so predictions are estimates")
+    say(f"searching what to pin in {configuration.ram_bytes:,} bytes of RAM")
+    pinning = pins.pin(
+        trace,
+        configuration.design,
+        configuration.ram_bytes,
+        map_=configuration.map_,
+        always=configuration.always,
+        never=configuration.never,
+        copied_before=configuration.copied_before,
+        order=True,
+        seconds=seconds,
+        evaluations=configuration.evaluations,
+    )
+    return list(pinning.pinned), pinning.ram_bytes, list(pinning.coverage.notes)
+
+
+def map_veneers(map_: Path) -> list[str]:
+    """Return the symbols of code that the linker inserted for calls that reach too far."""
+    text = map_.read_text(encoding="utf-8", errors="replace")
+    words = (word for line in text.splitlines() for word in line.split()[-1:])
+    return sorted({word for word in words if word.endswith("_veneer")})

@@ -1,0 +1,186 @@
+"""The files of a build that tuning changes: saved before, restored on failure."""
+
+import fcntl
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flashpager._engine import FlashpagerError
+from flashpager.base.files import appearing_whole
+from flashpager.tune.configuration import TuneConfiguration
+
+#: Lines of a failed build that are shown.
+_LAST_LINES = 15
+#: Symbols that the first link defines if it includes the fragments.
+MARKS = {"order": "flashpager_order_included", "pinned": "flashpager_pinned_included"}
+#: Includes of the linker script, with the place of each.
+_PLACES = {
+    "order": "in .text, before the line that takes *(.text .text.*)",
+    "pinned": "at the head of .data, which stands before .text",
+}
+
+
+class BuildTree:
+    """The ELF file, its map and the fragments of the linker script."""
+
+    def __init__(self, configuration: TuneConfiguration, say: Callable[[str], None]) -> None:
+        """Take the files of a configuration; ``say`` prints one line."""
+        self._configuration = configuration
+        self._say = say
+        work = configuration.work
+        self._saved, self._journal = work / "saved", work / "saved.json"
+        # Fragments come last: restored, they are newer than the program, so that the next build
+        # links it again.
+        self._files = {"elf": configuration.elf, "map": configuration.map_, **self.fragments}
+
+    @property
+    def fragments(self) -> dict[str, Path]:
+        """The fragments that the linker script includes, by their kind."""
+        fragments = {"order": self._configuration.order}
+        if self._configuration.pinned is not None:
+            fragments["pinned"] = self._configuration.pinned
+        return fragments
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder, so that two calls do not tune it at the same time.
+
+        Raises:
+            FlashpagerError: if another call holds it.
+
+        """
+        work = self._configuration.work
+        work.mkdir(parents=True, exist_ok=True)
+        (work / ".gitignore").write_text("*\n", encoding="utf-8")
+        with (work / "lock").open("w", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                message = f"{self._configuration.path}: another 'flashpager tune' is at work here"
+                raise FlashpagerError(message) from None
+            yield
+
+    @contextmanager
+    def restored_on_failure(self) -> Iterator[None]:
+        """Save the files, and restore them unless the block ends well."""
+        self.recover()
+        self._save()
+        try:
+            yield
+        except BaseException:
+            self._restore()
+            raise
+        self._journal.unlink(missing_ok=True)
+
+    def recover(self) -> None:
+        """Restore the files that a killed call left changed."""
+        if self._journal.is_file():
+            self._restore()
+            self._say("note: an earlier call was killed; its changes of the build are undone")
+
+    def restore(self) -> None:
+        """Restore the files, which stay saved."""
+        kept = self._journal.read_text(encoding="utf-8")
+        self._restore()
+        self._journal.write_text(kept, encoding="utf-8")
+
+    def _save(self) -> None:
+        self._saved.mkdir(parents=True, exist_ok=True)
+        existing = []
+        for name, path in self._files.items():
+            if path.is_file():
+                shutil.copy2(path, self._saved / name)
+                existing.append(name)
+        with appearing_whole(self._journal) as journal:
+            journal.write_text(json.dumps(existing), encoding="utf-8")
+
+    def _restore(self) -> None:
+        existing = json.loads(self._journal.read_text(encoding="utf-8"))
+        for name, path in self._files.items():
+            if name not in existing:
+                path.unlink(missing_ok=True)
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with appearing_whole(path) as temporary:
+                shutil.copyfile(self._saved / name, temporary)
+                shutil.copymode(self._saved / name, temporary)
+        self._journal.unlink()
+
+    def build(self, texts: dict[str, str], log_name: str) -> None:
+        """Write the fragments, and link the program.
+
+        Raises:
+            FlashpagerError: if the build fails, or makes no ELF file or no map.
+
+        """
+        configuration = self._configuration
+        for name, path in self.fragments.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with appearing_whole(path) as temporary:
+                temporary.write_text(texts[name], encoding="utf-8")
+        # Without its results the build links, whatever it knows of the fragments.
+        configuration.elf.unlink(missing_ok=True)
+        configuration.map_.unlink(missing_ok=True)
+        self._say(f"building: {configuration.command}")
+        done = subprocess.run(
+            ["/bin/sh", "-c", configuration.command],
+            cwd=configuration.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        log = configuration.work / log_name
+        log.write_bytes(done.stdout)
+        if done.returncode != 0:
+            lines = done.stdout.decode("utf-8", "replace").splitlines()
+            for line in lines[-_LAST_LINES:]:
+                self._say(f"  {line}")
+            message = (
+                f"'{configuration.command}' failed with exit status {done.returncode}: its last "
+                f"lines are above, all of them in {log}"
+            )
+            raise FlashpagerError(message)
+        self._check_results()
+
+    def _check_results(self) -> None:
+        configuration = self._configuration
+        if not configuration.elf.is_file():
+            message = (
+                f"{configuration.elf}: '{configuration.command}' made no such file; correct "
+                f"[build] elf or command in {configuration.path}"
+            )
+            raise FlashpagerError(message)
+        if not configuration.map_.is_file():
+            message = (
+                f"{configuration.map_}: the link wrote no such map; link with "
+                f"-Wl,-Map={configuration.map_.name}, and name it as [build] map in "
+                f"{configuration.path}"
+            )
+            raise FlashpagerError(message)
+
+    def check_marks(self) -> None:
+        """Check that the linker script includes the fragments, whose marks are in the map.
+
+        Raises:
+            FlashpagerError: if one is not included; the message has the line to add.
+
+        """
+        text = self._configuration.map_.read_text(encoding="utf-8", errors="replace")
+        for name, path in self.fragments.items():
+            if MARKS[name] not in text:
+                message = (
+                    f"{path}: the linker script does not include it; add the line 'INCLUDE "
+                    f"{path.name}' {_PLACES[name]}, and '-L {path.parent}' to the link"
+                )
+                raise FlashpagerError(message)
+
+    def without_choice(self) -> dict[str, str]:
+        """Return fragments that place nothing, and mark that they are included."""
+        return {
+            name: f"/* flashpager: nothing is placed yet. */\n{MARKS[name]} = .;\n"
+            for name in self.fragments
+        }

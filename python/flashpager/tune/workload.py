@@ -1,0 +1,152 @@
+"""One recorded run of the program, with its output."""
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from flashpager._engine import FlashpagerError
+from flashpager.record import recording
+from flashpager.record.request import RecordRequest
+from flashpager.record.trace import Trace
+from flashpager.tune.configuration import TuneConfiguration, Workload
+
+#: Shortest limit of the time of a later run, in seconds; otherwise it is a multiple of the first's.
+_LEAST_SECONDS = 60.0
+_TIMES_THE_FIRST = 20.0
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run of the program: its trace and its output."""
+
+    trace: Path
+    output: Path
+    #: Time that the recording took, in seconds.
+    seconds: float
+
+    def opened(self) -> Trace:
+        """Return the trace, of which everything counts."""
+        return Trace.open(self.trace, "none")
+
+
+def record_run(
+    configuration: TuneConfiguration,
+    workload: Workload,
+    name: str,
+    say: Callable[[str], None],
+    *,
+    first: RecordedRun | None = None,
+) -> RecordedRun:
+    """Record the linked program, and keep its output beside the trace.
+
+    Args:
+        configuration: the configuration.
+        workload: the run.
+        name: the name of the files, without a suffix.
+        say: prints one line.
+        first: the same run of the program before, whose time limits this one.
+
+    Raises:
+        FlashpagerError: if the program cannot be recorded, or fails.
+
+    """
+    trace = configuration.work / f"{name}.trace"
+    output = configuration.work / f"{name}.output"
+    request = _request(configuration, workload, trace, first)
+    notes: list[str] = []
+    start = time.monotonic()
+    with chdir(configuration.folder), _output_into(output, workload.input):
+        result = recording.record(request, lambda _done, _size: None, notes.append)
+    if result.interrupted and not result.limit:
+        raise KeyboardInterrupt
+    for text in notes:
+        say(text)
+    if first is not None and result.limit and workload.max_seconds is None:
+        message = (
+            f"{configuration.elf}: linked anew, it did not end within {request.seconds:g} s, and "
+            f"ended within {first.seconds:.1f} s before: it may not boot (its output: {output})"
+        )
+        raise FlashpagerError(message)
+    if result.failure:
+        when = "" if first is None else " linked anew, and did not before"
+        message = f"{configuration.elf}: ended by {result.failure}{when}; its output is in {output}"
+        raise FlashpagerError(message)
+    return RecordedRun(trace, output, time.monotonic() - start)
+
+
+def _request(
+    configuration: TuneConfiguration, workload: Workload, trace: Path, first: RecordedRun | None
+) -> RecordRequest:
+    seconds = workload.max_seconds
+    if seconds is None and first is not None:
+        seconds = max(_LEAST_SECONDS, _TIMES_THE_FIRST * first.seconds)
+    return RecordRequest(
+        command=[str(configuration.elf), *workload.arguments],
+        output=trace,
+        sections=list(workload.sections),
+        as_linked=configuration.design.is_in_hardware,
+        system=workload.system,
+        with_reads=workload.reads is True,
+        reads_where_possible=workload.reads is None,
+        one_stream=True,
+        region=workload.region,
+        seconds=seconds,
+    )
+
+
+@contextmanager
+def _output_into(output: Path, given: Path | None) -> Iterator[None]:
+    """Write the output of programs into a file, and give them another standard input."""
+    if given is not None and not given.is_file():
+        message = f"{given}: no such file; it is the input of the run"
+        raise FlashpagerError(message)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    before = [os.dup(number) for number in range(3)]
+    try:
+        with output.open("wb") as written, (given or Path(os.devnull)).open("rb") as read:
+            os.dup2(read.fileno(), 0)
+            os.dup2(written.fileno(), 1)
+            os.dup2(written.fileno(), 2)
+            yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, kept in enumerate(before):
+            os.dup2(kept, number)
+            os.close(kept)
+
+
+def check_same_output(
+    before: RecordedRun, after: RecordedRun, ignored: Sequence[re.Pattern[str]]
+) -> None:
+    """Check that the program printed the same as before.
+
+    Raises:
+        FlashpagerError: if it did not; the message has the first line that differs.
+
+    """
+    each = [_lines(run.output, ignored) for run in (before, after)]
+    for number, (old, new) in enumerate(zip_longest(*each), start=1):
+        if old != new:
+            message = (
+                f"the output differs from line {number} on: {_quoted(new)} instead of "
+                f"{_quoted(old)} ({after.output} and {before.output}); [verify] ignore_output "
+                "names lines that may differ"
+            )
+            raise FlashpagerError(message)
+
+
+def _lines(output: Path, ignored: Sequence[re.Pattern[str]]) -> list[str]:
+    lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line for line in lines if not any(each.search(line) for each in ignored)]
+
+
+def _quoted(line: str | None) -> str:
+    return "nothing" if line is None else f"'{line}'"
