@@ -13,10 +13,10 @@ from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, percent
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
-from flashpager.tune.choice import Choice, EditTimes
+from flashpager.tune.choice import Choice, EditTimes, PredictedRun
 from flashpager.tune.configuration import NAME, TuneConfiguration
 from flashpager.tune.template import template
-from flashpager.tune.tuning import TuneReport
+from flashpager.tune.tuning import TuneReport, VerifiedRun
 from flashpager.tune.tuning import tune as tuned
 
 
@@ -112,15 +112,15 @@ def _runs(report: TuneReport) -> Table:
     shown.add_column("", no_wrap=True)
     for title in ("misses before", "predicted", "recorded", "time before", "after"):
         shown.add_column(title, justify="right", no_wrap=True)
-    rows = [("run", choice.run, report.recorded_misses)]
+    rows = [("run", choice.run, report.run)]
     if choice.held_out is not None:
-        rows.append(("held out", choice.held_out, report.held_out_misses))
+        rows.append(("held out", choice.held_out, report.held_out))
     for name, run, recorded in rows:
         shown.add_row(
             name,
             f"{run.misses_before:,}",
             f"{run.misses_after:,}",
-            "" if recorded is None else f"{recorded:,}",
+            "" if recorded is None else f"{recorded.misses:,}",
             duration(run.before_ns),
             duration(run.after_ns),
         )
@@ -149,7 +149,7 @@ def sentences(report: TuneReport) -> Sequence[str]:
     """Describe the gain in this link and after commits, and what was verified."""
     choice = report.choice
     run, untouched, later = choice.run, choice.untouched, choice.tuned[-1]
-    if not report.is_linked:
+    if report.run is None:
         return [
             (
                 "Nothing is linked: nine of ten tuned links would take up to "
@@ -166,22 +166,28 @@ def sentences(report: TuneReport) -> Sequence[str]:
     return [
         (
             f"This link is {run.before_ns / run.after_ns:.2f} times as fast as the one before. "
-            f"Over the median of untouched links it is {untouched.p50_ns / run.after_ns:.2f} times as "
-            f"fast, and {untouched.p50_ns / later.p90_ns:.2f} times or more in nine of ten links "
-            f"{later.commits} commits later."
+            f"Over the median of untouched links it is {untouched.p50_ns / run.after_ns:.2f} times "
+            f"as fast, and {untouched.p50_ns / later.p90_ns:.2f} times or more in nine of ten "
+            f"links {later.commits} commits later."
         ),
         image,
-        (
-            "Verified: it ends as before, prints the same, and "
-            f"{percent_words(report.recorded_misses or 0, run.misses_after)}."
-        ),
+        f"Verified: it ends as before, prints the same, and {misses_words(report.run, run)}.",
     ]
 
 
-def percent_words(recorded: int, predicted: int) -> str:
+def misses_words(recorded: VerifiedRun, predicted: PredictedRun) -> str:
     """Compare recorded misses with predicted ones, in words."""
-    if recorded == predicted:
-        return f"misses {predicted:,} times, as predicted"
-    share = abs(recorded - predicted) / max(predicted, 1)
-    way = "more" if recorded > predicted else "fewer"
-    return f"misses {recorded:,} times, {percent(share, 2)} {way} than predicted"
+    difference = recorded.misses - predicted.misses_after
+    if not difference:
+        return f"misses {recorded.misses:,} times, as predicted"
+    share = percent(abs(difference) / max(predicted.misses_after, 1), 2)
+    text = (
+        f"misses {recorded.misses:,} times, {abs(difference):,} "
+        f"{'more' if difference > 0 else 'fewer'} than predicted ({share})"
+    )
+    if 0 < difference <= recorded.startup_misses:
+        text += (
+            f"; start-up code, which copies the functions to RAM, misses "
+            f"{counted(recorded.startup_misses, 'time')}"
+        )
+    return text

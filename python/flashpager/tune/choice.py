@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from flashpager._engine import CommitTimes, FlashpagerError, Linked, Row
+from flashpager._engine import CommitTimes, FlashpagerError, Linked, Pinning, Row
 from flashpager.choose import layout as layouts
 from flashpager.choose import luck as lucks
 from flashpager.choose import pin as pins
@@ -74,6 +74,8 @@ class Choice:
     #: Functions in RAM, by the names of their input sections.
     pinned: list[str]
     ram_bytes: int
+    #: The function before which start-up code copies them; empty if none is known or none copied.
+    copied_before: str
     #: Functions in slots.
     slots: list[str]
     slack_bytes: int
@@ -137,7 +139,8 @@ def choose(
     """
     linked = Linked(trace.path, configuration.map_)
     share = configuration.seconds / (2 if configuration.pinned else 1)
-    pinned, ram_bytes, notes = _pinned(configuration, trace, linked, share, say)
+    pinning = _pinned(configuration, trace, linked, share, say)
+    pinned = list(pinning.pinned) if pinning else []
     say(f"searching an order in slots of {configuration.slots_bytes} free bytes")
     result = layouts.layout(
         trace,
@@ -150,7 +153,7 @@ def choose(
         seconds=share,
         evaluations=configuration.evaluations,
     )
-    best, slots = result.best, result.slots
+    best, slots, notes = result.best, result.slots, result.coverage.notes
     if slots is None:
         message = f"{configuration.elf}: no function that the run executes can move"
         raise FlashpagerError(message)
@@ -168,7 +171,8 @@ def choose(
     )
     return Choice(
         pinned=pinned,
-        ram_bytes=ram_bytes,
+        ram_bytes=pinning.ram_bytes if pinning else 0,
+        copied_before=pinning.copied_before if pinning else "",
         slots=list(slots.names),
         slack_bytes=slots.slack_bytes,
         units=result.coverage.movable,
@@ -179,7 +183,7 @@ def choose(
         held_out=kept_back,
         untouched=EditTimes.drawn(1, untouched.designs[0].drawn_ns),
         tuned=[EditTimes.of_slots(times, whole_ns) for times in slots.after],
-        notes=list(dict.fromkeys([*notes, *result.coverage.notes])),
+        notes=list(dict.fromkeys([*(pinning.coverage.notes if pinning else []), *notes])),
     )
 
 
@@ -189,14 +193,14 @@ def _pinned(
     linked: Linked,
     seconds: float,
     say: Callable[[str], None],
-) -> tuple[list[str], int, list[str]]:
-    """Return the units to lie in RAM, their bytes, and notes of the search."""
+) -> Pinning | None:
+    """Search the units to lie in RAM; None if there is no RAM for any."""
     if configuration.pinned is None:
-        return [], 0, []
+        return None
     if linked.is_relaxed:
         say("note: the linker shortens code that is near, so predictions are estimates")
     say(f"searching what to pin in {configuration.ram_bytes:,} bytes of RAM")
-    pinning = pins.pin(
+    return pins.pin(
         trace,
         configuration.design,
         configuration.ram_bytes,
@@ -208,7 +212,6 @@ def _pinned(
         seconds=seconds,
         evaluations=configuration.evaluations,
     )
-    return list(pinning.pinned), pinning.ram_bytes, list(pinning.coverage.notes)
 
 
 def map_veneers(map_: Path) -> list[str]:

@@ -111,7 +111,7 @@ class TuneConfiguration:
         verify = tables.table("verify", _VERIFY)
         elf = build.path("elf")
         pinned = build.path("pinned") if "pinned" in build.fields else None
-        ram = parse_size(choose.text("ram", "0"))
+        ram = choose.size("ram")
         if ram and pinned is None:
             message = (
                 f"{path}: [choose] ram = {ram} bytes, and [build] pinned is missing: name the file "
@@ -163,6 +163,13 @@ class _Table:
 
     def text_or_none(self, field: str) -> str | None:
         return self.text(field) if field in self.fields else None
+
+    def size(self, field: str) -> int:
+        text = self.text(field, "0")
+        try:
+            return 0 if text.strip() == "0" else parse_size(text)
+        except FlashpagerError as error:
+            raise self.refuse(field, f": {error}") from error
 
     def path(self, field: str) -> Path:
         return self.file.parent / self.text(field)

@@ -14,6 +14,8 @@ from flashpager.tune.configuration import TuneConfiguration
 
 #: Lines of a failed build that are shown.
 _LAST_LINES = 15
+#: Words with which a link fails if code lies before its slot's end, though nothing has grown.
+_OUTGROWN = b"has outgrown its slot"
 #: Symbols that the first link defines if it includes the fragments.
 MARKS = {"order": "flashpager_order_included", "pinned": "flashpager_pinned_included"}
 #: Includes of the linker script, with the place of each.
@@ -98,6 +100,8 @@ class BuildTree:
             journal.write_text(json.dumps(existing), encoding="utf-8")
 
     def _restore(self) -> None:
+        if not self._journal.is_file():
+            return
         existing = json.loads(self._journal.read_text(encoding="utf-8"))
         for name, path in self._files.items():
             if name not in existing:
@@ -139,6 +143,13 @@ class BuildTree:
             lines = done.stdout.decode("utf-8", "replace").splitlines()
             for line in lines[-_LAST_LINES:]:
                 self._say(f"  {line}")
+            if _OUTGROWN in done.stdout:
+                message = (
+                    f"{configuration.order}: the linker took code before it included this file, so "
+                    "functions do not lie in their slots; include it before all other lines that "
+                    f"take code ({log})"
+                )
+                raise FlashpagerError(message)
             message = (
                 f"'{configuration.command}' failed with exit status {done.returncode}: its last "
                 f"lines are above, all of them in {log}"

@@ -29,6 +29,8 @@ class RecordedRun:
     output: Path
     #: Time that the recording took, in seconds.
     seconds: float
+    #: True if a limit of time ended it.
+    is_limited: bool
 
     def opened(self) -> Trace:
         """Return the trace, of which everything counts."""
@@ -67,17 +69,17 @@ def record_run(
         raise KeyboardInterrupt
     for text in notes:
         say(text)
-    if first is not None and result.limit and workload.max_seconds is None:
+    if first is not None and result.limit and not first.is_limited:
         message = (
             f"{configuration.elf}: linked anew, it did not end within {request.seconds:g} s, and "
-            f"ended within {first.seconds:.1f} s before: it may not boot (its output: {output})"
+            f"before it ended by itself: it may not boot; its output is in {output}"
         )
         raise FlashpagerError(message)
     if result.failure:
         when = "" if first is None else " linked anew, and did not before"
         message = f"{configuration.elf}: ended by {result.failure}{when}; its output is in {output}"
         raise FlashpagerError(message)
-    return RecordedRun(trace, output, time.monotonic() - start)
+    return RecordedRun(trace, output, time.monotonic() - start, bool(result.limit))
 
 
 def _request(

@@ -1,0 +1,215 @@
+"""Tests of tuning without a compiler: configurations, saved files, sentences of a report."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from flashpager._engine import FlashpagerError
+from flashpager.cli.tune import sentences
+from flashpager.tune.choice import Choice, EditTimes, PredictedRun
+from flashpager.tune.configuration import TuneConfiguration
+from flashpager.tune.tree import BuildTree
+from flashpager.tune.tuning import TuneReport, VerifiedRun
+from flashpager.tune.workload import RecordedRun, check_same_output
+from tests.conftest import fails
+from tests.tuned_firmware import replaced, write_firmware
+
+REFUSED = {
+    "unknown table": ("[build]", "[made]", ["unknown field 'made'"]),
+    "unknown field": ("elf =", "program =", ["[build]: unknown field 'program'"]),
+    "no command": ('command = "make -s"\n', "", ["[build] command is missing"]),
+    "no order": ('order = "order.ld"\n', "", ["[build] order is missing"]),
+    "RAM without a file": ('pinned = "pinned.ld"\n', "", ["ram = 256 bytes", "[build] pinned"]),
+    "no size": ('"256"', '"much"', ["[choose] ram", "'much'"]),
+    "slots": ("evaluations = 400", "slots = 5000", ["[choose] slots = 5000: must be 1 to 4096"]),
+    "evaluations": ("400", "-4", ["[choose] evaluations = -4", "a whole number above 0"]),
+    "reads": ("reads = false", 'reads = "no"', ["[run] reads = 'no'", "true nor false"]),
+    "sections": ("reads = false", 'sections = ".text"', ["[run] sections", "list of texts"]),
+    "board": ('board = "rp2040"\ncache_bytes = "1K"\n', "", ["[design] board is missing"]),
+    "designs": ('"1K"', '"1K,2K"', ["[design] describes 2 designs"]),
+    "pattern": (
+        "[run]",
+        '[verify]\nignore_output = ["("]\n[run]',
+        ["ignore_output has no pattern"],
+    ),
+    "share": ("[run]", '[verify]\nmisses_within = "x"\n[run]', ["[verify] misses_within"]),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_configurations_that_are_refused(tmp_path: Path, fault: str) -> None:
+    """A wrong field is named, with its file, and nothing is built."""
+    configuration = write_firmware(tmp_path)
+    old, new, words = REFUSED[fault]
+    replaced(configuration, old, new)
+    fails("tune", configuration, words=[str(configuration), *words])
+    assert not (tmp_path / ".flashpager-tune").exists()
+
+
+def test_a_missing_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a file the message says how to make one."""
+    monkeypatch.chdir(tmp_path)
+    fails("tune", words=["flashpager.toml: no such file", "tune --init"])
+    (tmp_path / "text").write_text("no program", encoding="utf-8")
+    fails("tune", "--init", "text", words=["text"])
+    assert not (tmp_path / "flashpager.toml").exists()
+
+
+def built(folder: Path) -> tuple[TuneConfiguration, BuildTree, list[str]]:
+    """Return a configuration whose build copies files, its tree, and the lines that it says."""
+    path = write_firmware(folder)
+    replaced(path, '"make -s"', '"cp order.ld fw.elf; cp pinned.ld fw.map"')
+    configuration = TuneConfiguration.read(path)
+    said: list[str] = []
+    return configuration, BuildTree(configuration, said.append), said
+
+
+def test_a_killed_call_is_undone_by_the_next(tmp_path: Path) -> None:
+    """Files that a killed call left changed are restored, and those that it made are removed."""
+    configuration, tree, _ = built(tmp_path)
+    configuration.elf.write_text("old program", encoding="utf-8")
+    configuration.order.write_text("old order", encoding="utf-8")
+    with tree.locked():
+        # The context is entered and not left before the next call, as if the process were killed.
+        context = tree.restored_on_failure()
+        context.__enter__()
+        tree.build({"order": "new", "pinned": "new"}, "log")
+        assert configuration.elf.read_text(encoding="utf-8") == "new"
+    said: list[str] = []
+    later = BuildTree(configuration, said.append)
+    later.recover()
+    assert len(said) == 1
+    assert "killed" in said[0]
+    assert configuration.elf.read_text(encoding="utf-8") == "old program"
+    assert configuration.order.read_text(encoding="utf-8") == "old order"
+    assert not (tmp_path / "pinned.ld").exists()
+    assert not configuration.map_.exists()
+    # The fragments are newer than the program, so that a build links it again.
+    assert configuration.order.stat().st_mtime_ns >= configuration.elf.stat().st_mtime_ns
+    later.recover()
+    assert len(said) == 1
+    del context
+
+
+def test_files_stay_on_success_and_return_on_interruption(tmp_path: Path) -> None:
+    """A block that ends well keeps its files; Ctrl-C restores them."""
+    configuration, tree, _ = built(tmp_path)
+    with tree.locked(), tree.restored_on_failure():
+        tree.build({"order": "one", "pinned": "p"}, "log")
+    assert configuration.elf.read_text(encoding="utf-8") == "one"
+
+    def interrupted() -> None:
+        with tree.locked(), tree.restored_on_failure():
+            tree.build({"order": "two", "pinned": "p"}, "log")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert configuration.elf.read_text(encoding="utf-8") == "one"
+    assert configuration.order.read_text(encoding="utf-8") == "one"
+
+
+def test_two_calls_at_once_are_refused(tmp_path: Path) -> None:
+    """A second call for the same folder says that another one is at work."""
+    configuration, tree, _ = built(tmp_path)
+    with tree.locked():
+        fails("tune", configuration.path, words=["another 'flashpager tune' is at work here"])
+
+
+def test_outputs_are_compared_by_line(tmp_path: Path) -> None:
+    """The first line that differs is named; patterns leave lines out."""
+
+    def run(name: str, text: str) -> RecordedRun:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return RecordedRun(path, path, 1.0, is_limited=False)
+
+    before, after = run("a", "one\ntime 7\nend\n"), run("b", "one\ntime 8\nend\n")
+    check_same_output(before, after, [re.compile("^time")])
+    with pytest.raises(FlashpagerError, match="from line 2 on: 'time 8' instead of 'time 7'"):
+        check_same_output(before, after, [])
+    with pytest.raises(FlashpagerError, match="from line 3 on: nothing instead of 'end'"):
+        check_same_output(before, run("c", "one\ntime 7\n"), [])
+
+
+def drawn(generator: random.Random) -> TuneReport:
+    """Return a report with numbers drawn at random."""
+
+    def times(commits: int) -> EditTimes:
+        ordered = sorted(generator.uniform(1e6, 4e6) for _ in range(4))
+        return EditTimes(commits, 48, *ordered)
+
+    predicted = generator.randrange(1, 2000)
+    recorded = max(0, predicted + generator.choice((0, 0, 1, 7, -5)))
+    choice = Choice(
+        pinned=["f"],
+        ram_bytes=generator.randrange(4, 100),
+        copied_before="main",
+        slots=["g"],
+        slack_bytes=32,
+        units=2,
+        image_bytes_before=1000,
+        image_bytes_after=generator.randrange(900, 1200),
+        texts={},
+        run=PredictedRun(
+            predicted * 2, predicted, generator.uniform(1e6, 4e6), generator.uniform(1e6, 4e6)
+        ),
+        held_out=None,
+        untouched=times(1),
+        tuned=[times(1), times(10)],
+        notes=[],
+    )
+    verified = VerifiedRun(recorded, generator.choice((0, 3, 50)))
+    return TuneReport(choice, verified if choice.is_gain else None, None)
+
+
+def test_sentences_are_true() -> None:
+    """Each number and comparison in the sentences is that of the report."""
+    generator = random.Random(37)  # noqa: S311  (no secret)
+    seen = set()
+    for _ in range(400):
+        report = drawn(generator)
+        choice, text = report.choice, " ".join(sentences(report))
+        if report.run is None:
+            assert choice.tuned[0].p90_ns >= choice.untouched.p50_ns
+            assert "Nothing is linked" in text
+            seen.add("nothing")
+            continue
+        one, median, later = (float(each) for each in re.findall(r"([\d.]+) times", text)[:3])
+        run, untouched = choice.run, choice.untouched.p50_ns
+        assert abs(one - run.before_ns / run.after_ns) <= 0.0051
+        assert abs(median - untouched / run.after_ns) <= 0.0051
+        assert abs(later - untouched / choice.tuned[1].p90_ns) <= 0.0051
+        grown = choice.image_bytes_after + choice.ram_bytes - 1000
+        assert ("grows by" in text) == (grown > 0)
+        assert ("shrinks by" in text) == (grown < 0)
+        assert grown == 0 or f"{abs(grown):,} byte" in text
+        difference = report.run.misses - run.misses_after
+        assert ("as predicted" in text) == (difference == 0)
+        if difference:
+            way = "more" if difference > 0 else "fewer"
+            assert f"{abs(difference)} {way} than predicted" in text
+        is_startup = 0 < difference <= report.run.startup_misses
+        assert ("start-up code" in text) == is_startup
+        seen |= {"startup"} if is_startup else {"equal"} if not difference else {"differs"}
+    assert seen == {"nothing", "startup", "equal", "differs"}
+
+
+def test_a_choice_is_kept_as_json() -> None:
+    """A choice survives the file that an interrupted call reads again."""
+    choice = drawn(random.Random(1)).choice  # noqa: S311  (no secret)
+    assert Choice.from_dict(json.loads(json.dumps(choice.as_dict()))) == choice
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_quantiles_of_draws(share: float) -> None:
+    """A share of the draws lies at or below a quantile, and the rest at or above it."""
+    times = [float(each) for each in random.Random(2).sample(range(1000), 101)]  # noqa: S311
+    drawn_times = EditTimes.drawn(1, times)
+    at = {0.1: drawn_times.p10_ns, 0.5: drawn_times.p50_ns, 0.9: drawn_times.p90_ns}[share]
+    assert sum(each <= at for each in times) >= share * len(times)
+    assert sum(each >= at for each in times) >= (1 - share) * len(times)
+    assert drawn_times.worst_ns == max(times)

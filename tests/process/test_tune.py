@@ -1,0 +1,239 @@
+"""Tests of tuning: a firmware built, recorded, placed, linked and recorded again, and failures."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import fails, flashpager, need
+from tests.tuned_firmware import replaced, with_command, write_firmware
+
+TOOLS = ("qemu-system-arm", "arm-none-eabi-gcc", "make")
+MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
+BOARD = ("--board", "rp2040", "--cache", "1K")
+#: Flags of the compiler for the second link alone, in which the order has slots.
+SECOND = "make -s MORE=\"$(grep -q 'slots from' order.ld && echo '{}')\""
+
+
+def recorded_misses(elf: Path, trace: Path) -> int:
+    """Record the firmware, and return its misses."""
+    flashpager("record", "--no-reads", "--as-linked", "-o", trace, "--system", MACHINE, elf)
+    counts: dict[str, int] = flashpager("simulate", trace, *BOARD, "--json").json["counts"]
+    return counts["misses"]
+
+
+def make(folder: Path) -> None:
+    """Link the firmware."""
+    subprocess.run(["make", "-s", "-C", folder], check=True)
+
+
+def test_a_firmware_is_tuned(tmp_path: Path) -> None:
+    """The program is linked as chosen, misses as predicted, and keeps its speed after edits."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    make(tmp_path)
+    before = recorded_misses(tmp_path / "fw.elf", tmp_path / "before.trace")
+
+    done = flashpager("tune", configuration, "--json")
+    report, choice = done.json, done.json["choice"]
+    run = choice["run"]
+    assert report["linked"]
+    assert choice["pinned"]
+    assert choice["ram_bytes"] <= 256
+    assert run["misses_before"] == before
+    assert run["misses_after"] == report["run"]["misses"] < 0.75 * before
+    assert recorded_misses(tmp_path / "fw.elf", tmp_path / "mine.trace") == run["misses_after"]
+    assert json.loads((tmp_path / ".flashpager-tune/report.json").read_text()) == report
+    for times in (choice["untouched"], *choice["tuned"]):
+        quantiles = [times[name] for name in ("p10_ns", "p50_ns", "p90_ns", "worst_ns")]
+        assert quantiles == sorted(quantiles)
+    assert [times["commits"] for times in choice["tuned"]] == [1, 10]
+    for name in ("order", "pinned"):
+        assert (tmp_path / f"{name}.ld").read_text(encoding="utf-8") == choice["texts"][name]
+
+    # A commit: a function that is never executed grows, and another one is added.
+    head = "unsigned work_2(unsigned x)\n{\n"
+    grown = "    if (x > 77) x = x / 77 * seed;\n"
+    added = "unsigned added(unsigned x) { return x * seed; }\n"
+    source = tmp_path / "main.c"
+    replaced(source, head, f"unsigned work_2(unsigned x)\n{{\n{grown}")
+    text = "extern volatile unsigned seed;\n" + added + source.read_text(encoding="utf-8")
+    source.write_text(text, encoding="utf-8")
+    make(tmp_path)
+    assert recorded_misses(tmp_path / "fw.elf", tmp_path / "edited.trace") == run["misses_after"]
+
+
+def test_finished_steps_are_not_repeated(tmp_path: Path) -> None:
+    """A second call records and searches nothing anew, unless the program has changed."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    first = flashpager("tune", configuration)
+    assert "kept from an earlier call" not in first.err
+    again = flashpager("tune", configuration)
+    assert again.err.count("kept from an earlier call") == 2
+    assert "searching" not in again.err
+    assert again.out == first.out
+    assert "as predicted." in first.out
+    replaced(tmp_path / "Makefile", "-DROUNDS=600", "-DROUNDS=500")
+    assert "searching" in flashpager("tune", configuration).err
+
+
+def test_a_held_out_run(tmp_path: Path) -> None:
+    """A run that the search does not see is recorded twice and compared, too."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    held_out = f'[held_out]\nsystem = "{MACHINE}"\nreads = false\nmax_instructions = 60000\n'
+    replaced(configuration, "[design]", f"{held_out}[design]")
+    replaced(configuration, 'ram = "256"', 'ram = "0"')
+    report = flashpager("tune", configuration, "--json").json
+    predicted = report["choice"]["held_out"]
+    assert report["held_out"]["misses"] == predicted["misses_after"]
+    assert predicted["misses_after"] < predicted["misses_before"]
+    assert predicted["misses_after"] < report["choice"]["run"]["misses_after"]
+    assert not report["choice"]["pinned"]
+    assert not (tmp_path / "pinned.ld").read_text(encoding="utf-8")
+
+
+def second_link(flags: str) -> Callable[[Path], None]:
+    """Return a change of the build that gives the second link other compiler flags."""
+
+    def change(folder: Path) -> None:
+        with_command(folder / "flashpager.toml", SECOND.format(flags))
+
+    return change
+
+
+def in_file(name: str, old: str, new: str) -> Callable[[Path], None]:
+    """Return a change of one file."""
+
+    def change(folder: Path) -> None:
+        replaced(folder / name, old, new)
+
+    return change
+
+
+FAULTS = {
+    "the first build": (
+        in_file("main.c", "int main(void)", "int main(void"),
+        ["'make -s' failed with exit status 2", "build-before.log"],
+    ),
+    "the second build": (
+        second_link("-DROUNDS="),
+        ["failed with exit status 2", "build-after.log"],
+    ),
+    "the ELF file": (
+        in_file("flashpager.toml", '"fw.elf"', '"other.elf"'),
+        ["other.elf: 'make -s' made no such file", "[build] elf"],
+    ),
+    "the map": (
+        in_file("Makefile", "-Wl,-Map=fw.map", ""),
+        ["fw.map: the link wrote no such map", "-Wl,-Map=fw.map"],
+    ),
+    "the order is not included": (
+        in_file("fw.ld", "INCLUDE order.ld", ""),
+        ["order.ld: the linker script does not include it", "'INCLUDE order.ld' in .text", "-L"],
+    ),
+    "the pins are not included": (
+        in_file("fw.ld", "INCLUDE pinned.ld", ""),
+        ["pinned.ld: the linker script does not include it", "'INCLUDE pinned.ld'", ".data"],
+    ),
+    "the order comes too late": (
+        in_file(
+            "fw.ld",
+            "INCLUDE order.ld\n        *(.text .text.*)",
+            "*(.text .text.*)\n        INCLUDE order.ld",
+        ),
+        ["order.ld: the linker took code before", "before all other lines that take code"],
+    ),
+    "the output": (
+        second_link('-DBEFORE_THE_END="write_text(__func__);"'),
+        ["on: 'main' instead of nothing", "ignore_output"],
+    ),
+    "the misses": (
+        second_link('-DBEFORE_THE_END="for (int i = 0; i < 40; i++) x = all[i](x); seed = x;"'),
+        ["misses recorded, and", "predicted", "more (", "misses_within"],
+    ),
+    "the exit status": (
+        second_link('-DBEFORE_THE_END="return 1;"'),
+        ["ended by exit status 1 linked anew, and did not before"],
+    ),
+    "no end": (
+        second_link('-DBEFORE_THE_END="for (;;) seed++;"'),
+        ["linked anew, it did not end within 6 s", "it may not boot"],
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_build_is_as_it_was_after_a_failure(tmp_path: Path, fault: str) -> None:
+    """Each fault has one line, and the fragments, the ELF file and its map are restored."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    replaced(configuration, "reads = false", "reads = false\nmax_seconds = 6")
+    (tmp_path / "order.ld").write_text("/* mine */\n", encoding="ascii")
+    make(tmp_path)
+    change, words = FAULTS[fault]
+    change(tmp_path)
+    names = ("order.ld", "pinned.ld", "fw.elf", "fw.map")
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    *steps, line = flashpager("tune", configuration, code=2).err.splitlines()
+    assert steps[0].startswith("building: ")
+    for word in words:
+        assert word in line, f"no '{word}' in: {line}"
+    # A program whose name the file does not have is linked anew, and not restored.
+    known = names if fault != "the ELF file" else names[:2]
+    for name in known:
+        assert (tmp_path / name).read_bytes() == before[name], name
+
+
+def test_a_difference_may_be_permitted(tmp_path: Path) -> None:
+    """Lines that may differ and a share of the misses are permitted if the file says so."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    end = "for (int i = 0; i < 40; i++) x = all[i](x); seed = x; write_text(__func__);"
+    with_command(configuration, SECOND.format(f'-DBEFORE_THE_END="{end}"'))
+    verify = '[verify]\nmisses_within = "50 %"\nignore_output = ["^main$"]\n'
+    with configuration.open("a", encoding="utf-8") as file:
+        file.write(verify)
+    done = flashpager("tune", configuration)
+    assert re.search(r"misses [\d,]+ times, [\d,]+ more than predicted \([\d.]+ %\)\.", done.out)
+
+
+def test_nothing_is_linked_without_a_gain(tmp_path: Path) -> None:
+    """In a cache that holds all there is nothing to gain, and the build is restored."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    replaced(configuration, '"1K"', '"16K"')
+    make(tmp_path)
+    elf = (tmp_path / "fw.elf").read_bytes()
+    done = flashpager("tune", configuration)
+    if "Nothing is linked" in done.out:
+        assert (tmp_path / "fw.elf").read_bytes() == elf
+        assert not (tmp_path / "order.ld").read_bytes()
+    else:
+        assert "as predicted" in done.out
+
+
+def test_the_template_is_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``--init`` writes is a configuration that works as it stands."""
+    need(*TOOLS)
+    write_firmware(tmp_path).unlink()
+    make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    flashpager("tune", "--init", "fw.elf")
+    configuration = tmp_path / "flashpager.toml"
+    fails("tune", "--init", "fw.elf", words=["exists already"])
+    replaced(configuration, "seconds = 60", "evaluations = 100")
+    text = re.sub(
+        r'^board = ".*"$',
+        'board = "rp2040"\ncache_bytes = "1K"',
+        configuration.read_text(),
+        flags=re.MULTILINE,
+    )
+    configuration.write_text(text, encoding="utf-8")
+    assert "Verified" in flashpager("tune").out
+    shutil.rmtree(tmp_path / ".flashpager-tune")
