@@ -29,6 +29,7 @@ PACKAGES = {
     "avr-size": "gcc-avr avr-libc",
     "chromium": "chromium",
     "clang": "clang",
+    "cmake": "cmake",
     "dtc": "device-tree-compiler",
     "file": "file",
     "g++": "g++",

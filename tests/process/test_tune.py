@@ -1,6 +1,7 @@
 """Tests of tuning: a firmware built, recorded, placed, linked and recorded again, and failures."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import fails, flashpager, need
+from flashpager.tune.choice import veneers
+from tests.conftest import COMMAND, fails, flashpager, need
 from tests.tuned_firmware import replaced, with_command, write_firmware
 
 TOOLS = ("qemu-system-arm", "arm-none-eabi-gcc", "make")
@@ -65,6 +67,18 @@ def test_a_firmware_is_tuned(tmp_path: Path) -> None:
     source.write_text(text, encoding="utf-8")
     make(tmp_path)
     assert recorded_misses(tmp_path / "fw.elf", tmp_path / "edited.trace") == run["misses_after"]
+
+
+def test_veneers_are_found(tmp_path: Path) -> None:
+    """A call from flash to RAM that is too far for a branch leads through code of the linker's."""
+    need(*TOOLS)
+    write_firmware(tmp_path)
+    replaced(tmp_path / "Makefile", " -mlong-calls", "")
+    replaced(tmp_path / "Makefile", "-DBEFORE_THE_END=", "'-DBEFORE_THE_END=seed = work_7(x);'")
+    (tmp_path / "order.ld").touch()
+    (tmp_path / "pinned.ld").write_text("*(.text.work_7)\n", encoding="ascii")
+    make(tmp_path)
+    assert veneers(tmp_path / "fw.elf") == ["__work_7_veneer"]
 
 
 def test_finished_steps_are_not_repeated(tmp_path: Path) -> None:
@@ -237,3 +251,93 @@ def test_the_template_is_a_configuration(tmp_path: Path, monkeypatch: pytest.Mon
     configuration.write_text(text, encoding="utf-8")
     assert "Verified" in flashpager("tune").out
     shutil.rmtree(tmp_path / ".flashpager-tune")
+
+
+#: A Makefile that takes the fragments of the package.
+_WITH_FRAGMENT = """
+CFLAGS = -mcpu=cortex-m3 -mthumb -Os -ffunction-sections -mlong-calls -DROUNDS=600
+CFLAGS += -DBEFORE_THE_END= -fno-tree-loop-distribute-patterns
+LDFLAGS = -nostartfiles --specs=nano.specs -T fw.ld
+all: fw.elf
+include $(shell flashpager tune --integration make)
+fw.elf: start.o main.o fw.ld $(FLASHPAGER_FRAGMENTS)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(FLASHPAGER_LDFLAGS) -o $@ start.o main.o
+%.o: %.c
+	$(CC) $(CFLAGS) -c -o $@ $<
+CC = arm-none-eabi-gcc
+"""
+#: The same for CMake.
+_CMAKE = """
+cmake_minimum_required(VERSION 3.18)
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+project(firmware C)
+find_package(flashpager REQUIRED)
+add_executable(fw.elf start.c main.c)
+target_compile_options(fw.elf PRIVATE -mcpu=cortex-m3 -mthumb -Os -ffunction-sections -mlong-calls
+    -fno-tree-loop-distribute-patterns)
+target_compile_definitions(fw.elf PRIVATE ROUNDS=600 BEFORE_THE_END=)
+target_link_options(fw.elf PRIVATE -mcpu=cortex-m3 -mthumb -nostartfiles --specs=nano.specs
+    -T "${CMAKE_SOURCE_DIR}/fw.ld")
+flashpager_tune(fw.elf)
+"""
+
+
+def on_path() -> dict[str, str]:
+    """Return an environment in which the command is found."""
+    return {**os.environ, "PATH": f"{COMMAND.parent}:{os.environ['PATH']}"}
+
+
+def test_a_makefile_takes_the_fragment(tmp_path: Path) -> None:
+    """One line in a Makefile gives the fragments, their flags, and the target that tunes."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    replaced(configuration, "make -s", "make -s fw.elf")
+    (tmp_path / "Makefile").write_text(_WITH_FRAGMENT, encoding="ascii")
+    done = subprocess.run(
+        ["make", "-s", "tune"],
+        cwd=tmp_path,
+        env=on_path(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "as predicted." in done.stdout
+    # The build that follows has nothing to do.
+    again = subprocess.run(
+        ["make"], cwd=tmp_path, env=on_path(), capture_output=True, text=True, check=True
+    )
+    assert "arm-none-eabi-gcc" not in again.stdout
+
+
+def test_cmake_finds_the_package(tmp_path: Path) -> None:
+    """``find_package`` gives a function that links a target with the fragments, and tunes it."""
+    need(*TOOLS, "cmake")
+    configuration = write_firmware(tmp_path)
+    text = configuration.read_text(encoding="utf-8")
+    configuration.write_text(text[text.index("[run]") :], encoding="utf-8")
+    (tmp_path / "Makefile").unlink()
+    (tmp_path / "CMakeLists.txt").write_text(_CMAKE, encoding="ascii")
+    package = flashpager("tune", "--integration", "cmake").out.strip()
+
+    def cmake(*arguments: str) -> str:
+        done = subprocess.run(
+            ["cmake", *arguments],
+            cwd=tmp_path,
+            env=on_path(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    cmake("-B", "build", "-G", "Unix Makefiles", f"-Dflashpager_DIR={package}")
+    assert "as predicted." in cmake("--build", "build", "--target", "fw.elf-tune")
+    assert "slots from" in (tmp_path / "order.ld").read_text(encoding="utf-8")
+    before = (tmp_path / "build/fw.elf").read_bytes()
+    cmake("--build", "build")
+    assert (tmp_path / "build/fw.elf").read_bytes() == before
+    fails("tune", "--integration", "bazel", words=["no build system known", "make, cmake"])

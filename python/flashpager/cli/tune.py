@@ -13,11 +13,15 @@ from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, percent
 from flashpager.cli import options
 from flashpager.cli.console import note, out, print_json, print_whole
+from flashpager.tune import tuning
 from flashpager.tune.choice import Choice, EditTimes, PredictedRun
 from flashpager.tune.configuration import NAME, TuneConfiguration
 from flashpager.tune.template import template
 from flashpager.tune.tuning import TuneReport, VerifiedRun
 from flashpager.tune.tuning import tune as tuned
+
+#: The paths that build systems include, beside the package for tuning.
+_INTEGRATIONS = {"make": "integration/flashpager.mk", "cmake": "integration"}
 
 
 def tune(
@@ -34,6 +38,15 @@ def tune(
             help="Write a commented configuration for this program, and do nothing else.",
         ),
     ] = None,
+    integration: Annotated[
+        str | None,
+        typer.Option(
+            "--integration",
+            metavar="NAME",
+            help=f"{' | '.join(_INTEGRATIONS)}: print the path that a build system includes, and "
+            "do nothing else.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Build a program, choose where its functions lie, link it so, and verify that.
@@ -46,6 +59,9 @@ def tune(
 
     A call that was interrupted begins again with the step that was not finished.
     """
+    if integration is not None:
+        out.print(_integration(integration), markup=False)
+        return
     if init is not None:
         _write_template(init, configuration)
         return
@@ -55,6 +71,20 @@ def tune(
         print_json(report.as_dict())
         return
     _show(read, report)
+
+
+def _integration(name: str) -> str:
+    """Return the path for a build system.
+
+    Raises:
+        FlashpagerError: if there is none for it.
+
+    """
+    if name not in _INTEGRATIONS:
+        known = ", ".join(_INTEGRATIONS)
+        message = f"--integration {name}: no build system known here (known: {known})"
+        raise FlashpagerError(message)
+    return str(Path(tuning.__file__).parent / _INTEGRATIONS[name])
 
 
 def _write_template(elf: Path, configuration: Path) -> None:

@@ -1,5 +1,6 @@
 """The choice for one link: functions in RAM, and an order of the others in slots."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -175,7 +176,7 @@ def choose(
         copied_before=pinning.copied_before if pinning else "",
         slots=list(slots.names),
         slack_bytes=slots.slack_bytes,
-        units=result.coverage.movable,
+        units=result.coverage.movable + len(pinned),
         image_bytes_before=trace.info.image_bytes,
         image_bytes_after=best.image_bytes,
         texts=texts,
@@ -214,8 +215,7 @@ def _pinned(
     )
 
 
-def map_veneers(map_: Path) -> list[str]:
+def veneers(elf: Path) -> list[str]:
     """Return the symbols of code that the linker inserted for calls that reach too far."""
-    text = map_.read_text(encoding="utf-8", errors="replace")
-    words = (word for line in text.splitlines() for word in line.split()[-1:])
-    return sorted({word for word in words if word.endswith("_veneer")})
+    found = re.findall(rb"\x00(__\w+_veneer)(?=\x00)", elf.read_bytes())
+    return sorted({name.decode("ascii", "replace") for name in found})

@@ -13,7 +13,7 @@ from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, percent
 from flashpager.record.trace import Trace
 from flashpager.replay.simulation import simulate
-from flashpager.tune.choice import Choice, PredictedRun, choose, map_veneers
+from flashpager.tune.choice import Choice, PredictedRun, choose, veneers
 from flashpager.tune.configuration import TuneConfiguration, Workload
 from flashpager.tune.tree import BuildTree
 from flashpager.tune.workload import RecordedRun, check_same_output, record_run
@@ -230,12 +230,12 @@ class _Tuning:
 
     def _reason(self) -> str:
         """Name what the link added for calls between flash and RAM, if it did."""
-        veneers = map_veneers(self._configuration.map_)
-        if not veneers:
+        inserted = veneers(self._configuration.elf)
+        if not inserted:
             return ""
-        named = ", ".join(veneers[:_LISTED]) + (" …" if len(veneers) > _LISTED else "")
+        named = ", ".join(inserted[:_LISTED]) + (" …" if len(inserted) > _LISTED else "")
         return (
-            f"; the linker inserted {counted(len(veneers), 'veneer')} for calls between flash and "
+            f"; the linker inserted {counted(len(inserted), 'veneer')} for calls between flash and "
             f"RAM ({named}): compile with -mlong-calls, or keep these functions in flash "
             "([choose] never)"
         )

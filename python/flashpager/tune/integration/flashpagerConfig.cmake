@@ -1,0 +1,56 @@
+# flashpager_tune(TARGET [CONFIGURATION FILE] [FRAGMENTS FOLDER])
+#
+# Links TARGET with the fragments that 'flashpager tune' writes, and adds the target TARGET-tune, which
+# tunes it. The linker script has 'INCLUDE order.ld' in .text, before *(.text .text.*), and 'INCLUDE
+# pinned.ld' at the head of .data, which stands before .text.
+#
+# FRAGMENTS is the folder of order.ld and pinned.ld, which belong to the sources: by default the
+# current source folder. CONFIGURATION has the tables [run], [design], [choose] and [verify] of
+# flashpager.toml, by default that file in the current source folder. Its paths count from the folder
+# flashpager of the build; [build] is added to it.
+function(flashpager_tune target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "CONFIGURATION;FRAGMENTS" "")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "flashpager_tune: unknown argument '${arg_UNPARSED_ARGUMENTS}'")
+    endif()
+    if(NOT arg_CONFIGURATION)
+        set(arg_CONFIGURATION flashpager.toml)
+    endif()
+    if(NOT arg_FRAGMENTS)
+        set(arg_FRAGMENTS .)
+    endif()
+    get_filename_component(configuration "${arg_CONFIGURATION}" ABSOLUTE)
+    get_filename_component(fragments "${arg_FRAGMENTS}" ABSOLUTE)
+    if(NOT EXISTS "${configuration}")
+        message(FATAL_ERROR "flashpager_tune: there is no ${configuration}; 'flashpager tune --init' "
+            "writes one, of which the table [build] is left out here")
+    endif()
+    find_program(FLASHPAGER_COMMAND flashpager REQUIRED)
+
+    set(files "${fragments}/order.ld" "${fragments}/pinned.ld")
+    foreach(file IN LISTS files)
+        if(NOT EXISTS "${file}")
+            file(WRITE "${file}" "")
+        endif()
+    endforeach()
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${files})
+    target_link_options(${target} PRIVATE
+        "-L${fragments}" "-Wl,-Map=$<TARGET_FILE:${target}>.map")
+
+    # Each target has a folder of its own, in which tune keeps its recordings.
+    set(folder "${CMAKE_BINARY_DIR}/flashpager/${target}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${configuration}")
+    file(READ "${configuration}" tables)
+    file(GENERATE OUTPUT "${folder}/flashpager.toml" CONTENT
+"[build]
+command = \"env -u MAKEFLAGS -u MAKELEVEL '${CMAKE_COMMAND}' --build '${CMAKE_BINARY_DIR}' --target ${target}\"
+elf = \"$<TARGET_FILE:${target}>\"
+map = \"$<TARGET_FILE:${target}>.map\"
+order = \"${fragments}/order.ld\"
+pinned = \"${fragments}/pinned.ld\"
+
+${tables}")
+    add_custom_target(${target}-tune
+        COMMAND "${FLASHPAGER_COMMAND}" tune "${folder}/flashpager.toml"
+        USES_TERMINAL VERBATIM)
+endfunction()
