@@ -16,8 +16,9 @@ _BOARD = ("--board", "rp2040", "--cache", "2K")
 
 
 class _Quantile:
-    def __init__(self, time_ns: float) -> None:
+    def __init__(self, time_ns: float, error_ns: float = 0.0) -> None:
         self.time_ns = time_ns
+        self.error_ns = error_ns
 
 
 class _Drawn:
@@ -30,8 +31,8 @@ class _Drawn:
         slower = sum(each > time_ns for each in drawn_ns)
         equal = sum(each == time_ns for each in drawn_ns)
         self.better_than = (slower + equal / 2) / len(drawn_ns)
-        self.p5 = _Quantile(ordered[len(ordered) // 20])
-        self.p95 = _Quantile(ordered[-1 - len(ordered) // 20])
+        self.p5 = _Quantile(ordered[len(ordered) // 20], 3e3)
+        self.p95 = _Quantile(ordered[-1 - len(ordered) // 20], 7e3)
 
 
 def test_sentences_are_true() -> None:
@@ -113,3 +114,83 @@ def test_refused(tmp_path: Path) -> None:
     trace = tmp_path / "bare.trace"
     flashpager("trace", "import", bare, "-o", trace)
     assert "names no functions or methods" in fails("luck", trace, *_BOARD)
+
+
+_LINE = re.compile(
+    r"this link is (better|worse) than ([\d.]+) % of (\d+) links that one commit makes "
+    r"\(± ([\d.]+) %\); a commit moves it to between ([\d.]+) % and ([\d.]+) % of its time, "
+    r"nine times in ten \(± ([\d.]+) %\)"
+)
+
+
+def test_the_line_is_true() -> None:
+    """The line has the draws, the share of slower links, the quantiles, and errors of both."""
+    random = Random(5)  # noqa: S311
+    seen = set()
+    for _ in range(400):
+        width = random.choice((0.001, 0.1, 0.5))
+        draws = random.choice((20, 40, 200))
+        drawn = _Drawn(
+            1e6 * random.uniform(1 - width, 1 + width),
+            [1e6 * random.uniform(1 - width, 1 + width) for _ in range(draws)],
+        )
+        text = lucks.line(drawn)  # type: ignore[arg-type]
+        if "little luck" in text:
+            within = re.search(rf"nine of ten of {draws} links .* within ([\d.]+) %", text)
+            spread = drawn.p95.time_ns / drawn.p5.time_ns - 1
+            assert within is not None
+            assert spread < 0.01
+            assert abs(float(within[1]) / 100 - spread) < 0.0051
+            seen.add("little")
+            continue
+        matched = _LINE.fullmatch(text)
+        assert matched, text
+        share, error, low, high, time_error = (
+            float(matched[group]) / 100 for group in (2, 4, 5, 6, 7)
+        )
+        assert int(matched[3]) == draws
+        slower = drawn.better_than if matched[1] == "better" else 1 - drawn.better_than
+        assert slower >= 1 / 2
+        assert abs(share - slower) < 0.0051
+        # Twice the error covers the binomial spread of a share at its worst.
+        assert 0 < error <= 0.5 / draws**0.5 + 0.001
+        assert abs(low - drawn.p5.time_ns / drawn.time_ns) < 0.00051
+        assert abs(high - drawn.p95.time_ns / drawn.time_ns) < 0.00051
+        assert abs(time_error - 7e3 / drawn.time_ns) < 0.00051
+        seen.add(matched[1])
+    assert seen == {"better", "worse", "little"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", _CARD),
+        ("pin", _CARD, "--ram", "64", "--seconds", "1"),
+        ("layout", _CARD, "--evaluations", "32"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_one_line_of_luck(command: tuple[str | Path, ...]) -> None:
+    """Commands that answer for one link place it among others on request, as ``luck`` does."""
+    result = flashpager(*command, *_BOARD, "--luck", "20", "--json").json["luck"]
+    (mine,) = flashpager("luck", _CARD, *_BOARD, "--draws", "20", "--json").json["designs"]
+    assert {name: result[name] for name in mine} == mine
+    done = flashpager(*command, *_BOARD, "--luck", "20")
+    assert sum(result["line"] in line for line in done.out.splitlines()) == 1
+    assert "luck" not in flashpager(*command, *_BOARD, "--json").json
+
+
+def test_a_line_of_luck_in_a_report(tmp_path: Path) -> None:
+    """The page has the line among its notices."""
+    page = tmp_path / "page.html"
+    flashpager("report", _CARD, *_BOARD, "--luck", "20", "-o", page)
+    line = flashpager("simulate", _CARD, *_BOARD, "--luck", "20", "--json").json["luck"]["line"]
+    assert line in page.read_text(encoding="utf-8")
+
+
+def test_luck_that_is_refused() -> None:
+    """A cache of software, several designs and a warm-up have no line."""
+    fails("simulate", _CARD, "--luck", "20", words=["--luck is for a cache in hardware"])
+    fails("layout", _CARD, *_BOARD, "--luck", "20", "--policy", "lru,fifo", words=["one design"])
+    fails("simulate", _CARD, *_BOARD, "--luck", "20", "--warm-up", "10%", words=["whole traces"])
+    fails("simulate", _CARD, *_BOARD, "--luck", "3", words=["--luck"])

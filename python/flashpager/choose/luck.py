@@ -1,5 +1,6 @@
 """The luck of a link: how much of its time is due to where the linker put its code."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -85,3 +86,28 @@ def sentences(luck: DesignLuck, kind: str) -> list[str]:
             f"{percent(high / luck.time_ns, 1)} of what it is here, nine times in ten."
         ),
     ]
+
+
+def line(luck: DesignLuck) -> str:
+    """Describe in one line how a link lies among links of edits, with the errors of the figures."""
+    links, _ = KINDS["edits"]
+    draws = len(luck.drawn_ns)
+    low, high = luck.p5.time_ns, luck.p95.time_ns
+    spread = high / low - 1
+    if spread < _NO_LUCK:
+        return (
+            f"little luck in this link: nine of ten of {draws} {links} lie within "
+            f"{percent(spread, 2)} of one another"
+        )
+    is_better = luck.better_than >= 1 / 2
+    share = luck.better_than if is_better else 1 - luck.better_than
+    # The error of a share that so many draws give; Laplace's rule keeps it above 0.
+    guess = (share * draws + 1) / (draws + 2)
+    error = math.sqrt(guess * (1 - guess) / draws)
+    time_error = max(luck.p5.error_ns, luck.p95.error_ns) / luck.time_ns
+    low_share, high_share = (percent(time / luck.time_ns, 1) for time in (low, high))
+    return (
+        f"this link is {'better' if is_better else 'worse'} than {percent(share)} of {draws} "
+        f"{links} (± {percent(error)}); a commit moves it to between {low_share} and {high_share} "
+        f"of its time, nine times in ten (± {percent(time_error, 1)})"
+    )

@@ -43,6 +43,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
         "--evaluations",
         "--seed",
         "--draws",
+        "--luck",
         "--exact",
         "--cluster",
         "--sample",

@@ -14,6 +14,7 @@ from flashpager import _engine
 from flashpager._engine import (
     CommitTimes,
     Design,
+    DesignLuck,
     FlashpagerError,
     Layout,
     Linked,
@@ -26,8 +27,10 @@ from flashpager.base.axes import AXES
 from flashpager.base.files import read_text
 from flashpager.base.quantities import counted, format_size, parse_share, parse_size, percent
 from flashpager.choose import layout as layouts
+from flashpager.choose import luck as lucks
 from flashpager.cli import linking, options
 from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
+from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.cli.searching import (
     ShowSearchFn,
     check_files,
@@ -164,6 +167,7 @@ class LayoutFlags:
             show_default="1",
         ),
     ] = 1
+    luck: LuckDraws = None
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -256,6 +260,7 @@ def layout(
             "otherwise leave --resident or --map out"
         )
         raise FlashpagerError(message)
+    lucky = _luck(traces, designs, flags)
     result, is_interrupted = flags.search(opened, judged, designs, pages, resident)
     best = result.best
     cases = _cases(traces, held_out, designs, has_split=share > 0)
@@ -271,12 +276,15 @@ def layout(
             "said": design_flags.sources(designs[0]),
             "assumed": design_flags.assumed(designs[0]),
             "not_counted": uncounted([trace.info for trace in opened], designs[0]),
+            **luck_fields(lucky),
         }
         print_json({**head, **_with_cases(result, cases)})
         return
     _show(opened[0].info, result, designs, design_flags, cases)
     if result.slots is not None:
         _show_slots(opened[0].info, result, result.slots)
+    if lucky is not None:
+        out.print(f"as recorded, {lucks.line(lucky)}")
     say_uncounted(uncounted([trace.info for trace in opened], designs[0]))
     _note_namesakes(resident, best)
     if is_interrupted:
@@ -286,6 +294,22 @@ def layout(
         note(f"{flags.output}: {counted(len(best.order), 'unit')}{page}")
     else:
         note("note: -o ORDER keeps the order")
+
+
+def _luck(
+    traces: Sequence[Path], designs: Sequence[Design], flags: LayoutFlags
+) -> DesignLuck | None:
+    """Draw links of the recorded program, if requested.
+
+    Raises:
+        FlashpagerError: if there are several designs, of which a line could describe only one.
+
+    """
+    if flags.luck is not None and len(designs) > 1:
+        message = "--luck describes one design; 'flashpager luck' takes lists"
+        raise FlashpagerError(message)
+    weights = numbers("--weights", flags.weights)
+    return drawn_luck(traces, designs[0], flags.luck, map_=flags.map_, weights=weights)
 
 
 def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags, *, json: bool) -> None:

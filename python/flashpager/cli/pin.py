@@ -17,9 +17,11 @@ from flashpager._engine import Design, FlashpagerError, Linked, Pinning, Row, Tr
 from flashpager.base.files import appearing_whole
 from flashpager.base.quantities import counted, duration, parse_duration, parse_size, percent
 from flashpager.choose import layout as layouts
+from flashpager.choose import luck as lucks
 from flashpager.choose import pin as pins
 from flashpager.cli import linking, options
 from flashpager.cli.console import note, out, print_json, print_whole, say_uncounted
+from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.cli.searching import (
     ShowSearchFn,
     check_files,
@@ -165,6 +167,7 @@ class PinFlags:
             show_default="15 with -o, otherwise all",
         ),
     ] = None
+    luck: LuckDraws = None
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -264,6 +267,8 @@ def pin(
     linked = _linked(traces[0], flags.output, flags.map_, flags.format_)
     check_files(flags.files, [*traces, *([flags.map_] if flags.map_ else [])], flags.plot)
     unwritable = _unwritable(linked, flags.format_)
+    weights = numbers("--weights", flags.weights)
+    lucky = drawn_luck(traces, design, flags.luck, map_=flags.map_, weights=weights)
     pinning, is_interrupted = flags.search(opened, design, seconds, unwritable)
     if flags.output:
         _write(flags.output, pinning, linked, flags.format_)
@@ -282,6 +287,7 @@ def pin(
             "said": design_flags.sources(design),
             "assumed": design_flags.assumed(design),
             "not_counted": uncounted([trace.info for trace in opened], design),
+            **luck_fields(lucky),
         }
         print_json({**head, **pinning.as_dict()})
         return
@@ -289,6 +295,8 @@ def pin(
     out.print(escape(design_flags.origins(design)))
     out.print()
     _show(pinning, opened[0].info, design, flags.rows)
+    if lucky is not None:
+        out.print(f"as recorded, {lucks.line(lucky)}")
     say_uncounted(uncounted([trace.info for trace in opened], design))
     _show_notes(pinning, flags, seconds, is_interrupted=is_interrupted)
 

@@ -8,9 +8,11 @@ import typer
 from flashpager import _engine
 from flashpager._engine import Design, FlashpagerError
 from flashpager.base.files import refuse_overwriting
+from flashpager.choose import luck as lucks
 from flashpager.cli import options
 from flashpager.cli.console import counting, note
 from flashpager.cli.long import Exact, blocks_of, sample_of
+from flashpager.cli.luck_line import LuckDraws, drawn_luck
 from flashpager.space.setting import has_hardware_cache
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def report(
         typer.Option("--plots", metavar="DIR", help="Also write the charts there as PNG."),
     ] = None,
     exact: Exact = False,
+    luck: LuckDraws = None,
 ) -> None:
     """Write one HTML page about a design and its neighbours: charts, table, configuration.
 
@@ -48,7 +51,8 @@ def report(
 
     if plots is not None:
         make_folder(plots)
-    built = _built(trace, design, flags, exact=exact)
+    lucky = drawn_luck([trace], design, luck)
+    built = _built(trace, design, flags, exact=exact, luck=lucks.line(lucky) if lucky else "")
     built.write_html(output)
     pictures = built.write_pictures(plots) if plots is not None else []
     note(f"{output}: {len(built.rows)} designs, {len(built.charts)} charts")
@@ -60,7 +64,7 @@ def report(
 
 
 def _built(
-    trace: Path, design: Design, flags: options.DesignFlags, *, exact: bool
+    trace: Path, design: Design, flags: options.DesignFlags, *, exact: bool, luck: str
 ) -> "PagingReport | HardwareCacheReport":
     """Replay the designs of the page."""
     info = _engine.trace_info(trace)
@@ -72,7 +76,13 @@ def _built(
         unknown = _engine.Board.read(Path(flags.board)).unknown if flags.board else []
         with counting("replays") as progress:
             return in_place.build(
-                trace, design, progress, blocks=blocks, origins=origins, unknown=unknown
+                trace,
+                design,
+                progress,
+                blocks=blocks,
+                origins=origins,
+                unknown=unknown,
+                luck=luck,
             )
     from flashpager.report.demand_paging import build  # noqa: PLC0415
 

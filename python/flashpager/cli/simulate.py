@@ -31,6 +31,7 @@ from flashpager.base.quantities import (
     significant,
     span,
 )
+from flashpager.choose import luck as lucks
 from flashpager.cli import console, options
 from flashpager.cli.console import (
     counting,
@@ -44,6 +45,7 @@ from flashpager.cli.console import (
     share,
 )
 from flashpager.cli.long import note_flash_alone, note_loop
+from flashpager.cli.luck_line import LuckDraws, drawn_luck, luck_fields
 from flashpager.judge.homes import HomesGain, overfit_warning
 from flashpager.judge.homes import lines as lines_of_homes
 from flashpager.judge.losses import Losses
@@ -86,6 +88,7 @@ def simulate(
     ] = None,
     warm_up: options.WarmUp = None,
     train: options.Train = None,
+    luck: LuckDraws = None,
     json: options.Json = False,
 ) -> None:
     """Replay a trace through one design: counts, time, bandwidth, fault latency.
@@ -120,6 +123,10 @@ def simulate(
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
     losses = _losses(opened, design, row)
+    if luck is not None and warming.runs:
+        message = "--luck counts whole traces: leave it or the warm-up out (--warm-up none)"
+        raise FlashpagerError(message)
+    lucky = drawn_luck([trace], design, luck)
     timed = []
     if calls:
         with counting("passes for calls") as progress:
@@ -132,11 +139,14 @@ def simulate(
                 "unmet": [asdict(each) for each in unmet],
                 **({"calls": [each.as_dict() for each in timed]} if calls else {}),
                 **({"losses": losses.as_dict()} if losses else {}),
+                **luck_fields(lucky),
             }
             print_json(_as_json(opened, flags, design, rows, unpublished) | extra)
             return
         note_loop(trace, opened.info)
         _show(opened.info, row, flags.origins(design), losses)
+        if lucky is not None:
+            out.print(lucks.line(lucky))
         say_uncounted(uncounted([opened.info], row.design))
         if timed:
             out.print()

@@ -39,6 +39,8 @@ class HardwareCacheReport(page.ReportPage):
     rows: list[Row]
     #: Unpublished facts of the board.
     unknown: list[str] = field(default_factory=list)
+    #: The line about other links of the program; empty if none were drawn.
+    luck: str = ""
 
     @property
     def setting(self) -> str:
@@ -81,6 +83,7 @@ def build(
     blocks: BlockStatistics | None = None,
     origins: str = "",
     unknown: list[str] | None = None,
+    luck: str = "",
 ) -> HardwareCacheReport:
     """Replay a trace through a design, similar ones, and each change that may save time.
 
@@ -91,6 +94,7 @@ def build(
         blocks: the trace's block statistics, if they are already known.
         origins: the sources of the design's values, in words.
         unknown: unpublished facts of its board.
+        luck: a line about other links of the program.
 
     """
     with bundled() as script:
@@ -114,6 +118,7 @@ def build(
             origins=origins,
             one_function=one_function,
             unknown=unknown or [],
+            luck=luck,
             script=script(),
         )
 
@@ -194,6 +199,8 @@ def _cycles(cycles: float | None) -> str:
 def _notices(report: HardwareCacheReport) -> list[tuple[str, str]]:
     notices = [("Design", text) for text in report.own.warnings]
     notices += [("Not published", text) for text in report.unknown]
+    if report.luck:
+        notices.append(("Luck", report.luck))
     if report.own.run is None:
         text = "the run time is unknown without one: give --processor, as cortex-m4@64MHz"
         notices.append(("Processor", text))
