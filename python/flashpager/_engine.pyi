@@ -1902,6 +1902,10 @@ class Linked:
         """The order of the units that stay in flash if those named ``pinned`` leave it, in a format of
         ``order_formats()``. Units that ``order`` does not name follow in the recorded order.
         """
+    def text_with_holes(self, pinned: Sequence[str]) -> OrderText:
+        """Lines for a linker script that keep the recorded order, with the places of the units ``pinned``
+        empty.
+        """
 
 @final
 class OrderText:
@@ -2868,8 +2872,14 @@ class Pinning:
     def curve(self) -> list[PinStep]:
         """The pinned units, one more in each step. The last step has the result of `after`."""
     @property
+    def edited(self) -> CommitTimes:
+        """The same with the pinned units in RAM."""
+    @property
     def evaluations(self) -> int:
         """Number of choices replayed."""
+    @property
+    def has_holes(self) -> bool:
+        """True if the places of pinned units stay empty in flash."""
     @property
     def held(self) -> list[HeldUnit]:
         """Units that were not allowed to be pinned, the most executed one first."""
@@ -2902,6 +2912,9 @@ class Pinning:
     @property
     def together(self) -> JointLayout | None:
         """The order of the other units; None if none was requested."""
+    @property
+    def untouched(self) -> CommitTimes:
+        """The program a commit later with nothing pinned; times over the time before."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -2917,12 +2930,14 @@ def pin_in_ram(
     copied_before: str | None = None,
     calls: Sequence[tuple[str, float]] = ...,
     order: bool = False,
+    holes: bool = False,
     evaluations: int | None = None,
 ) -> Pinning:
     """Choose the units to pin in RAM, and with ``order`` an order of the others. Each of ``traces`` has a
     weight. Units that run before ``copied_before`` are not pinned. By default this is a function that
     is known to run after start-up code has copied to RAM, such as ``main``. With ``entry`` every unit
-    of the program may be pinned.
+    of the program may be pinned. With ``holes`` the place of a pinned unit stays empty in flash, and
+    choices are scored by the mean over twelve links that are a commit later.
 
     ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
     choice, and returns the share of the time that is used up. At 1 the search ends, and the best

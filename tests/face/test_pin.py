@@ -1,14 +1,17 @@
 """Tests of ``flashpager pin``: its answer, its files and its errors."""
 
+import re
 import signal
 import subprocess
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from flashpager import Design, Trace, pin
 from flashpager.base.quantities import duration
+from flashpager.cli.pin import edits
 from tests.conftest import COMMAND, ROOT, fails, flashpager
 
 CARD = ROOT / "examples/traces/card-firmware.trace"
@@ -270,3 +273,55 @@ def test_limits_hold_in_an_order(tmp_path: Path) -> None:
 def test_refusals(arguments: tuple[str, ...], message: str) -> None:
     """The error is one line, and the exit code is 2."""
     assert message in fails("pin", CARD, *DESIGN, *arguments)
+
+
+class _Later:
+    """Times of links a commit later, made by hand."""
+
+    def __init__(self, random: Random) -> None:
+        ratios = sorted(random.uniform(0.5, 1.5) for _ in range(4))
+        self.p10, self.p50, self.p90, self.worst = ratios
+        self.draws = random.randrange(1, 100)
+
+
+class _Edited:
+    """An answer of which only later links matter."""
+
+    def __init__(self, random: Random) -> None:
+        self.untouched, self.edited = _Later(random), _Later(random)
+        self.has_holes = random.random() < 0.5
+
+
+def test_the_line_of_later_links_is_true() -> None:
+    """Each number is the median of untouched links over a quantile of those with pinned units."""
+    random = Random(3)  # noqa: S311  (no secret)
+    for _ in range(200):
+        pinning = _Edited(random)
+        text = edits(pinning)  # type: ignore[arg-type]
+        numbers = [float(each) for each in re.findall(r"\d+\.\d+", text)]
+        later, median = pinning.edited, pinning.untouched.p50
+        ratios = [median / each for each in (later.p90, later.p50, later.p10, later.worst)]
+        assert len(numbers) == 4
+        assert all(abs(one - other) <= 0.0051 for one, other in zip(numbers, ratios, strict=True))
+        assert numbers[3] <= numbers[0] <= numbers[1] <= numbers[2]
+        assert f"of {later.draws} links" in text
+        assert ("with holes" in text) == pinning.has_holes
+
+
+def test_holes_keep_the_gain_after_a_commit() -> None:
+    """With holes, nine of ten later links are faster than half of the untouched ones."""
+    search = ("pin", CARD, *DESIGN, "--ram", "128", "--seconds", "600", "--json")
+    plain, holes = flashpager(*search).json, flashpager(*search, "--holes").json
+    assert not plain["has_holes"]
+    assert holes["has_holes"]
+    for answer in (plain, holes):
+        for times in (answer["untouched"], answer["edited"]):
+            ordered = [times[name] for name in ("p10", "p50", "p90", "worst")]
+            assert ordered == sorted(ordered)
+        assert answer["curve"][-1]["time_ratio"] == pytest.approx(answer["time_ratio"])
+    assert plain["untouched"] == holes["untouched"]
+    median = holes["untouched"]["p50"]
+    assert holes["edited"]["p90"] < median
+    assert holes["edited"]["p50"] < plain["edited"]["p50"]
+    # Nothing moves, so the image keeps its length.
+    assert holes["image_bytes"] == Trace.open(CARD).info.image_bytes

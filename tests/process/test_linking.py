@@ -844,6 +844,38 @@ def test_pinned_functions_leave_the_cache(tmp_path: Path, reads: tuple[str, ...]
     assert f"{len(rest)} units in its order" in message
 
 
+def test_pinned_functions_leave_holes(tmp_path: Path) -> None:
+    """With holes no function in flash moves, and the prediction holds for the program linked so."""
+    need("qemu-system-arm", "arm-none-eabi-gcc", "make")
+    before, old, own, ram = far_firmware(tmp_path)
+    pinned, order = tmp_path / "to-ram.ld", tmp_path / "order.ld"
+    search = ("pin", before, *SERIAL_NOR, "--ram", ram, "--always", ",".join(own), "--map", old)
+    files = ("--format", "gnu-ld", "-o", pinned, "--holes", "--order", order, "--seconds", "1")
+    result = flashpager(*search, *files, "--json").json
+    assert result["pinned"] == own
+    assert result["has_holes"]
+    assert result["together"] is None
+    addresses = function_addresses(tmp_path / "card-firmware.elf")
+    check_pinned(result, tmp_path, ram, [f"PINNED={pinned}", f"ORDER={order}"])
+    after = function_addresses(tmp_path / "card-firmware.elf")
+    moved = {name for name, address in addresses.items() if after[name] != address}
+    assert moved == {name.partition(".text.")[2].rstrip(")") for name in own}
+    fails(*search[:-2], "--holes", "--order", order, words=["--holes with --order", "--map"])
+    lld = ("--holes", "--order", order, "--order-format", "lld")
+    fails(*search, *lld, words=["--order-format lld", "gnu-ld"])
+
+
+def function_addresses(elf: Path) -> dict[str, int]:
+    """Return the address of each function whose name no other has."""
+    command = ["arm-none-eabi-nm", str(elf)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    found = [line.split() for line in lines if line.split()[1] in ("t", "T")]
+    names = [name for _, _, name in found]
+    return {
+        name: int(at, 16) for at, _, name in found if names.count(name) == 1 and "$" not in name
+    }
+
+
 def sections(path: Path) -> list[str]:
     """Return the input sections that a fragment names, outside of its comments."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -404,6 +404,12 @@ impl Linked {
         text.map(OrderText).map_err(raise)
     }
 
+    /// Lines for a linker script that keep the recorded order, with the places of the units ``pinned``
+    /// empty.
+    fn text_with_holes(&self, pinned: Vec<String>) -> PyResult<OrderText> {
+        self.linked.text_with_holes(&pinned).map(OrderText).map_err(raise)
+    }
+
     /// Write the trace of the same execution with the program laid out in ``order``. Returns its
     /// description.
     fn arrange(&self, py: Python<'_>, output: PathBuf, order: &LinkOrder) -> PyResult<TraceInfo> {

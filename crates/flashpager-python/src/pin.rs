@@ -8,7 +8,7 @@ use flashpager::layout::pin::{self, PinProgress, PinRequest};
 use pyo3::prelude::*;
 
 use crate::design::Design;
-use crate::layout::LayoutCoverage;
+use crate::layout::{CommitTimes, LayoutCoverage};
 use crate::replay::Row;
 use crate::seam::{run, view, views_by_name};
 
@@ -91,6 +91,12 @@ view! {
         after: Vec<Row>,
         /// Time over that with nothing pinned.
         time_ratio: f64,
+        /// The program a commit later with nothing pinned; times over the time before.
+        untouched: CommitTimes,
+        /// The same with the pinned units in RAM.
+        edited: CommitTimes,
+        /// True if the places of pinned units stay empty in flash.
+        has_holes: bool,
         /// The order of the other units; None if none was requested.
         together: Option<JointLayout>,
         /// The pinned units, one more in each step. The last step has the result of `after`.
@@ -122,7 +128,8 @@ view! {
 /// Choose the units to pin in RAM, and with ``order`` an order of the others. Each of ``traces`` has a
 /// weight. Units that run before ``copied_before`` are not pinned. By default this is a function that
 /// is known to run after start-up code has copied to RAM, such as ``main``. With ``entry`` every unit
-/// of the program may be pinned.
+/// of the program may be pinned. With ``holes`` the place of a pinned unit stays empty in flash, and
+/// choices are scored by the mean over twelve links that are a commit later.
 ///
 /// ``progress(time_ratio, ram_bytes)`` is called ten times a second, with (1, 0) before the first
 /// choice, and returns the share of the time that is used up. At 1 the search ends, and the best
@@ -131,7 +138,7 @@ view! {
 #[pyfunction]
 #[pyo3(signature = (
     traces, design, ram_bytes, progress: "Callable[[float, int], float]", *, map=None, always=vec![], never=vec![],
-    copied_before=None, calls=vec![], order=false, evaluations=None
+    copied_before=None, calls=vec![], order=false, holes=false, evaluations=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of a Python function, by keyword")]
 pub fn pin_in_ram(
@@ -146,6 +153,7 @@ pub fn pin_in_ram(
     copied_before: Option<String>,
     calls: Vec<(String, f64)>,
     order: bool,
+    holes: bool,
     evaluations: Option<u64>,
 ) -> PyResult<Pinning> {
     let used = AtomicU64::new(0f64.to_bits());
@@ -168,6 +176,7 @@ pub fn pin_in_ram(
                 copied_before,
                 calls,
                 order,
+                holes,
             };
             progress(PinProgress { time_ratio: 1.0, ram_bytes: 0 });
             let share = || {

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use flashpager_base::{Error, Result, named, shown};
 use flashpager_binary::link::{
-    InputSection, LinkMap, Linker, OrderLine, OrderText, PinFormat, PinText, fragment, names,
-    pinned, recorded_at, symbol_order,
+    InputSection, LinkMap, Linker, OrderLine, OrderText, PinFormat, PinText, fragment,
+    fragment_with_holes, names, pinned, recorded_at, symbol_order,
 };
 use flashpager_layout::{Order, Slots, Unit, UnitPlacement, Units, place};
 use flashpager_trace::{Image, RelocationError, Section, TraceFile, TraceInfo, TraceWriter};
@@ -389,6 +389,26 @@ impl LinkedProgram {
         let order = Order::of_names(&units, order.iter().map(String::as_str))?;
         let placement = self.checked(&units, &order)?;
         Ok(self.written(&order, &placement, format))
+    }
+
+    /// Lines for a linker script that keep the recorded order, with the places of the units `pinned`
+    /// empty.
+    ///
+    /// # Errors
+    /// Names of no movable unit.
+    pub fn text_with_holes(&self, pinned: &[String]) -> Result<OrderText> {
+        let named = Order::of_names(&self.units, pinned.iter().map(String::as_str))?;
+        let holes: FxHashSet<u32> = named.numbers()[..pinned.len()].iter().copied().collect();
+        let order = Order::original(&self.units);
+        let sections: Vec<(&InputSection, bool)> = order
+            .numbers()
+            .iter()
+            .filter_map(|number| {
+                let input = self.inputs[*number as usize].as_ref()?;
+                Some((input, holes.contains(number)))
+            })
+            .collect();
+        Ok(OrderText { text: fragment_with_holes(&self.map, &sections), ..OrderText::default() })
     }
 
     /// The list of units that are to lie in RAM, in `format`.

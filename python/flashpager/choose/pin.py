@@ -38,6 +38,7 @@ def pin(
     copied_before: str | None = None,
     calls: Sequence[tuple[str, float]] = (),
     order: bool = False,
+    holes: bool = False,
     seconds: float = SECONDS,
     evaluations: int | None = None,
     progress: ProgressFn | None = None,
@@ -61,6 +62,9 @@ def pin(
         calls: functions, and the longest in ns that a recorded call of each may take when the cache
             is empty as it begins.
         order: True to search the order of the other functions, too (``together`` of the result).
+        holes: True to leave the places of pinned functions empty in flash, so that no other
+            function moves; choices are then scored by the mean over twelve links that are a commit
+            later.
         seconds: the longest time to search.
         evaluations: with ``order``, approximate number of orders to try instead, 32 at a time; the
             result is then the same each time.
@@ -105,5 +109,6 @@ def pin(
         copied_before=copied_before,
         calls=list(calls),
         order=order,
+        holes=holes,
         evaluations=evaluations,
     )

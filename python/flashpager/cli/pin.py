@@ -101,6 +101,15 @@ class PinFlags:
             "--format is names, otherwise gnu-ld.",
         ),
     ] = None
+    holes: Annotated[
+        bool,
+        typer.Option(
+            "--holes",
+            help="Leave the places of pinned units empty in flash, so that no other unit moves, "
+            "and score choices by the mean over links that are a commit later. With --order, FILE "
+            "gets the recorded order with the holes, for a linker script.",
+        ),
+    ] = False
     weights: Annotated[
         str | None,
         typer.Option("--weights", metavar="LIST", help="How much each trace counts, as 3,1."),
@@ -211,7 +220,8 @@ class PinFlags:
                 never=[*never, *unwritable],
                 copied_before=self.copied_before or _engine.pin_copied_before(self.format_),
                 calls=[_limited(text) for text in self.max_call or []],
-                order=self.order is not None,
+                order=self.order is not None and not self.holes,
+                holes=self.holes,
                 seconds=seconds,
                 evaluations=self.evaluations,
                 progress=show and partial(_show_progress, show),
@@ -219,9 +229,29 @@ class PinFlags:
             )
             return pinning, not should_continue()
 
+    def _format_with_holes(self) -> str:
+        """Return the one format that has holes.
+
+        Raises:
+            FlashpagerError: if another one is named, or the map is missing that names the sections.
+
+        """
+        if self.order_format not in (None, linking.LINKER_SCRIPT):
+            message = (
+                f"--order-format {self.order_format}: holes are lines of a linker script: "
+                f"{linking.LINKER_SCRIPT}"
+            )
+            raise FlashpagerError(message)
+        if self.order is not None and self.map_ is None:
+            message = "--holes with --order writes lines of a linker script: add --map"
+            raise FlashpagerError(message)
+        return linking.LINKER_SCRIPT
+
     def order_format_to_write(self) -> str:
         """Return the format of the order; by default one that goes with ``--format``."""
         names = linking.DEFAULT_FORMAT
+        if self.holes:
+            return self._format_with_holes()
         if self.order_format is None:
             return names if self.format_ == _engine.pin_formats()[0] else "gnu-ld"
         if self.order_format not in _engine.order_formats():
@@ -407,6 +437,10 @@ def _write(output: Path, pinning: Pinning, linked: Linked | None, format_: str) 
 
 def _write_order(path: Path, pinning: Pinning, linked: Linked | None, format_: str) -> None:
     """Write the order of all units that are not in the file of pinned units."""
+    if pinning.has_holes and linked is not None:
+        linking.write_order(path, linked.text_with_holes(pinning.pinned))
+        stay = counted(len(linked.movable) - len(pinning.pinned), "unit")
+        note(f"{path}: {stay} as recorded, and {counted(len(pinning.pinned), 'hole')}")
     if pinning.together is None:
         return
     names = pinning.together.order
@@ -463,6 +497,7 @@ def _show_times(pinning: Pinning, info: TraceInfo, design: Design) -> None:
         f"{1 / pinning.time_ratio:.2f} times as fast {in_this_link(info)}, {times}; "
         f"misses {_misses(pinning.before):,} → {_misses(pinning.after):,}"
     )
+    out.print(edits(pinning))
     if pinning.pinned:
         out.print(copied_text(pinning.ram_bytes, pinning.copy_ns))
     if together is not None:
@@ -489,6 +524,18 @@ def _show_times(pinning: Pinning, info: TraceInfo, design: Design) -> None:
             f"{duration(calls.after_ns)} instead of {duration(calls.before_ns)} "
             f"(limit {duration(calls.limit_ns)}, {counted(calls.calls, 'call')})"
         )
+
+
+def edits(pinning: Pinning) -> str:
+    """Describe what becomes of the gain in links that are a commit later."""
+    later, median = pinning.edited, pinning.untouched.p50
+    slow, middle, fast = (f"{median / ratio:.2f}" for ratio in (later.p90, later.p50, later.p10))
+    holes = ", with holes where they were" if pinning.has_holes else ""
+    return (
+        f"a commit later{holes}: {slow}, {middle}, {fast} times as fast (p10, p50, p90 of "
+        f"{later.draws} links) as the median of links with nothing pinned; worst "
+        f"{median / later.worst:.2f}"
+    )
 
 
 def _show_steps(pinning: Pinning, limit: int) -> None:

@@ -17,7 +17,8 @@ pub use check::{
 };
 pub use map::{InputSection, LinkMap, Linker, OutputSection, Padding};
 pub use order::{
-    OrderLine, OrderText, fragment, is_for_ram, lines, names, recorded_at, symbol_order,
+    OrderLine, OrderText, fragment, fragment_with_holes, is_for_ram, lines, names, recorded_at,
+    symbol_order,
 };
 pub use pinned::{PinFormat, PinText, pinned};
 pub use slots::{SlotLines, SlottedSection, slot_fragment, slot_lines};

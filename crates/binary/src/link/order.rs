@@ -191,6 +191,29 @@ pub fn fragment(map: &LinkMap, ordered: &[&InputSection], end: Option<u64>) -> S
     text
 }
 
+/// Writes lines for a linker script of GNU ld or lld that place the input sections of `map` in this
+/// order, and leave the place of each that is a hole empty. So the others lie as they would with it.
+pub fn fragment_with_holes(map: &LinkMap, ordered: &[(&InputSection, bool)]) -> String {
+    let holes = ordered.iter().filter(|(_, is_hole)| *is_hole).count();
+    let output = ordered.first().map_or(".text", |(input, _)| input.output.as_str());
+    let inputs: Vec<&InputSection> = ordered.iter().map(|(input, _)| *input).collect();
+    let mut text = format!(
+        "/* {} input sections as they lay, and {holes} holes of others. To be included in the linker\n   \
+         script, in {}, before what takes them. */\n",
+        ordered.len() - holes,
+        comment(output),
+    );
+    for ((input, is_hole), line) in ordered.iter().zip(patterns(map, &inputs).lines()) {
+        if *is_hole {
+            let _ = writeln!(text, ". = ALIGN({});", input.align.max(1));
+            let _ = writeln!(text, ". = . + {:#x};", input.bytes);
+        } else {
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    text
+}
+
 /// Words at the beginning of a fragment for RAM, which an order for flash does not have.
 const FOR_RAM: &str = "input sections for RAM.";
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use flashpager_base::{Error, Result, shown};
+use flashpager_base::{Result, shown};
 use flashpager_layout::{Order, PieceSequence, Profile, Units};
 
 use super::heat::Heat;

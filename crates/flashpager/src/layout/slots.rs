@@ -21,7 +21,8 @@ const DRAWS: usize = 48;
 const COMMITS: [u32; 2] = [1, 10];
 
 impl CommitTimes {
-    fn of(commits: u32, mut ratios: Vec<f64>) -> Self {
+    /// Summarizes the times of drawn links, each over the time before.
+    pub(super) fn of(commits: u32, mut ratios: Vec<f64>) -> Self {
         ratios.sort_by(f64::total_cmp);
         let [p10, p50, p90] = [0.1, 0.5, 0.9].map(|share| quantile(&ratios, share));
         let worst = ratios.last().copied().unwrap_or(f64::NAN);

@@ -85,6 +85,7 @@ fn request(path: PathBuf, ram_pages: u32) -> PinRequest {
         copied_before: None,
         calls: Vec::new(),
         order: false,
+        holes: false,
     }
 }
 

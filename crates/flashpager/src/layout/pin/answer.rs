@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::super::answer::CommitTimes;
 use super::super::units::Coverage;
 use super::startup::HeldUnit;
 use crate::result::ResultRow;
@@ -79,6 +80,12 @@ pub struct Pinning {
     pub after: Vec<ResultRow>,
     /// Time over the time before.
     pub time_ratio: f64,
+    /// Times of the program a commit later with nothing pinned, over the time before.
+    pub untouched: CommitTimes,
+    /// The same with the pinned units in RAM.
+    pub edited: CommitTimes,
+    /// True if the places of pinned units stay empty in flash.
+    pub has_holes: bool,
     /// The order of the other units; `None` if it was not asked for.
     pub together: Option<JointLayout>,
     /// The pinned units, one more in each step, each step replayed on whole traces with all other

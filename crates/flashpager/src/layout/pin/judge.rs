@@ -23,7 +23,7 @@ pub(super) struct Judged {
 }
 
 /// Replays whole traces for each step of the greedy choice and for the choice after exchanges.
-/// `before_ns` is their time with nothing pinned.
+/// `before` is their result with nothing pinned.
 ///
 /// # Errors
 /// The errors of the replay.
@@ -31,7 +31,7 @@ pub(super) fn judged(
     problem: &PinProblem<'_>,
     whole: &WholeReplay<'_>,
     choice: &PinChoice,
-    before_ns: f64,
+    before: &WholeResult,
 ) -> Result<Judged> {
     let PinChoice { always, greedy, chosen, .. } = choice;
     let recorded = whole.recorded();
@@ -45,9 +45,9 @@ pub(super) fn judged(
         is_better
     };
     if always.is_empty() {
-        take_if_better(&[], before_ns);
+        take_if_better(&[], before.time_ns);
     }
-    let (curve, times_ns) = steps(problem, whole, greedy, recorded, before_ns)?;
+    let (curve, times_ns) = steps(problem, whole, greedy, recorded, before)?;
     for (count, time_ns) in (1..).zip(times_ns) {
         if count >= always.len() {
             take_if_better(&greedy[..count], time_ns);
@@ -65,7 +65,7 @@ fn steps(
     whole: &WholeReplay<'_>,
     pinned: &[u32],
     order: &[u32],
-    before_ns: f64,
+    before: &WholeResult,
 ) -> Result<(Vec<PinStep>, Vec<f64>)> {
     let counts: Vec<usize> = (1..=pinned.len()).collect();
     let results = counts.par_iter().map(|count| whole.of(&pinned[..*count], order));
@@ -78,7 +78,7 @@ fn steps(
             bytes: unit.bytes,
             ram_bytes,
             copy_ns: whole.copy_ns(ram_bytes)?,
-            time_ratio: result.time_ns / before_ns,
+            time_ratio: result.link_ns / before.link_ns,
             misses: result.rows.iter().map(|row| row.evaluation.counts.misses).sum(),
         })
     };
@@ -97,7 +97,7 @@ impl Judged {
         answer: &Candidate,
         problem: &PinProblem<'_>,
         whole: &WholeReplay<'_>,
-        before_ns: f64,
+        before: &WholeResult,
     ) -> Result<Vec<PinStep>> {
         let is_pinned = |number: &&u32| answer.pinned.contains(number);
         let mut pinned: Vec<u32> = self.greedy.iter().filter(is_pinned).copied().collect();
@@ -116,6 +116,6 @@ impl Judged {
             |a: &u32, b: &u32| -> Ordering { density(b).total_cmp(&density(a)).then(a.cmp(b)) };
         others.sort_by(denser);
         pinned.extend(others);
-        Ok(steps(problem, whole, &pinned, &answer.order, before_ns)?.0)
+        Ok(steps(problem, whole, &pinned, &answer.order, before)?.0)
     }
 }

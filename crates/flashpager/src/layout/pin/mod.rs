@@ -37,6 +37,7 @@ use flashpager_base::{Error, ProgressFn, Result};
 use flashpager_layout::Units;
 
 use super::budget::SearchLimit;
+use super::luck::executed_lengths;
 use super::program::recorded_units;
 use super::units::check_named;
 
@@ -49,7 +50,7 @@ use prepare::{Prepared, loaded};
 use problem::PinProblem;
 use request::check_executes_from_ram;
 use veneers::note_of_veneers;
-use whole::WholeReplay;
+use whole::{WholeReplay, scored_links};
 
 pub use answer::{ColdCall, JointLayout, PinProgress, PinStep, Pinning};
 pub use request::PinRequest;
@@ -76,10 +77,12 @@ pub fn pin(
     check_named(traces.info())?;
     let map = request.map.as_deref();
     let (units, notes) = recorded_units(&traces, map, request.order, should_continue)?;
-    let whole = WholeReplay::new(&units, &traces, &request.design)?;
+    let executed = executed_lengths(&units, &traces.executed(should_continue)?);
+    let links = if request.holes { scored_links(&units, executed.clone())? } else { Vec::new() };
+    let whole = WholeReplay::new(&units, &traces, &request.design, links.clone())?;
     let before = whole.of_nothing_pinned()?;
-    let prepared =
-        Prepared::of(request, &traces, (&units, notes), before.time_ns, should_continue)?;
+    let scored = (before.time_ns, links);
+    let prepared = Prepared::of(request, &traces, (&units, notes), scored, should_continue)?;
     let Prepared { mut problem, orders, cold_before_ns, .. } = prepared;
 
     let mut clock = SearchClock::new(*limit);
@@ -90,7 +93,7 @@ pub fn pin(
     let choice = search.choose(&problem.always)?.map_err(|too_long| Error::design(too_long.0))?;
     let mut is_finished = searches();
 
-    let judged = judged(&problem, &whole, &choice, before.time_ns)?;
+    let judged = judged(&problem, &whole, &choice, &before)?;
     let mut best = judged.best.clone();
     let mut joint_layout = None;
     if request.order {
@@ -103,7 +106,9 @@ pub fn pin(
     best.pinned.sort_unstable();
     let after = whole.of(&best.pinned, &best.order)?;
     problem.set_order(&best.order);
-    let curve = judged.curve_to(&best, &problem, &whole, before.time_ns)?;
+    let curve = judged.curve_to(&best, &problem, &whole, &before)?;
+    let edits = (executed.as_slice(), request.order, before.link_ns);
+    let (untouched, pinned_later) = whole.after_a_commit(&best.pinned, &best.order, edits)?;
     let mut coverage = prepared.coverage;
     coverage.notes.extend(note_of_veneers(&traces, &units, &best.pinned, &after.rows)?);
     let ram_bytes = problem.ram_bytes(&best.pinned);
@@ -111,7 +116,10 @@ pub fn pin(
         ram_bytes,
         copy_ns: whole.copy_ns(ram_bytes)?,
         pinned: names(&units, &best.pinned),
-        time_ratio: after.time_ns / before.time_ns,
+        time_ratio: after.link_ns / before.link_ns,
+        untouched,
+        edited: pinned_later,
+        has_holes: request.holes,
         before: before.rows,
         after: after.rows,
         together: joint_layout,

@@ -1,7 +1,7 @@
 //! Preparation of a search for what to pin: the program as pieces of units, and samples of it.
 
 use flashpager_base::{Error, Result, shown};
-use flashpager_layout::{Order, PieceSequence, Units};
+use flashpager_layout::{Order, PieceSequence, UnitPlacement, Units};
 
 use super::super::names::NamedUnits;
 use super::super::program::note_of_reads;
@@ -44,7 +44,8 @@ pub(super) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares the search. `before_ns` is the time of whole traces with nothing pinned; the notes
+    /// Prepares the search. `before_ns` is the time of whole traces with nothing pinned, `links` are
+    /// those by whose mean choices with holes are scored; the notes
     /// beside the units state the assumptions on them.
     ///
     /// # Errors
@@ -54,7 +55,7 @@ impl<'a> Prepared<'a> {
         request: &PinRequest,
         traces: &'a TraceSet,
         (units, mut notes): (&'a Units, Vec<String>),
-        before_ns: f64,
+        (before_ns, links): (f64, Vec<UnitPlacement>),
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Self> {
         let sequences =
@@ -83,7 +84,8 @@ impl<'a> Prepared<'a> {
         notes.extend(calls.iter().flat_map(LimitedCalls::notes));
         let recorded = Order::original(units);
         let kinds = (always, startup.held);
-        let problem = PinProblem::new(units, recorded.numbers(), samples.collect(), kinds, calls)?;
+        let scored = (samples.collect(), links);
+        let problem = PinProblem::new(units, recorded.numbers(), scored, kinds, calls)?;
         check_fits(&problem, &problem.always, request.ram_bytes)?;
         let cold_before_ns = problem.cold_calls_ns(&[])?;
         let coverage = Coverage { movable: units.movable().len(), executed_share, notes };

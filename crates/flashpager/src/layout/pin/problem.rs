@@ -94,6 +94,9 @@ pub(super) struct PinProblem<'a> {
     /// All movable units. Those that are not pinned keep this order.
     order: Vec<u32>,
     samples: Vec<TraceSample>,
+    /// The links by whose mean time choices are scored, with holes where pinned units were; without
+    /// any, the other units move up in the one link.
+    links: Vec<UnitPlacement>,
     /// Units that are always pinned.
     pub(super) always: Vec<u32>,
     /// Movable units that are never pinned, each with the reason.
@@ -117,7 +120,7 @@ impl<'a> PinProblem<'a> {
     pub(super) fn new(
         units: &'a Units,
         recorded: &[u32],
-        samples: Vec<TraceSample>,
+        (samples, links): (Vec<TraceSample>, Vec<UnitPlacement>),
         (always, held): (Vec<u32>, FxHashMap<u32, HoldReason>),
         calls: Vec<LimitedCalls>,
     ) -> Result<Self> {
@@ -125,6 +128,7 @@ impl<'a> PinProblem<'a> {
             units,
             order: recorded.to_vec(),
             samples,
+            links,
             always,
             held,
             calls,
@@ -205,17 +209,25 @@ impl<'a> PinProblem<'a> {
     fn replayed_ns(&self, pinned: &[u32]) -> Result<f64> {
         self.evaluations.fetch_add(1, Ordering::Relaxed);
         let (units, placement) = self.placed(pinned)?;
+        let links =
+            if self.links.is_empty() { std::slice::from_ref(&placement) } else { &self.links };
         let mut sum_ns = 0.0;
         for sample in &self.samples {
-            sum_ns += sample.weight * sample.time_ns(&units, &placement)?;
+            for link in links {
+                sum_ns += sample.weight * sample.time_ns(&units, link)?;
+            }
         }
-        Ok(sum_ns)
+        Ok(sum_ns / links.len() as f64)
     }
 
     /// The units with some pinned, and the placement of the others.
     fn placed(&self, pinned: &[u32]) -> Result<(Units, UnitPlacement)> {
         let units = self.units.with_resident_numbers(pinned);
-        let placement = place(&units, &in_flash(&units, &self.order)?)?;
+        let placement = if self.links.is_empty() {
+            place(&units, &in_flash(&units, &self.order)?)?
+        } else {
+            UnitPlacement::recorded(self.units)
+        };
         Ok((units, placement))
     }
 

@@ -33,6 +33,9 @@ pub struct PinRequest {
     pub calls: Vec<(String, f64)>,
     /// True if the order of the other units is searched, too.
     pub order: bool,
+    /// True if the place of a pinned unit stays empty in flash, so that no other unit moves. Choices
+    /// are then scored by the mean over links that are a commit later.
+    pub holes: bool,
 }
 
 impl PinRequest {
@@ -40,6 +43,12 @@ impl PinRequest {
     pub(super) fn check(&self) -> Result<()> {
         if self.traces.is_empty() {
             return Err(Error::design("pinning needs a trace"));
+        }
+        if self.order && self.holes {
+            return Err(Error::design(
+                "holes keep the recorded order, and a search for an order moves all units: ask for one \
+                 of them",
+            ));
         }
         check_weights(self.traces.iter().map(|(_, weight)| weight))?;
         check_is_sum(&self.design, "pin")
