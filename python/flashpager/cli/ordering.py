@@ -1,7 +1,7 @@
 """``flashpager layout``: an order of the program with which it runs faster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,8 +53,9 @@ _WELL_COVERED = 0.99
 _MAX_SEED = 2**64 - 1
 #: The most free bytes of a slot.
 _MAX_SLOTS = 4096
-#: Free bytes of the slots that --refresh makes, if none are named.
-_REFRESHED_SLOTS = 32
+#: Free bytes of slots if none are named: of those that --refresh makes, and of an order for a
+#: linker script behind a cache in hardware.
+_USUAL_SLOTS = 32
 
 
 def _other_traces(context: typer.Context, paths: list[Path] | None) -> list[Path] | None:
@@ -101,7 +102,7 @@ class LayoutFlags:
         ),
     ] = None
     slots: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--slots",
             metavar="BYTES",
@@ -109,9 +110,9 @@ class LayoutFlags:
             max=_MAX_SLOTS,
             help="Free bytes after each executed function, which keeps its address when others "
             "grow: 32, or 64 for many commits. With -o, --map and --format gnu-ld.",
-            show_default="0",
+            show_default=f"{_USUAL_SLOTS} for a cache in hardware with --format gnu-ld, else 0",
         ),
-    ] = 0
+    ] = None
     refresh: Annotated[
         Path | None,
         typer.Option(
@@ -205,7 +206,7 @@ class LayoutFlags:
                 resident=resident,
                 held_out=held_out,
                 held_out_share=self.share_held_out,
-                slots=self.slots,
+                slots=self.slots or 0,
                 seconds=seconds_to_search(self.seconds, self.evaluations, layouts.SECONDS),
                 evaluations=self.evaluations,
                 seed=self.seed,
@@ -253,6 +254,7 @@ def layout(
     designs, pages = _asked(design_flags, flags.pages)
     read = [*traces, *held_out, *([flags.map_] if flags.map_ else [])]
     check_files([path for path in (flags.output, flags.plot) if path], read, flags.plot)
+    flags = replace(flags, slots=_slots_bytes(flags, designs))
     share, resident = flags.share_held_out, flags.read_resident()
     if resident and flags.map_ is not None:
         message = (
@@ -296,6 +298,23 @@ def layout(
         note("note: -o ORDER keeps the order")
 
 
+def _slots_bytes(flags: LayoutFlags, designs: Sequence[Design]) -> int:
+    """Return the free bytes of slots; by default some where a linker script can hold them.
+
+    A cache that a pager fills would waste them, and other formats have no addresses.
+    """
+    if flags.slots is not None:
+        return flags.slots
+    is_script = flags.output is not None and flags.format_ == linking.LINKER_SCRIPT
+    if not is_script or not all(design.is_in_hardware for design in designs):
+        return 0
+    note(
+        f"note: in slots of {_USUAL_SLOTS} free bytes, so that a commit moves little; --slots 0 "
+        "gives an order for this link alone"
+    )
+    return _USUAL_SLOTS
+
+
 def _luck(
     traces: Sequence[Path], designs: Sequence[Design], flags: LayoutFlags
 ) -> DesignLuck | None:
@@ -331,7 +350,7 @@ def _refresh(traces: Sequence[Path], slots: Path, flags: LayoutFlags, *, json: b
     check_files([flags.output], [*traces, flags.map_], None)
     linked = Linked(traces[0], flags.map_)
     order = linked.order(read_text(slots))
-    fresh, kept, moved = linked.refreshed(order, linked.executed(), flags.slots or _REFRESHED_SLOTS)
+    fresh, kept, moved = linked.refreshed(order, linked.executed(), flags.slots or _USUAL_SLOTS)
     linking.write_order(flags.output, linked.text(fresh, linking.LINKER_SCRIPT))
     linking.note_named(linked, order, slots)
     linking.note_relaxed(linked)
