@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -202,6 +203,27 @@ def test_the_build_is_as_it_was_after_a_failure(tmp_path: Path, fault: str) -> N
     known = names if fault != "the ELF file" else names[:2]
     for name in known:
         assert (tmp_path / name).read_bytes() == before[name], name
+
+
+def test_an_interruption_restores_the_build(tmp_path: Path) -> None:
+    """Ctrl-C during the search ends the command with its own exit code, and nothing is lost."""
+    need(*TOOLS)
+    configuration = write_firmware(tmp_path)
+    replaced(configuration, "evaluations = 400", "seconds = 3600")
+    make(tmp_path)
+    names = ("order.ld", "pinned.ld", "fw.elf", "fw.map")
+    before = {name: (tmp_path / name).read_bytes() for name in names}
+    command = [str(COMMAND), "tune", str(configuration)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if "searching" in line:
+                break
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+    assert running.returncode == 130
+    assert rest.endswith("interrupted\n")
+    assert {name: (tmp_path / name).read_bytes() for name in names} == before
 
 
 def test_a_difference_may_be_permitted(tmp_path: Path) -> None:
