@@ -546,7 +546,7 @@ def _show_steps(pinning: Pinning, limit: int) -> None:
             out.print("step by step, the rest in the order found:")
         print_whole(_curve(pinning, limit))
     if limit and len(pinning.curve) > limit:
-        note(f"{len(pinning.curve) - limit} more units; --limit 0 shows all")
+        note(f"{counted(len(pinning.curve) - limit, 'more unit')}; --limit 0 shows all")
     if pinning.knee is not None:
         knee, last = pinning.curve[pinning.knee], pinning.curve[-1]
         share = (1 - knee.time_ratio) / (1 - last.time_ratio)
