@@ -279,6 +279,10 @@ impl<'a> LinkDraws<'a> {
             };
         }
         let movable = self.units.movable();
+        if movable.is_empty() {
+            // All units are in RAM, so that no function has a size to draw.
+            return;
+        }
         let like = &self.units.all()[movable[random.below(movable.len())] as usize];
         let drawn = random.below(movable.len() + 1);
         let place = if self.adds_last { movable.len() } else { drawn };
