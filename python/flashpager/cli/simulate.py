@@ -13,6 +13,7 @@ from flashpager import _engine
 from flashpager._engine import (
     CallTimes,
     Design,
+    DesignLuck,
     Fetch,
     FlashpagerError,
     Handler,
@@ -123,10 +124,7 @@ def simulate(
         rows = _engine.simulate(trace, [design, *others], progress, warm_up=warming)
     row = rows[0]
     losses = _losses(opened, design, row)
-    if luck is not None and warming.runs:
-        message = "--luck counts whole traces: leave it or the warm-up out (--warm-up none)"
-        raise FlashpagerError(message)
-    lucky = drawn_luck([trace], design, luck)
+    lucky = _luck(opened, design, luck)
     timed = []
     if calls:
         with counting("passes for calls") as progress:
@@ -145,8 +143,7 @@ def simulate(
             return
         note_loop(trace, opened.info)
         _show(opened.info, row, flags.origins(design), losses)
-        if lucky is not None:
-            out.print(lucks.line(lucky))
+        _show_luck(lucky)
         say_uncounted(uncounted([opened.info], row.design))
         if timed:
             out.print()
@@ -160,6 +157,24 @@ def simulate(
             note(f"not published of {flags.board}: {fact}")
         for warning in [*row.warnings, *_overfit(row)]:
             note(f"warning: {warning}")
+
+
+def _luck(trace: Trace, design: Design, draws: int | None) -> DesignLuck | None:
+    """Draw links of the program, if requested.
+
+    Raises:
+        FlashpagerError: if a part of the trace is not counted.
+
+    """
+    if draws is not None and trace.info.warm_up.runs:
+        message = "--luck counts whole traces: leave it or the warm-up out (--warm-up none)"
+        raise FlashpagerError(message)
+    return drawn_luck([trace.path], design, draws)
+
+
+def _show_luck(luck: DesignLuck | None) -> None:
+    if luck is not None:
+        out.print(lucks.line(luck))
 
 
 def _overfit(row: Row) -> list[str]:
