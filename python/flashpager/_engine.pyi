@@ -3107,6 +3107,9 @@ class Reach:
     """All that some functions reach."""
 
     @property
+    def calls(self) -> list[ReachCall]:
+        """The calls that were found, each pair of functions once."""
+    @property
     def findings(self) -> list[ReachFinding]:
         """The findings: what is certain first."""
     @property
@@ -3130,6 +3133,19 @@ class Reach:
     @property
     def verdict(self) -> str:
         """``closed``, ``not-closed`` or ``cannot-tell``."""
+    def as_dict(self) -> Json:
+        """The value as plain dictionaries and lists, as JSON has it."""
+
+@final
+class ReachCall:
+    """A function that another one calls, or jumps to."""
+
+    @property
+    def callee(self) -> int:
+        """The address of the called one."""
+    @property
+    def caller(self) -> int:
+        """The address of the function that calls."""
     def as_dict(self) -> Json:
         """The value as plain dictionaries and lists, as JSON has it."""
 
@@ -3179,6 +3195,7 @@ def reached(
     flash: Sequence[str],
     rom: Sequence[str],
     calls: Sequence[tuple[str, Sequence[str]]],
+    pinned: Sequence[str],
 ) -> Reach:
     """Follow all that functions of a linked program reach, and find what of it lies outside of RAM.
 
@@ -3189,6 +3206,7 @@ def reached(
         flash: patterns of names of sections in flash, or ranges of addresses.
         rom: ranges of addresses of ROM.
         calls: targets of indirect calls, by the address of a call or the function that holds it.
+        pinned: functions that are taken to lie in RAM, and are roots, too.
 
     Raises:
         FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not

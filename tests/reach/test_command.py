@@ -154,3 +154,46 @@ def test_a_machine_without_a_decoder(tmp_path: Path) -> None:
         tmp_path / "other.elf", source=source, compiler=compiler, options=("-static",)
     )
     assert "instructions reach does not follow" in fails("reach", other, "--root", "handler")
+
+
+VARIABLES = """
+static int (*volatile handler)(int);
+volatile int seen;
+__attribute__((section(".ram"), noinline, used)) int near_call(int x) { return x + seen; }
+__attribute__((noinline, used)) int far_call(int x) { return x - seen; }
+__attribute__((section(".ram"), noinline, used)) int fires(int x) { return handler(x); }
+__attribute__((noinline, used)) void installs(int x) { if (x) handler = STORED; }
+int main(void) { installs(seen); return fires(1) + far_call(2); }
+"""
+ESCAPES = """
+void *kept;
+__attribute__((noinline, used)) void keeps(void) { kept = (void *)&handler; }
+"""
+WRITES = """
+int slots[4];
+__attribute__((noinline, used)) void writes(int x, int y) { slots[x] = y; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "stored", "verdict"),
+    [
+        ("", "near_call", "closed"),
+        ("", "far_call", "not closed"),
+        (ESCAPES, "near_call", "cannot tell"),
+        (WRITES, "near_call", "cannot tell"),
+    ],
+)
+@pytest.mark.parametrize("cpu", ["cortex-m0plus", "cortex-m4"])
+def test_variables(more: str, stored: str, verdict: str, cpu: str, tmp_path: Path) -> None:
+    """A function pointer in a variable is known if all stores to it are, in flash, too."""
+    need("arm-none-eabi-gcc")
+    source = firmware.VECTORS.replace("handler, handler", "near_call") + VARIABLES + more
+    source = source.replace("STORED", stored).replace(
+        "extern int main(void);", "extern int main(void); extern int near_call(int);"
+    )
+    options = (f"-mcpu={cpu}", "-mthumb")
+    elf = firmware.link(tmp_path / "variables.elf", source=source, options=options)
+    code = 0 if verdict == "closed" else 1
+    done = flashpager("reach", elf, "--root", "fires", code=code)
+    assert done.out.startswith(f"{verdict}: "), done.out

@@ -89,7 +89,7 @@ mod _engine {
         CallTimes, Core, FaultPathJob, Spread, Stall, call_times, cores, find_core, worst_stall,
     };
     #[pymodule_export]
-    use super::reach::{Reach, ReachFinding, ReachStep, reached};
+    use super::reach::{Reach, ReachCall, ReachFinding, ReachStep, reached};
     #[pymodule_export]
     use super::record::{
         Arrangement, Origin, Placement, RecordedTrace, Recording, Region, arrange_methods,

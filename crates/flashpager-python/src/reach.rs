@@ -39,6 +39,16 @@ view! {
 }
 
 view! {
+    /// A function that another one calls, or jumps to.
+    ReachCall = reach::Call {
+        /// The address of the function that calls.
+        caller: u64,
+        /// The address of the called one.
+        callee: u64,
+    }
+}
+
+view! {
     /// All that some functions reach.
     Reach = reach::ReachReport {
         /// ``closed``, ``not-closed`` or ``cannot-tell``.
@@ -53,6 +63,8 @@ view! {
         resolved: u64,
         /// The number of indirect jumps and calls.
         indirect: u64,
+        /// The calls that were found, each pair of functions once.
+        calls: Vec<ReachCall>,
         /// The findings: what is certain first.
         findings: Vec<ReachFinding>,
         /// Assumptions that the answer rests on.
@@ -69,12 +81,14 @@ view! {
 ///     flash: patterns of names of sections in flash, or ranges of addresses.
 ///     rom: ranges of addresses of ROM.
 ///     calls: targets of indirect calls, by the address of a call or the function that holds it.
+///     pinned: functions that are taken to lie in RAM, and are roots, too.
 ///
 /// Raises:
 ///     FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
 ///         followed, or it does not have what is named.
 #[pyfunction]
-#[pyo3(signature = (file, roots, *, ram, flash, rom, calls))]
+#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (file, roots, *, ram, flash, rom, calls, pinned))]
 pub fn reached(
     py: Python<'_>,
     file: PathBuf,
@@ -83,13 +97,14 @@ pub fn reached(
     flash: Vec<String>,
     rom: Vec<String>,
     calls: Vec<(String, Vec<String>)>,
+    pinned: Vec<String>,
 ) -> PyResult<Reach> {
     let report = run(
         py,
         |_, (): ()| Ok(()),
         |should_continue, _| {
             let bytes = std::fs::read(&file).map_err(|error| Error::file(&file, error))?;
-            let request = ReachRequest { roots, ram, flash, rom, calls };
+            let request = ReachRequest { roots, ram, flash, rom, calls, pinned };
             reach::reach(&bytes, &file.display().to_string(), &request, should_continue)
         },
     )?;

@@ -9,12 +9,14 @@ use std::rc::Rc;
 use flashpager_base::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::arithmetic::Arithmetic;
 use crate::decode::Decoder;
 use crate::execute::{Access, Executor, MOST_ADDRESSES};
-use crate::instruction::{Condition, Flow, Instruction, REGISTERS, Register};
+use crate::instruction::{Condition, Flow, Instruction, Operation, REGISTERS, Register, Relation};
 use crate::program::{Memory, Program};
 use crate::state::{Cell, State, extend};
-use crate::value::{Arithmetic, Value};
+use crate::value::Value;
+use crate::variables::{Notes, Variables};
 
 /// Most sets of arguments with which a function is walked on their own.
 const MOST_CONTEXTS: usize = 12;
@@ -52,6 +54,27 @@ pub enum Event {
     Resolved,
 }
 
+impl Event {
+    /// True if flash is reached for certain.
+    pub fn is_flash(&self) -> bool {
+        matches!(
+            self,
+            Self::Code { is_certain: true, .. }
+                | Self::Access(Access::Flash { is_certain: true, .. })
+        )
+    }
+
+    /// True if something is not known that the values of variables may tell.
+    pub fn is_unknown(&self) -> bool {
+        matches!(
+            self,
+            Self::Access(Access::Pointer | Access::Nowhere { .. })
+                | Self::UnknownTarget { .. }
+                | Self::NoCode { .. }
+        )
+    }
+}
+
 /// The promise of a function to its callers.
 #[derive(Clone, Debug, PartialEq)]
 struct Summary {
@@ -74,6 +97,23 @@ struct Leader {
     joins: u32,
 }
 
+/// The states of instructions that are executed on a condition, and of those that are not.
+#[derive(Default)]
+struct Paths {
+    condition: Option<Condition>,
+    taken: Option<State>,
+    skipped: Option<State>,
+}
+
+impl Paths {
+    /// Notes that the numbers of both go where they are not followed.
+    fn show_all(&self) {
+        for state in self.taken.iter().chain(&self.skipped) {
+            state.show_all();
+        }
+    }
+}
+
 /// A function with values of its arguments.
 pub struct Instance {
     /// The address of its first instruction, with the bit of Thumb.
@@ -86,6 +126,13 @@ pub struct Instance {
     is_root: bool,
     /// Times that the summary has changed.
     changes: u32,
+}
+
+impl Instance {
+    /// The addresses that execution jumps to in it, some of which lie in other functions.
+    pub fn codes(&self) -> impl Iterator<Item = u64> {
+        self.leaders.keys().copied()
+    }
 }
 
 /// A call that was found: the caller, the address of the call, the callee.
@@ -107,6 +154,9 @@ pub struct Analysis<'a> {
     queued: FxHashSet<(usize, u64)>,
     steps: u64,
     is_collecting: bool,
+    /// True if code in flash is walked, too.
+    is_whole: bool,
+    variables: &'a [Variables],
     pub events: FxHashSet<(usize, u64, Event)>,
     pub edges: FxHashSet<Edge>,
 }
@@ -116,12 +166,13 @@ impl<'a> Analysis<'a> {
         program: &'a Program,
         decoder: &'a dyn Decoder,
         calls: &'a FxHashMap<u64, Vec<u64>>,
+        variables: &'a [Variables],
     ) -> Self {
         let mask = if decoder.convention().word == 8 { u64::MAX } else { 0xffff_ffff };
         Self {
             program,
             decoder,
-            arithmetic: Arithmetic { mask, bases: program.bases(mask) },
+            arithmetic: Arithmetic { mask, bases: program.bases(mask), notes: Notes::default() },
             calls,
             instances: Vec::new(),
             contexts: FxHashMap::default(),
@@ -131,6 +182,8 @@ impl<'a> Analysis<'a> {
             queued: FxHashSet::default(),
             steps: 0,
             is_collecting: false,
+            is_whole: false,
+            variables,
             events: FxHashSet::default(),
             edges: FxHashSet::default(),
         }
@@ -166,6 +219,87 @@ impl<'a> Analysis<'a> {
         }
         self.collect(&entries);
         Ok(entries)
+    }
+
+    /// Walks all code of the program, and notes the constants and stores in it. Returns false if that
+    /// takes more than `steps` instructions, or some code cannot be told from data. `steps` becomes
+    /// what is left of them.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if `should_continue` returned false.
+    pub fn walk_all(
+        &mut self,
+        notes: &Notes,
+        steps: &mut u64,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        self.is_whole = true;
+        let most_steps = *steps;
+        self.arithmetic.notes = notes.clone();
+        let none = vec![Value::Any; self.decoder.convention().arguments.len() + STACK_WORDS];
+        for entry in &self.program.entries {
+            let number = self.instance(*entry, none.clone());
+            self.instances[number].is_root = true;
+        }
+        if !self.drain(most_steps, should_continue)? {
+            return Ok(false);
+        }
+        let Some(regions) = self.program.code_regions() else { return Ok(false) };
+        let is_arm = self.program.architecture == "arm";
+        for (start, end, bit) in regions {
+            let mut at = start;
+            while at < end {
+                let object = self.program.object_at(at).map(|object| object.end);
+                if let Some(behind) = object {
+                    at = behind.next_multiple_of(2);
+                    continue;
+                }
+                let code = at | bit;
+                let known = self.instructions.get(&(code, false)).cloned();
+                let known = known.or_else(|| self.instructions.get(&(code, true)).cloned());
+                if known.is_none() {
+                    self.start_inside(code);
+                    if !self.drain(most_steps, should_continue)? {
+                        return Ok(false);
+                    }
+                }
+                let found = known.flatten().or_else(|| self.instruction(code, false));
+                at += found.map_or(if is_arm && bit == 0 { 4 } else { 2 }, |one| one.bytes);
+            }
+        }
+        *steps = most_steps.saturating_sub(self.steps);
+        Ok(true)
+    }
+
+    /// Walks on until nothing is left; false if that takes too long.
+    fn drain(&mut self, most_steps: u64, should_continue: &dyn Fn() -> bool) -> Result<bool> {
+        while let Some(next) = self.queue.pop() {
+            if !should_continue() {
+                return Err(Error::Interrupted);
+            }
+            self.queued.remove(&next);
+            if self.steps > most_steps {
+                return Ok(false);
+            }
+            self.run(next.0, next.1);
+        }
+        Ok(true)
+    }
+
+    /// Walks code that no known jump leads to, with nothing known.
+    fn start_inside(&mut self, code: u64) {
+        let convention = self.decoder.convention();
+        let number = self.new_instance(code);
+        self.instances[number].is_root = true;
+        let mut registers = vec![Cell::of(Value::Any); REGISTERS];
+        if let Some(zero) = convention.zero {
+            registers[usize::from(zero)] = Cell::of(Value::number(0));
+        }
+        if let (Some(global), Some(address)) = (convention.global, self.program.global_pointer) {
+            registers[usize::from(global)] = Cell::of(Value::number(address));
+        }
+        let state = State::new(registers, self.arithmetic.notes.clone());
+        self.join(number, code, state);
     }
 
     fn collect(&mut self, entries: &[usize]) {
@@ -252,7 +386,7 @@ impl<'a> Analysis<'a> {
         if let (Some(global), Some(address)) = (convention.global, self.program.global_pointer) {
             registers[usize::from(global)] = Cell::of(Value::number(address));
         }
-        let mut state = State::new(registers);
+        let mut state = State::new(registers, self.arithmetic.notes.clone());
         for (word, value) in arguments.iter().skip(convention.arguments.len()).enumerate() {
             if *value != Value::Any {
                 let at = word as i64 * i64::from(convention.word);
@@ -307,15 +441,17 @@ impl<'a> Analysis<'a> {
     /// Executes from an instruction on, up to the next one that is jumped to.
     fn run(&mut self, number: usize, leader: u64) {
         let Some(start) = self.instances[number].leaders.get(&leader) else { return };
-        let mut state = start.state.clone();
+        let mut paths = Paths { taken: Some(start.state.clone()), ..Paths::default() };
         let mut block: VecDeque<Condition> = VecDeque::new();
         let mut code = leader;
-        loop {
+        while paths.taken.is_some() || paths.skipped.is_some() {
             if code != leader
                 && block.is_empty()
                 && self.instances[number].leaders.contains_key(&code)
             {
-                self.join(number, code, state);
+                if let Some(state) = self.merged(paths) {
+                    self.join(number, code, state);
+                }
                 return;
             }
             self.steps += 1;
@@ -327,48 +463,70 @@ impl<'a> Analysis<'a> {
             }
             match self.program.memory_at(self.program.plain(code)) {
                 Memory::Ram => {}
+                Memory::Flash if self.is_whole => {}
                 Memory::Flash => {
                     let target = self.program.plain(code);
                     self.event(number, code, Event::Code { target, is_certain: true });
                     return;
                 }
                 _ => {
+                    paths.show_all();
                     self.event(number, code, Event::NoCode { target: self.program.plain(code) });
                     return;
                 }
             }
             let in_block = !block.is_empty();
             let Some(instruction) = self.instruction(code, in_block) else {
+                paths.show_all();
                 self.event(number, code, Event::NotDecoded);
                 return;
             };
             let when = instruction.when.or_else(|| block.pop_front());
             let next = code.wrapping_add(instruction.bytes);
-            let Some(after) = self.step(number, (leader, code), state, &instruction, when) else {
-                // The others of an IT block may be executed: their conditions are walked both ways.
-                return;
-            };
-            state = after;
+            paths = self.step(number, (leader, code), paths, &instruction, when);
             block.extend(instruction.block.iter().copied());
             code = next;
         }
     }
 
-    /// Executes an instruction; returns the state behind it, if execution goes on there.
+    /// Executes an instruction; returns the states behind it, as far as execution goes on there.
     fn step(
         &mut self,
         number: usize,
         place: (u64, u64),
-        state: State,
+        mut paths: Paths,
         instruction: &Instruction,
         when: Option<Condition>,
-    ) -> Option<State> {
-        let mask = self.arithmetic.mask;
-        let Some(condition) = when else { return self.execute(number, place, state, instruction) };
-        let skipped = state.clone().refined(&condition.negated(), mask);
-        let taken = state.refined(&condition, mask);
-        let taken = taken.and_then(|state| self.execute(number, place, state, instruction));
-        self.either(taken, skipped)
+    ) -> Paths {
+        let is_same = |other: Condition| when == Some(other) && other.relation != Relation::Other;
+        if paths.condition.is_some_and(is_same) {
+            paths.taken =
+                paths.taken.and_then(|state| self.execute(number, place, state, instruction));
+        } else if paths.condition.is_some_and(|one| is_same(one.negated())) {
+            paths.skipped =
+                paths.skipped.and_then(|state| self.execute(number, place, state, instruction));
+        } else {
+            let Some(state) = self.merged(paths) else { return Paths::default() };
+            let Some(condition) = when else {
+                let taken = self.execute(number, place, state, instruction);
+                return Paths { taken, ..Paths::default() };
+            };
+            let mask = self.arithmetic.mask;
+            let skipped = state.clone().refined(&condition.negated(), mask);
+            let taken = state.refined(&condition, mask);
+            let taken = taken.and_then(|state| self.execute(number, place, state, instruction));
+            paths = Paths { condition: Some(condition), taken, skipped };
+        }
+        let sets_flags = |one: &Operation| matches!(one, Operation::Compare(..) | Operation::Flags);
+        if instruction.flow != Flow::Next || instruction.operations.iter().any(sets_flags) {
+            paths = Paths { taken: self.merged(paths), ..Paths::default() };
+        }
+        paths
+    }
+
+    /// The state of both paths.
+    fn merged(&self, paths: Paths) -> Option<State> {
+        self.either(paths.taken, paths.skipped)
     }
 
     fn either(&self, one: Option<State>, other: Option<State>) -> Option<State> {
@@ -391,6 +549,7 @@ impl<'a> Analysis<'a> {
             program: self.program,
             arithmetic: &self.arithmetic,
             convention: self.decoder.convention(),
+            variables: self.variables,
         };
         for (at, operation) in instruction.operations.iter().enumerate() {
             let identity = code << 8 | (4 * at as u64 + 1);
@@ -443,7 +602,11 @@ impl<'a> Analysis<'a> {
 
     /// The targets of an indirect jump or call: resolved, or named by the user.
     fn targets(&self, code: u64, value: &Value) -> Option<Vec<u64>> {
-        let resolved = value.numbers(MOST_ADDRESSES);
+        let resolved = value.numbers(MOST_ADDRESSES).map(|all| {
+            // No program jumps to what is no code, such as the null pointer of a variable.
+            let code = all.iter().copied().filter(|one| self.may_run(*one)).collect::<Vec<u64>>();
+            if code.is_empty() { all } else { code }
+        });
         resolved.or_else(|| {
             let site = self.program.plain(code);
             let here = || self.calls.get(&self.program.function_at(site)?.address);
@@ -507,7 +670,8 @@ impl<'a> Analysis<'a> {
             .program
             .function_from(plain)
             .is_some_and(|function| here.is_none_or(|here| here.address != function.address));
-        let is_ram = self.program.memory_at(plain) == Memory::Ram;
+        let memory = self.program.memory_at(plain);
+        let is_ram = memory == Memory::Ram || (self.is_whole && memory == Memory::Flash);
         if is_ram && self.is_code(target) && !(is_balanced && is_other) {
             self.join(number, target, state);
             return;
@@ -515,6 +679,13 @@ impl<'a> Analysis<'a> {
         if let Some(state) = self.call(number, place, target, state, is_certain) {
             self.returned(number, &state);
         }
+    }
+
+    /// True if a number may be the address of code, in the file or in ROM.
+    fn may_run(&self, target: u64) -> bool {
+        let plain = self.program.plain(target);
+        let is_rom = self.program.memory_at(plain) == Memory::Rom;
+        is_rom || (self.is_code(target) && self.program.object_at(plain).is_none())
     }
 
     fn is_code(&self, target: u64) -> bool {
@@ -538,6 +709,7 @@ impl<'a> Analysis<'a> {
         let plain = self.program.plain(target);
         match self.program.memory_at(plain) {
             Memory::Ram if self.is_code(target) => {}
+            Memory::Flash if self.is_whole && self.is_code(target) => {}
             Memory::Flash => {
                 self.event(number, code, Event::Code { target: plain, is_certain });
                 return Some(self.opaque(state));
@@ -548,6 +720,8 @@ impl<'a> Analysis<'a> {
                 return Some(self.opaque(state));
             }
         }
+        // The callee may read arguments on the stack, and what it is given the address of.
+        state.show_slots();
         let callee = self.instance(target, self.arguments(&state));
         if self.is_collecting {
             self.edges.insert((number, code, callee));
@@ -570,6 +744,7 @@ impl<'a> Analysis<'a> {
                 | Value::Span { .. }
                 | Value::Memory
                 | Value::Computed
+                | Value::Near(_)
                 | Value::Constants(_)) => value.clone(),
                 Value::Stack(_) | Value::Given(..) => given(place),
                 _ => Value::Any,
@@ -623,6 +798,8 @@ impl<'a> Analysis<'a> {
                 continue;
             }
             let place = convention.arguments.iter().position(|one| *one == register);
+            // The ABI has two registers of results: an address that is left in another one is none.
+            let place = place.filter(|place| *place < 2 || !self.arithmetic.notes.is_kept());
             let value = place.map_or(Value::Any, |place| summary.results[place].clone());
             state.set(register, value, code << 8 | (0x80 + u64::from(register)));
         }
@@ -664,6 +841,7 @@ impl<'a> Analysis<'a> {
 
     /// The state behind a call of a function that is not known, and keeps to the ABI.
     fn opaque(&self, state: State) -> State {
+        state.show_all();
         let convention = self.decoder.convention();
         let preserved = (0..REGISTERS as u8).map(|one| convention.preserved.contains(&one));
         let summary = Summary {
@@ -697,6 +875,15 @@ impl<'a> Analysis<'a> {
             return;
         }
         let convention = self.decoder.convention();
+        // The first two registers hold results, which others than the known callers may read.
+        let is_result = |register: u8| convention.arguments[2..].contains(&register);
+        self.arithmetic.notes.note(|ledger| {
+            for register in (0..REGISTERS as u8).filter(|one| !is_result(*one)) {
+                if Some(register) != convention.global {
+                    ledger.lose(state.value(register));
+                }
+            }
+        });
         let old = self.instances[number].summary.clone();
         let mut new = old.clone();
         let changes = self.instances[number].changes;

@@ -1,10 +1,12 @@
 //! The effect of an instruction on a state: what it computes, reads and writes.
 
+use crate::arithmetic::Arithmetic;
 use crate::decode::Convention;
 use crate::instruction::{Address, Expression, Operand, Operation, Operator, Register, Shift};
 use crate::program::{Memory, Program};
 use crate::state::{Cell, Identity, State};
-use crate::value::{Arithmetic, Value, mask_of};
+use crate::value::{Value, is_exact, mask_of};
+use crate::variables::Variables;
 
 /// Most addresses of an access that are looked at one by one.
 pub const MOST_ADDRESSES: u64 = 4096;
@@ -27,6 +29,8 @@ pub struct Executor<'a> {
     pub program: &'a Program,
     pub arithmetic: &'a Arithmetic,
     pub convention: Convention,
+    /// Variables in RAM whose values are known.
+    pub variables: &'a [Variables],
 }
 
 impl Executor<'_> {
@@ -68,6 +72,7 @@ impl Executor<'_> {
             Operation::Flags => state.compare(None),
             Operation::Lose(register) => {
                 state.is_escaped |= is_stack_value(state.value(*register));
+                self.arithmetic.notes.note(|ledger| ledger.index(state.value(*register)));
             }
         }
     }
@@ -118,6 +123,7 @@ impl Executor<'_> {
                 let by = Value::number(by.into());
                 let value = state.value(register);
                 if shift == Shift::Rotation {
+                    self.arithmetic.notes.note(|ledger| ledger.index(value));
                     Value::Any
                 } else {
                     self.arithmetic.binary(Operator::Shift(shift), value, &by)
@@ -143,6 +149,7 @@ impl Executor<'_> {
                 left,
                 Operand::Shifted(right, Shift::Left, _),
             ) if left == right && state.value(left).numbers(MOST_ADDRESSES).is_none() => {
+                self.arithmetic.notes.note(|ledger| ledger.index(state.value(left)));
                 Value::Number
             }
             Expression::Binary(operator, left, right) => {
@@ -162,13 +169,22 @@ impl Executor<'_> {
                     None => match sum.bounds(all) {
                         Some((_, high)) if high < 1 << 31 => sum,
                         _ if matches!(sum, Value::Computed | Value::Number) => sum,
-                        _ => Value::Any,
+                        _ => {
+                            self.arithmetic.notes.note(|ledger| ledger.index(&sum));
+                            Value::Any
+                        }
                     },
                 }
             }
-            Expression::Insert(register, bits) => match state.value(register).single() {
-                Some(number) => Value::number((number & 0xffff) | bits),
-                None => Value::Any,
+            Expression::Insert(register, bits) => match state.value(register) {
+                Value::Listed(numbers) => {
+                    Value::listed(numbers.iter().map(|one| (one & 0xffff) | bits).collect())
+                }
+                _ => {
+                    let any = Value::Span { low: bits, step: 1, count: 1 << 16 };
+                    self.arithmetic.notes.note(|ledger| ledger.index(&any));
+                    Value::Any
+                }
             },
             Expression::Low(register, bits) => low(state.value(register), bits),
             Expression::Bits(bits) => low(&Value::Any, bits),
@@ -224,6 +240,10 @@ impl Executor<'_> {
         identity: Identity,
         accesses: &mut Vec<Access>,
     ) -> Cell {
+        if !is_exact(at) && (state.is_escaped || *at == Value::Stack(None)) {
+            state.show_slots();
+        }
+        self.note_hidden(at);
         let unknown = if is_signed || bytes >= self.convention.word {
             Value::Any
         } else {
@@ -246,9 +266,14 @@ impl Executor<'_> {
             _ => match at.numbers(MOST_ADDRESSES) {
                 Some(numbers) => {
                     self.classify(&numbers, bytes, false, accesses);
-                    let read = |one: &u64| self.constant(*one, bytes, is_signed, is_literal);
-                    let values: Option<Vec<u64>> = numbers.iter().map(read).collect();
-                    Cell::of(values.map_or(unknown, Value::listed))
+                    if is_literal && let [at] = numbers[..] {
+                        self.arithmetic.notes.note(|ledger| {
+                            ledger.literals.insert(at);
+                        });
+                    }
+                    let read = |one: &u64| self.contents(*one, bytes, is_signed, is_literal);
+                    let values: Option<Vec<Vec<u64>>> = numbers.iter().map(read).collect();
+                    Cell::of(values.map_or(unknown, |values| Value::listed(values.concat())))
                 }
                 None => {
                     self.classify_wide(at, accesses);
@@ -283,9 +308,43 @@ impl Executor<'_> {
         (((number << unused) as i64) >> unused) as u64 & self.arithmetic.mask
     }
 
-    fn constant(&self, at: u64, bytes: u8, is_signed: bool, is_literal: bool) -> Option<u64> {
-        let number = self.program.constant(at, bytes, is_literal)?;
-        Some(if is_signed { self.sign_extended(number, bytes) } else { number })
+    /// The numbers that memory may hold at an address, if all of them are known.
+    fn contents(&self, at: u64, bytes: u8, is_signed: bool, is_literal: bool) -> Option<Vec<u64>> {
+        let numbers = match self.program.constant(at, bytes, is_literal) {
+            Some(number) => vec![number],
+            None => {
+                let initial = self.program.initial(at, bytes)?;
+                self.variables.iter().find_map(|known| known.values(at, bytes, initial))?
+            }
+        };
+        let extend = |one: u64| if is_signed { self.sign_extended(one, bytes) } else { one };
+        Some(numbers.into_iter().map(extend).collect())
+    }
+
+    /// Notes the use of a register that is no argument as an address.
+    fn note_hidden(&self, at: &Value) {
+        if matches!(at, Value::Initial(_)) {
+            self.arithmetic.notes.note(|ledger| ledger.has_hidden_arguments = true);
+        }
+    }
+
+    /// Notes a store: what it writes goes to a place that is not followed.
+    fn note_store(&self, at: &Value, bytes: u8, value: &Value) {
+        self.note_hidden(at);
+        if !is_stack_value(at) {
+            self.note_hidden(value);
+        }
+        self.arithmetic.notes.note(|ledger| {
+            if bytes < self.convention.word
+                && value.bounds(self.arithmetic.mask).is_some_and(|(_, high)| high > mask_of(bytes))
+            {
+                ledger.index(value);
+            }
+            if !matches!(at, Value::Stack(Some(at)) if *at < 0) {
+                ledger.lose(value);
+            }
+            ledger.store(at, bytes, value);
+        });
     }
 
     /// Records the accesses to addresses that are not RAM.
@@ -341,6 +400,7 @@ impl Executor<'_> {
             | Value::Number
             | Value::Span { .. }
             | Value::Return
+            | Value::Near(_)
             | Value::Initial(_) => true,
             Value::Stack(_) | Value::Memory | Value::Given(..) | Value::Constants(_) => false,
         }
@@ -354,6 +414,7 @@ impl Executor<'_> {
         cell: Cell,
         accesses: &mut Vec<Access>,
     ) {
+        self.note_store(at, bytes, &cell.value);
         if let Value::Stack(Some(at)) = at {
             let cell = if bytes >= self.convention.word {
                 cell

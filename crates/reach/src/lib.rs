@@ -6,6 +6,7 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod analysis;
+mod arithmetic;
 mod decode;
 mod execute;
 mod instruction;
@@ -13,5 +14,6 @@ mod program;
 mod report;
 mod state;
 mod value;
+mod variables;
 
-pub use report::{Finding, FindingKind, ReachReport, ReachRequest, Step, Verdict, reach};
+pub use report::{Call, Finding, FindingKind, ReachReport, ReachRequest, Step, Verdict, reach};

@@ -1,13 +1,13 @@
 //! A linked program: which of its sections lie in RAM, which in flash, and the names in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flashpager_base::sizes::parse_size;
 use flashpager_base::{Error, Result, shown};
 use flashpager_binary::program::{ProgramFile, ProgramKind, ProgramSection, SectionContent};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind};
 
-use crate::value::Bases;
+use crate::arithmetic::Bases;
 
 /// A range of addresses that the user names: its first address and the one behind it.
 pub type AddressRange = (u64, u64);
@@ -45,6 +45,14 @@ pub struct Symbol {
     pub end: u64,
 }
 
+/// The contents of a section from a mapping symbol on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Thumb,
+    Code,
+    Data,
+}
+
 /// A linked program.
 #[derive(Debug)]
 pub struct Program {
@@ -53,10 +61,14 @@ pub struct Program {
     /// Functions by address, without the bit of Thumb.
     functions: BTreeMap<u64, Symbol>,
     objects: BTreeMap<u64, Symbol>,
+    /// The addresses of functions that are no mere labels, with the bit of Thumb.
+    pub entries: BTreeSet<u64>,
     /// All names of functions and labels in code, with their addresses; the lowest bit is set for
     /// Thumb.
     pub names: Vec<(String, u64)>,
     pub global_pointer: Option<u64>,
+    /// Mapping symbols by their addresses.
+    marks: BTreeMap<(u64, u8), Mark>,
     /// True for RISC-V with floating point of 64 bits.
     pub has_double: bool,
     /// True for a processor that has Thumb alone.
@@ -79,6 +91,8 @@ pub struct MemoryRequest {
     pub ram: StatedMemory,
     pub flash: StatedMemory,
     pub rom: StatedMemory,
+    /// True if functions are taken for RAM that the link has in flash.
+    pub is_pinned: bool,
 }
 
 /// Memory of one kind, as the user states it.
@@ -163,8 +177,10 @@ impl Program {
             sections,
             functions: BTreeMap::new(),
             objects: BTreeMap::new(),
+            entries: BTreeSet::new(),
             names: Vec::new(),
             global_pointer: None,
+            marks: BTreeMap::new(),
             has_double: has_double(&header.instruction_set),
             is_thumb_only: !devices.is_empty(),
             rom: request.rom.ranges.clone(),
@@ -181,7 +197,8 @@ impl Program {
                 .collect(),
         };
         program.read_symbols(&file, is_arm);
-        if !program.sections.iter().any(|section| section.is_ram) && request.ram.ranges.is_empty() {
+        let has_ram = request.is_pinned || !request.ram.ranges.is_empty();
+        if !has_ram && !program.sections.iter().any(|section| section.is_ram) {
             return Err(wrong(
                 "has nothing in RAM: no section is stored elsewhere than it runs, and none is \
                  zeroed; name what lies in RAM (--ram .data, --ram 0x20000000-0x20040000)"
@@ -200,6 +217,16 @@ impl Program {
                 self.global_pointer = Some(address);
             }
             if let Some(mark) = name.strip_prefix('$') {
+                let kind = match mark.get(..1) {
+                    Some("t") => Some(Mark::Thumb),
+                    Some("a" | "x") => Some(Mark::Code),
+                    Some("d") => Some(Mark::Data),
+                    _ => None,
+                };
+                // Code wins over data at the same address.
+                if let Some(kind) = kind {
+                    self.marks.insert((address, u8::from(kind != Mark::Data)), kind);
+                }
                 match mark.split('.').next() {
                     Some("t") => modes.push((address, true)),
                     Some("a") => modes.push((address, false)),
@@ -216,6 +243,7 @@ impl Program {
             let made = Symbol { name: name.to_owned(), address: plain, end };
             match symbol.kind() {
                 SymbolKind::Text if in_code => {
+                    self.entries.insert(address);
                     self.names.push((name.to_owned(), address));
                     let better = self.functions.get(&plain).is_none_or(|other| {
                         (other.end, other.name.as_str()) < (made.end, "") && other.end < made.end
@@ -283,6 +311,88 @@ impl Program {
             Some((name.unwrap_or_else(|| format!("{:#x}", code & !1)), code))
         });
         Some((start, handlers.collect()))
+    }
+
+    /// True if a compiler has moved common parts of functions into others, which do not keep to the
+    /// ABI.
+    pub fn is_outlined(&self) -> bool {
+        self.names.iter().any(|(name, _)| name.starts_with("OUTLINED_FUNCTION_"))
+    }
+
+    /// Parts of sections that hold instructions, by the mapping symbols, each with the bit of Thumb.
+    /// `None` if they cannot be told from data.
+    pub fn code_regions(&self) -> Option<Vec<(u64, u64, u64)>> {
+        let mut regions = Vec::new();
+        for section in self.sections.iter().filter(|one| one.is_code && one.end > one.start) {
+            let marks: Vec<_> = self
+                .marks
+                .range((section.start, 0)..(section.end, 0))
+                .map(|((at, _), mark)| (*at, *mark))
+                .collect();
+            let is_riscv = self.architecture.starts_with("riscv");
+            match marks.first() {
+                Some((first, _)) if *first == section.start || is_riscv => {}
+                None if is_riscv => regions.push((section.start, section.end, 0)),
+                _ => return None,
+            }
+            let ends = marks.iter().skip(1).map(|(at, _)| *at).chain([section.end]);
+            for ((start, mark), end) in marks.iter().zip(ends) {
+                match mark {
+                    Mark::Thumb => regions.push((*start, end, 1)),
+                    Mark::Code => regions.push((*start, end, 0)),
+                    Mark::Data => {}
+                }
+            }
+        }
+        Some(regions)
+    }
+
+    /// True if data may lie at an address of a section with code.
+    fn is_data(&self, address: u64) -> bool {
+        // Constants that are linked behind code have no mapping symbol on RISC-V.
+        if self.architecture != "arm" || self.object_at(address).is_some() {
+            return true;
+        }
+        let mark = self.marks.range(..=(address, 9)).next_back().map(|(_, mark)| *mark);
+        mark == Some(Mark::Data)
+    }
+
+    /// All numbers in data that lie within ranges, at any byte, without the words at `literals`.
+    pub fn words(&self, ranges: &[(u64, u64)], literals: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let bytes = if self.architecture == "riscv64" { 8 } else { 4 };
+        let mut words = BTreeSet::new();
+        for section in &self.sections {
+            for (place, window) in section.data.windows(bytes).enumerate() {
+                let word = window.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                if !ranges.iter().any(|(start, end)| (*start..=*end).contains(&word)) {
+                    continue;
+                }
+                let at = section.start + place as u64;
+                if (!section.is_code || self.is_data(at)) && !literals.contains(&at) {
+                    words.insert(word);
+                }
+            }
+        }
+        words
+    }
+
+    /// Sections of RAM, and the functions and objects of a known size.
+    pub fn extents(&self) -> (Vec<AddressRange>, Vec<AddressRange>) {
+        let range = |one: &Section| (one.start, one.end);
+        let sections = self.sections.iter().filter(|one| one.is_ram).map(range).collect();
+        let symbols = self.objects.values().chain(self.functions.values());
+        let sized = symbols.filter(|one| one.end > one.address);
+        (sections, sized.map(|one| (one.address, one.end)).collect())
+    }
+
+    /// Takes the function that begins at an address for RAM.
+    pub fn take_for_ram(&mut self, address: u64) {
+        let Some(function) = self.functions.get(&address) else { return };
+        let next = self.functions.range(address + 1..).next().map(|(start, _)| *start);
+        let end = self.section_at(address).map_or(address, |section| section.end);
+        let behind = next.map_or(end, |next| next.min(end));
+        let end = if function.end > address { function.end } else { behind };
+        self.ram.push((address, end));
     }
 
     /// The section at an address.
@@ -355,6 +465,21 @@ impl Program {
             !section.is_writable || (section.is_code && is_in_function()) || is_pool();
         if !is_constant {
             return None;
+        }
+        let data = self.bytes_at(address)?.get(..usize::from(bytes))?;
+        Some(data.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// The number in memory when the program starts, if startup code puts it there.
+    pub fn initial(&self, address: u64, bytes: u8) -> Option<u64> {
+        let section = self.section_at(address)?;
+        let end = address.checked_add(u64::from(bytes))?;
+        if !section.is_ram || end > section.end {
+            return None;
+        }
+        if section.data.is_empty() {
+            // Startup code zeroes this section alone.
+            return section.name.contains("bss").then_some(0);
         }
         let data = self.bytes_at(address)?.get(..usize::from(bytes))?;
         Some(data.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))

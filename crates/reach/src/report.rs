@@ -8,9 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::analysis::{Analysis, Event};
-use crate::decode::decoder_for;
+use crate::decode::{Decoder, decoder_for};
 use crate::execute::Access;
 use crate::program::{Memory, MemoryRequest, Program, StatedMemory, matches};
+use crate::variables::{Extents, Notes, Variables};
 
 /// A question about a program.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,9 @@ pub struct ReachRequest {
     /// Targets of indirect calls: the address of the call or the name of the function that holds it,
     /// and the names of functions.
     pub calls: Vec<(String, Vec<String>)>,
+    /// Functions that are taken to lie in RAM, by their names or those of their input sections, such
+    /// as `.text.poll` or `radio.o(.text.poll)`. They are roots, too.
+    pub pinned: Vec<String>,
 }
 
 /// The answer in a word.
@@ -103,6 +107,15 @@ pub struct Finding {
     pub text: String,
 }
 
+/// A function that another one calls, or jumps to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Call {
+    /// The address of the function that calls.
+    pub caller: u64,
+    /// The address of the called one.
+    pub callee: u64,
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReachReport {
@@ -118,6 +131,8 @@ pub struct ReachReport {
     pub resolved: u64,
     /// Number of indirect jumps and calls.
     pub indirect: u64,
+    /// The calls that were found, each pair of functions once.
+    pub calls: Vec<Call>,
     /// The findings: what is certain first.
     pub findings: Vec<Finding>,
     /// Assumptions that the answer rests on.
@@ -139,20 +154,34 @@ pub fn reach(
         ram: StatedMemory::parse("--ram", &request.ram)?,
         flash: StatedMemory::parse("--flash", &request.flash)?,
         rom: StatedMemory::parse("--rom", &request.rom)?,
+        is_pinned: !request.pinned.is_empty(),
     };
-    let program = Program::parse(bytes, place, &memory)?;
+    let mut program = Program::parse(bytes, place, &memory)?;
     let decoder = decoder_for(&program, place)?;
-    let roots = roots(&program, place, &request.roots)?;
+    let mut roots = roots(&program, place, &request.roots)?;
+    roots.extend(pin(&mut program, place, &request.pinned)?);
     let calls = calls(&program, place, &request.calls)?;
     let mut entries: Vec<u64> = roots.values().copied().collect();
     entries.sort_unstable();
     entries.dedup();
-    let mut analysis = Analysis::new(&program, decoder.as_ref(), &calls);
     // A root in flash is a finding itself; what it reaches is not walked.
     let in_ram = |entry: &u64| program.memory_at(program.plain(*entry)) == Memory::Ram;
     let (walked, outside): (Vec<u64>, Vec<u64>) = entries.iter().partition(|one| in_ram(one));
-    let numbers =
-        if walked.is_empty() { Vec::new() } else { analysis.walk(&walked, should_continue)? };
+    let mut analysis = Analysis::new(&program, decoder.as_ref(), &calls, &[]);
+    let mut numbers = Vec::new();
+    if !walked.is_empty() {
+        numbers = analysis.walk(&walked, should_continue)?;
+    }
+    let has = |is: fn(&Event) -> bool| analysis.events.iter().any(|(_, _, event)| is(event));
+    let known = if has(Event::is_unknown) && !has(Event::is_flash) {
+        known_variables(&program, decoder.as_ref(), &calls, should_continue)?
+    } else {
+        Vec::new()
+    };
+    if !known.is_empty() {
+        analysis = Analysis::new(&program, decoder.as_ref(), &calls, &known);
+        numbers = analysis.walk(&walked, should_continue)?;
+    }
     let reporter = Reporter { program: &program, analysis: &analysis };
     let mut report = reporter.report(&numbers);
     check_calls(&program, &analysis, request)?;
@@ -169,6 +198,53 @@ pub fn reach(
     }
     report.roots = roots.keys().map(|name| demangled(name)).collect();
     Ok(report)
+}
+
+/// Most instructions that are executed to find variables, in all walks of the program.
+const MOST_STEPS: u64 = 500_000;
+/// Most walks of the whole program until the variables hold nothing new.
+const MOST_ROUNDS: usize = 12;
+
+/// Finds the variables in RAM whose values are known in each run of the program: those that follow
+/// if no value in memory is known, and those that follow if all are.
+fn known_variables(
+    program: &Program,
+    decoder: &dyn Decoder,
+    calls: &FxHashMap<u64, Vec<u64>>,
+    should_continue: &dyn Fn() -> bool,
+) -> Result<Vec<Variables>> {
+    let (sections, objects) = program.extents();
+    let extents = Extents::new(&sections, objects);
+    let all = Variables::unwritten(&extents);
+    let mut steps = MOST_STEPS;
+    let mut found = Vec::new();
+    for start in [None, Some(&all)] {
+        let mut known = start.cloned();
+        // Each walk takes for granted what the one before has found, and the last one finds nothing
+        // new.
+        for _ in 0..MOST_ROUNDS {
+            let notes = Notes::new(sections.clone());
+            let before = known.as_slice();
+            let mut analysis = Analysis::new(program, decoder, calls, before);
+            if program.is_outlined() || !analysis.walk_all(&notes, &mut steps, should_continue)? {
+                return Ok(found);
+            }
+            let mut words = BTreeSet::new();
+            notes.note(|ledger| words = program.words(&sections, &ledger.literals));
+            let next = match (start, &known) {
+                // Where all values were unknown, no address was missed.
+                (None, Some(known)) => known.with_stores(&notes),
+                _ => known.as_ref().unwrap_or(&all).behind(&notes, &extents, &words),
+            };
+            if known.as_ref() == Some(&next) {
+                found.push(next);
+                break;
+            }
+            // The stores of the first walk, in which all values were unknown, are too many.
+            known = Some(if known.is_none() { next.without_stores() } else { next });
+        }
+    }
+    Ok(found)
 }
 
 /// The root that stands for all handlers in the vector table.
@@ -225,6 +301,28 @@ fn call_site(program: &Program, site: &str) -> Option<u64> {
     }
     let named = program.names.iter().find(|(name, _)| is_called(name, site));
     named.map(|(_, address)| program.plain(*address))
+}
+
+/// Takes functions for RAM, and returns them.
+fn pin(program: &mut Program, place: &str, pinned: &[String]) -> Result<BTreeMap<String, u64>> {
+    let mut found = BTreeMap::new();
+    for text in pinned {
+        // The name of a function that has an input section of its own.
+        let section = text.rsplit_once('(').map_or(text.as_str(), |(_, section)| section);
+        let name = section.trim_end_matches(')');
+        let name = name.strip_prefix(".text.").unwrap_or(name);
+        let named: Vec<(String, u64)> =
+            program.names.iter().filter(|(one, _)| is_called(one, name)).cloned().collect();
+        if named.is_empty() {
+            let message = format!("has no function '{}', which is pinned", shown(text));
+            return Err(Error::data(place, message));
+        }
+        for (name, address) in named {
+            program.take_for_ram(program.plain(address));
+            found.insert(name, address);
+        }
+    }
+    Ok(found)
 }
 
 /// Finds the functions of names and patterns.
@@ -432,9 +530,40 @@ impl Reporter<'_> {
             functions_in_flash: in_flash.len() as u64,
             resolved: indirect.values().filter(|is_resolved| **is_resolved).count() as u64,
             indirect: indirect.len() as u64,
+            calls: self.calls(&functions),
             findings,
             notes: Vec::new(),
         }
+    }
+
+    /// The calls from functions that are reached, whose entries are given.
+    fn calls(&self, reached: &FxHashSet<u64>) -> Vec<Call> {
+        let function = |address: u64| {
+            let plain = self.program.plain(address);
+            self.program.function_at(plain).map_or(plain, |function| function.address)
+        };
+        let mut calls = BTreeSet::new();
+        let mut add = |from: u64, to: u64| {
+            let call = Call { caller: function(from), callee: function(to) };
+            if call.caller != call.callee {
+                calls.insert(call);
+            }
+        };
+        for (_, code, callee) in &self.analysis.edges {
+            add(*code, self.analysis.instances[*callee].entry);
+        }
+        for (_, code, event) in &self.analysis.events {
+            if let Event::Code { target, .. } = event {
+                add(*code, *target);
+            }
+        }
+        let instances = &self.analysis.instances;
+        for instance in instances.iter().filter(|one| reached.contains(&one.entry)) {
+            for code in instance.codes() {
+                add(instance.entry, code);
+            }
+        }
+        calls.into_iter().collect()
     }
 
     /// The caller of each instance on the shortest path from a root.

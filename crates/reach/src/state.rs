@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::arithmetic::Arithmetic;
 use crate::instruction::{Condition, Operand, REGISTERS, Register, Relation};
-use crate::value::{Arithmetic, Value};
+use crate::value::Value;
+use crate::variables::Notes;
 
 /// The identity of a value: cells with the same one hold the same number. 0 is none.
 pub type Identity = u64;
@@ -27,6 +29,8 @@ impl Cell {
 pub struct Slot {
     pub bytes: u8,
     pub cell: Cell,
+    /// True if others may have written it, and only its constants are followed.
+    is_kept: bool,
 }
 
 /// The state of a function.
@@ -47,6 +51,7 @@ pub struct State {
     /// The words that the function may have written at the addresses that its arguments hold, from a
     /// distance to another one, by argument.
     pub writes_given: BTreeMap<u8, (i64, i64)>,
+    notes: Notes,
 }
 
 /// Extends the range of an argument.
@@ -57,7 +62,7 @@ pub fn extend(ranges: &mut BTreeMap<u8, (i64, i64)>, argument: u8, range: (i64, 
 
 impl State {
     /// The state at the entry of a function.
-    pub fn new(registers: Vec<Cell>) -> Self {
+    pub fn new(registers: Vec<Cell>, notes: Notes) -> Self {
         debug_assert_eq!(registers.len(), REGISTERS);
         Self {
             registers,
@@ -67,6 +72,7 @@ impl State {
             writes_caller: 0,
             writes_code_address: false,
             writes_given: BTreeMap::new(),
+            notes,
         }
     }
 
@@ -136,14 +142,76 @@ impl State {
                 && matches!(slot.cell.value, Value::Stack(_))
         };
         self.is_escaped |= self.slots.iter().any(is_address);
+        let end = at.saturating_add(i64::from(bytes));
+        self.lose_slots(|place, slot| place < end && at < place + i64::from(slot.bytes));
         None
+    }
+
+    /// Notes that the numbers in some words of the stack go where they are not followed.
+    fn lose_slots(&self, is_lost: impl Fn(i64, &Slot) -> bool) {
+        self.notes.note(|ledger| {
+            for (at, slot) in &self.slots {
+                if is_lost(*at, slot) {
+                    ledger.index(&slot.cell.value);
+                }
+            }
+        });
+    }
+
+    /// A word of the stack that may hold another number by now, if its constants are followed.
+    fn kept(&self, slot: &Slot) -> Option<Slot> {
+        let value = self.notes.near(&slot.cell.value, &Value::Any)?;
+        if !slot.is_kept {
+            self.notes.note(|ledger| ledger.lose(&slot.cell.value));
+        }
+        Some(Slot { bytes: slot.bytes, cell: Cell::of(value), is_kept: true })
+    }
+
+    /// Forgets words of the stack that others may have written.
+    fn forget_slots(&mut self, is_forgotten: impl Fn(i64, &Slot) -> bool) {
+        let forgotten: Vec<i64> = self
+            .slots
+            .iter()
+            .filter(|(at, slot)| is_forgotten(**at, slot))
+            .map(|one| *one.0)
+            .collect();
+        for at in forgotten {
+            if let Some(slot) = self.slots.remove(&at)
+                && let Some(kept) = self.kept(&slot)
+            {
+                self.slots.insert(at, kept);
+            }
+        }
+    }
+
+    /// Notes that somebody else may read the stack: what others read are objects of C.
+    pub fn show_slots(&self) {
+        self.notes.note(|ledger| {
+            for slot in self.slots.values().filter(|slot| !slot.is_kept) {
+                ledger.lose(&slot.cell.value);
+            }
+        });
+    }
+
+    /// Notes that the numbers in all registers and on the stack go where they are not followed.
+    pub fn show_all(&self) {
+        self.show_slots();
+        self.notes.note(|ledger| {
+            for cell in &self.registers {
+                ledger.lose(&cell.value);
+            }
+        });
     }
 
     /// Puts a number on the stack.
     pub fn put(&mut self, at: i64, bytes: u8, cell: Cell) {
         let end = at.saturating_add(i64::from(bytes));
+        self.lose_slots(|place, slot| {
+            let behind = place + i64::from(slot.bytes);
+            place < end && at < behind && (place < at || end < behind)
+        });
         self.slots.retain(|place, slot| *place >= end || place + i64::from(slot.bytes) <= at);
-        self.slots.insert(at, Slot { bytes, cell });
+        self.slots.insert(at, Slot { bytes, cell, is_kept: false });
         self.writes_caller = self.writes_caller.max(end);
     }
 
@@ -154,7 +222,7 @@ impl State {
 
     /// Puts a word on the stack that the caller has put there.
     pub fn pass(&mut self, at: i64, bytes: u8, cell: Cell) {
-        self.slots.insert(at, Slot { bytes, cell });
+        self.slots.insert(at, Slot { bytes, cell, is_kept: false });
     }
 
     /// Forgets what the caller has put on the stack: others may have written it.
@@ -162,7 +230,7 @@ impl State {
         let is_address =
             |(at, slot): (&i64, &Slot)| *at >= 0 && matches!(slot.cell.value, Value::Stack(_));
         self.is_escaped |= self.slots.iter().any(is_address);
-        self.slots.retain(|at, slot| at + i64::from(slot.bytes) <= 0);
+        self.forget_slots(|at, slot| at + i64::from(slot.bytes) > 0);
     }
 
     /// Forgets what lies on the stack from a distance on, as far as a callee may have written it.
@@ -172,7 +240,7 @@ impl State {
             *place < end && matches!(slot.cell.value, Value::Stack(_))
         };
         self.is_escaped |= self.slots.iter().any(is_address);
-        self.slots.retain(|place, slot| place + i64::from(slot.bytes) <= at || *place >= end);
+        self.forget_slots(|place, slot| place + i64::from(slot.bytes) > at && place < end);
         self.writes_caller = self.writes_caller.max(end);
     }
 
@@ -190,7 +258,7 @@ impl State {
         };
         let is_address = |slot: &Slot| matches!(slot.cell.value, Value::Stack(_));
         self.is_escaped |= self.slots.values().any(is_address);
-        self.slots.retain(|_, slot| is_saved(&slot.cell.value));
+        self.forget_slots(|_, slot| !is_saved(&slot.cell.value));
     }
 
     /// Notes a write at a distance from the address that an argument holds.
@@ -201,7 +269,7 @@ impl State {
     /// Forgets all that lies on the stack.
     pub fn forget_all(&mut self) {
         self.is_escaped |= self.holds_address();
-        self.slots.clear();
+        self.forget_slots(|_, _| true);
     }
 
     /// True if an address of the stack lies on the stack.
@@ -232,7 +300,10 @@ impl State {
                 && same.bytes == slot.bytes
             {
                 let cell = both(&slot.cell, &same.cell);
-                slots.insert(*at, Slot { bytes: slot.bytes, cell });
+                slots.insert(
+                    *at,
+                    Slot { bytes: slot.bytes, cell, is_kept: slot.is_kept && same.is_kept },
+                );
             }
         }
         let lost = |from: &Self| {
@@ -241,9 +312,19 @@ impl State {
             };
             from.slots.iter().any(is_lost)
         };
+        let is_lost = lost(self) || lost(other);
+        for from in [self, other] {
+            for (at, slot) in &from.slots {
+                if !slots.contains_key(at)
+                    && let Some(kept) = from.kept(slot)
+                {
+                    slots.insert(*at, kept);
+                }
+            }
+        }
         let compared = if self.compared == other.compared { self.compared.clone() } else { None };
         Self {
-            is_escaped: is_escaped || lost(self) || lost(other),
+            is_escaped: is_escaped || is_lost,
             writes_caller: self.writes_caller.max(other.writes_caller),
             writes_code_address: self.writes_code_address || other.writes_code_address,
             writes_given: {
@@ -256,6 +337,7 @@ impl State {
             registers,
             slots,
             compared,
+            notes: self.notes.clone(),
         }
     }
 
@@ -325,7 +407,7 @@ mod tests {
     use super::*;
 
     fn state() -> State {
-        let mut state = State::new(vec![Cell::of(Value::Any); REGISTERS]);
+        let mut state = State::new(vec![Cell::of(Value::Any); REGISTERS], Notes::default());
         state.put(-4, 4, Cell::of(Value::Return));
         state.put(-8, 4, Cell::of(Value::Initial(4)));
         state.put(-12, 4, Cell::of(Value::number(1)));
@@ -369,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_condition_holds_for_all_copies_of_a_value() {
-        let mut state = State::new(vec![Cell::of(Value::Any); REGISTERS]);
+        let mut state = State::new(vec![Cell::of(Value::Any); REGISTERS], Notes::default());
         let cell = state.identified(0, 77);
         state.copy(1, cell.clone());
         state.put(-4, 4, cell.clone());

@@ -26,6 +26,7 @@ def reached(
     flash: Sequence[str] = (),
     rom: Sequence[str] = (),
     calls: Sequence[tuple[str, Sequence[str]]] = (),
+    pinned: Sequence[str] = (),
 ) -> Reach:
     """Follow all that functions of a linked program reach, and find what lies outside of RAM.
 
@@ -37,6 +38,7 @@ def reached(
         flash: patterns of names of sections in flash, or ranges.
         rom: ranges of ROM, whose code is not followed.
         calls: targets of indirect calls, by the address of a call or the function that holds it.
+        pinned: functions that are taken to lie in RAM, and are roots, too.
 
     Raises:
         FlashpagerError: if the file is no linked program or has nothing in RAM, its machine is not
@@ -50,6 +52,7 @@ def reached(
         flash=list(flash),
         rom=list(rom),
         calls=[(site, list(names)) for site, names in calls],
+        pinned=list(pinned),
     )
 
 
