@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flashpager.judge.reach import reached
-from tests.command import flashpager
+from flashpager.judge.reach import choice_lines, closure, reached
+from tests.command import fails, flashpager
 from tests.conftest import ROOT, need, runs_of
 
 MACHINE = "qemu-system-arm -M lm3s6965evb -nographic -semihosting"
@@ -74,3 +74,40 @@ def test_no_executed_call_is_lacking(recorded: tuple[Path, Path]) -> None:
     assert not lacking
     # The excuse is a rare one.
     assert sum(functions[caller] in unknown for caller, _ in calls - found) < len(calls) / 10
+
+
+#: A design that pin searches quickly.
+DESIGN = ("--board", "rp2040", "--cache", "2K", "--ram", "1K", "--seconds", "5")
+
+
+def test_a_choice_says_what_it_still_reaches(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    """The last lines of pin count the functions and objects in flash that the choice reaches."""
+    elf, trace = recorded
+    names_of = tmp_path / "pinned.txt"
+    out = flashpager("pin", trace, *DESIGN, "--elf", elf, "-o", names_of).out
+    chosen = names_of.read_text(encoding="utf-8").split()
+    report = reached(elf, [], pinned=chosen)
+    lines = choice_lines(report)
+    assert all(line in out for line in lines)
+    for kind, verb in (("reaches-code", "call"), ("reaches-data", "read")):
+        names = {one.path[-1].name for one in report.findings if one.kind == kind}
+        assert names
+        assert not names & set(chosen)
+        line = next(line for line in lines if line.startswith(f"they still {verb} "))
+        assert line.startswith(f"they still {verb} {len(names)} ")
+
+
+def test_a_closed_choice_has_all_that_is_called(recorded: tuple[Path, Path]) -> None:
+    """With --closed, no function in flash is called by the closure of the root."""
+    elf, trace = recorded
+    names, report = closure(elf, "aes128_encrypt")
+    assert {"aes128_encrypt", "shift_rows"} <= set(names)
+    assert not any(one.kind == "reaches-code" for one in report.findings)
+    options = (*DESIGN, "--closed", "aes128_encrypt")
+    made = flashpager("pin", trace, *options, "--elf", elf, "--json").json
+    assert set(names) <= set(made["pinned"])
+    assert f"--closed: {len(names)} functions pinned" in (
+        flashpager("pin", trace, *options, "--elf", elf).out
+    )
+    assert "add --elf" in fails("pin", trace, *options)
+    assert choice_lines(reached(elf, [], pinned=["put16"])) == ["they reach nothing in flash"]

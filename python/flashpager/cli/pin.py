@@ -33,6 +33,7 @@ from flashpager.cli.searching import (
     show_program,
     stoppable,
 )
+from flashpager.judge import reach as reaching
 from flashpager.judge.uncounted import uncounted
 from flashpager.record.trace import Trace
 
@@ -140,6 +141,23 @@ class PinFlags:
             "that is known to run after the copy.",
         ),
     ] = None
+    elf: Annotated[
+        Path | None,
+        typer.Option(
+            "--elf",
+            metavar="FILE",
+            help="The recorded program. The answer ends with what the choice reaches in flash.",
+        ),
+    ] = None
+    closed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--closed",
+            metavar="FUNCTION",
+            help="Function that is pinned with all that it calls, as far as --elf shows; "
+            "repeatable.",
+        ),
+    ] = None
     max_call: Annotated[
         list[str] | None,
         typer.Option(
@@ -204,6 +222,7 @@ class PinFlags:
         ``unwritable`` are the units that ``--format`` cannot express: they stay in flash.
         """
         always = names_or_file("--always", self.always, "units that are pinned")
+        always = [*always, *self.closures()]
         never = names_or_file("--never", self.never, "units that stay in flash")
         if required := sorted({*always} & {*unwritable}):
             message = f"--always {required[0]}: --format {self.format_} cannot express it"
@@ -246,6 +265,17 @@ class PinFlags:
             message = "--holes with --order writes lines of a linker script: add --map"
             raise FlashpagerError(message)
         return linking.LINKER_SCRIPT
+
+    def closures(self) -> list[str]:
+        """Return the functions of ``--closed`` with all that they call."""
+        if self.closed and self.elf is None:
+            message = f"--closed {self.closed[0]} needs the recorded program: add --elf"
+            raise FlashpagerError(message)
+        names: dict[str, None] = {}
+        for root in self.closed or []:
+            found, _ = reaching.closure(self.elf or Path(), root)
+            names.update(dict.fromkeys(found))
+        return list(names)
 
     def order_format_to_write(self) -> str:
         """Return the format of the order; by default one that goes with ``--format``."""
@@ -328,7 +358,20 @@ def pin(
     if lucky is not None:
         out.print(f"as recorded, {lucks.line(lucky)}")
     say_uncounted(uncounted([trace.info for trace in opened], design))
+    _show_reached(pinning, flags)
     _show_notes(pinning, flags, seconds, is_interrupted=is_interrupted)
+
+
+def _show_reached(pinning: Pinning, flags: PinFlags) -> None:
+    """Print what the pinned units still reach in flash, if the program is known."""
+    if flags.elf is None or not pinning.pinned:
+        return
+    if flags.closed:
+        names = flags.closures()
+        out.print(f"--closed: {counted(len(names), 'function')} pinned: {', '.join(names)}")
+    report = reaching.reached(flags.elf, [], pinned=pinning.pinned)
+    for line in reaching.choice_lines(report):
+        out.print(line, markup=False)
 
 
 def _show_notes(pinning: Pinning, flags: PinFlags, seconds: float, *, is_interrupted: bool) -> None:

@@ -15,6 +15,8 @@ _KINDS = {
     "may-reach": "may reach",
     "cannot-tell": "cannot tell",
 }
+#: Largest number of functions or objects that a line on a choice names.
+_LISTED_NAMES = 6
 _KIND_WIDTH = max(map(len, _KINDS.values()))
 
 
@@ -101,6 +103,48 @@ def verdict_line(report: Reach) -> str:
             f"indirect jumps and calls resolved: {report.resolved:,} of {report.indirect:,}"
         )
     return f"{VERDICTS[report.verdict]}: {'; '.join(parts)}"
+
+
+def choice_lines(report: Reach) -> list[str]:
+    """Describe in a few lines what a choice of functions for RAM still reaches in flash."""
+    lines = []
+    for kind, verb, nouns in (
+        ("reaches-code", "call", ("function", "functions")),
+        ("reaches-data", "read", ("object", "objects")),
+    ):
+        reached = {
+            one.path[-1].address: one.path[-1].name for one in report.findings if one.kind == kind
+        }
+        if not reached:
+            continue
+        names = list(reached.values())
+        some = ", ".join(names[:_LISTED_NAMES])
+        more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+        noun = nouns[len(names) != 1]
+        lines.append(f"they still {verb} {len(names):,} {noun} in flash: {some}{more}")
+    sites = {one.site for one in report.findings if one.kind in {"cannot-tell", "may-reach"}}
+    if sites:
+        pointers = f"{counted(len(sites), 'place')} where a pointer or a call is not known"
+        lines.append(f"{pointers} may lead to flash, too")
+    return lines or ["they reach nothing in flash"]
+
+
+def closure(file: Path, root: str) -> tuple[list[str], Reach]:
+    """Return a function with all that it calls in flash, and what they reach if all lie in RAM.
+
+    Functions in RAM already are not among them.
+
+    Raises:
+        FlashpagerError: if the program does not have the root, or is none that is followed.
+
+    """
+    names = [root]
+    while True:
+        report = reached(file, [], pinned=names)
+        called = {one.path[-1].name for one in report.findings if one.kind == "reaches-code"}
+        if not called - set(names):
+            return names, report
+        names += sorted(called - set(names))
 
 
 def finding_line(finding: ReachFinding) -> str:
