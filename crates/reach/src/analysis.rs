@@ -20,6 +20,10 @@ use crate::variables::{Notes, Variables};
 
 /// Most sets of arguments with which a function is walked on their own.
 const MOST_CONTEXTS: usize = 12;
+/// Number of sets of arguments in all from which on a program counts as large.
+const MANY_INSTANCES: usize = 2000;
+/// Most sets of arguments of a function in a large program.
+const FEW_CONTEXTS: usize = 1;
 /// Times that the state before an instruction may grow until its values are made unknown.
 const MOST_JOINS: u32 = 24;
 /// Words on the stack that are followed as arguments.
@@ -159,6 +163,8 @@ pub struct Analysis<'a> {
     variables: &'a [Variables],
     pub events: FxHashSet<(usize, u64, Event)>,
     pub edges: FxHashSet<Edge>,
+    /// The callees of the instance that is collected.
+    callees: FxHashSet<usize>,
 }
 
 impl<'a> Analysis<'a> {
@@ -186,6 +192,7 @@ impl<'a> Analysis<'a> {
             variables,
             events: FxHashSet::default(),
             edges: FxHashSet::default(),
+            callees: FxHashSet::default(),
         }
     }
 
@@ -314,8 +321,7 @@ impl<'a> Analysis<'a> {
             for leader in leaders {
                 self.run(number, leader);
             }
-            let callees = self.edges.iter().filter(|edge| edge.0 == number);
-            next.extend(callees.map(|edge| edge.2));
+            next.extend(std::mem::take(&mut self.callees));
         }
         self.events.retain(|(number, ..)| seen.contains(number));
     }
@@ -337,7 +343,7 @@ impl<'a> Analysis<'a> {
             self.event(0, entry, Event::TooLong);
         }
         let state = self.entry_state(&arguments);
-        if count < MOST_CONTEXTS {
+        if count < self.most_contexts(&arguments) {
             let number = self.new_instance(entry);
             self.counts.insert(entry, (count + 1, merged));
             self.contexts.insert((entry, arguments), number);
@@ -348,6 +354,19 @@ impl<'a> Analysis<'a> {
         self.counts.insert(entry, (count, Some(number)));
         self.join(number, entry, state);
         number
+    }
+
+    /// Most sets of arguments for a function: in a large program many for addresses of code alone.
+    fn most_contexts(&self, arguments: &[Value]) -> usize {
+        let is_code = |value: &Value| match value {
+            Value::Listed(numbers) => numbers.iter().all(|one| self.is_code(*one)),
+            _ => false,
+        };
+        if self.instances.len() < MANY_INSTANCES || arguments.iter().any(is_code) {
+            MOST_CONTEXTS
+        } else {
+            FEW_CONTEXTS
+        }
     }
 
     fn new_instance(&mut self, entry: u64) -> usize {
@@ -725,6 +744,7 @@ impl<'a> Analysis<'a> {
         let callee = self.instance(target, self.arguments(&state));
         if self.is_collecting {
             self.edges.insert((number, code, callee));
+            self.callees.insert(callee);
         } else {
             self.instances[callee].callers.insert((number, leader));
         }

@@ -217,6 +217,11 @@ fn known_variables(
     let extents = Extents::new(&sections, objects);
     let all = Variables::unwritten(&extents);
     let mut steps = MOST_STEPS;
+    // Three walks at least, of four bytes an instruction at most.
+    let code = program.sections.iter().filter(|one| one.is_code);
+    if code.map(|one| one.data.len() as u64 / 4 * 3).sum::<u64>() > steps || program.is_outlined() {
+        return Ok(Vec::new());
+    }
     let mut found = Vec::new();
     for start in [None, Some(&all)] {
         let mut known = start.cloned();
@@ -226,7 +231,7 @@ fn known_variables(
             let notes = Notes::new(sections.clone());
             let before = known.as_slice();
             let mut analysis = Analysis::new(program, decoder, calls, before);
-            if program.is_outlined() || !analysis.walk_all(&notes, &mut steps, should_continue)? {
+            if !analysis.walk_all(&notes, &mut steps, should_continue)? {
                 return Ok(found);
             }
             let mut words = BTreeSet::new();
