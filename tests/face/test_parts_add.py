@@ -111,6 +111,25 @@ def test_hexdump_is_read(tmp_path: Path) -> None:
     assert read_dump(dump, b"SFDP") == data
 
 
+@pytest.mark.parametrize("fault", ["octal", "missing", "twice"])
+def test_an_offset_that_does_not_fit_is_refused(fault: str, tmp_path: Path) -> None:
+    """Offsets of ``od`` are octal; a missing or a doubled line would move all numbers."""
+    data = SFDP_DUMPS["MT25QU01G"].data
+    offset = "{:07o}" if fault == "octal" else "{:08x}"
+    lines = [
+        f"{offset.format(at)}  {data[at : at + 16].hex(' ')}" for at in range(0, len(data), 16)
+    ]
+    if fault == "missing":
+        del lines[3]
+    elif fault == "twice":
+        lines.insert(3, lines[3])
+    dump = tmp_path / "dump.txt"
+    dump.write_text("\n".join(lines), encoding="ascii")
+    message = fails("parts", "add", "--sfdp", dump, "-o", tmp_path / "part.toml")
+    assert "which is not its offset" in message
+    assert not (tmp_path / "part.toml").exists()
+
+
 def test_a_sector_map_rules_out_an_erase(tmp_path: Path) -> None:
     """An erase that the largest region lacks is no erase unit of the part."""
     data = bytearray(SFDP_DUMPS["MT25QU01G"].data)

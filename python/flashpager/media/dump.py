@@ -15,6 +15,10 @@ _PLAIN = re.compile(r"(?:[0-9a-fA-F]{2})+")
 _PAIRS = re.compile(r"(?:0x)?[0-9a-fA-F]{2}(?:[\s,]+(?:0x)?[0-9a-fA-F]{2})*,?")
 
 
+class _OffsetError(Exception):
+    """A line whose offset is not the number of bytes before it."""
+
+
 def read_dump(path: Path, signature: bytes) -> bytes:
     """Return the bytes of a dump that begins with a signature.
 
@@ -33,7 +37,11 @@ def read_dump(path: Path, signature: bytes) -> bytes:
         message = f"{path}: is larger than 1 MiB; give the dump of the chip's tables alone"
         raise FlashpagerError(message)
     if not data.startswith(signature):
-        data = _digits(data)
+        try:
+            data = _digits(data)
+        except _OffsetError as error:
+            message = f"{path}: {error}"
+            raise FlashpagerError(message) from None
     if not data.startswith(signature):
         message = (
             f"{path}: does not begin with '{signature.decode()}', neither as bytes nor as digits "
@@ -56,21 +64,33 @@ def _digits(data: bytes) -> bytes:
 
 
 def _numbered(lines: list[str]) -> bytes:
-    """Return the bytes of lines that begin with an offset.
+    """Return the bytes of lines that begin with an offset, in hexadecimal digits.
 
     A star stands for lines that repeat the one before it, up to the next offset.
+
+    Raises:
+        _OffsetError: If bytes are missing before a line, or are there twice.
     """
     found = bytearray()
     last = b""
+    is_repeated = False
     for line in lines:
         if line == "*":
+            is_repeated = True
             continue
         match = _OFFSET_LINE.fullmatch(line)
         if match is None:
             return b""
         offset = int(match.group(1), 16)
-        while last and len(found) < min(offset, MAX_DUMP_BYTES):
+        while is_repeated and last and len(found) < min(offset, MAX_DUMP_BYTES):
             found += last
+        is_repeated = False
+        if len(found) != offset:
+            message = (
+                f"the line '{line[:24]} …' follows {len(found)} bytes, which is not its offset; "
+                "give a whole dump with hexadecimal offsets"
+            )
+            raise _OffsetError(message)
         # The characters stand behind a bar or two spaces; the last line is an offset alone.
         text = (match.group(3) or "").split("|")[0]
         if line[match.end(1) :].startswith(":"):
